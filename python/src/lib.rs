@@ -3,6 +3,7 @@
 
 mod columns;
 mod errors;
+mod gym;
 mod interrupt;
 mod lines;
 mod running;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::gym::{Environments, LearnedPolicy, features};
     #[pymodule_export]
     use crate::interrupt::Interrupts;
     #[pymodule_export]

@@ -48,6 +48,8 @@ measures! {
     ThroughputRatio = "throughput_ratio";
     /// Throughput over that of the interval before; 1 if that was zero.
     ThroughputChange = "throughput_change";
+    /// The highest throughput so far over that of before this interval; 1 if that was zero.
+    MaxThroughputChange = "max_throughput_change";
     /// Bytes of payload sent, retransmissions included, over the interval, bit/s.
     SendRate = "send_rate_bps";
     /// Sending rate over throughput; 1 if nothing arrived, or above 1000.
@@ -212,6 +214,7 @@ impl Measure {
             Measure::MaxThroughput => s.max_throughput,
             Measure::ThroughputRatio => share(s.throughput, s.max_throughput, 0.0),
             Measure::ThroughputChange => share(s.throughput, s.throughput_before, 1.0),
+            Measure::MaxThroughputChange => share(s.max_throughput, s.max_throughput_before, 1.0),
             Measure::SendRate => s.send_rate,
             Measure::SendRatio => match share(s.send_rate, s.throughput, 1.0) {
                 ratio if ratio < 1000.0 => ratio,

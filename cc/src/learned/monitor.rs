@@ -96,6 +96,7 @@ pub(super) struct Seen {
     pub(super) throughput: f64,
     pub(super) throughput_before: f64,
     pub(super) max_throughput: f64,
+    pub(super) max_throughput_before: f64,
     pub(super) send_rate: f64,
     pub(super) lost_rate: f64,
     pub(super) delivery_rate: f64,
@@ -203,7 +204,8 @@ impl Monitor {
         if self.samples > 0 && (self.least_mean_rtt == 0.0 || rtt < self.least_mean_rtt) {
             self.least_mean_rtt = rtt;
         }
-        self.max_throughput = self.max_throughput.max(throughput);
+        let max_throughput_before = self.max_throughput;
+        self.max_throughput = max_throughput_before.max(throughput);
         let srtt = seconds(f.srtt);
         let by_window = if srtt > 0.0 { cwnd as f64 * 8.0 / srtt } else { 0.0 };
         let seen = Seen {
@@ -219,6 +221,7 @@ impl Monitor {
             throughput,
             throughput_before: self.throughput,
             max_throughput: self.max_throughput,
+            max_throughput_before,
             send_rate: rate(self.sent),
             lost_rate: rate(self.lost),
             delivery_rate: self.delivery_rate,

@@ -11,7 +11,7 @@ use ackclock_sim::{Recorders, World};
 use ackclock_trace::Summary;
 
 const LINKS: &str = "[links.wire]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = { kind = \"pfifo\", limit = \"40p\" }\n\
-                     loss = 0.002\n";
+                     loss = { kind = \"iid\", probability = 0.002 }\n";
 
 fn flow(id: &str, cc: &str) -> String {
     format!("[[flows]]\nid = \"{id}\"\npath = [\"wire\"]\nhost = \"linux-6.1\"\ncc = {cc}\n")

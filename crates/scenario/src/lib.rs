@@ -95,6 +95,7 @@ mod web;
 mod workload;
 mod write;
 
+pub use ackclock_cc::learned::{Measure, Policy, Scratch};
 pub use ackclock_sim::Memory;
 pub use catalogue::{CATEGORIES, Described, Item, item, items, nearest_category, schema};
 pub use evaluation::{Evaluation, Miss, Spread};
