@@ -91,7 +91,7 @@ impl Learner {
             monitor: Monitor::new(Time::ZERO),
             measures: [0.0; Measure::COUNT],
             look_backs,
-            observation: vec![0.0; agent.width()],
+            observation: agent.blank(),
             action: 0.0,
             decisions: 0,
             scratch: Scratch::default(),
@@ -173,10 +173,12 @@ impl Learner {
         }
     }
 
-    /// The action of the policy on the observation, if it has one.
+    /// The action of the policy on the observation, if it has one: in single precision, as trainers
+    /// give actions.
     pub fn policy_action(&mut self) -> Option<f64> {
         let policy = self.policy.as_ref()?;
-        Some(policy.network().act(&self.observation, &mut self.scratch))
+        let action = policy.network().act(&self.observation, &mut self.scratch);
+        Some(f64::from(action as f32))
     }
 
     /// Whether its actions come from outside.

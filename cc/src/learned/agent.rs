@@ -97,6 +97,12 @@ impl Agent {
         self.observes.iter().find_map(problem_of)
     }
 
+    /// The observation before the first interval: as if all measures were zero.
+    pub fn blank(&self) -> Vec<f32> {
+        let zeros = self.observes.iter().map(|feature| feature.tell(0.0) as f32);
+        std::iter::repeat_n(zeros, self.history).flatten().collect()
+    }
+
     /// How many numbers an observation has.
     pub fn width(&self) -> usize {
         self.observes.len() * self.history

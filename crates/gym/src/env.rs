@@ -254,14 +254,14 @@ impl Env {
         self.world.as_mut()?.learner(flow)
     }
 
-    /// Writes the observation of a learner; zeros before its first decision.
+    /// Writes the observation of a learner; before its first decision, that of zeros.
     ///
     /// # Panics
     /// There is no such learner, or the place is not as wide as an observation.
     pub fn observe(&mut self, row: usize, into: &mut [f32]) {
         match self.learner(row) {
             Some(learner) => into.copy_from_slice(learner.observation()),
-            None => into.fill(0.0),
+            None => into.copy_from_slice(&self.spec.template.agent().blank()),
         }
     }
 

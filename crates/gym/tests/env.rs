@@ -184,7 +184,7 @@ fn an_episode_ends() {
     let run = |text: &str, json: &str, action: f32| {
         let mut env = env(text, json);
         let mut outcome = env.reset(Some(1), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
-        let mut steps = 0;
+        let mut steps = 0u32;
         while !outcome.is_over() {
             outcome = env.step(&[action], &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
             steps += 1;
@@ -202,8 +202,8 @@ fn an_episode_ends() {
     let stop = r#""stop": [{"measure": "queueing_delay_s", "above": 0.02, "below": null, "intervals": 3, "after": 5}]"#;
     let stops = settings(&agent, "").replace("\"stop\": []", stop);
     let (outcome, steps, at, _) = run(&text, &stops, 1.0);
-    assert!(outcome == terminated && (8..100).contains(&steps), "{outcome:?} {steps}");
-    assert_eq!(at, (steps as f64 + 3.0) / 100.0);
+    assert!(outcome == terminated && (6..100).contains(&steps), "{outcome:?} {steps}");
+    assert!((at - (f64::from(steps) + 3.0) / 100.0).abs() < 1e-9, "{at}");
     // A window of two segments never fills the queue.
     assert_eq!(run(&text, &stops, -1.0).0, truncated);
     let short = text.replace("cc = \"external\"", "bytes = \"100kB\"\ncc = \"external\"");
@@ -231,7 +231,8 @@ fn many_are_as_each_by_itself() {
         }
         let width = many.shape().width;
         for step in 0..40u32 {
-            let actions: Vec<f32> = (0..2 * count).map(|row| ((row as u32 * 7 + step) % 5) as f32 / 2.0 - 1.0).collect();
+            let actions: Vec<f32> =
+                (0..2 * count).map(|row| ((row as u32 * 7 + step) % 5) as f32 / 2.0 - 1.0).collect();
             assert!(many.step(&actions, &mut go_on()).unwrap_or_else(|error| panic!("{error}")));
             for (number, env) in each.iter_mut().enumerate() {
                 let outcome = if std::mem::take(&mut over[number]) {
@@ -265,8 +266,9 @@ fn many_are_as_each_by_itself() {
 
 #[test]
 fn a_step_can_be_broken_off() {
-    let agent = agent(r#"{"every": "3s"}"#, LEVEL, "null");
-    let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"cubic\""))).replace("10mbit", "10gbit");
+    let agent = agent(r#"{"every": "300s"}"#, LEVEL, "null");
+    let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"cubic\"")));
+    let text = text.replace("10mbit", "10gbit").replace("4s", "400s").replace("0.002", "0.0");
     let spec = Spec::read(&source(&text), &settings(&agent, "")).unwrap_or_else(|error| panic!("{error}"));
     for threads in [1, 2] {
         let mut many = VecEnv::new(&Arc::new(spec.clone()), 2, threads, Autoreset::NextStep).expect("environments");

@@ -265,10 +265,9 @@ impl World {
             self.find_next_edge();
             if self.decisions.as_ref().is_some_and(|decisions| decisions.next_at <= at) {
                 self.decide_by_clock(at);
-                if self.is_waiting() {
-                    break;
-                }
-                self.find_next_edge();
+                // Something may be due now that was not: the step is to begin anew.
+                self.next_edge = at;
+                break;
             }
             if self.records.has_full_series() {
                 break;

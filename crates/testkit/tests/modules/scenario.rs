@@ -30,6 +30,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "medium",
         "application",
         "link",
+        "policy",
         "cc",
         // Hosts, the paths between them, and who talks over these.
         "host",
@@ -57,6 +58,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "change",
         "notes",
         "scenario",
+        "template",
         "catalogue",
     ],
     composes: &[],

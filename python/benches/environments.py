@@ -1,7 +1,10 @@
-"""Steps per second of environments, beside the bare simulator: python python/benches/gym.py
+"""Steps per second of environments, beside the bare simulator: python python/benches/environments.py
 
 One flow at 10 Mbit/s, 20 ms of round-trip time, a buffer of 100 packets. The bare simulator runs the same
-scenario with a policy of one weight in place of the environment, so that it carries the same packets.
+scenario with a policy of one weight in place of the environment, so that it carries the same packets. Times are
+those of the processor (all threads of this process), so that what else runs on the machine matters less.
+``--messages`` also measures what a step costs that goes to another process and back through ZeroMQ, as
+ns3-gym's does, with nothing simulated: an upper bound for its rate.
 """
 
 from __future__ import annotations
@@ -33,20 +36,58 @@ def agent(decide: str) -> gym.Agent:
 
 
 def rate(work: Callable[[], int]) -> float:
-    """The best of three."""
+    """In a second of the processor; the best of three."""
     best = 0.0
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.process_time()
         done = work()
-        best = max(best, done / (time.perf_counter() - begun))
+        best = max(best, done / (time.process_time() - begun))
     return best
+
+
+def echo(port: int) -> None:
+    import zmq
+
+    socket = zmq.Context().socket(zmq.REP)
+    socket.bind(f"tcp://127.0.0.1:{port}")
+    while (message := socket.recv()) != b"end":
+        socket.send(message)
+    socket.send(b"end")
+
+
+def messages(port: int = 15_555) -> float:
+    """Requests and answers of 200 bytes to another process, in a second of the processor of both."""
+    import multiprocessing
+    import resource
+
+    import zmq
+
+    other = multiprocessing.Process(target=echo, args=(port,))
+    other.start()
+    socket = zmq.Context().socket(zmq.REQ)
+    socket.connect(f"tcp://127.0.0.1:{port}")
+    socket.send(b"x" * 200)
+    socket.recv()
+    begun, wall = time.process_time(), time.perf_counter()
+    for _ in range(20_000):
+        socket.send(b"x" * 200)
+        socket.recv()
+    ours, wall = time.process_time() - begun, time.perf_counter() - wall
+    socket.send(b"end")
+    socket.recv()
+    other.join()
+    theirs = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 20_000 / (ours + theirs.ru_utime + theirs.ru_stime)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=200, help="simulated time of an episode")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--messages", action="store_true", help="also measure ZeroMQ")
     given = parser.parse_args()
+    if given.messages:
+        print(f"messages through ZeroMQ, there and back: {messages():,.0f}/s", flush=True)
     for decide in ("10ms", "ack"):
         told = agent(decide)
         env = gym.Env(scenario("external", given.seconds), agent=told)
