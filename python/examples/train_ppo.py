@@ -176,7 +176,7 @@ def train(seeds: Iterable[int], steps: int, out: Path) -> None:
 
 
 def judged(file: Path) -> float:
-    """The mean reward of a step with a policy as the simulator runs it, over 32 drawn paths that are always the same."""
+    """The mean reward of a step with a policy as the simulator runs it, over the same 32 drawn paths each time."""
     policy = gym.Policy(file)
     envs = gym.VectorEnv(PATH, 32, agent=AGENT, randomise=TRAINING)
     observations, _ = envs.reset(seed=1_000_000)
@@ -194,10 +194,10 @@ def curve(folder: Path, figure: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    rows = {file.stem.split("-")[1]: np.loadtxt(file, delimiter=",", skiprows=1) for file in sorted(folder.glob("curve-*.csv"))}
+    rows = {file.stem: np.loadtxt(file, delimiter=",", skiprows=1) for file in sorted(folder.glob("curve-*.csv"))}
     fig, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    for seed, found in rows.items():
-        axes.plot(found[:, 0], found[:, 1], color="0.7", linewidth=1, label=f"seed {seed}")
+    for number, found in enumerate(rows.values()):
+        axes.plot(found[:, 0], found[:, 1], color="0.7", linewidth=1, label="each seed" if number == 0 else None)
     shortest = min(len(found) for found in rows.values())
     median = np.median([found[:shortest, 1] for found in rows.values()], axis=0)
     steps = next(iter(rows.values()))[:shortest, 0]
@@ -213,8 +213,8 @@ def curve(folder: Path, figure: Path) -> None:
         print(f"median reward of a step, {label} rollout: {median[at]:.3f}")
 
 
-def measure(cc: Any, path: tuple[str, str, str, float], seed: int) -> tuple[float, float, float, float]:
-    """Utilisation in percent, 95th percentile of the queueing delay in ms, loss in percent, and Jain's index with CUBIC."""
+def measure(cc: Any, path: tuple[str, str, str, float], seed: int) -> tuple[float, ...]:
+    """Utilisation in %, 95th percentile of the queueing delay in ms, retransmissions in %; beside CUBIC: share in %, Jain's index."""
     rate, delay, limit, loss = path
     overrides = {
         "run.duration": "30s",
@@ -228,10 +228,12 @@ def measure(cc: Any, path: tuple[str, str, str, float], seed: int) -> tuple[floa
     link, flow = alone["links"][0], alone["flows"][0]
     rival = {"id": "rival", "path": ["wire"], "host": "linux-6.1", "cc": "cubic"}
     shared = ackclock.run(PATH | {"flows": [*PATH["flows"], rival]}, set=overrides | {"run.duration": "60s"}, seed=seed)
+    goodputs = [flow["goodput_bps"] for flow in shared.summary["flows"]]
     return (
         100 * link["utilization"],
         link["sojourn_ms"]["p95"],
         100 * flow["retransmitted_packets"] / max(flow["sent_packets"], 1),
+        100 * goodputs[0] / sum(goodputs),
         shared.summary["fairness_jain"],
     )
 
@@ -239,14 +241,14 @@ def measure(cc: Any, path: tuple[str, str, str, float], seed: int) -> tuple[floa
 def table(policy: Path) -> None:
     """Prints a table of the policy beside CUBIC and BBR over the held-out paths, medians of 3 seeds."""
     learned = {"kind": "policy", "file": str(policy.resolve())}
-    print("| path | controller | utilization, % | p95 queueing delay, ms | retransmitted, % | Jain beside CUBIC |")
-    print("|---|---|---|---|---|---|")
+    print("| path | controller | utilization, % | p95 queueing delay, ms | retransmitted, % | share beside CUBIC, % | Jain |")
+    print("|---|---|---|---|---|---|---|")
     for name, path in HELD_OUT.items():
         for cc in (learned, "cubic", "bbr"):
             runs = [measure(cc, path, seed) for seed in (101, 102, 103)]
-            use, delay, loss, jain = (statistics.median(column) for column in zip(*runs, strict=True))
+            use, delay, loss, share, jain = (statistics.median(column) for column in zip(*runs, strict=True))
             called = cc if isinstance(cc, str) else "learned"
-            print(f"| {name} | {called} | {use:.1f} | {delay:.1f} | {loss:.2f} | {jain:.2f} |", flush=True)
+            print(f"| {name} | {called} | {use:.1f} | {delay:.1f} | {loss:.2f} | {share:.0f} | {jain:.2f} |", flush=True)
 
 
 def main() -> None:

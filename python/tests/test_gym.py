@@ -38,7 +38,8 @@ def world(*ccs: str, duration: str = "2s", **more: Any) -> dict[str, Any]:
         "run": {"duration": duration, "seed": 5},
         "links": {"wire": {"rate": "8mbit", "delay": "10ms", "queue": {"kind": "pfifo", "limit": "40p"}}},
         "flows": [
-            {"id": f"f{number}", "path": ["wire"], "host": "linux-6.1", "cc": cc, **more} for number, cc in enumerate(ccs)
+            {"id": f"f{number}", "path": ["wire"], "host": "linux-6.1", "cc": cc} | more
+            for number, cc in enumerate(ccs)
         ],
     }
 

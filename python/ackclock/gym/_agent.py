@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -170,8 +170,8 @@ class Agent:
         return terms
 
     def _limits(self) -> tuple[list[float], list[float]]:
-        features = self._features()
-        return ([found.limits[0] for found in features] * self.history, [found.limits[1] for found in features] * self.history)
+        low, high = zip(*(found.limits for found in self._features()), strict=True) if self.features else ((), ())
+        return list(low) * self.history, list(high) * self.history
 
 
 def aurora(history: int = 10) -> Agent:
@@ -267,7 +267,7 @@ def sage() -> Agent:
     )
 
 
-PRESETS = {"aurora": aurora, "orca": orca, "sage": sage}
+PRESETS: dict[str, Callable[[], Agent]] = {"aurora": aurora, "orca": orca, "sage": sage}
 """Agents by name."""
 
 
@@ -334,13 +334,14 @@ def settings(
             raise TypeError(f"randomise: {path}: found {distribution!r}, expected a distribution such as uniform(1, 2)")
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps: found {max_steps}, expected at least 1")
+    ends = [
+        {name: getattr(end, name) for name in ("above", "below", "intervals", "after")} | {"measure": end.feature}
+        for end in stop
+    ]
     told = {
         "agent": agent._json(),
         "reward": agent._reward_json(),
-        "stop": [
-            {"measure": end.feature, "above": end.above, "below": end.below, "intervals": end.intervals, "after": end.after}
-            for end in stop
-        ],
+        "stop": ends,
         "max_steps": max_steps,
         "randomise": [[path, found._json] for path, found in (randomise or {}).items()],
     }

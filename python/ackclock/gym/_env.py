@@ -111,6 +111,7 @@ class Env(gymnasium.Env[Any, Any]):
         self.action_space = batch_space(action, self._learners) if self._several else action
         self.render_mode = render_mode
         self._observe, self._reward, self._ends = observe, reward, ends
+        self._began = False
         self._actions = _view(self._core, "actions", np.float32, (self._learners,))
         shape = (self._learners, width) if self._several else (width,)
         self._observations = _view(self._core, "observations", np.float32, shape)
@@ -136,7 +137,8 @@ class Env(gymnasium.Env[Any, Any]):
 
     def _seen(self) -> Floats:
         if self._observe is None:
-            return self._observations.copy()
+            seen: Floats = self._observations.copy()
+            return seen
         rows = [np.asarray(self._observe(self.features(row)), dtype=np.float32) for row in range(self._learners)]
         return np.stack(rows) if self._several else rows[0]
 
@@ -149,19 +151,14 @@ class Env(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins an episode; with a ``seed`` it and those after it repeat exactly."""
         super().reset(seed=seed)
-        if seed is None and self._np_random_seed is None:
-            super().reset(seed=int(np.random.SeedSequence().generate_state(1)[0]))
-            seed = self._np_random_seed
-        elif seed is None and not self._began:
-            seed = self._np_random_seed
+        if seed is None and not self._began:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
         self._began = True
         self._core.reset([seed], [True])
         drawn, run_seed = self._core.drawn(0)
         info = self._info()
         info |= {"draw": dict(zip(self._core.paths, drawn, strict=True)), "run_seed": run_seed, "flows": self.flows}
         return self._seen(), info
-
-    _began = False
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Takes an action, and goes to the next decision. Raises ValueError if the episode is over."""

@@ -85,7 +85,8 @@ def export(model: Any, path: str | os.PathLike[str], agent: Agent, *, normalise:
     Raises TypeError for another kind of model, ValueError if it does not fit the agent.
     """
     policy = getattr(model, "policy", model)
-    network, last = getattr(policy, "mlp_extractor", None), getattr(policy, "action_net", None)
+    network: Any = getattr(policy, "mlp_extractor", None)
+    last: Any = getattr(policy, "action_net", None)
     if network is None or not hasattr(network, "policy_net") or not hasattr(last, "weight"):
         raise TypeError(f"{type(model).__name__} has no multilayer perceptron that gives actions: expected PPO or A2C")
     layers: list[tuple[Any, Any, str]] = []
