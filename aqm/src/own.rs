@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use ackclock_units::outside::{Failure, OwnParameter, interned};
@@ -105,6 +106,10 @@ pub struct OwnQueue {
     changes: bool,
     build: Arc<Build>,
 }
+
+// A specification outlives a run that panics; what `build` has made for it does not.
+impl UnwindSafe for OwnQueue {}
+impl RefUnwindSafe for OwnQueue {}
 
 impl OwnQueue {
     /// A discipline called `name`, which is not the name of another one. `build` makes an empty

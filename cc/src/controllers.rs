@@ -12,11 +12,12 @@ use std::sync::Arc;
 use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
+use crate::learned::{Agent, Policy};
 use crate::{
     Balia, BaliaConfig, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp,
-    DctcpConfig, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig, NewReno,
-    NewRenoConfig, Olia, OliaConfig, OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
-    WestwoodConfig, Wvegas, WvegasConfig,
+    DctcpConfig, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Learner, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig,
+    NewReno, NewRenoConfig, Olia, OliaConfig, OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig,
+    Westwood, WestwoodConfig, Wvegas, WvegasConfig,
 };
 
 /// Counts without a bound of their own.
@@ -88,6 +89,10 @@ macro_rules! controllers {
         pub enum CcSpec {
             /// One from outside, with a value for each of its parameters in their order.
             Own(Arc<OwnController>, Vec<f64>),
+            /// One whose decisions are made by an environment.
+            External(Arc<Agent>),
+            /// One that does what a policy says.
+            Policy(Arc<Policy>),
             $($($(#[$doc])* $variant($config),)+)*
         }
 
@@ -103,6 +108,8 @@ macro_rules! controllers {
             pub fn name(&self) -> &'static str {
                 match self {
                     CcSpec::Own(own, _) => own.name(),
+                    CcSpec::External(_) => "external",
+                    CcSpec::Policy(_) => "policy",
                     $($(CcSpec::$variant(_) => $name,)+)*
                 }
             }
@@ -110,7 +117,7 @@ macro_rules! controllers {
             /// Whose it is, where stacks have an algorithm of the same name each.
             pub const fn variant(&self) -> Option<&'static str> {
                 match self {
-                    CcSpec::Own(..) => None,
+                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
                     $($(CcSpec::$variant(_) => stack!($($stack)?),)+)*
                 }
             }
@@ -126,7 +133,7 @@ macro_rules! controllers {
 
             fn is_of(&self, host: &Stack) -> bool {
                 match self {
-                    CcSpec::Own(..) => true,
+                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => true,
                     $($(CcSpec::$variant(_) => <$config as Algorithm>::is_of(host),)+)*
                 }
             }
@@ -134,7 +141,7 @@ macro_rules! controllers {
             /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
             pub fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
                 match self {
-                    CcSpec::Own(..) => None,
+                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
                     $($(CcSpec::$variant(config) => config.slow_start_mut(),)+)*
                 }
             }
@@ -143,6 +150,8 @@ macro_rules! controllers {
             pub fn build(&self, random: Random) -> Box<dyn CongestionControl> {
                 match self {
                     CcSpec::Own(own, values) => own.build(values, random),
+                    CcSpec::External(agent) => Box::new(Learner::new(Arc::clone(agent), random)),
+                    CcSpec::Policy(policy) => Box::new(Learner::with_policy(Arc::clone(policy), random)),
                     $($(CcSpec::$variant(config) => {
                         let ($with, $random) = (*config, random);
                         Box::new($controller)
@@ -159,13 +168,14 @@ macro_rules! controllers {
                             v.parameter(of.name, Domain::Number(of.min, of.max, ""), own.name(), value);
                         }
                     }
+                    CcSpec::External(_) | CcSpec::Policy(_) => {}
                     $($(CcSpec::$variant(config) => config.parameters(v),)+)*
                 }
             }
 
             fn problem(&self) -> Option<&'static str> {
                 match self {
-                    CcSpec::Own(..) => None,
+                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
                     $($(CcSpec::$variant(config) => Configurable::problem(config),)+)*
                 }
             }
@@ -224,6 +234,15 @@ controllers! {
 }
 
 impl CcSpec {
+    /// What learns, or has learned, if something does.
+    pub fn agent(&self) -> Option<&Arc<Agent>> {
+        match self {
+            CcSpec::External(agent) => Some(agent),
+            CcSpec::Policy(policy) => Some(policy.agent()),
+            _ => None,
+        }
+    }
+
     /// The algorithm called `name`, as `host` has it; the first variant if it has none of them.
     pub fn by_name(name: &str, host: &Stack) -> Option<CcSpec> {
         let mut variants = CcSpec::variants(name, host);

@@ -89,6 +89,11 @@ pub trait CongestionControl: Debug + Send {
     fn failure(&self) -> Option<&Failure> {
         None
     }
+    /// Itself, if its decisions come from outside or from a policy: whoever drives the connection
+    /// makes them at their time.
+    fn learner(&mut self) -> Option<&mut Learner> {
+        None
+    }
 }
 
 /// What a controller needs from the endpoint beyond its reactions; what is not requested costs
@@ -371,6 +376,7 @@ mod hd;
 mod htcp;
 mod hystart;
 mod hystart_plus_plus;
+pub mod learned;
 mod lia;
 mod newreno;
 mod olia;
@@ -395,6 +401,7 @@ pub use hd::{Hd, HdConfig};
 pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
 pub use hystart_plus_plus::HystartPlusPlusConfig;
+pub use learned::Learner;
 pub use lia::{Lia, LiaConfig};
 pub use newreno::NewReno;
 pub use olia::{Olia, OliaConfig};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use ackclock_units::Random;
@@ -27,6 +28,10 @@ pub struct OwnController {
     parameters: Vec<OwnParameter>,
     build: Arc<Build>,
 }
+
+// A specification outlives a run that panics; what `build` has made for it does not.
+impl UnwindSafe for OwnController {}
+impl RefUnwindSafe for OwnController {}
 
 impl OwnController {
     /// A controller called `name`, which is not the name of another one. `build` makes one for a

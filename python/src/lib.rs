@@ -3,6 +3,7 @@
 
 mod columns;
 mod errors;
+mod gym;
 mod interrupt;
 mod judge;
 mod lines;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::gym::{Environments, LearnedPolicy, features};
     #[pymodule_export]
     use crate::interrupt::Interrupts;
     #[pymodule_export]

@@ -4,24 +4,32 @@
 use std::sync::Arc;
 
 use ackclock_cc::EcnFeedback;
-use ackclock_sim::spec::CcSpec;
+use ackclock_sim::spec::{CcSpec, HostSpec, Policy};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{CONTROLLERS, Controller};
 
 use crate::fields::Fields;
 use crate::keys::Domain;
 use crate::link::is_name;
-use crate::parameters;
-use crate::quantity::OneOf;
+use crate::quantity::{OneOf, Problem, Text};
+use crate::report::Diagnostic;
+use crate::{parameters, policy};
+
+/// Controllers whose decisions come from an environment, or from the file of a policy.
+const LEARNED: [&str; 2] = ["external", "policy"];
+
+/// The largest file of a policy, bytes.
+const MAX_POLICY: u64 = 64 << 20;
 
 /// Whether a controller from outside can be called so.
 pub(crate) fn is_free(name: &str) -> bool {
-    is_name(name) && Controller::by_name(name).is_none()
+    is_name(name) && Controller::by_name(name).is_none() && !LEARNED.contains(&name)
 }
 
 /// Every controller, also those from outside.
 fn names(fields: &Fields<'_>) -> Vec<&'static str> {
-    CONTROLLERS.iter().map(|known| known.name).chain(fields.own().controllers().iter().map(|own| own.name())).collect()
+    let built_in = CONTROLLERS.iter().map(|known| known.name);
+    built_in.chain(LEARNED).chain(fields.own().controllers().iter().map(|own| own.name())).collect()
 }
 
 /// Says what the key `cc` may hold where it need not be read.
@@ -37,11 +45,73 @@ pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     fields.choose("cc", profile.cc, &kinds, |kind, fields| {
         let mut cc = match own.iter().find(|own| own.name() == kind) {
             Some(own) => CcSpec::Own(Arc::clone(own), own.defaults()),
+            None if kind == "external" => external(fields, profile),
+            None if kind == "policy" => learned(fields, profile),
             None => variant(fields, kind, profile),
         };
         parameters::read(fields, kind, &mut cc);
         cc
     })
+}
+
+/// A controller whose decisions an environment makes.
+fn external(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
+    let Some(agent) = fields.agent() else {
+        let title = format!("{}: `external` requires an environment", fields.shown());
+        let found = "its decisions come from outside the run";
+        let note = "expected to be used in ackclock.gym.Env; `policy` runs what was learned there";
+        fields.push(Diagnostic::new(title, fields.place(), found).note(note));
+        return CcSpec::External(Arc::default());
+    };
+    CcSpec::External(policy::on_host(agent, profile))
+}
+
+/// A controller that does what the policy in a file says.
+fn learned(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
+    let expected = "the file of an exported policy, such as \"policy.json\"";
+    let Some(name) = fields.required("file", Text, expected) else { return CcSpec::External(Arc::default()) };
+    let path = fields.file(&name);
+    let read = || {
+        let bytes = fields.inputs().read(&name, MAX_POLICY).map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > MAX_POLICY {
+            return Err(format!("it has more than {MAX_POLICY} bytes"));
+        }
+        let text = str::from_utf8(&bytes).map_err(|error| error.to_string())?;
+        policy::read_policy(text).map(Arc::new)
+    };
+    let found = match fields.traces() {
+        Some(files) => files.policy(&path, read),
+        None => read(),
+    };
+    match found {
+        Ok(policy) => {
+            let agent = policy::on_host(policy.agent(), profile);
+            if agent == *policy.agent() {
+                return CcSpec::Policy(policy);
+            }
+            // Its observations are the same.
+            Policy::new(agent, policy.network().clone())
+                .map_or_else(|_| CcSpec::Policy(policy), |policy| CcSpec::Policy(Arc::new(policy)))
+        }
+        Err(why) => {
+            if let Some(entry) = fields.get("file") {
+                let title = format!("cannot use {} as a policy: {why}", path.display());
+                fields.reject("file", &entry.node, Problem::new(title, expected));
+            }
+            CcSpec::External(Arc::default())
+        }
+    }
+}
+
+/// A learner has to be the sender of one connection that is there from the start.
+pub(crate) fn forbid_learners(fields: &Fields<'_>, sender: &HostSpec, where_: &str) {
+    if let HostSpec::Endpoint(endpoint) = sender
+        && endpoint.cc.agent().is_some()
+    {
+        let title = format!("{}: `{}` cannot be the controller {where_}", fields.shown(), endpoint.cc.name());
+        let note = "expected it in `[[flows]]`, over one path or several, without subflows";
+        fields.push(Diagnostic::new(title, fields.place(), "its decisions belong to one connection").note(note));
+    }
 }
 
 /// A built-in controller as the host has it; where stacks have one of this name each, the key

@@ -6,6 +6,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ackclock_sim::spec::Agent;
+
 use crate::document::{Entry, Node, Table, Value};
 use crate::inputs::{Inputs, NO_INPUTS};
 use crate::keys::{Domain, Keys};
@@ -38,6 +40,8 @@ pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
     /// Algorithms from outside.
     pub(crate) own: &'a Own,
+    /// What `cc = "external"` stands for, in an environment.
+    pub(crate) agent: Option<&'a Arc<Agent>>,
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
@@ -64,8 +68,8 @@ pub(crate) struct Converted {
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, own: &'a Own) -> Context<'a> {
         let (filled, chosen, converted) = Default::default();
-        let (keys, inputs, document, traces) = (None, &NO_INPUTS, None, None);
-        Context { report, own, filled, chosen, keys, inputs, document, traces, converted }
+        let (agent, keys, inputs, document, traces) = (None, None, &NO_INPUTS, None, None);
+        Context { report, own, agent, filled, chosen, keys, inputs, document, traces, converted }
     }
 }
 
@@ -141,6 +145,11 @@ impl<'a> Fields<'a> {
     /// Algorithms from outside.
     pub(crate) fn own(&self) -> &'a Own {
         self.cx.own
+    }
+
+    /// What `cc = "external"` stands for, in an environment.
+    pub(crate) fn agent(&self) -> Option<&'a Arc<Agent>> {
+        self.cx.agent
     }
 
     /// Where a file is that the scenario names.

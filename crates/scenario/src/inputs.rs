@@ -95,6 +95,7 @@ fn named<'a>(node: &'a Node, is_file: bool, names: &mut Vec<&'a str>) {
 mod tests {
     use super::*;
     use crate::Scenario;
+    use crate::own::Own;
 
     const TEXT: &str = "schema = 1\n[run]\nduration = \"1s\"\n[links.a]\ndelay = \"1ms\"\n\
                         trace = { file = \"a.trace\" }\n[[flows]]\nid = \"f\"\npath = [\"a\"]\n[sweep]\n\
@@ -107,19 +108,19 @@ mod tests {
         std::fs::create_dir_all(folder.join("sub")).expect("a folder");
         std::fs::write(folder.join("a.trace"), "1\n2\n").expect("a file");
         std::fs::write(folder.join("sub/b.trace"), "5\n").expect("a file");
-        let here = Scenario::parse_in(&folder, "x.toml", TEXT.as_bytes(), &[], &[]).expect("a scenario");
+        let here = Scenario::parse_in(&folder, "x.toml", TEXT.as_bytes(), &[], Own::NONE).expect("a scenario");
         let files = here.files();
         std::fs::remove_dir_all(&folder).expect("it is ours");
         let expected = [("a.trace", "1\n2\n"), ("sub/b.trace", "5\n")];
         assert_eq!(files, expected.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).into());
-        let there = Scenario::parse_sent(&folder, "x.toml", TEXT.as_bytes(), &[], &[], files);
+        let there = Scenario::parse_sent(&folder, "x.toml", TEXT.as_bytes(), &[], Own::NONE, files);
         let there = there.expect("the same scenario");
         for run in 0..4 {
             assert_eq!(format!("{:?}", there.spec(run)), format!("{:?}", here.spec(run)));
         }
         // Without them it is as if they were not there.
-        let error = Scenario::parse_sent(&folder, "x.toml", TEXT.as_bytes(), &[], &[], Files::new());
-        let gone = Scenario::parse_in(&folder, "x.toml", TEXT.as_bytes(), &[], &[]);
+        let error = Scenario::parse_sent(&folder, "x.toml", TEXT.as_bytes(), &[], Own::NONE, Files::new());
+        let gone = Scenario::parse_in(&folder, "x.toml", TEXT.as_bytes(), &[], Own::NONE);
         let (error, gone) = (error.expect_err("no files").to_string(), gone.expect_err("no files").to_string());
         assert_eq!(error, gone);
         assert!(error.contains("cannot read a.trace: No such file"), "{error}");

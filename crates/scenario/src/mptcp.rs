@@ -8,6 +8,7 @@ use ackclock_sim::spec::{
 };
 use ackclock_units::Time as Instant;
 
+use crate::cc;
 use crate::document::Node;
 use crate::fields::Fields;
 use crate::paths::{self, Links, Network, links_of};
@@ -137,6 +138,7 @@ pub(crate) fn of(
 ) -> Option<Box<MptcpSpec>> {
     if is_asked_for(fields) {
         check(fields, hosts, !schedule.is_empty(), application);
+        cc::forbid_learners(fields, hosts[0], "of subflows");
     }
     let others = others.clone()?;
     let count = others.len() + 1;

@@ -117,8 +117,13 @@ impl Plan {
 
     /// The flows of repetition `run` of which only sums are kept.
     pub(crate) fn sums(&self, run: u64) -> Vec<SumSpec> {
-        let groups = self.groups.iter().filter_map(|group| group.summed(self.seed, run));
-        groups.chain(self.workloads.iter().map(|workload| workload.summed(self.seed, run))).collect()
+        self.sums_of(self.seed, run)
+    }
+
+    /// The same with another seed.
+    pub(crate) fn sums_of(&self, seed: u64, run: u64) -> Vec<SumSpec> {
+        let groups = self.groups.iter().filter_map(|group| group.summed(seed, run));
+        groups.chain(self.workloads.iter().map(|workload| workload.summed(seed, run))).collect()
     }
 
     /// A window within the run; at a point where the expectation does not apply it may be empty.

@@ -1,17 +1,21 @@
-//! Traces that were read, so that the points of a sweep share them.
+//! Traces and policies that were read, so that the points of a sweep share them.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ackclock_emulator::{Format, Trace};
+use ackclock_sim::spec::Policy;
 
 /// A file, and how it is read.
 type Key = (PathBuf, Format, bool);
 
-/// Traces by file.
+/// A policy, or why there is none.
+type Found = Result<Arc<Policy>, String>;
+
+/// Traces and policies by file.
 #[derive(Debug, Default)]
-pub(crate) struct Traces(RefCell<Vec<(Key, Arc<Trace>)>>);
+pub(crate) struct Traces(RefCell<Vec<(Key, Arc<Trace>)>>, RefCell<Vec<(PathBuf, Found)>>);
 
 impl Traces {
     /// The trace that was read before, or else what `read` gives.
@@ -22,5 +26,15 @@ impl Traces {
         let trace = Arc::new(read()?);
         self.0.borrow_mut().push((key, Arc::clone(&trace)));
         Ok(trace)
+    }
+
+    /// The policy that was read before, or else what `read` gives.
+    pub(crate) fn policy(&self, path: &Path, read: impl FnOnce() -> Found) -> Found {
+        if let Some((_, found)) = self.1.borrow().iter().find(|(other, _)| other == path) {
+            return found.clone();
+        }
+        let found = read();
+        self.1.borrow_mut().push((path.to_owned(), found.clone()));
+        found
     }
 }

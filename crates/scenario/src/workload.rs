@@ -9,6 +9,7 @@ use ackclock_sim::spec::{Application, FlowGroup, FlowSpec, LinkSpec, MAX_ALIVE, 
 use ackclock_traffic::{Arrivals, Distribution, PathChoice, Workload as Generator, WorkloadPattern, WorkloadStreams};
 use ackclock_units::{Random, Span, Time as Instant};
 
+use crate::cc;
 use crate::distribution::{self, Unit};
 use crate::document::{Node, Value};
 use crate::dscp::Codepoint;
@@ -145,6 +146,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
     };
     let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
     let [sender, receiver] = flow::hosts_over_path(fields).map(|host| host.spec());
+    cc::forbid_learners(fields, &sender, "of a workload");
     let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
     let dscp = fields.or("dscp", 0, Codepoint);
     let size = distribution::read(fields, "size", Unit::Bytes);

@@ -9,6 +9,7 @@ use ackclock_traffic::{LoadPattern, Pattern, ProbePattern, RequestPattern, Video
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::{OwnQueue, QueueSpec};
+pub use ackclock_cc::learned::{self, Agent, Policy};
 pub use ackclock_cc::{CcSpec, OwnController};
 pub use ackclock_emulator::SplitRule;
 

@@ -19,6 +19,7 @@ use crate::spec::{LinkSpec, RunSpec};
 use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
 use ahead::MANY;
+use decisions::Decisions;
 use medium::Media;
 use outside::Outside;
 pub use outside::{Inbound, Outbound};
@@ -32,6 +33,7 @@ mod ahead;
 mod browsers;
 mod corruption;
 mod datagrams;
+mod decisions;
 mod medium;
 mod outside;
 mod records;
@@ -80,6 +82,8 @@ pub struct World {
     turnover: Option<Box<Turnover>>,
     /// Media that the directions of links share; `None` if there are none.
     media: Option<Box<Media>>,
+    /// Senders that learn, or have learned; `None` if there are none.
+    decisions: Option<Box<Decisions>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
     /// Packets that leave links are looked at, or the links share media.
@@ -134,6 +138,7 @@ impl World {
             outside,
             turnover: Turnover::new(spec),
             media: Media::new(spec),
+            decisions: Decisions::new(spec),
             is_plain: false,
             attends_links: false,
             corrupts: corruption::occurs(spec),
@@ -146,6 +151,7 @@ impl World {
         world.records.reordering = reordering::places(spec);
         world.is_plain = world.visits_are_plain();
         world.attends_links = world.has_to_attend_links();
+        world.find_next_edge();
         world
     }
 
@@ -218,7 +224,7 @@ impl World {
         let (of_directions, of_hosts) = (self.direction_wakeups.next_at(), self.host_wakeups.next_at());
         let now = of_directions.min(of_hosts);
         if now >= end {
-            return None;
+            return self.decide_before(end);
         }
         if now >= self.next_edge {
             self.pass_edges(now);
@@ -249,28 +255,53 @@ impl World {
         }
     }
 
-    /// Windows start and end, and intervals of a series end, that do so until `now`, before which
-    /// everything has been handled; or fewer of them, once many rows of the series wait.
+    /// Windows start and end, intervals of a series end, and senders decide by the clock, that do so
+    /// until `now`, before which everything has been handled; or fewer of them, once many rows of
+    /// the series wait, or an action is waited for.
     #[cold]
     fn pass_edges(&mut self, now: Time) {
-        while self.next_edge <= now {
+        while self.next_edge <= now && !self.is_waiting() {
             let at = self.next_edge;
-            self.catch_up(at);
-            let passing = self.passing_packets();
-            let groups = if self.records.has_series() { self.passing_counts() } else { Vec::new() };
-            let World { windows, records, flows, hosts, directions, .. } = self;
-            while windows.next_edge() <= at {
-                windows.pass(flows, hosts, directions, passing);
+            if self.is_measured(at) {
+                self.measure(at);
             }
-            self.next_edge = windows.next_edge();
-            for series in records.all_series() {
-                if series.next_edge() <= at {
-                    series.pass(flows, hosts, &groups, directions);
-                }
-                self.next_edge = self.next_edge.min(series.next_edge());
-            }
-            if records.has_full_series() {
+            self.find_next_edge();
+            if self.decisions.as_ref().is_some_and(|decisions| decisions.next_at <= at) {
+                self.decide_by_clock(at);
+                // Something may be due now that was not: the step is to begin anew.
+                self.next_edge = at;
                 break;
+            }
+            if self.records.has_full_series() {
+                break;
+            }
+        }
+    }
+
+    /// When the next edge is.
+    fn find_next_edge(&mut self) {
+        let decisions = self.decisions.as_ref().map_or(Time::NEVER, |decisions| decisions.next_at);
+        let others = self.windows.next_edge().min(decisions);
+        self.next_edge = self.records.all_series().map(|series| series.next_edge()).fold(others, Time::min);
+    }
+
+    /// Whether a window starts or ends, or an interval of a series ends.
+    fn is_measured(&mut self, at: Time) -> bool {
+        self.windows.next_edge() <= at || self.records.all_series().any(|series| series.next_edge() <= at)
+    }
+
+    /// Windows start and end, and intervals of a series end, that do so at `at`.
+    fn measure(&mut self, at: Time) {
+        self.catch_up(at);
+        let passing = self.passing_packets();
+        let groups = if self.records.has_series() { self.passing_counts() } else { Vec::new() };
+        let World { windows, records, flows, hosts, directions, .. } = self;
+        while windows.next_edge() <= at {
+            windows.pass(flows, hosts, directions, passing);
+        }
+        for series in records.all_series() {
+            if series.next_edge() <= at {
+                series.pass(flows, hosts, &groups, directions);
             }
         }
     }

@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["events", "emulator", "mptcp", "trace", "traffic"]),
     ("live", &["sim"]),
     ("scenario", &["sim", "emulator"]),
+    ("gym", &["scenario", "sim"]),
     ("report", &["trace"]),
     ("cli", &["live", "packetdrill", "report", "scenario", "sim", "trace"]),
 ];

@@ -80,7 +80,10 @@ impl World {
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
             self.leaves_link(at, direction, packet);
-            self.forward(at, packet);
+            self.forward_to_decision(at, packet);
+            if self.is_waiting() {
+                break;
+            }
         }
         self.settle(direction);
         self.rearm_on_medium(direction);

@@ -255,7 +255,8 @@ impl World {
 
     /// When something is due next.
     pub fn next_due(&self) -> Time {
-        self.direction_wakeups.next_at().min(self.host_wakeups.next_at())
+        let decision = self.decisions.as_ref().map_or(Time::NEVER, |decisions| decisions.next_at);
+        self.direction_wakeups.next_at().min(self.host_wakeups.next_at()).min(decision)
     }
 
     /// Handles the next wakeup if it is due by `now` and before the end of the run, and returns its

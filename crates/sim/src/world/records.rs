@@ -162,6 +162,7 @@ impl World {
     /// # Errors
     /// Corrupted data, or an interruption by a recorder.
     pub fn complete(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        self.end_decisions();
         self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
         if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues {
             self.hand_on(self.end, Time::NEVER, *sink)?;

@@ -36,7 +36,9 @@ fn number(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Optio
 impl World {
     /// Whether every packet that leaves a link has to be looked at.
     pub(super) fn has_to_attend_links(&self) -> bool {
-        self.media.is_some() || self.records.reordering.as_ref().is_some_and(|places| places.has_directions())
+        self.media.is_some()
+            || self.decisions.as_ref().is_some_and(|decisions| decisions.by_acks)
+            || self.records.reordering.as_ref().is_some_and(|places| places.has_directions())
     }
 
     /// Packets have arrived at the far end of a link direction, where each is looked at.
@@ -49,7 +51,10 @@ impl World {
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
             self.leaves_link(at, direction, packet);
-            self.forward(at, packet);
+            self.forward_to_decision(at, packet);
+            if self.is_waiting() {
+                break;
+            }
         }
         self.settle(direction);
         self.rearm_direction(direction);

@@ -83,6 +83,7 @@ impl World {
     fn pass_end(&mut self) -> Time {
         let end = self.end;
         self.finish_reordering();
+        self.end_decisions();
         while self.next_edge <= end {
             self.pass_edges(end);
         }

@@ -132,19 +132,35 @@ impl World {
     /// A packet has reached its host, which may be any.
     #[inline(never)]
     fn arrive_observed(&mut self, now: Time, host: HostId, packet: Packet) {
+        if !self.take_in(now, host, packet) {
+            return;
+        }
+        self.pump(now, host, false);
+        if self.turnover.is_some() {
+            self.turn_over(now, host.flow());
+        }
+    }
+
+    /// A packet is taken in by its host, which may be any; `false` if there is nothing to send for
+    /// it, because it is no end of a connection of ours or has discarded the packet.
+    #[inline(always)]
+    pub(super) fn take_in(&mut self, now: Time, host: HostId, packet: Packet) -> bool {
         if self.routes.are_shared() {
             self.catch_up_paths(now, host.peer());
         }
         if self.leaves(host) {
-            return self.leave(now, host, packet);
+            self.leave(now, host, packet);
+            return false;
         }
         self.capture(now, host, true, packet);
         if packet.class.is_corrupted() {
-            return self.discard_corrupted(now, host, packet);
+            self.discard_corrupted(now, host, packet);
+            return false;
         }
         self.reaches_host(now, host, packet);
         if let Host::Datagrams(_) = self.hosts[host] {
-            return self.take_datagram(now, host, packet);
+            self.take_datagram(now, host, packet);
+            return false;
         }
         let path = self.routes.path_of(RouteId::of_packet(packet.route));
         if let Some(log) = &mut self.records.log {
@@ -175,10 +191,7 @@ impl World {
             }
         }
         self.attend(now, host.flow(), (!host.is_sender()).then_some(packet.wire_len));
-        self.pump(now, host, false);
-        if self.turnover.is_some() {
-            self.turn_over(now, host.flow());
-        }
+        true
     }
 
     /// A packet has reached a sender over a path, which has taken it in.

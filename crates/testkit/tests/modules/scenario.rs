@@ -31,6 +31,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "medium",
         "application",
         "link",
+        "policy",
         "cc",
         // Hosts, the paths between them, and who talks over these.
         "host",
@@ -58,6 +59,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "change",
         "notes",
         "scenario",
+        "template",
         "catalogue",
     ],
     composes: &[],

@@ -1,0 +1,380 @@
+//! Controllers that learn, or have learned: decisions from outside, at points in time that are
+//! their own.
+//!
+//! Between two decisions a [`Learner`] only counts. At a decision the caller ends the interval
+//! ([`Learner::end_interval`]), which gives an observation, and gives an action ([`Learner::act`]):
+//! that of a trainer, or that of the policy that the learner carries. Both see the same features
+//! and obey the same law, so that a policy does in use what it did in training.
+//!
+//! # Departures
+//! From controllers that decide for themselves:
+//! - Losses and marks are counted, and change nothing by themselves. A timeout leaves a window of
+//!   one segment beyond what is still in flight, until the next decision or until it turns out to
+//!   be spurious; the pacing rate stays.
+//! - An idle time changes nothing.
+//! - Before the first decision the window is the host's initial one, and the pacing rate, where
+//!   actions set it, is that of the initial window in a smoothed RTT, or in 100 ms before there is
+//!   one.
+//!
+//! With a controller beneath, all these are up to it, and actions multiply or set its window.
+
+use std::sync::Arc;
+
+use ackclock_units::{Random, Rate, Span, Time};
+
+pub use agent::{Agent, Decides, Policy, problem_of};
+pub use feature::{Feature, MAX_LOOK_BACK, Measure, Measures, Statistic};
+pub use law::{Law, Map, Target};
+pub use network::{Activation, Layer, Network, Normalisation, Scratch, ShapeError};
+
+use crate::{
+    Ack, Arrival, CongestionControl, EcnFeedback, EnhancedRtt, Flight, Lost, Needs, Sent, Signal, Verdict, Window,
+};
+use look_back::LookBack;
+use monitor::Monitor;
+
+mod agent;
+mod feature;
+mod law;
+mod look_back;
+mod monitor;
+mod network;
+
+/// Before there is an RTT.
+const FIRST_RTT: Span = Span::from_millis(100);
+/// Round trips of a rate that fit into the window.
+const ROUND_TRIPS: f64 = 2.0;
+/// The least window of a rate, segments.
+const LEAST_WINDOW: u64 = 4;
+
+/// A controller whose decisions come from outside, or from a policy.
+#[derive(Debug)]
+pub struct Learner {
+    agent: Arc<Agent>,
+    policy: Option<Arc<Policy>>,
+    beneath: Option<Box<dyn CongestionControl>>,
+    window: Window,
+    /// bit/s, where actions set it.
+    rate: f64,
+    before_timeout: Option<Window>,
+    is_open: bool,
+    /// An ACK has brought a decision.
+    is_due: bool,
+    monitor: Monitor,
+    measures: Measures,
+    look_backs: Vec<(Measure, usize, LookBack)>,
+    observation: Vec<f32>,
+    action: f64,
+    decisions: u64,
+    scratch: Scratch,
+}
+
+impl Learner {
+    /// One whose actions come from outside.
+    pub fn new(agent: Arc<Agent>, random: Random) -> Learner {
+        let mut look_backs: Vec<(Measure, usize, LookBack)> = Vec::new();
+        for feature in &agent.observes {
+            if let Some((intervals, _)) = feature.over
+                && !look_backs.iter().any(|&(measure, over, _)| (measure, over) == (feature.measure, intervals))
+            {
+                look_backs.push((feature.measure, intervals, LookBack::new(intervals)));
+            }
+        }
+        Learner {
+            beneath: agent.beneath.as_ref().map(|spec| spec.build(random)),
+            policy: None,
+            window: Window { cwnd: 1, ssthresh: Window::INFINITE },
+            rate: agent.law.bounds[0],
+            before_timeout: None,
+            is_open: false,
+            is_due: false,
+            monitor: Monitor::new(Time::ZERO),
+            measures: [0.0; Measure::COUNT],
+            look_backs,
+            observation: agent.blank(),
+            action: 0.0,
+            decisions: 0,
+            scratch: Scratch::default(),
+            agent,
+        }
+    }
+
+    /// One that does what a policy says.
+    pub fn with_policy(policy: Arc<Policy>, random: Random) -> Learner {
+        let learner = Learner::new(Arc::clone(policy.agent()), random);
+        Learner { policy: Some(policy), ..learner }
+    }
+
+    /// What it sees, when it decides and what actions do.
+    pub fn agent(&self) -> &Arc<Agent> {
+        &self.agent
+    }
+
+    /// Whether the connection is open, so that it can decide.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether an ACK has brought a decision.
+    pub fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// How many decisions there were.
+    pub fn decisions(&self) -> u64 {
+        self.decisions
+    }
+
+    /// The last action, as it was given.
+    pub fn action(&self) -> f64 {
+        self.action
+    }
+
+    /// The measures of the interval that has ended.
+    pub fn measures(&self) -> &Measures {
+        &self.measures
+    }
+
+    /// The observation at the last decision: intervals of [`Agent::history`], the newest last, each
+    /// with the features of [`Agent::observes`].
+    pub fn observation(&self) -> &[f32] {
+        &self.observation
+    }
+
+    /// The rate that actions set, bit/s, if they do.
+    pub fn rate(&self) -> Option<f64> {
+        (self.agent.law.target == Target::Rate).then_some(self.rate)
+    }
+
+    /// A decision is due: the interval ends, and the next one begins.
+    pub fn end_interval(&mut self, f: &Flight) {
+        self.is_due = false;
+        self.decisions += 1;
+        let asked = self.beneath.as_ref().and_then(|cc| cc.pacing_rate(f)).map(|rate| rate.as_bps() as f64);
+        let seen = self.monitor.end(f, self.window().cwnd, self.rate().or(asked), self.action);
+        self.measures = feature::measures(&seen);
+        for (measure, _, look_back) in &mut self.look_backs {
+            look_back.push(self.measures[*measure as usize]);
+        }
+        let width = self.agent.observes.len();
+        self.observation.copy_within(width.., 0);
+        let from = self.observation.len() - width;
+        for (place, feature) in self.observation[from..].iter_mut().zip(&self.agent.observes) {
+            let value = match feature.over {
+                None => self.measures[feature.measure as usize],
+                Some((intervals, statistic)) => {
+                    let known = |(measure, over, _): &&(Measure, usize, LookBack)| {
+                        (*measure, *over) == (feature.measure, intervals)
+                    };
+                    self.look_backs.iter().find(known).map_or(0.0, |(_, _, look_back)| look_back.get(statistic))
+                }
+            };
+            *place = feature.tell(value) as f32;
+        }
+    }
+
+    /// The action of the policy on the observation, if it has one: in single precision, as trainers
+    /// give actions.
+    pub fn policy_action(&mut self) -> Option<f64> {
+        let policy = self.policy.as_ref()?;
+        let action = policy.network().act(&self.observation, &mut self.scratch);
+        Some(f64::from(action as f32))
+    }
+
+    /// Whether its actions come from outside.
+    pub fn is_external(&self) -> bool {
+        self.policy.is_none()
+    }
+
+    /// Does what an action says. One that is no number leaves everything as it is.
+    pub fn act(&mut self, f: &Flight, action: f64) {
+        if action.is_nan() {
+            return;
+        }
+        self.action = action;
+        let law = self.agent.law;
+        match law.target {
+            Target::Rate => {
+                self.rate = law.apply(self.rate, action);
+                let srtt = f.srtt.unwrap_or(FIRST_RTT).as_secs_f64();
+                let bytes = self.rate * srtt * ROUND_TRIPS / 8.0;
+                let least = LEAST_WINDOW * f.segment();
+                self.set_window((bytes as u64).clamp(least, Window::MAX.max(least)));
+            }
+            Target::Window => {
+                let segment = f.segment();
+                let before = self.window().cwnd as f64 / segment as f64;
+                let bytes = law.apply(before, action) * segment as f64;
+                self.set_window((bytes as u64).clamp(segment, Window::MAX.max(segment)));
+            }
+        }
+        self.before_timeout = None;
+    }
+
+    fn set_window(&mut self, cwnd: u64) {
+        match &mut self.beneath {
+            Some(cc) => {
+                let ssthresh = cc.window().ssthresh;
+                cc.take_over(Window { cwnd, ssthresh });
+            }
+            None => self.window = Window { cwnd, ssthresh: cwnd },
+        }
+    }
+
+    fn beneath_needs(&self) -> Needs {
+        self.beneath.as_ref().map_or_else(Needs::default, |cc| cc.needs())
+    }
+}
+
+impl CongestionControl for Learner {
+    fn name(&self) -> &'static str {
+        if self.is_external() { "external" } else { "policy" }
+    }
+
+    fn window(&self) -> Window {
+        self.beneath.as_ref().map_or(self.window, |cc| cc.window())
+    }
+
+    fn needs(&self) -> Needs {
+        let own = Needs { arrivals: true, delivery_rate: true, departures: true, ..Needs::default() };
+        match &self.beneath {
+            Some(cc) => Needs { whole_control: cc.needs().whole_control, ecn: cc.needs().ecn, ..own },
+            None => Needs { whole_control: true, ..own },
+        }
+    }
+
+    fn pacing_rate(&self, f: &Flight) -> Option<Rate> {
+        match &self.beneath {
+            Some(cc) => cc.pacing_rate(f),
+            None => Rate::from_bps(self.rate()?.clamp(1.0, Rate::MAX.as_bps() as f64) as u64),
+        }
+    }
+
+    fn on_established(&mut self, f: &Flight) {
+        self.is_open = true;
+        self.monitor = Monitor::new(f.now);
+        let cwnd = f.initial_window.clamp(f.segment(), Window::MAX.max(f.segment()));
+        self.window = Window { cwnd, ssthresh: Window::INFINITE };
+        let srtt = f.srtt.unwrap_or(FIRST_RTT).as_secs_f64().max(1e-6);
+        let [least, most] = self.agent.law.bounds;
+        self.rate = (cwnd as f64 * 8.0 / srtt).clamp(least, most);
+        (self.before_timeout, self.is_due) = (None, false);
+        if let Some(cc) = &mut self.beneath {
+            cc.on_established(f);
+        }
+    }
+
+    fn take_over(&mut self, window: Window) {
+        self.window = window;
+        if let Some(cc) = &mut self.beneath {
+            cc.take_over(window);
+        }
+    }
+
+    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+        if let Some(rate) = &ack.rate {
+            self.monitor.rate(rate);
+        }
+        let rate = ack.rate.filter(|_| self.beneath_needs().delivery_rate);
+        match &mut self.beneath {
+            Some(cc) => cc.on_ack(f, &Ack { rate, ..*ack }),
+            None => Verdict::Continue,
+        }
+    }
+
+    fn on_signal(&mut self, f: &Flight, signal: Signal) {
+        if let Signal::Timeout { .. } = signal {
+            self.monitor.timed_out();
+        }
+        if let Some(cc) = &mut self.beneath {
+            return cc.on_signal(f, signal);
+        }
+        match signal {
+            Signal::Loss | Signal::Ecn => {}
+            Signal::Timeout { kept, .. } => {
+                self.before_timeout.get_or_insert(self.window);
+                let left = kept.saturating_add(f.segment());
+                self.window.cwnd = self.window.cwnd.min(left);
+            }
+            Signal::Spurious => self.window = self.before_timeout.take().unwrap_or(self.window),
+            Signal::Resume { cwnd, .. } => self.window.cwnd = self.window.cwnd.min(cwnd.max(f.segment())),
+        }
+    }
+
+    fn on_recovery_end(&mut self, f: &Flight) {
+        if let Some(cc) = &mut self.beneath {
+            cc.on_recovery_end(f);
+        }
+    }
+
+    fn on_idle_restart(&mut self, f: &Flight) {
+        if let Some(cc) = &mut self.beneath {
+            cc.on_idle_restart(f);
+        }
+    }
+
+    fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
+        self.monitor.arrival(arrival);
+        self.is_due |= self.agent.decides == Decides::Ack && arrival.delivered > 0;
+        if self.beneath_needs().arrivals
+            && let Some(cc) = &mut self.beneath
+        {
+            cc.on_arrival(f, arrival);
+        }
+    }
+
+    fn on_rtt_sample(&mut self, f: &Flight) {
+        if let Some(rtt) = f.latest_rtt {
+            self.monitor.rtt(rtt);
+        }
+        if self.beneath_needs().arrivals
+            && let Some(cc) = &mut self.beneath
+        {
+            cc.on_rtt_sample(f);
+        }
+    }
+
+    fn on_round(&mut self, f: &Flight, round: u64) {
+        self.is_due |= self.agent.decides == Decides::Round;
+        if self.beneath_needs().arrivals
+            && let Some(cc) = &mut self.beneath
+        {
+            cc.on_round(f, round);
+        }
+    }
+
+    fn on_ecn(&mut self, feedback: EcnFeedback) {
+        if let Some(cc) = &mut self.beneath {
+            cc.on_ecn(feedback);
+        }
+    }
+
+    fn on_lost(&mut self, f: &Flight, lost: &Lost) {
+        self.monitor.lost(lost.bytes);
+        if self.beneath_needs().delivery_rate
+            && let Some(cc) = &mut self.beneath
+        {
+            cc.on_lost(f, lost);
+        }
+    }
+
+    fn on_sent(&mut self, f: &Flight, sent: &Sent) {
+        self.monitor.sent(sent.bytes);
+        if (self.beneath_needs().departures || f.snd_una == f.snd_nxt)
+            && let Some(cc) = &mut self.beneath
+        {
+            cc.on_sent(f, sent);
+        }
+    }
+
+    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
+        self.beneath.as_ref().and_then(|cc| cc.enhanced_rtt())
+    }
+
+    fn learner(&mut self) -> Option<&mut Learner> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

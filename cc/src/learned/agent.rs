@@ -1,0 +1,174 @@
+//! What a learner sees, when it decides, and what its actions do: the same in training and in use.
+
+use std::sync::Arc;
+
+use ackclock_units::Span;
+
+use super::feature::{Feature, MAX_LOOK_BACK, Measure};
+use super::law::{Law, Map, Target};
+use super::network::{Network, ShapeError};
+use crate::CcSpec;
+
+/// When a learner decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decides {
+    /// At all multiples of a span of time, beginning with the first one at which the connection is
+    /// open.
+    Every(Span),
+    /// After this many smoothed round-trip times, or a span of time if that is longer.
+    RoundTripTimes(f64, Span),
+    /// When a round trip has ended: data sent after the last decision is acknowledged.
+    Round,
+    /// After each ACK that delivers something.
+    Ack,
+}
+
+impl Decides {
+    /// How long until the next decision by the clock; `None` if ACKs say when.
+    pub fn pause(self, srtt: Option<Span>) -> Option<Span> {
+        let pause = match self {
+            Decides::Every(span) => span,
+            Decides::RoundTripTimes(factor, least) => {
+                let nanos = srtt.unwrap_or(Span::ZERO).as_nanos() as f64 * factor;
+                Span::from_nanos(nanos as u64).max(least)
+            }
+            Decides::Round | Decides::Ack => return None,
+        };
+        Some(pause.max(Span::from_nanos(1)))
+    }
+}
+
+/// What a learner sees, when it decides, and what its actions do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    /// When it decides.
+    pub decides: Decides,
+    /// What its actions do.
+    pub law: Law,
+    /// What it sees of an interval.
+    pub observes: Vec<Feature>,
+    /// How many intervals an observation consists of, the newest last.
+    pub history: usize,
+    /// The controller whose window the actions change, and which reacts to ACKs and losses between
+    /// them; without one, nothing changes the window but actions and timeouts.
+    pub beneath: Option<Box<CcSpec>>,
+}
+
+/// The most features of an interval, and the most intervals of an observation.
+const MOST: usize = 10_000;
+
+impl Agent {
+    /// What keeps it from being one, in words.
+    pub fn problem(&self) -> Option<String> {
+        let Law { map, limit, bounds: [least, most], target } = self.law;
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let least_bound = match target {
+            Target::Rate => 1000.0,
+            Target::Window => 1.0,
+        };
+        if !(positive(limit) && positive(least) && positive(most) && least < most && least >= least_bound) {
+            return Some(format!(
+                "action: expected a limit above 0 and bounds from {least_bound}, found {limit} and {least} to {most}"
+            ));
+        }
+        match map {
+            Map::Step { delta } if !positive(delta) => return Some("action: expected a delta above 0".to_owned()),
+            Map::Power { base } if !positive(base) || base <= 1.0 => {
+                return Some("action: expected a base above 1".to_owned());
+            }
+            _ => {}
+        }
+        if self.beneath.is_some() && target == Target::Rate {
+            return Some("beneath: a controller beneath has a window, and the action is a rate".to_owned());
+        }
+        if matches!(self.beneath.as_deref(), Some(CcSpec::External(_) | CcSpec::Policy(_))) {
+            return Some("beneath: expected a controller that does not learn".to_owned());
+        }
+        match self.decides {
+            Decides::Every(span) if span == Span::ZERO => return Some("decisions: expected a time above 0".to_owned()),
+            Decides::RoundTripTimes(factor, least) if !positive(factor) || least == Span::ZERO => {
+                return Some("decisions: expected a factor and a least time above 0".to_owned());
+            }
+            _ => {}
+        }
+        if self.observes.is_empty() || self.observes.len() > MOST || !(1..=MOST).contains(&self.history) {
+            return Some(format!("observations: expected 1 to {MOST} features and a history of 1 to {MOST}"));
+        }
+        self.observes.iter().find_map(problem_of)
+    }
+
+    /// The observation before the first interval: as if all measures were zero.
+    pub fn blank(&self) -> Vec<f32> {
+        let zeros = self.observes.iter().map(|feature| feature.tell(0.0) as f32);
+        std::iter::repeat_n(zeros, self.history).flatten().collect()
+    }
+
+    /// How many numbers an observation has.
+    pub fn width(&self) -> usize {
+        self.observes.len() * self.history
+    }
+}
+
+/// What keeps a feature from being one.
+pub fn problem_of(feature: &Feature) -> Option<String> {
+    let name = feature.measure.name();
+    let [least, most] = feature.limits;
+    if feature.over.is_some_and(|(intervals, _)| !(1..=MAX_LOOK_BACK).contains(&intervals)) {
+        return Some(format!("`{name}`: expected to look back 1 to {MAX_LOOK_BACK} intervals"));
+    }
+    if !(feature.scale.is_finite()
+        && feature.offset.is_finite()
+        && least.is_finite()
+        && most.is_finite()
+        && least < most)
+    {
+        return Some(format!("`{name}`: expected a finite scale and offset, and limits in order"));
+    }
+    None
+}
+
+impl Default for Agent {
+    /// Rates by steps of 2.5 % per action of 1, twice in a smoothed round-trip time, with the
+    /// features of Aurora.
+    fn default() -> Agent {
+        Agent {
+            decides: Decides::RoundTripTimes(0.5, Span::from_millis(1)),
+            law: Law { target: Target::Rate, map: Map::Step { delta: 0.025 }, limit: 1.0, bounds: [10e3, 100e9] },
+            observes: [Measure::LatencyInflation, Measure::LatencyRatio, Measure::SendRatio].map(Feature::plain).into(),
+            history: 10,
+            beneath: None,
+        }
+    }
+}
+
+/// A learned policy: what it sees, and what it does then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    agent: Arc<Agent>,
+    network: Network,
+}
+
+impl Policy {
+    /// A policy of this network.
+    ///
+    /// # Errors
+    /// Its inputs are not the numbers of an observation.
+    pub fn new(agent: Arc<Agent>, network: Network) -> Result<Policy, ShapeError> {
+        let (expected, found) = (agent.width(), network.inputs());
+        if expected == found {
+            Ok(Policy { agent, network })
+        } else {
+            Err(ShapeError(format!("layer 0 has {found} inputs, and an observation has {expected} numbers")))
+        }
+    }
+
+    /// What it sees, and what its actions do.
+    pub fn agent(&self) -> &Arc<Agent> {
+        &self.agent
+    }
+
+    /// From observations to actions.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+}

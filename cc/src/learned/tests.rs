@@ -1,0 +1,211 @@
+//! A learner by hand: intervals, actions, timeouts, and a controller beneath.
+
+use std::sync::Arc;
+
+use ackclock_units::{Random, Span, Time};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{CcSpec, CubicConfig};
+
+const MSS: u64 = 1000;
+
+fn flight(millis: u64) -> Flight {
+    Flight {
+        now: Time::from_millis(millis),
+        mss: MSS as u32,
+        in_flight: 5 * MSS,
+        cwnd_limited: true,
+        snd_una: 0,
+        snd_nxt: 5 * MSS,
+        srtt: Some(Span::from_millis(100)),
+        latest_rtt: Some(Span::from_millis(120)),
+        min_rtt: Some(Span::from_millis(80)),
+        after_timeout: false,
+        initial_window: 10 * MSS,
+        paced: false,
+        app_limited: false,
+    }
+}
+
+fn arrival(delivered: u64, ce: u64) -> Arrival {
+    Arrival { acked: delivered, delivered, ce, ..Arrival::default() }
+}
+
+fn lost(bytes: u32) -> Lost {
+    Lost {
+        seq: 0,
+        bytes,
+        total_delivered: 0,
+        total_lost: 0,
+        prior_delivered: 0,
+        prior_lost: 0,
+        in_flight_when_sent: 0,
+        app_limited: false,
+        selective_acks: true,
+    }
+}
+
+fn learner(agent: Agent) -> Learner {
+    assert_eq!(agent.problem(), None);
+    let mut learner = Learner::new(Arc::new(agent), Random::for_component(1, 0, "test"));
+    learner.on_established(&flight(0));
+    learner
+}
+
+fn windows() -> Agent {
+    let law = Law { target: Target::Window, map: Map::Power { base: 2.0 }, limit: 2.0, bounds: [2.0, 100.0] };
+    let observes = vec![Feature::plain(Measure::Throughput), Feature::scaled(Measure::LossRate, 2.0)];
+    Agent { decides: Decides::Every(Span::from_millis(100)), law, observes, history: 2, beneath: None }
+}
+
+#[test]
+fn an_interval_is_measured() {
+    let mut learner = learner(windows());
+    for (millis, bytes) in [(20, 3 * MSS), (60, 2 * MSS)] {
+        learner.on_sent(&flight(millis), &Sent { seq: 0, bytes: bytes as u32 });
+        learner.on_arrival(&flight(millis), &arrival(bytes, bytes / 5));
+        learner.on_rtt_sample(&Flight { latest_rtt: Some(Span::from_millis(100 + millis)), ..flight(millis) });
+    }
+    learner.on_lost(&flight(60), &lost(1250));
+    learner.end_interval(&flight(100));
+    let of = |measure: Measure| learner.measures()[measure as usize];
+    // 5000 bytes in 100 ms.
+    assert_eq!(of(Measure::Throughput), 400e3);
+    assert_eq!(of(Measure::SendRatio), 1.0);
+    assert_eq!((of(Measure::LossRate), of(Measure::MarkRate)), (0.2, 0.2));
+    assert!((of(Measure::Rtt) - 0.14).abs() < 1e-12 && (of(Measure::RttMin) - 0.12).abs() < 1e-12);
+    // From 120 to 160 ms in an interval of 100 ms.
+    assert!((of(Measure::LatencyInflation) - 0.4).abs() < 1e-12);
+    assert_eq!((of(Measure::Cwnd), of(Measure::InFlight)), (10.0, 5.0));
+    assert!((of(Measure::RttRatio) - 0.8).abs() < 1e-12);
+    assert_eq!(of(Measure::Orca), (400e3 - 5.0 * 100e3) / 400e3);
+    assert_eq!(learner.observation(), [0.0, 0.0, 400e3, 0.4]);
+    // Nothing happens in the next one.
+    learner.end_interval(&flight(200));
+    assert_eq!(learner.observation(), [400e3, 0.4, 0.0, 0.0]);
+    assert_eq!(learner.measures()[Measure::MaxThroughput as usize], 400e3);
+}
+
+#[test]
+fn actions_alone_move_the_window() {
+    let mut learner = learner(windows());
+    assert_eq!(learner.window().cwnd, 10 * MSS);
+    learner.act(&flight(100), 1.0);
+    assert_eq!(learner.window().cwnd, 20 * MSS);
+    let ack = Ack { acked: MSS, delivered: MSS, ..Ack::default() };
+    assert_eq!(learner.on_ack(&flight(110), &ack), Verdict::Continue);
+    learner.on_signal(&flight(120), Signal::Loss);
+    learner.on_signal(&flight(120), Signal::Ecn);
+    learner.on_recovery_end(&flight(130));
+    learner.on_idle_restart(&flight(140));
+    learner.act(&flight(150), f64::NAN);
+    assert_eq!(learner.window().cwnd, 20 * MSS);
+    learner.act(&flight(200), -9.0);
+    assert_eq!(learner.window().cwnd, 5 * MSS);
+}
+
+#[test]
+fn a_timeout_leaves_a_segment_until_the_next_decision() {
+    let mut learner = learner(windows());
+    let timeout = Signal::Timeout { repeated: false, kept: 2 * MSS };
+    learner.on_signal(&flight(10), timeout);
+    assert_eq!(learner.window().cwnd, 3 * MSS);
+    learner.on_signal(&flight(20), Signal::Spurious);
+    assert_eq!(learner.window().cwnd, 10 * MSS);
+    learner.on_signal(&flight(30), Signal::Timeout { repeated: false, kept: 0 });
+    learner.end_interval(&flight(100));
+    assert_eq!(learner.measures()[Measure::Timeouts as usize], 2.0);
+    learner.act(&flight(100), 2.0);
+    assert_eq!(learner.window().cwnd, 4 * MSS);
+    // What was before the decision does not come back.
+    learner.on_signal(&flight(110), Signal::Spurious);
+    assert_eq!(learner.window().cwnd, 4 * MSS);
+}
+
+#[test]
+fn a_rate_brings_its_window() {
+    let agent = Agent::default();
+    let mut learner = learner(agent);
+    // Ten segments in 100 ms.
+    assert_eq!(learner.pacing_rate(&flight(0)).map(Rate::as_bps), Some(800_000));
+    learner.act(&flight(100), 1.0);
+    let rate = learner.pacing_rate(&flight(100)).map(Rate::as_bps);
+    assert!(rate.is_some_and(|rate| rate.abs_diff(820_000) <= 1), "{rate:?}");
+    assert!(learner.window().cwnd.abs_diff(20_500) <= 1);
+    assert_eq!(learner.name(), "external");
+}
+
+#[test]
+fn a_controller_beneath_goes_on() {
+    let beneath = Some(Box::new(CcSpec::Cubic(CubicConfig::default())));
+    let mut learner = learner(Agent { beneath, ..windows() });
+    assert!(!learner.needs().whole_control);
+    let ack = Ack { acked: MSS, delivered: MSS, ..Ack::default() };
+    let _ = learner.on_ack(&flight(10), &ack);
+    assert_eq!(learner.window().cwnd, 11 * MSS, "slow start");
+    learner.act(&flight(20), 1.0);
+    assert_eq!(learner.window().cwnd, 22 * MSS);
+    learner.on_signal(&Flight { in_flight: 22 * MSS, ..flight(30) }, Signal::Loss);
+    learner.on_recovery_end(&flight(130));
+    assert!(learner.window().cwnd < 17 * MSS, "{:?}", learner.window());
+}
+
+#[test]
+fn what_is_no_agent_is_refused() {
+    let law = windows().law;
+    let wrong = [
+        Agent { history: 0, ..windows() },
+        Agent { observes: Vec::new(), ..windows() },
+        Agent { decides: Decides::Every(Span::ZERO), ..windows() },
+        Agent { decides: Decides::RoundTripTimes(f64::NAN, Span::from_millis(1)), ..windows() },
+        Agent { law: Law { bounds: [0.0, 10.0], ..law }, ..windows() },
+        Agent { law: Law { map: Map::Power { base: 1.0 }, ..law }, ..windows() },
+        Agent { law: Law { map: Map::Step { delta: 0.0 }, ..law }, ..windows() },
+        Agent { beneath: Some(Box::new(CcSpec::External(Arc::default()))), ..windows() },
+        Agent { beneath: Some(Box::new(CcSpec::Cubic(CubicConfig::default()))), ..Agent::default() },
+        Agent {
+            observes: vec![Feature { over: Some((0, Statistic::Min)), ..Feature::plain(Measure::Rtt) }],
+            ..windows()
+        },
+        Agent { observes: vec![Feature { limits: [1.0, 1.0], ..Feature::plain(Measure::Rtt) }], ..windows() },
+    ];
+    for agent in wrong {
+        assert!(agent.problem().is_some(), "{agent:?}");
+    }
+}
+
+proptest! {
+    /// Whatever happens, numbers are finite, observations keep to their limits, and the window has
+    /// room for a segment.
+    #[test]
+    fn whatever_happens_is_told_in_numbers(
+        events in prop::collection::vec((0u8..9, any::<u32>(), -3.0f64..3.0), 1..200),
+        rate in any::<bool>(),
+    ) {
+        let mut agent = if rate { Agent::default() } else { windows() };
+        agent.observes = Measure::ALL.iter().map(|&measure| {
+            Feature { limits: [-10.0, 10.0], log: measure == Measure::Throughput, ..Feature::plain(measure) }
+        }).collect();
+        let mut learner = learner(agent);
+        let mut nanos = 0u64;
+        for (kind, number, action) in events {
+            nanos += u64::from(number % 50_000_000);
+            let f = Flight { now: Time::from_nanos(nanos), ..flight(0) };
+            match kind {
+                0 => learner.on_arrival(&f, &arrival(number.into(), u64::from(number) / 2)),
+                1 => learner.on_rtt_sample(&Flight { latest_rtt: Some(Span::from_nanos(number.into())), ..f }),
+                2 => learner.on_lost(&f, &lost(number)),
+                3 => learner.on_sent(&f, &Sent { seq: 0, bytes: number }),
+                4 => learner.on_signal(&f, Signal::Timeout { repeated: number % 2 == 0, kept: 0 }),
+                5 => learner.on_signal(&f, Signal::Spurious),
+                6 => learner.on_signal(&f, Signal::Resume { cwnd: number.into(), ssthresh: 0 }),
+                7 => learner.act(&f, action),
+                _ => learner.end_interval(&Flight { srtt: (number % 3 > 0).then_some(f.srtt).flatten(), ..f }),
+            }
+            prop_assert!(learner.window().cwnd >= MSS && learner.window().cwnd <= Window::MAX);
+            prop_assert!(learner.measures().iter().all(|value| value.is_finite()));
+            prop_assert!(learner.observation().iter().all(|value| (-10.0..=10.0).contains(value)));
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Environments in which congestion controllers learn: a scenario whose flows with
+//! `cc = "external"` wait for actions, with observations, rewards, random scenarios and an end.
+//!
+//! [`Spec`] says what an environment is, [`Env`] is one, and [`VecEnv`] steps many at a time. A run
+//! in it is the run of the scenario: a policy that decides in the scenario
+//! (`cc = { kind = "policy" }`) as it did here gives the same results.
+
+mod draw;
+mod env;
+mod spec;
+mod vector;
+
+pub use draw::Distribution;
+pub use env::{Env, Outcome, Shape};
+pub use spec::{Source, Spec, SpecError, Stop, Term};
+pub use vector::{Autoreset, Rows, VecEnv};
