@@ -3,7 +3,6 @@
 //! Every default that is used is recorded with its path, for `--show-config` to fill in.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_sim::spec::OwnController;
@@ -142,11 +141,6 @@ impl<'a> Fields<'a> {
     /// Congestion controllers from outside.
     pub(crate) fn controllers(&self) -> &'static [OwnController] {
         self.cx.controllers
-    }
-
-    /// Where a file is that the scenario names.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.cx.inputs.path(name)
     }
 
     /// The files that the scenario names.
