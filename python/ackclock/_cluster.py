@@ -1,6 +1,6 @@
 """Sweeps on the workers of a Dask cluster.
 
-The scheduler holds some hundred tasks at a time, each of some 1.5 s: pieces of the sweep are cut when
+The scheduler holds some hundred tasks at a time, each of some 2 s: pieces of the sweep are cut when
 their turn comes, by the time that earlier ones took.
 """
 
@@ -26,8 +26,10 @@ Places = tuple[int, int]
 Future = Any
 """Of distributed, whose types are half there."""
 
-_TARGET = 1.5
+_TARGET = 2.0
 """Seconds that a task should take."""
+_LEAST = 0.2
+"""The same of those at the end, which are shared out evenly."""
 _MOST_RUNS = 5000
 _MOST_BYTES = 64 << 20
 """Of a task at most: its results are in memory at once."""
@@ -149,6 +151,9 @@ class Cluster:
     def _most(self) -> int:
         """How many tasks the scheduler may hold: enough that an adaptive cluster sees the work."""
         slots = self._slots()
+        if self._per_block is None and slots > 0:
+            # What these take says how large others are.
+            return 2 * slots
         return max(8, 4 * slots, min(16 * slots, 256))
 
     def _submit(self, data: Future) -> None:
@@ -167,11 +172,11 @@ class Cluster:
         start, stop = self._left[0]
         blocks = 1
         if self._per_block is not None:
-            blocks = max(1, int(_TARGET / max(self._per_block, 1e-6)))
-        left = sum(b - a for a, b in self._left) // self._block
-        # The last ones are shared out evenly.
-        most = min(left // (3 * max(self._slots(), 1)), _MOST_RUNS // self._block, int(_MOST_BYTES / self._bytes))
-        blocks = min(blocks, max(1, most))
+            per_second = 1 / max(self._per_block, 1e-6)
+            left = sum(b - a for a, b in self._left) // self._block
+            share = max(left // (3 * max(self._slots(), 1)), int(_LEAST * per_second))
+            most = min(share, _MOST_RUNS // self._block, int(_MOST_BYTES / self._bytes))
+            blocks = max(1, min(int(_TARGET * per_second), most))
         cut = min(stop, start + blocks * self._block)
         if cut == stop:
             self._left.popleft()

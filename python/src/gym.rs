@@ -13,6 +13,9 @@ use pyo3::types::PyByteArray;
 use crate::errors;
 use crate::lines::Lines;
 
+/// The most numbers of all observations together.
+const MOST_NUMBERS: usize = 1 << 27;
+
 fn raise(error: &SpecError) -> PyErr {
     match error {
         SpecError::Scenario(error) => errors::scenario(error, None),
@@ -181,6 +184,10 @@ impl Environments {
         let source = Source { folder, name, text, overrides };
         let made = py.detach(|| {
             let spec = Arc::new(Spec::read(&source, settings)?);
+            if count.saturating_mul(spec.width()) > MOST_NUMBERS {
+                let why = format!("{count} observations of {} numbers do not fit: at most {MOST_NUMBERS}", spec.width());
+                return Err(SpecError::Refused(why));
+            }
             let mut envs = VecEnv::new(&spec, count, threads, autoreset)?;
             envs.keep_results(keep_results);
             Ok((spec, envs))

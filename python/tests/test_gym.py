@@ -296,6 +296,8 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         gym.Env(world("external"), observe=lambda features: [1.0])
     with pytest.raises(ValueError, match="at least one thread"):
         gym.VectorEnv(world("external"), 0)
+    with pytest.raises(ValueError, match="do not fit"):
+        gym.VectorEnv(world("external"), 1_000_000, agent=AGENT.with_(history=1000))
     with pytest.raises(ackclock.ScenarioError, match="one run at a time"):
         gym.Env(world("external") | {"sweep": {"repeat": 2}})
     with pytest.raises(ValueError, match="layer 1 has 3 inputs, and layer 0 has 2 numbers"):

@@ -160,6 +160,11 @@ impl Spec {
         &self.paths
     }
 
+    /// How many numbers an observation of a learner has.
+    pub fn width(&self) -> usize {
+        self.template.agent().width()
+    }
+
     /// The reward of an interval.
     pub(crate) fn reward(&self, measures: &Measures) -> f64 {
         self.reward.iter().map(|term| term.weight * term.feature.tell(measures[term.feature.measure as usize])).sum()

@@ -55,7 +55,7 @@ pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
             None => read().map(Arc::new),
         }
     };
-    let read = file.and_then(|file| match share(table.file(&file), &file) {
+    let read = file.and_then(|file| match share(inputs.path(&file), &file) {
         Ok(trace) => Some(trace),
         Err(problem) => {
             if let Some(entry) = table.get("file") {

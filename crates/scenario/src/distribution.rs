@@ -227,7 +227,7 @@ fn from_file(table: &mut Fields<'_>, unit: Unit) -> Option<Table> {
 pub(crate) fn file<'a>(table: &mut Fields<'a>) -> Option<(String, &'a Node)> {
     let name = table.required("file", Text, "the path of a file, relative to that of the scenario")?;
     let node = &table.get("file")?.node;
-    let path = table.file(&name);
+    let path = table.inputs().path(&name);
     let text = match table.inputs().read(&name, MAX_FILE) {
         Ok(bytes) if bytes.len() as u64 > MAX_FILE => {
             Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes")))

@@ -3,7 +3,6 @@
 //! Every default that is used is recorded with its path, for `--show-config` to fill in.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_sim::spec::Agent;
@@ -150,11 +149,6 @@ impl<'a> Fields<'a> {
     /// What `cc = "external"` stands for, in an environment.
     pub(crate) fn agent(&self) -> Option<&'a Arc<Agent>> {
         self.cx.agent
-    }
-
-    /// Where a file is that the scenario names.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.cx.inputs.path(name)
     }
 
     /// The files that the scenario names.
