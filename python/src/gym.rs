@@ -185,7 +185,8 @@ impl Environments {
         let made = py.detach(|| {
             let spec = Arc::new(Spec::read(&source, settings)?);
             if count.saturating_mul(spec.width()) > MOST_NUMBERS {
-                let why = format!("{count} observations of {} numbers do not fit: at most {MOST_NUMBERS}", spec.width());
+                let why =
+                    format!("{count} observations of {} numbers do not fit: at most {MOST_NUMBERS}", spec.width());
                 return Err(SpecError::Refused(why));
             }
             let mut envs = VecEnv::new(&spec, count, threads, autoreset)?;

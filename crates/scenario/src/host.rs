@@ -4,7 +4,7 @@ use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec}
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback,
-    InitialWindow, LossDetector, MinRto, NcrVariant, Pacing, PacingWhen, Prr, RrRules, SpaceRule,
+    InitialWindow, LossDetector, MinRto, NcrVariant, Pacing, PacingWhen, Prr, RrRules,
 };
 
 use crate::document::{Node, Value};
@@ -14,6 +14,7 @@ use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem,
 use crate::report::Diagnostic;
 use crate::{cc, hystart};
 
+mod buffers;
 mod names;
 
 pub(crate) use names::{Hosts, Named};
@@ -149,7 +150,7 @@ fn with_knobs(fields: &mut Fields<'_>, mut host: Host, inherited: bool) -> Host 
             if let Some(feedback) = cc::feedback(fields) {
                 endpoint.config.ecn = feedback;
             }
-            knobs(fields, &mut endpoint.config);
+            knobs(fields, &mut endpoint.config, profile);
             let said = fields.get("hystart").is_some();
             if !inherited || fields.get("cc").is_some() {
                 let before = std::mem::replace(&mut endpoint.cc, cc::read(fields, profile));
@@ -184,7 +185,7 @@ impl Named {
     }
 }
 
-fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
+fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.mss = fields.or("mss", config.mss.into(), Bytes(MIN_MSS, 65_495)) as u16;
     config.initial_window = fields.or("initial_window", config.initial_window, InitialWindows);
     config.sack = fields.or("sack", config.sack, Flag);
@@ -197,12 +198,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
         config.states.ecn_syn_retries = if falls_back { u32::MAX } else { 0 };
     }
     acc_ecn(fields, &mut config.transfer.acc_ecn);
-    config.send_buffer = fields.or("send_buffer", config.send_buffer, Bytes(1, MAX_BUFFER));
-    config.transfer.send_space = match fields.or("send_space", config.transfer.send_space.name(), SPACES) {
-        "segments" => SpaceRule::Segments,
-        _ => SpaceRule::Bytes,
-    };
-    config.receive_buffer = fields.or("receive_buffer", config.receive_buffer, Bytes(1, MAX_BUFFER));
+    buffers::read(fields, config, profile);
     let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
     config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
     config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
@@ -250,7 +246,6 @@ const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rf
 const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
 pub(crate) const DETECTORS: OneOf =
     OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
-const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes", "segments"] };
 const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
     OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };

@@ -215,6 +215,12 @@ fn check(fields: &Fields<'_>, hosts: [&HostSpec; 2], has_schedule: bool, applica
         refuse("MPTCP between two kernels", "a flow for each of its subflows, or an end of ackclock's");
     } else if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_) | HostSpec::Outside)) {
         refuse("MPTCP not with a smoltcp host", "a host with an endpoint of ackclock at both ends");
+    } else if hosts.iter().any(|host| {
+        let HostSpec::Endpoint(endpoint) = host else { return false };
+        let transfer = &endpoint.config.transfer;
+        transfer.receive_tuning.is_some() || transfer.send_tuning.is_some()
+    }) {
+        refuse("MPTCP not with buffers that are tuned", "\"tcp\", or buffers of a fixed size");
     } else if has_schedule {
         refuse("MPTCP not with controllers that change", "\"tcp\", or no `schedule`");
     } else if application.connections().is_some() {

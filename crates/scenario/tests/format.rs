@@ -11,7 +11,7 @@ use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, Smoltcp
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
-    MinRto, Prr,
+    MinRto, Prr, TuningRelease, WindowRule,
 };
 use ackclock_units::{Rate, Span, Time};
 
@@ -139,6 +139,23 @@ fn every_knob_is_a_key() {
     assert_eq!((config.limited_transmit, config.prr, config.nagle), (false, Prr::Rfc6937, false));
     assert!(config.states.fast_open);
     assert_eq!((config.slow_start_after_idle, config.time_wait, config.max_retries), (false, Span::from_secs(1), 3));
+}
+
+#[test]
+fn buffers_are_tuned_as_sysctls_say() {
+    let (sender, receiver) = ends(
+        "host = \"linux-4.0\"\nreceive_buffer = \"auto\"\nsend_buffer = \"auto\"\n\
+         tcp_rmem = { default = \"100kB\", max = \"1MB\" }\nreceiver = { receive_buffer = \"70kB\" }",
+    );
+    let tuning = config(&sender).transfer.receive_tuning.expect("tuned");
+    assert_eq!((tuning.release, tuning.default, tuning.most), (TuningRelease::Linux40, 100_000, 1_000_000));
+    assert_eq!(config(&sender).transfer.window, WindowRule::Linux { most: 1_000_000 });
+    let tuning = config(&sender).transfer.send_tuning.expect("tuned");
+    assert_eq!((tuning.default, tuning.most), (16_384, 4 << 20));
+    // An end with a buffer of a fixed size has the rules of its profile.
+    let transfer = &config(&receiver).transfer;
+    assert_eq!((config(&receiver).receive_buffer, transfer.receive_tuning), (70_000, None));
+    assert_eq!(transfer.window, WindowRule::Rfc);
 }
 
 #[test]

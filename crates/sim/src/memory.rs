@@ -137,7 +137,8 @@ fn window(group: &FlowGroup) -> u64 {
     let of = |host: &HostSpec, sends: bool| match host {
         HostSpec::Endpoint(endpoint) => {
             let config = &endpoint.config;
-            let buffer = if sends { config.send_buffer } else { config.receive_buffer };
+            let [receive, send] = config.largest_buffers();
+            let buffer = if sends { send } else { receive };
             buffer / u64::from(config.mss.max(1)) + 1
         }
         HostSpec::Smoltcp(stock) => stock.send_buffer.max(stock.receive_buffer) / 536 + 1,

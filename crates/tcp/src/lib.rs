@@ -123,4 +123,5 @@ pub use stack::rules::{
 pub use stack::transfer::{
     AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
 };
+pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

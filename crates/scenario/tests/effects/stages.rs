@@ -72,6 +72,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("flows.0.application", &["flows.0.application.kind=\"voip\"", "flows.0.transport=\"udp\""]),
     table("flows.0.application", &["flows.0.application.kind=\"ping\"", "flows.0.transport=\"udp\""]),
     table("flows.0.delayed_ack", &[]),
+    table("flows.0.tcp_rmem", &["flows.0.host=\"linux-6.1\"", "flows.0.receive_buffer=\"auto\""]),
+    table("flows.0.tcp_wmem", &["flows.0.host=\"linux-6.1\"", "flows.0.send_buffer=\"auto\""]),
     table("flows.0.min_rto", &["flows.0.min_rto={}"]),
     kinds("flows.0.loss_detector", &[]),
     kinds("flows.0.pacing", &[]),

@@ -94,8 +94,10 @@ impl Endpoint {
             return 0;
         }
         self.socket.set_more(flags.more);
-        if self.config.transfer.send_space == SpaceRule::Linux {
-            return self.fill_buffers(bytes, flags);
+        match self.config.transfer.send_space {
+            SpaceRule::Bytes | SpaceRule::Segments => {}
+            SpaceRule::Linux => return self.fill_buffers(bytes, flags),
+            SpaceRule::Tuned => return self.fill_tuned(bytes),
         }
         if !self.socket.is_below_lowat(self.unsent()) {
             return 0;
@@ -252,11 +254,11 @@ impl Endpoint {
             // It goes on until the buffer is full.
             SpaceRule::Bytes => u64::MAX,
             // It goes on for as long as a third is free.
-            SpaceRule::Segments if self.socket.notsent_lowat().is_none() => {
+            SpaceRule::Segments | SpaceRule::Tuned if self.socket.notsent_lowat().is_none() => {
                 let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
                 (room - room % bytes).max(bytes)
             }
-            SpaceRule::Segments | SpaceRule::Linux => bytes,
+            SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,
         }
     }
 }

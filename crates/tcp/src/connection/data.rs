@@ -41,7 +41,7 @@ impl Endpoint {
         if right <= self.receiver.next() {
             self.note_spurious(left);
         }
-        self.describe_arrival(segment);
+        self.describe_arrival(now, segment);
         if left > self.receiver.next() {
             self.note_gap(now, left, right);
         }
@@ -82,7 +82,21 @@ impl Endpoint {
     }
 
     /// What decides about the ACK beside the data.
-    pub(crate) fn describe_arrival(&mut self, segment: &Segment) {
+    #[inline]
+    pub(crate) fn describe_arrival(&mut self, now: Time, segment: &Segment) {
+        if !self.receiver.is_described() {
+            return;
+        }
+        self.describe(now, segment);
+    }
+
+    #[inline(never)]
+    fn describe(&mut self, now: Time, segment: &Segment) {
+        if self.receiver.is_tuned() {
+            let age = self.negotiated.echo_age(now, segment);
+            let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
+            self.receiver.tune(now, segment.payload.len, echo, self.announced_segment());
+        }
         if self.config.transfer.acks != AckRule::Linux {
             return;
         }

@@ -84,7 +84,7 @@ impl Endpoint {
             self.answer_invalid(now, segment);
             let next = self.receiver.next();
             if self.config.transfer.report_refused && left < next && left < right {
-                self.describe_arrival(segment);
+                self.describe_arrival(now, segment);
                 self.receiver.receive(now, left, right.min(next), segment.payload.len);
             }
             return Acknowledgment::default();
@@ -121,7 +121,7 @@ impl Endpoint {
         self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next() {
             self.note_spurious(left);
-            self.describe_arrival(segment);
+            self.describe_arrival(now, segment);
             self.receiver.receive(now, left, right, segment.payload.len);
         }
         // An old data segment may carry a newer acknowledgment.

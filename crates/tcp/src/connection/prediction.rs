@@ -67,7 +67,7 @@ impl Endpoint {
         self.update_ts_recent(now, segment, left);
         if payload > 0 {
             self.receiver.check(left, segment.payload);
-            self.describe_arrival(segment);
+            self.describe_arrival(now, segment);
             self.receiver.receive_next(now, left + u64::from(payload), payload);
             if self.socket.discards() {
                 self.read(u64::MAX);

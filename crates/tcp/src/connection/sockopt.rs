@@ -109,7 +109,7 @@ impl Endpoint {
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.queue.locked = true;
         self.queue.buffer = match self.config.transfer.send_space {
-            SpaceRule::Bytes | SpaceRule::Segments => bytes,
+            SpaceRule::Bytes | SpaceRule::Segments | SpaceRule::Tuned => bytes,
             SpaceRule::Linux => (2 * bytes).max(MIN_SEND_BUFFER),
         };
     }

@@ -56,7 +56,7 @@ impl Endpoint {
         if let Some(left) = left.filter(|&left| left > 0 && reports) {
             let right = left + u64::from(segment.sequence_len());
             if right <= self.receiver.next() {
-                self.describe_arrival(segment);
+                self.describe_arrival(now, segment);
                 self.receiver.receive(now, left, right, segment.payload.len);
             }
         }

@@ -14,6 +14,7 @@ use crate::{AckRule, DelayedAck, TransferRules, WindowRule};
 mod acks;
 mod reassembly;
 mod sack;
+mod tuning;
 mod window;
 
 pub(crate) use acks::Context;
@@ -22,6 +23,7 @@ use acks::compression::Compression;
 use acks::linux::LinuxAcks;
 use reassembly::Reassembly;
 use sack::Sack;
+use tuning::Tuned;
 
 /// The place of the peer's FIN before one has come.
 const NO_FIN: u64 = u64::MAX;
@@ -68,6 +70,8 @@ pub(crate) struct Receiver {
     mss: u32,
     /// An ACK is due.
     ack_now: bool,
+    /// The endpoint says what a segment has beside its data.
+    described: bool,
     /// Window scale in force.
     shift: u8,
     ack_rule: AckRule,
@@ -96,6 +100,8 @@ pub(crate) struct Receiver {
     integrity_error: Option<u64>,
     /// The window that was offered first.
     first_window: u64,
+    /// The state of a buffer that is tuned.
+    tuned: Option<Box<Tuned>>,
 }
 
 impl Receiver {
@@ -124,11 +130,13 @@ impl Receiver {
             space: buffer,
             announced: 0,
             grown: if policy.growth_from > 0 { policy.growth_from } else { buffer },
+            described: false,
             shift: 0,
             mss: 1460,
             clamp: 0,
             first_window: buffer,
             last_window: 0,
+            tuned: None,
         }
     }
 
@@ -137,6 +145,8 @@ impl Receiver {
         self.ack_rule = rules.acks;
         self.window_rule = rules.window;
         self.sack = Sack::new(rules.reports, rules.exact_duplicates);
+        self.tuned = rules.receive_tuning.map(|rules| Box::new(Tuned::new(rules)));
+        self.described = self.ack_rule == AckRule::Linux || self.tuned.is_some();
         self.take_buffer(self.buffer);
         self
     }
@@ -376,6 +386,9 @@ impl Receiver {
     /// Adds a range beyond a gap.
     fn insert(&mut self, left: u64, right: u64) -> Arrived {
         if self.reassembly.insert(left, right) {
+            if self.tuned.is_some() {
+                self.tune_beyond_gap((right - left) as u32);
+            }
             return Arrived::OutOfOrder;
         }
         self.duplicate_segments += 1;

@@ -33,6 +33,11 @@ impl Reassembly {
         self.ranges.iter().copied()
     }
 
+    /// One past the highest unit held, 0 if none is.
+    pub(super) fn end(&self) -> u64 {
+        self.ranges.back().map_or(0, |&(_, right)| right)
+    }
+
     /// Units held.
     pub(super) fn held(&self) -> u64 {
         self.ranges().map(|(left, right)| right - left).sum()

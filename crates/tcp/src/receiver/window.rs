@@ -7,8 +7,8 @@
 //!
 //! # Departures
 //! Linux accounts for the memory of packets: here each byte of data takes two of the buffer, which
-//! is what `tcp_adv_win_scale` = 1 assumes. Neither system's automatic tuning of the buffer is
-//! modelled: it stays as large as it was set.
+//! is what `tcp_adv_win_scale` = 1 assumes, unless the buffer is tuned (`tuning`). FreeBSD's
+//! automatic tuning of the buffer is not modelled: it stays as large as it was set.
 
 use super::Receiver;
 use crate::WindowRule;
@@ -27,6 +27,9 @@ impl Receiver {
     }
 
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
+        if let Some(tuned) = &mut self.tuned {
+            tuned.lock();
+        }
         if self.next == 0 {
             self.window_rule = self.window_rule.with_fixed_buffer();
         }
@@ -76,7 +79,8 @@ impl Receiver {
             WindowRule::Linux { .. } => {
                 let (space, segment) = (self.data_space(), u64::from(segment));
                 let whole = if space > segment { space / segment * segment } else { space };
-                whole.min(MAX_FIELD)
+                let first = self.tuned.as_ref().map_or(u64::MAX, |tuned| tuned.first_window(segment));
+                whole.min(first).min(MAX_FIELD)
             }
             WindowRule::FreeBsd { .. } => self.room().min(MAX_FIELD),
         }
@@ -95,6 +99,7 @@ impl Receiver {
         match self.window_rule {
             WindowRule::Rfc => {}
             WindowRule::Linux { .. } => {
+                self.begin_tuning(segment.into(), offered);
                 let (space, segment) = (self.data_space(), u64::from(segment));
                 self.clamp = space.min(MAX_FIELD << shift);
                 // One segment stays in reserve.
@@ -139,11 +144,12 @@ impl Receiver {
     pub(super) fn linux_window(&self) -> u64 {
         let all = self.data_space();
         let full = all.min(self.clamp);
-        let segment = u64::from(self.linux_acks.segment()).min(full);
+        let segment = if self.tuned.is_some() { self.segment_estimate() } else { self.linux_acks.segment() };
+        let segment = u64::from(segment).min(full);
         if segment == 0 {
             return 0;
         }
-        let mut free = all.saturating_sub(self.held());
+        let mut free = self.free_space();
         if free < full / 2 {
             free = free >> self.shift << self.shift;
             // Going on would end in a full buffer, and data thrown away.
@@ -168,7 +174,7 @@ impl Receiver {
     /// A segment of `payload` bytes lets the largest window that may be offered grow (Linux
     /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory).
     pub(super) fn grow_window(&mut self, payload: u32) {
-        let most = self.clamp.min(self.data_space().saturating_sub(self.held()));
+        let most = self.clamp.min(self.free_space());
         let room = most.saturating_sub(self.grown);
         if room > 0 {
             self.grown += room.min(2 * u64::from(self.context.segment.max(payload)));
@@ -179,7 +185,7 @@ impl Receiver {
     /// Quick ACKs end then (`__tcp_select_window`).
     pub(super) fn is_half_full(&self) -> bool {
         let all = self.data_space();
-        all.saturating_sub(self.held()) < all.min(self.clamp) / 2
+        self.free_space() < all.min(self.clamp) / 2
     }
 
     fn aligned(&self, window: u64) -> u64 {
@@ -187,8 +193,8 @@ impl Receiver {
     }
 
     /// Of the buffer, what is for data: half (Linux `tcp_full_space` with `tcp_adv_win_scale` = 1).
-    fn data_space(&self) -> u64 {
-        self.buffer - self.buffer / 2
+    pub(super) fn data_space(&self) -> u64 {
+        self.window_of(self.buffer)
     }
 
     /// The buffer is this large from now on.
@@ -201,7 +207,7 @@ impl Receiver {
     }
 
     /// Bytes held, in order and not read or beyond a gap.
-    fn held(&self) -> u64 {
+    pub(super) fn held(&self) -> u64 {
         self.next - self.read + self.reassembly.held()
     }
 

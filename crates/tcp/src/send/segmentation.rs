@@ -18,7 +18,8 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use crate::{Endpoint, SendRule, SpaceRule, State, WriteFlags};
+use crate::stack::tuning::sent_size;
+use crate::{Endpoint, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
 
 /// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
 const MAX_BUFFER: u64 = 65_536 - 1 - 320;
@@ -260,13 +261,20 @@ impl Endpoint {
     /// Grows a send buffer that was not set so that two windows fit.
     #[inline(never)]
     fn expand_send_buffer(&mut self) {
-        if self.config.transfer.send_space != SpaceRule::Linux || self.queue.locked {
+        let (release, most) = match (self.config.transfer.send_space, self.config.transfer.send_tuning) {
+            (SpaceRule::Bytes | SpaceRule::Segments, _) => return,
+            (SpaceRule::Linux | SpaceRule::Tuned, Some(tuning)) => (tuning.release, tuning.most),
+            (SpaceRule::Linux | SpaceRule::Tuned, None) => (TuningRelease::Linux61, MAX_SEND_BUFFER),
+        };
+        if self.queue.locked {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let per_segment = (mss + 320 + 320).next_power_of_two() + 256;
         let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
-        let wanted = (2 * segments * per_segment).min(MAX_SEND_BUFFER);
+        let wanted = (2 * segments * sent_size(release, mss)).min(most);
+        let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
+        // A segment to a socket buffer; the unit is the payload that fits.
+        let wanted = if tuned { wanted * mss / (mss + OVERHEAD) } else { wanted };
         self.queue.buffer = self.queue.buffer.max(wanted);
     }
 
@@ -299,7 +307,7 @@ impl Endpoint {
         let bytes = self.send.written() - self.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
-            SpaceRule::Segments => {
+            SpaceRule::Segments | SpaceRule::Tuned => {
                 let mss = u64::from(self.negotiated.mss());
                 bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
             }
@@ -386,6 +394,20 @@ impl Endpoint {
     /// Bytes that the send buffer has room for.
     pub fn send_space(&self) -> u64 {
         self.queue.buffer.saturating_sub(self.queued())
+    }
+
+    /// Takes up to `bytes` bytes into a buffer that grows when it was too small.
+    pub(crate) fn fill_tuned(&mut self, bytes: u64) -> u64 {
+        if !self.socket.is_below_lowat(self.unsent()) {
+            return 0;
+        }
+        let taken = bytes.min(self.send_space());
+        self.send.write(taken);
+        if taken < bytes {
+            (self.queue.short, self.queue.acked) = (true, false);
+            self.burst.end();
+        }
+        taken
     }
 
     /// `sk_stream_is_writeable`: what is free is no less than half of what is used.

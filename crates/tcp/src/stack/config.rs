@@ -3,7 +3,7 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::{CwndValidation, Pacing, PathRules, StateRules, TransferRules};
+use crate::{BufferTuning, CwndValidation, Pacing, PathRules, SpaceRule, StateRules, TransferRules, WindowRule};
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
 /// settings of real stacks.
@@ -87,6 +87,27 @@ impl Config {
     /// Whether episodes run as Linux has them: see [`LossDetector`].
     pub(crate) fn linux_episodes(&self) -> bool {
         self.loss_detector != LossDetector::Rfc6675 || self.undo || self.frto || self.tlp
+    }
+
+    /// The receive buffer is tuned. Windows then follow Linux's rules ([`WindowRule::Linux`]).
+    pub fn tune_receive_buffer(&mut self, tuning: BufferTuning) {
+        self.receive_buffer = tuning.default;
+        self.transfer.window = WindowRule::Linux { most: tuning.most };
+        self.transfer.receive_tuning = Some(tuning);
+    }
+
+    /// The send buffer is tuned ([`SpaceRule::Tuned`]).
+    pub fn tune_send_buffer(&mut self, tuning: BufferTuning) {
+        self.send_buffer = tuning.default;
+        self.transfer.send_space = SpaceRule::Tuned;
+        self.transfer.send_tuning = Some(tuning);
+    }
+
+    /// What the largest buffers hold of data, bytes: to receive, and to send.
+    pub fn largest_buffers(&self) -> [u64; 2] {
+        let receive = self.transfer.receive_tuning.map_or(self.receive_buffer, |tuning| tuning.most);
+        let send = self.transfer.send_tuning.map_or(self.send_buffer, |tuning| tuning.most);
+        [receive, send]
     }
 }
 

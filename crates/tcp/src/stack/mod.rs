@@ -7,4 +7,5 @@ pub(crate) mod path;
 pub mod profile;
 pub(crate) mod rules;
 pub(crate) mod transfer;
+pub(crate) mod tuning;
 pub(crate) mod window;

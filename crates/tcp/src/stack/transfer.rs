@@ -5,7 +5,7 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use crate::AccEcnRules;
+use crate::{AccEcnRules, BufferTuning};
 
 /// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports
 /// duplicates and cuts its stream into segments. The default is what the RFCs say;
@@ -44,6 +44,11 @@ pub struct TransferRules {
     pub minshall: bool,
     /// How the send buffer is filled. Default: by the bytes of the stream.
     pub send_space: SpaceRule,
+    /// The receive buffer is tuned while the connection runs, by [`WindowRule::Linux`]. Default
+    /// none: it stays as it is.
+    pub receive_tuning: Option<BufferTuning>,
+    /// So is the send buffer, by [`SpaceRule::Tuned`]. Default none.
+    pub send_tuning: Option<BufferTuning>,
     /// Tell the MSS in a SYN. Default true; TCP_NOOPT takes it off along with the other options.
     pub mss_option: bool,
     /// Take segments without timestamps on a connection that agreed on them, as Linux does. Default
@@ -83,6 +88,8 @@ impl Default for TransferRules {
             sending: SendRule::Rfc,
             minshall: false,
             send_space: SpaceRule::Bytes,
+            receive_tuning: None,
+            send_tuning: None,
             mss_option: true,
             lenient_timestamps: false,
             report_refused: false,
@@ -112,6 +119,8 @@ impl TransferRules {
             sending: SendRule::Linux,
             minshall: false,
             send_space: SpaceRule::Linux,
+            receive_tuning: None,
+            send_tuning: None,
             mss_option: true,
             lenient_timestamps: true,
             report_refused: true,
@@ -149,6 +158,8 @@ impl TransferRules {
             sending: SendRule::FreeBsd,
             minshall: false,
             send_space: SpaceRule::Bytes,
+            receive_tuning: None,
+            send_tuning: None,
             mss_option: true,
             lenient_timestamps: false,
             report_refused: false,
@@ -277,23 +288,26 @@ pub enum SpaceRule {
     /// By the bytes of the stream that are unsent or unacknowledged.
     #[default]
     Bytes,
-    /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead
-    /// included, is less than the send buffer.
-    Linux,
     /// As Linux without segmentation offload, where each segment has a socket buffer to itself; the
     /// size of the send buffer is then that of the payload which fits into it. A writer that found
     /// it full is woken once a third is free (`sk_stream_write_space`), and segments that are
     /// SACKed next to each other share one overhead (`tcp_shift_skb_data`).
     Segments,
+    /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead
+    /// included, is less than the send buffer.
+    Linux,
+    /// As [`SpaceRule::Segments`], with a buffer that grows with the congestion window
+    /// ([`TransferRules::send_tuning`]).
+    Tuned,
 }
 
 impl SpaceRule {
-    /// Its name in scenarios, which know the first and the last.
+    /// Its name in scenarios, which know the first two.
     pub fn name(self) -> &'static str {
         match self {
             SpaceRule::Bytes => "bytes",
             SpaceRule::Linux => "linux",
-            SpaceRule::Segments => "segments",
+            SpaceRule::Segments | SpaceRule::Tuned => "segments",
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "stack/path",
         "stack/window",
         "stack/ecn",
+        "stack/tuning",
         "stack/transfer",
         "stack/config",
         "stack/profile",

@@ -91,6 +91,7 @@ impl Receiver {
         }
         if matches!(self.window_rule, WindowRule::Linux { .. }) && self.is_half_full() {
             self.linux_acks.end_quick();
+            self.quick_left = 0;
         }
         self.ack_now = false;
         self.ack_at = Time::NEVER;
@@ -105,6 +106,17 @@ impl Receiver {
     }
 
     // What the endpoint reports and asks.
+
+    /// Whether the endpoint is to say what a segment has beside its data.
+    #[inline]
+    pub(crate) fn is_described(&self) -> bool {
+        self.described
+    }
+
+    /// Whether the receive buffer is tuned.
+    pub(crate) fn is_tuned(&self) -> bool {
+        self.tuned.is_some()
+    }
 
     /// The segment in hand, whose data is about to be taken in.
     #[inline]
@@ -213,7 +225,7 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn schedule_ack(&mut self, now: Time, payload: u32) {
         match self.ack_rule {
-            AckRule::Delayed => self.schedule_by_policy(now),
+            AckRule::Delayed => self.schedule_by_policy(now, payload),
             AckRule::Linux => self.schedule_by_linux(now, payload),
             AckRule::FreeBsd => self.schedule_by_freebsd(now, payload),
         }
@@ -223,7 +235,11 @@ impl Receiver {
         if payload > 0 {
             self.linux_acks.arrived(now, payload, &self.context, self.last_window);
         }
-        if payload >= LEAST_GROWING {
+        if self.tuned.is_some() {
+            if self.tune_in_order(now, payload) {
+                self.linux_acks.quick_once();
+            }
+        } else if payload >= LEAST_GROWING {
             self.grow_window(payload);
         }
         self.linux_acks.owe();
@@ -254,10 +270,14 @@ impl Receiver {
     }
 
     #[inline]
-    fn schedule_by_policy(&mut self, now: Time) {
+    fn schedule_by_policy(&mut self, now: Time, payload: u32) {
         if self.grown < self.buffer {
-            self.grown += 2 * u64::from(self.peer_segment);
-            self.ack_now = true;
+            if self.tuned.is_some() {
+                self.ack_now |= self.tune_in_order(now, payload);
+            } else {
+                self.grown += 2 * u64::from(self.peer_segment);
+                self.ack_now = true;
+            }
         }
         if self.quick_left > 0 {
             self.quick_left -= 1;

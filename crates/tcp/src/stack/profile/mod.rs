@@ -1,9 +1,9 @@
 //! The settings of real stacks: every knob of a host at once, by the name of the system.
 //!
-//! A profile is a host out of the box, on a path of MTU 1500. Endpoints do not tune their buffers
-//! while they run, so that each buffer here is the size up to which the stack tunes it by itself; a
-//! scenario that fixes socket buffers sets them. What a socket of the host does on the wire from
-//! its first segment on, with the buffers that it has at that time, is [`Profile::socket`].
+//! A profile is a host out of the box, on a path of MTU 1500. Each buffer here is the size up to
+//! which the stack tunes it by itself; a scenario that fixes socket buffers sets them, and one that
+//! wants them tuned asks for it ([`crate::Tuning`]). What a socket of the host does on the wire
+//! from its first segment on, with the buffers that it has at that time, is [`Profile::socket`].
 //!
 //! # Source
 //! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8
@@ -28,7 +28,7 @@
 //!   ([`crate::SpaceRule::Segments`]): its size is the payload that fits, and it is filled again
 //!   when a third is free.
 //! - Linux from 6.6 on learns what share of its buffer data takes (`scaling_ratio`), and offers
-//!   more of it; 6.18 offers half here, as 6.1.
+//!   more of it; 6.18 offers half here, as 6.1, unless the buffer is tuned.
 //! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and
 //!   the RFCs for Windows.
 //! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 +

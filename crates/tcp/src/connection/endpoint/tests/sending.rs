@@ -2,6 +2,7 @@
 
 use super::peer::full;
 use super::*;
+use crate::Tuning;
 
 #[test]
 fn slow_start_sends_two_segments_for_each_acknowledged() {
@@ -299,4 +300,26 @@ fn an_ack_rides_on_data_but_a_report_goes_by_itself() {
     assert_eq!(script.sent()[0], ". 4001:5001 ack 1001");
     script.peer_data(2001, 1000);
     assert_eq!(script.sent()[..2], [". 10001:10001 ack 1001 sack 2001:3001", ". 10001:11001 ack 1001"]);
+}
+
+#[test]
+fn a_tuned_send_buffer_holds_two_windows_of_memory() {
+    // tcp_sndbuf_expand: a segment of 1000 bytes counts (1000 + 320 + 320) rounded up to 2048, and
+    // 256; one takes 1000 + 1280 of memory. Ten segments at least.
+    let mut config = Config { initial_window: InitialWindow::Segments(10), ..config() };
+    let tuning = Tuning::of_profile("linux-4.0").expect("tuned");
+    config.tune_send_buffer(tuning.send);
+    let mut script = Script::open(config);
+    let room = |segments: u64| 2 * segments * (2048 + 256) * 1000 / 2280;
+    assert_eq!(script.endpoint.send_space(), room(10));
+    // A writer that found it full has it grow with the window when there is room in that.
+    assert_eq!(script.endpoint.write(1 << 20), room(10));
+    script.pump();
+    assert_eq!(script.data().len(), 10);
+    // The window of 11 is full again: no growth.
+    script.ack(1001);
+    assert_eq!(script.endpoint.send_space(), 1000);
+    // All is sent, and a window of 13 (two more for an ACK, RFC 3465) is not full.
+    script.ack(10_001);
+    assert_eq!(script.endpoint.send_space(), room(13) - (room(10) - 10_000));
 }

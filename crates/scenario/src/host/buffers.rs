@@ -1,0 +1,110 @@
+//! Socket buffers: of a fixed size, or tuned by the host.
+
+use ackclock_tcp::profile::Profile;
+use ackclock_tcp::{BufferTuning, Config, SpaceRule, Tuning};
+
+use super::MAX_BUFFER;
+use crate::document::{Node, Value};
+use crate::fields::Fields;
+use crate::keys::Domain;
+use crate::quantity::{Bytes, Kind, OneOf, Problem};
+
+/// What a buffer that is tuned is called.
+const AUTO: &str = "auto";
+const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes", "segments"] };
+/// The least buffer of a socket of Linux (`SOCK_MIN_RCVBUF`), rounded up.
+const LEAST: u64 = 4096;
+
+/// Bytes, or `"auto"` on a host whose tuning is modelled.
+struct Size {
+    tunes: bool,
+}
+
+/// `None` for a buffer that is tuned.
+type Held = Option<u64>;
+
+impl Kind for Size {
+    type Held = Held;
+
+    fn read(&self, node: &Node) -> Result<Held, Problem> {
+        if node.str() != Some(AUTO) {
+            let read = Bytes(1, MAX_BUFFER).read(node).map(Some);
+            let auto = if self.tunes { ", or \"auto\"" } else { "" };
+            return read.map_err(|problem| Problem { expected: format!("{}{auto}", problem.expected), ..problem });
+        }
+        if self.tunes {
+            return Ok(None);
+        }
+        let hosts = Profile::all().map(|profile| profile.name);
+        let hosts = hosts.into_iter().filter(|name| Tuning::of_profile(name).is_some()).collect::<Vec<_>>();
+        Err(Problem::new(
+            "the tuning of this host is not modelled",
+            format!("a size, or one of the hosts {}", hosts.join(", ")),
+        ))
+    }
+
+    fn show(&self, held: &Held) -> Value {
+        held.map_or(AUTO.into(), |bytes| Bytes(1, MAX_BUFFER).show(&bytes))
+    }
+
+    fn domain(&self) -> Domain {
+        match self.tunes {
+            true => Domain::Either(vec![Domain::Name(vec![AUTO]), Domain::Bytes(1, MAX_BUFFER)]),
+            false => Domain::Bytes(1, MAX_BUFFER),
+        }
+    }
+}
+
+/// Reads both buffers of a host, and the sysctls of those that are tuned.
+pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
+    let tuning = Tuning::of_profile(profile.name);
+    let size = || Size { tunes: tuning.is_some() };
+
+    let before = config.transfer.send_tuning;
+    let held = before.map_or(Some(config.send_buffer), |_| None);
+    match (fields.or("send_buffer", held, size()), tuning) {
+        (None, Some(tuning)) => {
+            let numbers = sysctl(fields, "tcp_wmem", before.unwrap_or(tuning.send));
+            config.tune_send_buffer(numbers);
+        }
+        (held, _) => {
+            config.transfer.send_tuning = None;
+            if before.is_some() {
+                config.transfer.send_space = profile.endpoint.transfer.send_space;
+            }
+            config.send_buffer = held.unwrap_or(config.send_buffer);
+            config.transfer.send_space = match fields.or("send_space", config.transfer.send_space.name(), SPACES) {
+                "segments" => SpaceRule::Segments,
+                _ => SpaceRule::Bytes,
+            };
+        }
+    }
+
+    let before = config.transfer.receive_tuning;
+    let held = before.map_or(Some(config.receive_buffer), |_| None);
+    match (fields.or("receive_buffer", held, size()), tuning) {
+        (None, Some(tuning)) => {
+            let numbers = sysctl(fields, "tcp_rmem", before.unwrap_or(tuning.receive));
+            config.tune_receive_buffer(numbers);
+        }
+        (held, _) => {
+            if before.is_some() {
+                config.transfer.window = profile.endpoint.transfer.window;
+            }
+            config.transfer.receive_tuning = None;
+            config.receive_buffer = held.unwrap_or(config.receive_buffer);
+        }
+    }
+}
+
+/// The second and the third number of a sysctl; the first plays a part only when memory is short.
+fn sysctl(fields: &mut Fields<'_>, key: &'static str, before: BufferTuning) -> BufferTuning {
+    let mut numbers = fields.section(key, "a table such as { default = \"128KiB\", max = \"6MiB\" }");
+    let default = numbers.or("default", before.default, Bytes(LEAST, MAX_BUFFER));
+    let most = numbers.or("max", before.most.max(default), Bytes(LEAST, MAX_BUFFER));
+    if let Some(entry) = numbers.get("max").filter(|_| most < default) {
+        numbers.reject("max", &entry.node, Problem::new("less than `default`", format!("at least {default}B")));
+    }
+    numbers.finish();
+    BufferTuning { default, most, ..before }
+}

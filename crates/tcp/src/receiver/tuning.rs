@@ -1,0 +1,406 @@
+//! How Linux tunes the receive buffer: dynamic right-sizing.
+//!
+//! The receiver measures its round trip, and how much the application copies in one. The buffer is
+//! to hold twice that and more while the rate grows, and the window follows it. A window is of
+//! memory: what waits behind a gap takes its overhead along.
+//!
+//! # Source
+//! `tcp_rcv_space_adjust`, `tcp_rcv_rtt_update`, `tcp_rcv_rtt_measure`, `tcp_rcv_rtt_measure_ts`,
+//! `tcp_grow_window`, `__tcp_grow_window`, `tcp_fixup_rcvbuf`, `tcp_init_buffer_space`,
+//! `tcp_clamp_window`, `tcp_measure_rcv_mss`, `tcp_rcvbuf_grow`, `tcp_data_queue_ofo`
+//! (`net/ipv4/tcp_input.c`), `tcp_win_from_space` (`tcp.h`) of Linux 3.9, 4.0, 6.1 and 6.18. W.
+//! Feng, M. Fisk et al., "Dynamic Right-Sizing in TCP", LACSI 2001.
+//!
+//! # Departures
+//! - Every packet takes the memory of one that a network card's driver has allocated for its MTU.
+//!   Packets next to each other do not share it (`tcp_try_coalesce`), and the memory of those held
+//!   is that of full segments.
+//! - A packet is not thrown away for want of memory (`tcp_prune_queue`); memory that all sockets
+//!   share (`tcp_mem`) is never short.
+//! - What the application copied is looked at when the next data arrives, as of when it was copied,
+//!   which is when the last data arrived if it is all read.
+//! - The reserve of `tcp_app_win` = 31 is 0.
+
+use ackclock_units::{Span, Time};
+
+use super::Receiver;
+use crate::stack::tuning::{HEADERS, received_size, true_size};
+use crate::{BufferTuning, TuningRelease};
+
+/// The least payload that lets the window grow by data in order (`tcp_event_data_recv`).
+const LEAST_GROWING: u32 = 128;
+/// Half: `tcp_adv_win_scale` = 1, and `TCP_DEFAULT_SCALING_RATIO`, of 256.
+const HALF: u64 = 128;
+/// `TCP_MSS_DEFAULT`: no segment is larger at first.
+const FIRST_SEGMENT: u32 = 536;
+
+/// The state of a buffer that is tuned.
+#[derive(Debug)]
+pub(super) struct Tuned {
+    rules: BufferTuning,
+    /// SO_RCVBUF was set: the buffer stays as it is.
+    locked: bool,
+    /// When the last data arrived.
+    now: Time,
+    /// Eight times the round trip, in nanoseconds; 0 before the first sample.
+    rtt: u64,
+    /// The window that is waited for to arrive, and since when.
+    window: Option<(u64, Time)>,
+    last_echo: Option<u32>,
+    /// Where the stream was read to at the beginning of the interval, and when that was.
+    copied: (u64, Time),
+    /// What was copied in the best interval (`rcvq_space.space`).
+    space: u64,
+    /// Of memory, the part that is for data, of 256.
+    ratio: u64,
+    largest: u32,
+}
+
+impl Tuned {
+    pub(super) fn new(rules: BufferTuning) -> Tuned {
+        Tuned {
+            rules,
+            locked: false,
+            now: Time::ZERO,
+            rtt: 0,
+            window: None,
+            last_echo: None,
+            copied: (1, Time::NEVER),
+            space: 0,
+            ratio: HALF,
+            largest: FIRST_SEGMENT,
+        }
+    }
+
+    pub(super) fn lock(&mut self) {
+        self.locked = true;
+    }
+
+    /// The first window is no larger than this.
+    pub(super) fn first_window(&self, segment: u64) -> u64 {
+        self.rules.release.first_window().map_or(u64::MAX, |segments| segments * segment)
+    }
+
+    /// `tcp_win_from_space`.
+    pub(super) fn window_of(&self, space: u64) -> u64 {
+        // Half is rounded up: space - (space >> 1).
+        if self.ratio == HALF { space - space / 2 } else { (space * self.ratio) >> 8 }
+    }
+
+    /// The buffer of an open connection with a first one of `buffer` bytes (`tcp_fixup_rcvbuf`).
+    fn fixed_up(&self, buffer: u64, segment: u64) -> u64 {
+        let wanted = match self.rules.release {
+            TuningRelease::Linux39 => 10 * self.memory_of_segment(segment),
+            TuningRelease::Linux40 => 2 * true_size(segment + HEADERS) * 20 * 4,
+            TuningRelease::Linux61 | TuningRelease::Linux618 => 0,
+        };
+        if buffer < wanted && !self.locked { wanted.min(self.rules.most).max(buffer) } else { buffer }
+    }
+
+    /// Memory with which a window has room for a segment (`rcvmem`).
+    fn memory_of_segment(&self, segment: u64) -> u64 {
+        let mut memory = true_size(segment + HEADERS);
+        while self.window_of(memory) < segment {
+            memory += 128;
+        }
+        memory
+    }
+
+    /// A sample of the round trip (`tcp_rcv_rtt_update`), by the time that a window took to arrive
+    /// if `by_window`; `drained` if everything is read.
+    fn sample(&mut self, sample: Span, by_window: bool, drained: bool) {
+        let sample = sample.as_nanos();
+        let scaled = 8 * sample;
+        let before = self.rtt;
+        self.rtt = if before == 0 {
+            scaled
+        } else if self.rules.release == TuningRelease::Linux618 {
+            match () {
+                () if scaled < before => scaled,
+                () if by_window || !drained => before,
+                () => before - before / 8 + sample,
+            }
+        } else if by_window {
+            scaled.min(before)
+        } else {
+            before - before / 8 + sample
+        };
+    }
+
+    /// Time between two moments as the release counts it.
+    fn between(&self, from: Time, to: Time) -> Span {
+        match self.rules.release {
+            TuningRelease::Linux39 | TuningRelease::Linux40 => {
+                let tick = self.rules.release.tick().as_nanos();
+                let ticks = to.as_nanos() / tick - from.as_nanos() / tick;
+                Span::from_nanos(ticks * tick)
+            }
+            TuningRelease::Linux61 | TuningRelease::Linux618 => to.since(from),
+        }
+    }
+
+    /// By how much a segment of `payload` bytes widens the window (`tcp_grow_window`), which is
+    /// `grown` now; 0 if its memory is out of proportion.
+    fn growth(&self, payload: u64, memory: u64, grown: u64, [announced, measured]: [u64; 2]) -> u64 {
+        let mut memory = self.window_of(memory);
+        if memory <= payload {
+            return (2 * announced).max(2 * payload);
+        }
+        memory /= 2;
+        let mut window = self.window_of(self.rules.most) / 2;
+        while grown <= window {
+            if memory <= payload {
+                return (2 * measured).max(2 * payload);
+            }
+            (memory, window) = (memory / 2, window / 2);
+        }
+        0
+    }
+
+    /// The window and the buffer that `copied` bytes in a round trip ask for, for segments of
+    /// `segment` bytes, with `beyond` bytes up to the end of what waits behind a gap; `None` if the
+    /// buffer stays.
+    fn wanted(&self, copied: u64, segment: u64, beyond: u64) -> Option<(u64, u64)> {
+        if self.locked {
+            return None;
+        }
+        let before = self.space.max(1);
+        // Twice the growth.
+        let grown = |window: u64| 2 * (u128::from(window) * u128::from(copied - self.space) / u128::from(before));
+        let grown = |window: u64| u64::try_from(grown(window)).unwrap_or(u64::MAX);
+        let (window, buffer) = match self.rules.release {
+            TuningRelease::Linux39 => {
+                let window = 2 * copied;
+                (window, (window / segment).max(1) * self.memory_of_segment(segment))
+            }
+            TuningRelease::Linux40 => {
+                let mut window = 2 * copied + 16 * segment;
+                if copied >= before + before / 2 {
+                    window *= 2;
+                } else if copied >= before + before / 4 {
+                    window += window / 2;
+                }
+                (window, window / segment * self.memory_of_segment(segment))
+            }
+            TuningRelease::Linux61 => {
+                let window = 2 * copied + 16 * segment;
+                let window = window.saturating_add(grown(window));
+                (window, (window / segment).saturating_mul(self.memory_of_segment(segment)))
+            }
+            TuningRelease::Linux618 => {
+                let window = 2 * copied;
+                let window = window.saturating_add(grown(window)).saturating_add(beyond);
+                (window, u64::try_from((u128::from(window) << 8) / u128::from(self.ratio)).unwrap_or(u64::MAX))
+            }
+        };
+        Some((window, buffer.min(self.rules.most)))
+    }
+}
+
+impl Receiver {
+    /// Of `space` bytes of memory, what is for data.
+    pub(super) fn window_of(&self, space: u64) -> u64 {
+        match &self.tuned {
+            Some(tuned) => tuned.window_of(space),
+            // tcp_adv_win_scale = 1.
+            None => space - space / 2,
+        }
+    }
+
+    /// Room for data beyond what is held (`tcp_space`).
+    pub(super) fn free_space(&self) -> u64 {
+        match &self.tuned {
+            Some(tuned) => tuned.window_of(self.buffer.saturating_sub(self.memory_held())),
+            None => self.data_space().saturating_sub(self.held()),
+        }
+    }
+
+    /// The memory of what is held (`sk_rmem_alloc`).
+    fn memory_held(&self) -> u64 {
+        let segments = self.held().div_ceil(u64::from(self.peer_segment));
+        segments * received_size(u64::from(self.mss))
+    }
+
+    /// The handshake is over, and a window of `offered` bytes announced (`tcp_init_buffer_space`).
+    pub(super) fn begin_tuning(&mut self, segment: u64, offered: u64) {
+        let Some(tuned) = &mut self.tuned else { return };
+        tuned.space = match tuned.rules.release {
+            TuningRelease::Linux39 | TuningRelease::Linux40 => offered,
+            TuningRelease::Linux61 | TuningRelease::Linux618 => offered.min(10 * segment),
+        };
+        let buffer = tuned.fixed_up(self.buffer, segment);
+        self.take_buffer(buffer);
+    }
+
+    /// Data is about to be taken in, up to `right`: `payload` bytes, with an echoed timestamp and
+    /// its age in milliseconds, if there is one, where segments have `segment` bytes.
+    #[inline(never)]
+    pub(crate) fn tune(&mut self, now: Time, payload: u32, echo: Option<(u32, u32)>, segment: u32) {
+        let (read, drained, measured) = (self.read, self.is_drained(), self.segment_estimate());
+        self.context.segment = segment;
+        self.measure_ratio(payload);
+        let Some(tuned) = &mut self.tuned else { return };
+        let copied_at = if drained { tuned.now } else { now };
+        tuned.now = now;
+        if let Some((value, age)) = echo.filter(|_| payload >= measured) {
+            tuned.measure_echo(now, value, age, drained);
+        }
+        if tuned.copied.1 == Time::NEVER {
+            tuned.copied = (read, now);
+        } else {
+            self.adjust_space(read, copied_at, u64::from(segment));
+        }
+    }
+
+    /// `tcp_rcv_space_adjust`: the application has read up to `read`, at `at`.
+    fn adjust_space(&mut self, read: u64, at: Time, segment: u64) {
+        let beyond = self.reassembly.end().saturating_sub(self.next);
+        let unread = self.next - read;
+        let Some(tuned) = &mut self.tuned else { return };
+        let (from, since) = tuned.copied;
+        if tuned.rtt == 0 || at < since || tuned.between(since, at).as_nanos() < tuned.rtt / 8 {
+            return;
+        }
+        let mut copied = read - from;
+        if tuned.rules.release == TuningRelease::Linux618 {
+            copied = copied.saturating_sub(unread);
+        }
+        tuned.copied = (read, at);
+        // 3.9 remembers twice of it.
+        let enough = if tuned.rules.release == TuningRelease::Linux39 { 2 * copied } else { copied };
+        if enough <= tuned.space {
+            return;
+        }
+        let wanted = tuned.wanted(copied, segment, beyond);
+        tuned.space = enough;
+        if let Some((window, buffer)) = wanted {
+            self.enlarge(window, buffer);
+        }
+    }
+
+    /// The buffer is to be `buffer` bytes, if that is more, for a window of `window` bytes.
+    fn enlarge(&mut self, window: u64, buffer: u64) {
+        if buffer <= self.buffer {
+            return;
+        }
+        self.take_buffer(buffer);
+        self.clamp = match self.tuned.as_ref().map(|tuned| tuned.rules.release) {
+            Some(TuningRelease::Linux39 | TuningRelease::Linux40) => window,
+            _ => self.data_space(),
+        };
+    }
+
+    /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`).
+    fn measure_ratio(&mut self, payload: u32) {
+        let memory = received_size(u64::from(self.mss));
+        let Some(tuned) = &mut self.tuned else { return };
+        if payload <= tuned.largest {
+            return;
+        }
+        tuned.largest = payload;
+        if tuned.rules.release != TuningRelease::Linux618 {
+            return;
+        }
+        let ratio = ((u64::from(payload) << 8) / memory).clamp(1, 255);
+        if ratio != tuned.ratio {
+            tuned.ratio = ratio;
+            let window = tuned.window_of(self.buffer);
+            tuned.space = tuned.space.min(window);
+            self.clamp = window;
+        }
+    }
+
+    /// Data arrived in order (`tcp_event_data_recv`); whether the window grew.
+    pub(super) fn tune_in_order(&mut self, now: Time, payload: u32) -> bool {
+        let (next, window, drained) = (self.next, self.last_window, self.is_drained());
+        if let Some(tuned) = &mut self.tuned {
+            tuned.measure_window(now, next, window, drained);
+        }
+        payload >= LEAST_GROWING && self.grow_tuned(payload)
+    }
+
+    /// Data beyond a gap was taken in (`tcp_data_queue_ofo`).
+    pub(super) fn tune_beyond_gap(&mut self, payload: u32) {
+        let segment = u64::from(self.context.segment);
+        let beyond = self.reassembly.end().saturating_sub(self.next);
+        let Some(tuned) = &self.tuned else { return };
+        let (release, most, locked) = (tuned.rules.release, tuned.rules.most, tuned.locked);
+        if release != TuningRelease::Linux39 {
+            self.grow_tuned(payload);
+        }
+        if release == TuningRelease::Linux618
+            && let Some(tuned) = &self.tuned
+            && let Some((window, buffer)) = tuned.wanted(tuned.space, segment, beyond)
+        {
+            self.enlarge(window, buffer);
+        }
+        let memory = self.memory_held();
+        if memory >= self.buffer {
+            // tcp_clamp_window
+            if !locked && self.buffer < most {
+                self.take_buffer(memory.min(most));
+            }
+            if memory > self.buffer {
+                self.grown = self.clamp.min(2 * segment).max(1);
+            }
+        }
+    }
+
+    /// `tcp_grow_window`; whether it grew.
+    fn grow_tuned(&mut self, payload: u32) -> bool {
+        let Some(tuned) = &self.tuned else { return false };
+        let free = self.free_space();
+        let most = match tuned.rules.release {
+            TuningRelease::Linux39 | TuningRelease::Linux40 if self.grown >= free => return false,
+            TuningRelease::Linux39 | TuningRelease::Linux40 => self.clamp,
+            TuningRelease::Linux61 | TuningRelease::Linux618 => self.clamp.min(free),
+        };
+        let sizes = [self.context.segment, self.segment_estimate()].map(u64::from);
+        let memory = received_size(u64::from(self.mss));
+        let room = most.saturating_sub(self.grown);
+        if room == 0 {
+            return false;
+        }
+        let growth = tuned.growth(payload.into(), memory, self.grown, sizes);
+        self.grown += room.min(growth);
+        growth > 0
+    }
+}
+
+impl Tuned {
+    /// `tcp_rcv_rtt_measure_ts`: the age of a timestamp that data echoes.
+    fn measure_echo(&mut self, now: Time, value: u32, age: u32, drained: bool) {
+        let tick = self.rules.release.tick();
+        if matches!(self.rules.release, TuningRelease::Linux61 | TuningRelease::Linux618)
+            && self.last_echo.replace(value) == Some(value)
+        {
+            return;
+        }
+        let (tick_ms, now_ms) = (tick.as_nanos() / 1_000_000, now.as_nanos() / 1_000_000);
+        let Some(then) = now_ms.checked_sub(u64::from(age)) else { return };
+        let ticks = now_ms / tick_ms - then / tick_ms;
+        if ticks == 0 && self.rules.release == TuningRelease::Linux618 {
+            return;
+        }
+        self.sample(tick * ticks.max(1), false, drained);
+    }
+
+    /// `tcp_rcv_rtt_measure`: the time that a window of data takes.
+    fn measure_window(&mut self, now: Time, next: u64, window: u64, drained: bool) {
+        if let Some((edge, since)) = self.window {
+            if next < edge {
+                return;
+            }
+            let least = match self.rules.release {
+                TuningRelease::Linux39 | TuningRelease::Linux40 => self.rules.release.tick(),
+                TuningRelease::Linux61 | TuningRelease::Linux618 => Span::from_micros(1),
+            };
+            let sample = self.between(since, now).max(least);
+            self.sample(sample, true, drained);
+        }
+        self.window = Some((next + window, now));
+    }
+}
+
+#[cfg(test)]
+mod tests;
