@@ -1,5 +1,4 @@
-//! The loop: packets from devices to the engine, due packets to devices, and sleep when there is
-//! neither.
+//! The loop: packets from devices to the engine, due packets to devices, and sleep in between.
 //!
 //! While there is work it does not go back to the event loop. Packets are read in batches, each
 //! with the time at which it was read; a batch ends early when something has been due for too long.
