@@ -10,14 +10,8 @@ use ackclock_tcp::{CONTROLLERS, Controller};
 
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::link::is_name;
 use crate::parameters;
 use crate::quantity::OneOf;
-
-/// Whether a controller from outside can be called so.
-pub(crate) fn is_free(name: &str) -> bool {
-    is_name(name) && Controller::by_name(name).is_none()
-}
 
 /// Every controller, also those from outside.
 fn names(fields: &Fields<'_>) -> Vec<&'static str> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use ackclock_emulator::{Change, Up};
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Own, Scenario};
 use ackclock_sim::DirectionId;
 use ackclock_units::{Rate, Span, Time};
 
