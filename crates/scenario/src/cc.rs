@@ -10,21 +10,13 @@ use ackclock_tcp::{CONTROLLERS, Controller};
 
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::link::is_name;
+use crate::own::LEARNED;
 use crate::quantity::{OneOf, Problem, Text};
 use crate::report::Diagnostic;
 use crate::{parameters, policy};
 
-/// Controllers whose decisions come from an environment, or from the file of a policy.
-const LEARNED: [&str; 2] = ["external", "policy"];
-
 /// The largest file of a policy, bytes.
 const MAX_POLICY: u64 = 64 << 20;
-
-/// Whether a controller from outside can be called so.
-pub(crate) fn is_free(name: &str) -> bool {
-    is_name(name) && Controller::by_name(name).is_none() && !LEARNED.contains(&name)
-}
 
 /// Every controller, also those from outside.
 fn names(fields: &Fields<'_>) -> Vec<&'static str> {

@@ -7,9 +7,8 @@ use ackclock_units::Span;
 
 use crate::document::Node;
 use crate::fields::Fields;
-use crate::link::is_name;
 use crate::paths;
-use crate::quantity::{Flag, OneOf, OrOff, Problem, Text, Time};
+use crate::quantity::{Flag, OneOf, OrOff, Problem, Text, Time, is_name};
 use crate::report::Diagnostic;
 
 /// The most commands of a run: each is a process.

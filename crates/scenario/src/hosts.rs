@@ -9,8 +9,7 @@ use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
 use crate::host::{HEADERS, MIN_MSS};
 use crate::keys::Domain;
-use crate::link::is_name;
-use crate::quantity::{Bytes, Flag, Kind, Problem, Text};
+use crate::quantity::{Bytes, Flag, Kind, Problem, Text, is_name};
 use crate::report::Diagnostic;
 
 /// The most hosts of a run.

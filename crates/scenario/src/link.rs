@@ -10,7 +10,7 @@ use crate::document::{Entry, Table, Value};
 use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole};
+use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::{course, medium, queue};
 
@@ -56,14 +56,6 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
         back.finish();
     }
     Some(LinkSpec { name: entry.key.clone(), forward, reverse, medium })
-}
-
-/// Whether a text can name a link or a flow: it becomes a part of dotted paths, where a number is
-/// an index.
-pub(crate) fn is_name(text: &str) -> bool {
-    text.len() <= 64
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 /// What the way back takes from the other direction.

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use ackclock_sim::spec::{OwnController, OwnQueue};
+use ackclock_sim::spec::{OwnController, OwnQueue, QueueSpec};
+use ackclock_tcp::Controller;
 use ackclock_units::outside::{OwnParameter, parameters_problem};
 
-use crate::{cc, queue};
+use crate::quantity::is_name;
+
+/// Controllers whose decisions come from an environment, or from the file of a policy.
+pub(crate) const LEARNED: [&str; 2] = ["external", "policy"];
 
 /// Congestion controllers and queue disciplines from outside.
 #[derive(Clone, Debug, Default)]
@@ -56,8 +60,9 @@ impl Own {
     pub fn problem(&self) -> Option<String> {
         let controllers = self.controllers.iter().map(|own| (own.name(), own.parameters()));
         let queues = self.queues.iter().map(|own| (own.name(), own.parameters()));
-        of_kind("congestion controller", controllers, cc::is_free)
-            .or_else(|| of_kind("queue discipline", queues, queue::is_free))
+        let is_free = |name: &str| Controller::by_name(name).is_none() && !LEARNED.contains(&name);
+        of_kind("congestion controller", controllers, is_free)
+            .or_else(|| of_kind("queue discipline", queues, |name| QueueSpec::by_name(name).is_none()))
     }
 
     /// # Panics
@@ -88,7 +93,7 @@ fn of_kind<'a>(
 ) -> Option<String> {
     let mut names = Vec::new();
     for (name, parameters) in all {
-        if !is_free(name) || names.contains(&name) {
+        if !is_name(name) || !is_free(name) || names.contains(&name) {
             return Some(format!("`{name}` is no name for a {what} of one's own, or it is taken"));
         }
         if let Some(problem) = parameters_problem(parameters) {

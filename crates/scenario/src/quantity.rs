@@ -374,6 +374,14 @@ impl Kind for OneOf<'_> {
     }
 }
 
+/// Whether a text can name a link or a flow: it becomes a part of dotted paths, where a number is
+/// an index.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.len() <= 64
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
 /// The text of a quantity. A number alone is the commonest mistake and gets an answer of its own.
 fn quantity<'a>(node: &'a Node, expected: &str) -> Result<&'a str, Problem> {
     match &node.value {

@@ -9,17 +9,11 @@ use ackclock_sim::spec::{OwnQueue, QueueSpec};
 use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::link::is_name;
 use crate::parameters;
 use crate::quantity::OneOf;
 
 /// The queue of a link that does not name one.
 const DEFAULT: &str = "pfifo";
-
-/// Whether a discipline from outside can be called so.
-pub(crate) fn is_free(name: &str) -> bool {
-    is_name(name) && QueueSpec::by_name(name).is_none()
-}
 
 /// Every discipline, also those from outside.
 fn names(fields: &Fields<'_>) -> Vec<&'static str> {

@@ -16,9 +16,8 @@ use crate::dscp::Codepoint;
 use crate::fields::Fields;
 use crate::flow::{self, Group, MAX_ARRIVALS, Setting};
 use crate::keys::Domain;
-use crate::link::is_name;
 use crate::paths;
-use crate::quantity::{Bytes, Kind as _, Number, OneOf, Problem, Text, Time, Whole};
+use crate::quantity::{Bytes, Kind as _, Number, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::{Diagnostic, Place};
 
 mod load;

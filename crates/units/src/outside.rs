@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn a_name_is_stored_once() {
-        let [first, second] = [interned("mine"), interned(&"mine".to_owned())];
+        let made = String::from("mine");
+        let [first, second] = [interned("mine"), interned(&made)];
         assert!(std::ptr::eq(first, second));
         assert_ne!(first, interned("yours"));
     }

@@ -16,6 +16,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "write",
         "values",
         "traces",
+        "own",
         "fields",
         // Kinds with their parameters.
         "extent",
