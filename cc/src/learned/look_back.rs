@@ -32,8 +32,11 @@ impl LookBack {
         if self.values.len() == self.most_values {
             let gone = self.pushed - self.most_values as u64;
             self.sum -= self.values.pop_front().unwrap_or(0.0);
-            self.least.pop_front_if(|(number, _)| *number == gone);
-            self.most.pop_front_if(|(number, _)| *number == gone);
+            for best in [&mut self.least, &mut self.most] {
+                if best.front().is_some_and(|&(number, _)| number == gone) {
+                    best.pop_front();
+                }
+            }
         }
         self.values.push_back(value);
         self.sum += value;
@@ -41,9 +44,13 @@ impl LookBack {
             // What rounding has left in the sum does not add up.
             self.sum = self.values.iter().sum();
         }
-        while self.least.pop_back_if(|(_, other)| *other >= value).is_some() {}
+        while self.least.back().is_some_and(|&(_, other)| other >= value) {
+            self.least.pop_back();
+        }
         self.least.push_back((self.pushed, value));
-        while self.most.pop_back_if(|(_, other)| *other <= value).is_some() {}
+        while self.most.back().is_some_and(|&(_, other)| other <= value) {
+            self.most.pop_back();
+        }
         self.most.push_back((self.pushed, value));
         self.pushed += 1;
     }

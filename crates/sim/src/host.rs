@@ -335,7 +335,8 @@ impl Host {
         }
     }
 
-    /// Whether wrong data was seen, or a controller from outside has failed; `flow` is named in the error.
+    /// Whether wrong data was seen, or a controller from outside has failed; the error names
+    /// `flow`.
     pub(crate) fn check(&self, flow: &str) -> Result<(), RunError> {
         let failed = match self {
             Host::Endpoint(endpoint) => endpoint.controller_failure(),

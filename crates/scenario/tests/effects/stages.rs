@@ -78,7 +78,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     kinds("flows.0.loss_detector", &[]),
     kinds("flows.0.pacing", &[]),
     kinds("flows.0.accecn_option", &["flows.0.ecn=\"accecn\""]),
-    kinds("flows.0.cc", &[]),
+    kinds("flows.0.cc", &["policy:flows.0.cc.file=\"tests/effects/policy.json\""]),
     table("flows.0.cc", &["flows.0.cc={kind=\"cdg\", variant=\"linux\"}"]),
     kinds(
         "flows.0.application",

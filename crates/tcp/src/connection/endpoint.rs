@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_cc::{CongestionControl, Flight, Learner};
+use ackclock_cc::CongestionControl;
 use ackclock_units::outside::Failure;
 use ackclock_units::{Span, Time};
 
@@ -367,14 +367,6 @@ impl Endpoint {
     /// The congestion controller.
     pub fn congestion_control(&self) -> &dyn CongestionControl {
         &*self.cc
-    }
-
-    /// The controller, if its decisions come from outside or from a policy, with what it sees of the
-    /// sender. What it decides holds from the next [`Endpoint::transmit`] on.
-    pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
-        self.burst.end();
-        let flight = self.flight(now);
-        Some((self.cc.learner()?, flight))
     }
 
     /// Smoothed RTT, once there was a sample.

@@ -1,6 +1,6 @@
 //! What an application may set on its socket while the connection runs.
 
-use ackclock_cc::CongestionControl;
+use ackclock_cc::{CongestionControl, Flight, Learner};
 use ackclock_units::Time;
 
 use crate::{AckRule, Endpoint, SpaceRule, State, WindowRule};
@@ -93,6 +93,14 @@ impl Endpoint {
         self.cc = cc;
         self.adopt_needs();
         self.decide_pacing(now);
+    }
+
+    /// The controller, if its decisions come from outside or from a policy, with what it sees of the
+    /// sender. What it decides holds from the next [`Endpoint::transmit`] on.
+    pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
+        self.burst.end();
+        let flight = self.flight(now);
+        Some((self.cc.learner()?, flight))
     }
 
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.
