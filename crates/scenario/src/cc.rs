@@ -62,7 +62,7 @@ fn external(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
 fn learned(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     let expected = "the file of an exported policy, such as \"policy.json\"";
     let Some(name) = fields.required("file", Text, expected) else { return CcSpec::External(Arc::default()) };
-    let path = fields.file(&name);
+    let path = fields.inputs().path(&name);
     let read = || {
         let bytes = fields.inputs().read(&name, MAX_POLICY).map_err(|error| error.to_string())?;
         if bytes.len() as u64 > MAX_POLICY {

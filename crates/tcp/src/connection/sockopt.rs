@@ -95,8 +95,8 @@ impl Endpoint {
         self.decide_pacing(now);
     }
 
-    /// The controller, if its decisions come from outside or from a policy, with what it sees of the
-    /// sender. What it decides holds from the next [`Endpoint::transmit`] on.
+    /// The controller, if its decisions come from outside or from a policy, with what it sees of
+    /// the sender. What it decides holds from the next [`Endpoint::transmit`] on.
     pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
         self.burst.end();
         let flight = self.flight(now);
