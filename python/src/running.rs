@@ -72,7 +72,6 @@ impl Batch {
     /// `places` are those of them in their order that are done. With `most` the runs wait while so
     /// many lines have not been taken.
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     #[pyo3(signature = (scenario, *, only = None, shard = None, places = None, threads = None, records = false, most = None))]
     fn start(
         scenario: &Scenario,

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,38 +153,24 @@ def test_files_of_the_scenario_are_sent_along(client: Any, tmp_path: Path) -> No
         ackclock.sweep(scenario, progress=False, out=out)
 
 
-def killed_halfway(client: Any, out: Path) -> threading.Thread:
-    """Kills a worker as soon as there are results."""
-
-    def kill() -> None:
-        until = time.monotonic() + 30
-        while not client.run_on_scheduler(_finished) and time.monotonic() < until:
-            time.sleep(0.02)
-        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        killed.append(True)
-
-    killed: list[bool] = []
-    thread = threading.Thread(target=kill)
-    thread.start()
-    return thread
-
-
-def _finished(dask_scheduler: Any) -> bool:
-    return any(
-        str(group).startswith("ackclock-") and "scenario" not in str(group) and found.states["memory"] > 3
-        for group, found in dask_scheduler.task_groups.items()
-    )
-
-
-def test_a_worker_that_is_killed_changes_nothing(cluster: Any, client: Any, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_changes_nothing(
+    cluster: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scenario = many(700, "5s")
     expected = ackclock.sweep(scenario, progress=False)
     before = set(client.nthreads())
-    thread = killed_halfway(client, tmp_path)
+    victims = list(client.run(os.getpid).values())
+    take_in = _store.Store.add
+
+    def kill_halfway(self: _store.Store, piece: _pieces.Piece) -> None:
+        take_in(self, piece)
+        if len(victims) == 2 and self.reached[0] > 350:
+            os.kill(victims.pop(), signal.SIGKILL)
+
+    monkeypatch.setattr(_store.Store, "add", kill_halfway)
     stored = ackclock.sweep(scenario, progress=False, client=client, out=tmp_path / "out")
-    thread.join()
     client.wait_for_workers(2, timeout=60)
-    assert set(client.nthreads()) != before, "no worker was killed"
+    assert len(victims) == 1 and set(client.nthreads()) != before, "no worker was killed"
     assert stored.json == expected.json
     link = cluster.dashboard_link
     assert "127.0.0.1" in link
@@ -273,11 +258,17 @@ def program(body: str, out: Path, address: str | None) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("where", ["here", "there"])
 def test_a_sweep_whose_process_was_killed_is_resumed(where: str, cluster: Any, client: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    scenario = many(1200, "5s")
+    scenario = many(600, "5s")
     body = """
-        from ackclock import _store
-        _store._PART_AGE = 0.3
-        ackclock.sweep(many(1200, "5s"), progress=False, client=address, out=out)
+        from ackclock import _store, _sweeping
+        _store._PART_BYTES, _sweeping._SECONDS, _sweeping._MOST_LINES = 1, 0.05, 50
+        write = _store.Store._write_part
+        def stuck(store, waiting):
+            if len(store._done) == 2:
+                time.sleep(60)
+            write(store, waiting)
+        _store.Store._write_part = stuck
+        ackclock.sweep(many(600, "5s"), progress=False, client=address, out=out)
     """
     writer = program(body, out, cluster.scheduler_address if where == "there" else None)
     until = time.monotonic() + 50
@@ -296,7 +287,7 @@ def test_a_sweep_whose_process_was_killed_is_resumed(where: str, cluster: Any, c
     }
     assert len(before) >= 2
     # What was not complete is in the way of nobody.
-    (out / "flows" / "part-000001199-000001199.parquet").write_bytes(b"half")
+    (out / "flows" / "part-000000599-000000599.parquet").write_bytes(b"half")
     stored = ackclock.sweep(scenario, progress=False, client=client if where == "there" else None, out=out)
     assert stored.json == ackclock.sweep(scenario, progress=False).json
     again = {places: (out / "lines" / f"{_store.part_name(places)}.jsonl.zst").stat().st_mtime_ns for places in before}

@@ -256,8 +256,8 @@ impl World {
     }
 
     /// Windows start and end, intervals of a series end, and senders decide by the clock, that do
-    /// so until `now`, before which everything has been handled; or fewer of them, once many rows of
-    /// the series wait, or an action is waited for.
+    /// so until `now`, before which everything has been handled; or fewer, once many rows of the
+    /// series wait, or an action is waited for.
     #[cold]
     fn pass_edges(&mut self, now: Time) {
         while self.next_edge <= now && !self.is_waiting() {
