@@ -44,7 +44,8 @@ macro_rules! disciplines {
         }
 
         impl QueueSpec {
-            /// The names of all disciplines but those from outside, in the order in which they are listed.
+            /// The names of all disciplines but those from outside, in the order in which they are
+            /// listed.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
             /// The discipline's name.

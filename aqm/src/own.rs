@@ -1,9 +1,10 @@
 //! Queue disciplines from outside: any [`QueueDisc`] of [`Described`] packets.
 //!
-//! [`Outside`] stands between such a discipline and its link. It holds the packets themselves and keeps
-//! the books, so that whatever the discipline does, each packet offered ends exactly once, dequeued
-//! or dropped. A discipline that breaks this rule, or another one of [`QueueDisc`], has failed
-//! ([`QueueDisc::failure`]): it is not called any more, and its packets leave in order of arrival.
+//! [`Outside`] stands between such a discipline and its link. It holds the packets themselves and
+//! keeps the books, so that whatever the discipline does, each packet offered ends exactly once,
+//! dequeued or dropped. A discipline that breaks this rule, or another one of [`QueueDisc`], has
+//! failed ([`QueueDisc::failure`]): it is not called any more, and its packets leave in order of
+//! arrival.
 
 use std::any::Any;
 use std::fmt;
