@@ -106,7 +106,7 @@ fn ordered(low: f64, high: f64) -> Result<(), String> {
 }
 
 impl Distribution {
-    /// From JSON: `{"uniform": ["1mbit", "10mbit"]}`, `{"log_uniform": [..]}`, `{"integer": [1, 4]}`,
+    /// From JSON: `{"uniform": ["1mbit", "10mbit"]}`, `{"log_uniform": ..}`, `{"integer": [1, 4]}`,
     /// `{"normal": {"mean", "deviation", "least", "most"}}`, `{"choice": ["\"cubic\"", "\"bbr\""]}`
     /// with values as in TOML.
     ///

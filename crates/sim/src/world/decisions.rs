@@ -155,8 +155,8 @@ impl World {
         }
     }
 
-    /// The interval of each learner that is open ends here, without a decision: before the end of the
-    /// run, which is the same with it and without.
+    /// The interval of each learner that is open ends here, without a decision: before the end of
+    /// the run, which is the same with it and without.
     pub fn end_intervals(&mut self, now: Time) {
         let World { decisions: Some(decisions), hosts, .. } = self else { return };
         decisions.now = now;
