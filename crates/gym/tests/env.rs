@@ -245,7 +245,7 @@ fn many_are_as_each_by_itself() {
                 over[number] = outcome.is_over();
                 let rows = many.rows();
                 let ends_here = outcome.is_over() && autoreset == Autoreset::SameStep;
-                for learner in 0..2 {
+                for (learner, reward) in rewards.into_iter().enumerate() {
                     let row = 2 * number + learner;
                     let mut observation = vec![0.0; width];
                     env.observe(learner, &mut observation);
@@ -253,7 +253,7 @@ fn many_are_as_each_by_itself() {
                     assert_eq!(found[row * width..(row + 1) * width], observation, "step {step}, row {row}");
                     assert_eq!(rows.truncated[row] == 1, outcome.truncated, "step {step}, row {row}");
                     let began = rows.times[row] < 0.11;
-                    assert!(began || rows.rewards[row] == rewards[learner], "step {step}, row {row}");
+                    assert!(began || rows.rewards[row] == reward, "step {step}, row {row}");
                 }
                 if ends_here {
                     env.reset(None, &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
