@@ -58,6 +58,9 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("record", "reordering", "[\"receiver\"]"),
     ("record", "pcap", "[\"wire.forward\"]"),
 ];
+/// A controller for which somebody has to act: nobody does here.
+const LEARNER: &str = "external";
+
 fn overrides(settings: &[String]) -> Vec<Override> {
     settings.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect()
 }
@@ -224,8 +227,7 @@ fn of_kinds() -> Vec<Subject> {
             continue;
         }
         let error = parse(STAGES[0].1, &[format!("{}=\"zzz\"", subject.path)]).expect_err("no such kind");
-        // Nobody acts here for a learner.
-        for kind in expected(&error).into_iter().filter(|kind| kind != "external") {
+        for kind in expected(&error).into_iter().filter(|kind| kind != LEARNER) {
             let setting: &'static str = format!("{}.kind=\"{kind}\"", subject.path).leak();
             let mut settings = vec![setting];
             settings.extend(
@@ -248,10 +250,11 @@ fn jobs(subjects: &[Subject]) -> Vec<(&Subject, String)> {
             // Tables by the name of a kind hold the same keys once more.
             let path = format!("{}.{key}", subject.path);
             let is_kind = known.contains(&"kind".to_owned())
-                && subjects.iter().any(|other| {
-                    other.path == subject.path
-                        && other.settings.first() == Some(&format!("{}.kind=\"{key}\"", subject.path).as_str())
-                });
+                && (*key == LEARNER
+                    || subjects.iter().any(|other| {
+                        other.path == subject.path
+                            && other.settings.first() == Some(&format!("{}.kind=\"{key}\"", subject.path).as_str())
+                    }));
             if !is_kind && !tables.contains(path.as_str()) {
                 jobs.push((subject, key.clone()));
             }
