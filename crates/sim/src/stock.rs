@@ -40,8 +40,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-/// How many ranges out of order a stock socket of this build holds, and of every build whose results
-/// are to be the same. smoltcp takes it from the environment in which it is built
+/// How many ranges out of order a stock socket of this build holds, and of every build whose
+/// results are to be the same. smoltcp takes it from the environment in which it is built
 /// (`SMOLTCP_ASSEMBLER_MAX_SEGMENT_COUNT`), which `.cargo/config.toml` sets in this repository.
 pub const STOCK_RANGES: usize = smoltcp::config::ASSEMBLER_MAX_SEGMENT_COUNT;
 /// See [`STOCK_RANGES`].
