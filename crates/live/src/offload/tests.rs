@@ -65,6 +65,10 @@ fn packet(shared: &Shared, number: usize, flags: [bool; 3], payload: &[u8]) -> V
             false => tcp.calc_checksum_ipv4(&v4, payload).unwrap(),
             true => tcp.calc_checksum_ipv6(&v6, payload).unwrap(),
         };
+        // With TCP both mean the same, and `Partial::complete` writes this one.
+        if tcp.checksum == 0 {
+            tcp.checksum = 0xffff;
+        }
         tcp.write(&mut transport).unwrap();
     }
     let mut bytes = Vec::new();
