@@ -139,7 +139,7 @@ def test_files_of_the_scenario_are_sent_along(client: Any, tmp_path: Path) -> No
     scenario.write_text(_toml.document(plain))
     loaded = ackclock.load(scenario)
     expected = ackclock.sweep(loaded, progress=False)
-    parcel = _worker.Parcel.of(loaded, {})
+    parcel = _worker.Parcel.of(loaded)
     # The workers are on this machine, and would find it.
     trace.unlink()
     read = _worker._Loaded(parcel.data)
@@ -151,6 +151,23 @@ def test_files_of_the_scenario_are_sent_along(client: Any, tmp_path: Path) -> No
     trace.write_text("1\n2\n4\n8\n")
     with pytest.raises(FileExistsError, match=r"other contents of the file some\.trace"):
         ackclock.sweep(scenario, progress=False, out=out)
+
+
+def test_classes_of_python_go_to_the_workers(client: Any) -> None:
+    class Gentle(ackclock.CongestionControl):
+        beta: float = ackclock.parameter(0.9, 0.1, 0.99)
+
+        def on_signal(self, flight: ackclock.Flight, signal: ackclock.Signal) -> None:
+            before = self.cwnd
+            super().on_signal(flight, signal)
+            if signal.kind == "loss":
+                self.ssthresh = max(int(before * self.beta), self.ssthresh)
+
+    scenario = many(4, "5s")
+    found = ackclock.load(scenario, set={"flows.*.cc": "gentle"}, controllers={"gentle": Gentle})
+    expected = ackclock.sweep(found, progress=False)
+    assert ackclock.sweep(found, progress=False, client=client).json == expected.json
+    assert ackclock.sweep(scenario, progress=False).json != expected.json
 
 
 def test_a_worker_that_is_killed_changes_nothing(
