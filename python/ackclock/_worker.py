@@ -70,7 +70,8 @@ class Parcel(NamedTuple):
 class _Loaded:
     def __init__(self, data: bytes) -> None:
         parts, classes = pickle.loads(data)
-        self.scenario = Scenario.unpack(*parts, own=None if classes is None else Own(*classes))
+        arguments: Any = (*parts, None if classes is None else Own(*classes))
+        self.scenario = Scenario.unpack(*arguments)
         self._lock = threading.Lock()
         self._slots: dict[int, tuple[threading.Semaphore, str | None]] = {}
 
