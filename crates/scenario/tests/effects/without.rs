@@ -34,7 +34,7 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("record", "reordering_every", RECORD),
     ("flows.0", "id", "a name"),
     ("flows.0", "paths", "stands in the place of `path`: scenarios/reordering/two-paths.toml and crates/sim/src/tests"),
-    ("flows.0.cc.kind=\"policy\"", "kind", "no other controller has a `file`, which this one requires"),
+    ("flows.0.cc.kind=\"policy\"", "kind", KEYS),
     ("flows.0", "from", OUTSIDE),
     ("flows.0", "to", OUTSIDE),
     ("flows.0", "port", OUTSIDE),
