@@ -57,6 +57,11 @@ fn network(wires: &[Wire], scheduler: SchedulerKind, seed: u64, buffer: u64) -> 
     })
 }
 
+/// What a connection may take, seconds. An ACK that answers the repetition of data that has arrived
+/// echoes the time of the first arrival (RFC 7323 section 5.3, R2 before R3), a sample of all the
+/// time that the ACKs were lost: timeouts of a minute until it is forgotten.
+const PATIENCE: f64 = 6000.0;
+
 fn is_sound(wire: &Wire) -> bool {
     wire.strips == Strips::Nothing && wire.down == (0, 0) && !(1..20).contains(&wire.loses_one_of)
 }
@@ -78,7 +83,7 @@ proptest! {
         let wires: Vec<Wire> = [first].into_iter().chain(others).collect();
         let mut network = network(&wires, scheduler, seed, buffer);
         network.reads = reads.map(|(after, rate)| (Span::from_millis(after), rate));
-        prop_assert!(network.transfer(bytes, 600.0), "{}", network.describe());
+        prop_assert!(network.transfer(bytes, PATIENCE), "{}", network.describe());
     }
 
     /// Options are taken out anywhere at any time, and paths fail: a connection may end early, but
@@ -92,7 +97,7 @@ proptest! {
         buffer in buffer(),
     ) {
         let mut network = network(&wires, scheduler, seed, buffer);
-        let whole = network.transfer(bytes, 3000.0);
+        let whole = network.transfer(bytes, PATIENCE);
         let ended = network.ends.iter().any(|end| end.is_over() || end.error().is_some());
         let goes_on = network.ends.iter().any(|end| end.next_deadline() < Time::NEVER);
         prop_assert!(whole || ended || goes_on, "{}", network.describe());
@@ -100,4 +105,22 @@ proptest! {
         prop_assert!(network.ends[0].acked_bytes() <= network.ends[1].delivered_bytes());
         prop_assert!(network.ends.iter().all(|end: &Connection| end.integrity_error().is_none()));
     }
+}
+
+#[test]
+fn long_samples_do_not_last() {
+    let wires = [
+        Wire { delay: Span::from_millis(23), rate: 489_334, queue: Span::from_millis(13), ..Wire::default() },
+        Wire {
+            delay: Span::from_millis(95),
+            rate: 51_656,
+            queue: Span::from_millis(5),
+            loses_one_of: 4,
+            ..Wire::default()
+        },
+        Wire { delay: Span::from_millis(11), rate: 601_981, queue: Span::from_millis(8), ..Wire::default() },
+    ];
+    let mut network = network(&wires, SchedulerKind::Linux, 9507021397391826201, 5000);
+    network.reads = Some((Span::from_millis(1385), 50_000));
+    assert!(network.transfer(161_824, PATIENCE), "{}", network.describe());
 }
