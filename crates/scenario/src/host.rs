@@ -207,6 +207,14 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
     config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
     config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
+    let hurry = &mut config.delayed_ack.hurry;
+    for (key, count) in
+        [("quick_gap", &mut hurry.gap), ("quick_mark", &mut hurry.mark), ("quick_not_ect", &mut hurry.not_ect)]
+    {
+        *count = ack.or(key, (*count).into(), Whole(0, 255)) as u8;
+    }
+    hurry.after_ect = ack.or("quick_after_ect", hurry.after_ect, Flag);
+    hurry.cwr = ack.or("quick_cwr", hurry.cwr, Flag);
     config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
     ack.finish();
     let compression = config.transfer.sack_compression;
