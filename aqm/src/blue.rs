@@ -20,7 +20,7 @@
 use std::any::Any;
 
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
-use ackclock_units::{Random, Span, Time, named};
+use ackclock_units::{Random, Span, Time, maths, named};
 
 use crate::change::{parameters, trim, valid};
 use crate::disciplines::{MAX, PROBABILITY};
@@ -53,6 +53,16 @@ pub struct BlueConfig {
     /// The backlog L above which the probability rises before packets are lost. Default: half of
     /// `limit`.
     pub threshold: BlueThreshold,
+    /// Packets that cannot carry a mark are dropped with a probability of their own, this times
+    /// P_m to the power of `drop_power`, but no more than P_m: the mapping that section 5.3.1
+    /// leaves to future work. Default: 1, with a power of 1 P_m itself.
+    pub drop_scale: f64,
+    /// See `drop_scale`. Default: 1.
+    pub drop_power: f64,
+    /// While the link is idle the probability falls by `dec` every `freeze`, as if the link had
+    /// asked for packets all the time; section 6 leaves that to future work. Default: off, one fall
+    /// each time that the link falls idle.
+    pub decay: bool,
 }
 
 /// What a change of the probability freezes (section 3.2).
@@ -87,6 +97,9 @@ impl Default for BlueConfig {
             ecn: false,
             updates: BlueUpdates::Shared,
             threshold: BlueThreshold::HalfLimit,
+            drop_scale: 1.0,
+            drop_power: 1.0,
+            decay: false,
         }
     }
 }
@@ -104,6 +117,9 @@ impl Configurable for BlueConfig {
         v.parameter("ecn", Domain::Flag, thesis, &mut self.ecn);
         let part = Domain::PartOfLimit { packets: matches!(self.limit, Limit::Packets(_)), most: MAX };
         v.parameter("threshold", part, "Bartók 2001 s3.2", &mut self.threshold);
+        v.parameter("drop_scale", PROBABILITY, "own; Bartók 2001 s5.3.1", &mut self.drop_scale);
+        v.parameter("drop_power", Domain::Number(0.0, 4.0, ""), "own; Bartók 2001 s5.3.1", &mut self.drop_power);
+        v.parameter("decay", Domain::Flag, "own; Bartók 2001 s6", &mut self.decay);
     }
 
     fn problem(&self) -> Option<&'static str> {
@@ -139,14 +155,21 @@ impl Setting for BlueThreshold {
 impl BlueConfig {
     /// What is wrong with these parameters, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
-        let probabilities = [self.init, self.inc, self.dec, self.max];
-        if !probabilities.iter().all(|p| (0.0..=1.0).contains(p)) {
-            Some("init, inc, dec and max must be within 0 to 1")
+        let probabilities = [self.init, self.inc, self.dec, self.max, self.drop_scale];
+        if !(0.0..=4.0).contains(&self.drop_power) {
+            Some("drop_power must be within 0 to 4")
+        } else if !probabilities.iter().all(|p| (0.0..=1.0).contains(p)) {
+            Some("init, inc, dec, max and drop_scale must be within 0 to 1")
         } else if self.init > self.max {
             Some("init must not exceed max")
         } else {
             None
         }
+    }
+
+    /// Whether the law has more than what the thesis implements.
+    fn is_extended(&self) -> bool {
+        self.decay || self.drop_scale < 1.0 || self.drop_power > 1.0
     }
 
     /// L; beyond every backlog if only losses count.
@@ -181,6 +204,7 @@ pub struct Blue<P> {
     config: BlueConfig,
     /// L; beyond every backlog if only losses count.
     threshold: u64,
+    extended: bool,
     law: Law,
     random: Random,
     store: Store<P>,
@@ -193,6 +217,11 @@ struct Law {
     pmark: f64,
     last_rise: Time,
     last_fall: Time,
+    /// The link is idle, since nothing has arrived after it asked for a packet in vain.
+    idle: bool,
+    /// The integral of the probability until `since`, in seconds; it has not moved from then on.
+    area: f64,
+    since: Time,
 }
 
 impl<P: Queued> Blue<P> {
@@ -204,8 +233,22 @@ impl<P: Queued> Blue<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let law = Law { pmark: config.init, last_rise: Time::ZERO, last_fall: Time::ZERO };
-        Blue { threshold: config.most_unmarked(), config, law, random, store: Store::new() }
+        let law = Law {
+            pmark: config.init,
+            last_rise: Time::ZERO,
+            last_fall: Time::ZERO,
+            idle: false,
+            area: 0.0,
+            since: Time::ZERO,
+        };
+        Blue {
+            threshold: config.most_unmarked(),
+            extended: config.is_extended(),
+            config,
+            law,
+            random,
+            store: Store::new(),
+        }
     }
 
     /// Other parameters at run time. The probability stays, within the new `max`, and so do the
@@ -214,10 +257,11 @@ impl<P: Queued> Blue<P> {
     ///
     /// # Errors
     /// Parameters that have a [`BlueConfig::problem`].
-    pub fn reconfigure(&mut self, _now: Time, config: BlueConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+    pub fn reconfigure(&mut self, now: Time, config: BlueConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         valid(config.problem())?;
-        self.law.pmark = self.law.pmark.min(config.max);
+        self.law.set(self.law.pmark.min(config.max), now);
         self.threshold = config.most_unmarked();
+        self.extended = config.is_extended();
         let limit = config.limit;
         self.config = config;
         // A packet may pass the limit: what waits before the last one is held against it.
@@ -229,6 +273,17 @@ impl<P: Queued> Blue<P> {
             }
         });
         Ok(())
+    }
+
+    /// The probability with which this packet is marked or dropped, where the law has more than
+    /// what the thesis implements.
+    #[inline(never)]
+    fn extended_probability(&self, packet: &P) -> f64 {
+        let pmark = self.law.pmark;
+        if self.config.ecn && packet.ecn().is_capable() {
+            return pmark;
+        }
+        (self.config.drop_scale * maths::pow(pmark, self.config.drop_power)).min(pmark)
     }
 
     /// The statistics.
@@ -250,6 +305,9 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
             Limit::Packets(limit) => (self.store.backlog().packets, limit),
             Limit::Bytes(limit) => (self.store.backlog().bytes, limit),
         };
+        if self.extended && self.config.decay {
+            self.law.decay(&self.config, now);
+        }
         if waiting > limit {
             self.law.rise(&self.config, now);
             self.store.refuse(packet, DropReason::Limit, drops);
@@ -258,7 +316,8 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
         if waiting > self.threshold {
             self.law.rise(&self.config, now);
         }
-        if self.random.chance(self.law.pmark) && !(self.config.ecn && self.store.mark(&mut packet)) {
+        let probability = if self.extended { self.extended_probability(&packet) } else { self.law.pmark };
+        if self.random.chance(probability) && !(self.config.ecn && self.store.mark(&mut packet)) {
             self.store.refuse(packet, DropReason::Early, drops);
             return;
         }
@@ -271,6 +330,7 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
 
     fn idle(&mut self, now: Time) {
         self.law.fall(&self.config, now);
+        self.law.idle = true;
     }
 
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
@@ -292,14 +352,37 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
     fn probe(&self) -> Probe {
         Probe { probability: Some(self.law.pmark), ..Probe::default() }
     }
+
+    fn probability_time(&self, now: Time) -> Option<f64> {
+        Some(self.law.area_by(now))
+    }
 }
 
 // Bartók 2001, figure 15
 impl Law {
+    fn set(&mut self, pmark: f64, now: Time) {
+        self.area = self.area_by(now);
+        (self.pmark, self.since) = (pmark, now);
+    }
+
+    /// A packet arrives: if the link was idle, the probability has fallen as often as it was free
+    /// to until now.
+    fn decay(&mut self, config: &BlueConfig, now: Time) {
+        let idle = std::mem::take(&mut self.idle);
+        while idle && self.pmark > 0.0 && config.dec > 0.0 && now.since(self.last_fall) > config.freeze {
+            self.fall(config, self.last_fall + config.freeze + Span::from_nanos(1));
+        }
+    }
+
+    /// The integral of the probability until `now`, in seconds.
+    fn area_by(&self, now: Time) -> f64 {
+        self.area + self.pmark * now.since(self.since).as_secs_f64()
+    }
+
     /// A packet was lost, or the backlog is above L.
     fn rise(&mut self, config: &BlueConfig, now: Time) {
         if now.since(self.last_rise) > config.freeze {
-            self.pmark = (self.pmark + config.inc).min(config.max);
+            self.set((self.pmark + config.inc).min(config.max), now);
             self.last_rise = now;
             if config.updates == BlueUpdates::Shared {
                 self.last_fall = now;
@@ -310,7 +393,7 @@ impl Law {
     /// The link falls idle.
     fn fall(&mut self, config: &BlueConfig, now: Time) {
         if now.since(self.last_fall) > config.freeze {
-            self.pmark = (self.pmark - config.dec).max(0.0);
+            self.set((self.pmark - config.dec).max(0.0), now);
             self.last_fall = now;
             if config.updates == BlueUpdates::Shared {
                 self.last_rise = now;

@@ -12,9 +12,9 @@ use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::{
-    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red,
-    RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo,
+    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig,
+    QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -119,6 +119,8 @@ disciplines! {
     "red" => Red(RedConfig) = RedConfig::default(), |config, random| Red::new(config, random);
     /// BLUE.
     "blue" => Blue(BlueConfig) = BlueConfig::default(), |config, random| Blue::new(config, random);
+    /// Adaptive Virtual Queue.
+    "avq" => Avq(AvqConfig) = AvqConfig::default(), |config, _| Avq::new(config);
     /// Stochastic Fair BLUE.
     "sfb" => Sfb(SfbConfig) = SfbConfig::default(), |config, random| Sfb::new(config, random);
     /// CoDel.
@@ -146,6 +148,7 @@ impl QueueSpec {
             QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
             QueueSpec::Red(config) => config.ecn,
             QueueSpec::Blue(config) => config.ecn,
+            QueueSpec::Avq(config) => config.ecn,
             QueueSpec::Cobalt(config) => config.ecn,
             QueueSpec::Pie(config) => config.ecn,
             QueueSpec::FqPie(config) => config.ecn,

@@ -6,6 +6,7 @@
 //! are what a discipline returns, [`Counters`] are its books, [`Probe`] are the variables of its
 //! algorithm, and [`Store`] keeps the packets of a single queue.
 
+mod avq;
 mod blue;
 mod books;
 mod change;
@@ -38,6 +39,7 @@ use std::fmt::Debug;
 use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Time};
 
+pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
 pub use change::ChangeError;
 pub use cobalt::{Cobalt, CobaltConfig};
@@ -135,6 +137,12 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// The algorithm's own variables, for traces; with several queues, those of the queue concerned
     /// by the last call.
     fn probe(&self) -> Probe;
+    /// The integral of the probability over the time until `now`, in seconds, where it moves by
+    /// steps that the law knows the times of: its mean over a part of a run is a difference of two
+    /// such values. Default: none.
+    fn probability_time(&self, _now: Time) -> Option<f64> {
+        None
+    }
     /// Calls `see` for each variable that the law has, with its name as `tc -s` or the law's source
     /// has it, and its value now: those of [`QueueDisc::probe`], and what only this law knows. A
     /// law with several queues says how many are in use, and of which one the others are. Default:

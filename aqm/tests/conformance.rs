@@ -551,7 +551,9 @@ fn same_arrivals_and_seed_same_decisions() {
 #[test]
 fn another_seed_gives_other_random_drops() {
     let steps = overload();
-    for case in cases().into_iter().filter(|case| case.drops.contains(&DropReason::Early)) {
+    // AVQ drops early without chance.
+    let random = |case: &Case| case.drops.contains(&DropReason::Early) && !case.name.starts_with("avq");
+    for case in cases().into_iter().filter(random) {
         assert_ne!(run(&case, 1, &steps).0, run(&case, 2, &steps).0, "{}", case.name);
     }
 }

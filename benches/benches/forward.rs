@@ -20,7 +20,7 @@ const GAP: Span = Span::from_nanos(1250);
 /// Two hosts, a path of one link, and a flow between their kernels.
 fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
     let (impairments, course) = Default::default();
-    let direction = DirectionSpec { rate, burst: None, delay, overhead: 0, queue, impairments, course };
+    let direction = DirectionSpec { rate, burst: None, device: None, delay, overhead: 0, queue, impairments, course };
     let node = |last: u8| NodeSpec {
         name: format!("host{last}"),
         tun: Some(format!("tun{last}")),

@@ -11,6 +11,7 @@ use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, QueueDisc, Queue
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
+use self::device::Device;
 pub use self::event::{LinkEvent, LinkEventKind, LinkSink};
 use self::slots::Slot;
 pub use self::slots::Slots;
@@ -23,6 +24,7 @@ use crate::recording::{Decision, Recording};
 
 mod aggregate;
 mod change;
+mod device;
 mod event;
 mod slots;
 mod varying;
@@ -112,12 +114,14 @@ pub struct Link {
     /// No packet arrives sooner after its transmission than this: jitter may take from the delay.
     least_delay: Span,
     wire: Wire,
-    /// Neither a bucket, nor slots, nor anything that changes.
+    /// Neither a bucket, nor slots, nor a device, nor anything that changes.
     is_plain: bool,
     /// What changes, and the transmitter of a link on which something does.
     varying: Option<Box<Varying>>,
     /// When it may transmit, if that is not always.
     slot: Option<Box<Slot>>,
+    /// What lies below the queue, if it is more than a transmitter.
+    device: Option<Box<Device>>,
     /// The stream of impairments, for when a link that has none begins to change.
     random: Random,
 }
@@ -172,6 +176,7 @@ impl Link {
             is_plain,
             varying: None,
             slot: None,
+            device: None,
         }
     }
 
@@ -346,7 +351,7 @@ impl Link {
         }
     }
 
-    /// The same for a token bucket, for slots, and for a link that changes.
+    /// The same for a token bucket, for slots, for a device, and for a link that changes.
     #[inline(never)]
     fn advance_otherwise(&mut self, now: Time, events: &mut impl LinkSink) {
         if self.varying.is_some() {
@@ -354,6 +359,9 @@ impl Link {
         }
         if self.slot.is_some() {
             return self.advance_slots(now, events);
+        }
+        if self.device.is_some() {
+            return self.advance_device(now, events);
         }
         while self.until <= now && self.until < Time::NEVER {
             self.spend_tokens(self.until, events);

@@ -47,7 +47,7 @@ fn the_backlog_exceeds_the_limit_by_one_packet_at_most() {
 #[test]
 fn a_change_freezes_the_probability() {
     let config = BlueConfig::default();
-    let mut law = Law { pmark: 0.5, last_rise: ms(100), last_fall: ms(100) };
+    let mut law = Law { pmark: 0.5, last_rise: ms(100), last_fall: ms(100), idle: false, area: 0.0, since: Time::ZERO };
     law.rise(&config, ms(110));
     assert_close(law.pmark, 0.5);
     law.rise(&config, ms(110) + Span::from_nanos(1));
@@ -63,7 +63,7 @@ fn a_change_freezes_the_probability() {
 #[test]
 fn separate_update_times_freeze_rises_and_falls_apart() {
     let config = BlueConfig { updates: BlueUpdates::Separate, ..BlueConfig::default() };
-    let mut law = Law { pmark: 0.5, last_rise: ms(100), last_fall: ms(100) };
+    let mut law = Law { pmark: 0.5, last_rise: ms(100), last_fall: ms(100), idle: false, area: 0.0, since: Time::ZERO };
     law.rise(&config, ms(111));
     law.fall(&config, ms(111));
     assert_close(law.pmark, 0.50125);
@@ -82,7 +82,8 @@ fn separate_update_times_freeze_rises_and_falls_apart() {
 #[test]
 fn the_probability_stays_within_its_bounds() {
     let config = BlueConfig { max: 0.9, ..BlueConfig::default() };
-    let mut law = Law { pmark: 0.0, last_rise: Time::ZERO, last_fall: Time::ZERO };
+    let mut law =
+        Law { pmark: 0.0, last_rise: Time::ZERO, last_fall: Time::ZERO, idle: false, area: 0.0, since: Time::ZERO };
     for step in 1..=359 {
         law.rise(&config, ms(11 * step));
     }
@@ -202,4 +203,63 @@ fn parameters_that_make_no_sense_are_named() {
 #[should_panic(expected = "init must not exceed max")]
 fn senseless_parameters_are_refused() {
     blue(BlueConfig { init: 0.5, max: 0.4, ..BlueConfig::default() });
+}
+
+/// 0.2 for 10 ms and a nanosecond, 0.2025 from then on.
+#[test]
+fn the_mean_of_the_probability_is_over_time() {
+    let mut queue = blue(BlueConfig { init: 0.2, limit: Limit::Packets(0), ..BlueConfig::default() });
+    let mut drops = Drops::new();
+    queue.enqueue(ms(0), stub(0, 100), &mut drops);
+    queue.enqueue(ms(10) + Span::from_nanos(1), stub(1, 100), &mut drops);
+    let time = |at| QueueDisc::<Stub>::probability_time(&queue, ms(at)).unwrap();
+    assert!((time(100) - (0.2 * 0.010 + 0.2025 * 0.090)).abs() < 1e-9, "{}", time(100));
+    assert!((time(200) - time(100) - 0.02025).abs() < 1e-12);
+}
+
+/// From 0.5 by 0.00125 in each 10 ms (and a nanosecond): in 1 s it falls 99 times, to 0.37625. The
+/// thesis's law falls once.
+#[test]
+fn the_probability_decays_while_the_link_is_idle() {
+    for (decay, falls) in [(false, 1), (true, 99)] {
+        let mut queue = blue(BlueConfig { init: 0.5, decay, ..BlueConfig::default() });
+        QueueDisc::<Stub>::idle(&mut queue, ms(20));
+        queue.enqueue(ms(1010), stub(0, 100), &mut Drops::new());
+        assert_close(queue.stats().pmark, 0.5 - 0.00125 * f64::from(falls));
+        // Only while it is idle.
+        queue.enqueue(ms(3000), stub(1, 100), &mut Drops::new());
+        assert_close(queue.stats().pmark, 0.5 - 0.00125 * f64::from(falls));
+    }
+    // It ends at 0.
+    let mut queue = blue(BlueConfig { init: 0.5, decay: true, ..BlueConfig::default() });
+    QueueDisc::<Stub>::idle(&mut queue, ms(20));
+    queue.enqueue(Time::from_secs(3600), stub(0, 100), &mut Drops::new());
+    assert_close(queue.stats().pmark, 0.0);
+}
+
+/// 0.19 * sqrt(0.64) = 0.152 of those that cannot carry a mark are dropped, 0.64 of the others
+/// marked; where that is more than P_m, it is P_m.
+#[test]
+fn packets_without_ecn_have_a_probability_of_their_own() {
+    for (init, least, most) in [(0.64, 0.13, 0.175), (0.01, 0.004, 0.018)] {
+        let config = BlueConfig {
+            limit: Limit::Packets(100_000),
+            init,
+            inc: 0.0,
+            dec: 0.0,
+            ecn: true,
+            drop_scale: 0.19,
+            drop_power: 0.5,
+            ..BlueConfig::default()
+        };
+        let mut queue = blue(config);
+        let mut drops = Drops::new();
+        for id in 0..5000 {
+            queue.enqueue(ms(1), stub(id, 100), &mut drops);
+            queue.enqueue(ms(1), Stub { ecn: Ecn::Ect0, ..stub(5000 + id, 100) }, &mut drops);
+        }
+        let shares = [queue.stats().early, queue.stats().marked].map(|packets| packets as f64 / 5000.0);
+        assert!((least..most).contains(&shares[0]), "{shares:?}");
+        assert!((shares[1] - init).abs() < 0.03, "{shares:?}");
+    }
 }

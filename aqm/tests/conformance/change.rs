@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use ackclock_aqm::{
-    Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Prio, PrioConfig,
-    Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig,
+    Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
 };
 
 use super::*;
@@ -127,6 +127,14 @@ fn changes() -> Vec<Change> {
             RedConfig { limit: 60_000, ..RedConfig::default() },
             RedConfig { ecn: true, probability: 0.1, ..red.clone() },
             |config| Red::new(config, random())
+        ),
+        change!(
+            "avq",
+            Trimmed,
+            Limit::Bytes(7000),
+            AvqConfig { limit: 60_000, ..AvqConfig::default() },
+            AvqConfig { limit: 7000, gamma: 0.9, ecn: true, ..AvqConfig::default() },
+            |config| Avq::new(config)
         ),
         change!(
             "blue",
@@ -361,6 +369,7 @@ fn what_a_discipline_does_not_take_it_refuses() {
             &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
         ),
         refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(&mut Avq::new(AvqConfig::default()), &AvqConfig { gamma: 2.0, ..AvqConfig::default() }),
         refused(&mut Blue::new(BlueConfig::default(), random()), &BlueConfig { inc: 2.0, ..BlueConfig::default() }),
         refused(&mut Sfb::new(SfbConfig::default(), random()), &SfbConfig { increment: 2.0, ..SfbConfig::default() }),
         refused(

@@ -2,7 +2,7 @@
 
 use super::*;
 use ackclock_aqm::{
-    Blue, BlueConfig, BlueThreshold, BlueUpdates, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
 };
 
 /// More than the largest packet of [`queue_steps`].
@@ -78,6 +78,27 @@ pub(super) fn cases() -> Vec<Case> {
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
+        },
+        Case {
+            name: "avq",
+            make: |_| Box::new(Avq::new(AvqConfig { buffer: Some(50_000), ..AvqConfig::default() })),
+            limit: Limit::Bytes(100_000),
+            holds: None,
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early],
+        },
+        Case {
+            name: "avq ecn",
+            make: |_| {
+                let config = AvqConfig { buffer: Some(50_000), ecn: true, ..AvqConfig::default() };
+                Box::new(Avq::new(config))
+            },
+            limit: Limit::Bytes(100_000),
+            holds: Some(100),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Limit, DropReason::Early],
         },
         Case {
             name: "blue",

@@ -52,6 +52,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(5),
         burst: None,
+        device: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(100) }),
         impairments: Impairments::default(),

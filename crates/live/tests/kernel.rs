@@ -164,6 +164,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         rate: Rate::from_bps(200_000_000),
         delay: Span::from_millis(3),
         burst: None,
+        device: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
         impairments: Impairments {

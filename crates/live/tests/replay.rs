@@ -44,6 +44,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         course: Default::default(),
         rate: Rate::from_bps(rate),
         burst: None,
+        device: None,
         delay: Span::from_millis(5),
         overhead: 0,
         queue,

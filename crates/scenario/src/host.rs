@@ -4,7 +4,7 @@ use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec}
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback,
-    InitialWindow, LossDetector, MinRto, NcrVariant, Pacing, PacingWhen, Prr, RrRules,
+    InitialWindow, LossDetector, MinRto, NcrVariant, Pacing, PacingWhen, Prr, RrRules, TimerRule,
 };
 
 use crate::document::{Node, Value};
@@ -203,6 +203,14 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
     config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
     config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
+    let hurry = &mut config.delayed_ack.hurry;
+    for (key, count) in
+        [("quick_gap", &mut hurry.gap), ("quick_mark", &mut hurry.mark), ("quick_not_ect", &mut hurry.not_ect)]
+    {
+        *count = ack.or(key, (*count).into(), Whole(0, 255)) as u8;
+    }
+    hurry.after_ect = ack.or("quick_after_ect", hurry.after_ect, Flag);
+    hurry.cwr = ack.or("quick_cwr", hurry.cwr, Flag);
     config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
     ack.finish();
     let compression = config.transfer.sack_compression;
@@ -212,6 +220,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.max_rto = fields.or("max_rto", config.max_rto, Time::Positive);
     config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);
     config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
+    config.transfer.timer = timer_rule(fields, config.transfer.timer);
     config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
     config.prr = fields.or("prr", config.prr, Prrs);
     let detector = config.loss_detector;
@@ -249,7 +258,20 @@ pub(crate) const DETECTORS: OneOf =
 const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
     OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };
+const TIMERS: OneOf = OneOf { what: "rules of the timer", names: &["rfc6298", "linux-2.4"] };
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
+
+/// What ACKs do to the retransmission timer.
+fn timer_rule(fields: &mut Fields<'_>, rule: TimerRule) -> TimerRule {
+    let name = match rule {
+        TimerRule::Rfc6298 => "rfc6298",
+        TimerRule::Linux24 => "linux-2.4",
+    };
+    match fields.or("rto_timer", name, TIMERS) {
+        "linux-2.4" => TimerRule::Linux24,
+        _ => TimerRule::Rfc6298,
+    }
+}
 
 /// What Accurate ECN does beyond its packet counter.
 fn acc_ecn(fields: &mut Fields<'_>, rules: &mut AccEcnRules) {

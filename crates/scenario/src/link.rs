@@ -1,5 +1,6 @@
 //! Links: rate, delay, queue and impairments of each direction.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
@@ -26,6 +27,8 @@ const MAX_OVERHEAD: u64 = 65_535;
 
 /// The most bytes of a token bucket: more would be no shaping.
 const MAX_BURST: u64 = 1 << 30;
+/// Longer rings than any device has.
+const MAX_DESCRIPTORS: u64 = 1 << 16;
 
 /// Reads `[links.NAME]`.
 pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec> {
@@ -91,6 +94,7 @@ fn direction<'a>(
     let base = forward.map(|forward| forward.spec.clone()).unwrap_or_else(|| DirectionSpec {
         rate: None,
         burst: None,
+        device: None,
         delay: Span::ZERO,
         overhead: 0,
         queue: queue::default(),
@@ -114,6 +118,7 @@ fn direction<'a>(
     let mut spec = DirectionSpec {
         rate,
         burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
+        device: device(fields, base.device),
         delay: fields.or("delay", base.delay, Time::Any),
         overhead: fields.or("overhead", u64::from(base.overhead), Bytes(0, MAX_OVERHEAD)) as u32,
         queue,
@@ -140,9 +145,17 @@ fn direction<'a>(
     let slots = slots::read(fields, base.course.slots);
     spec.course = Course { schedule: changes, trace, slots };
     check_course(fields, &spec);
+    check_device(fields, &spec);
     // What is wrong with a schedule is not wrong with the way back once more.
     let right = fields.errors() == errors;
     (spec, schedule.filter(|_| right))
+}
+
+/// The transmit ring below the queue; `base` unless the file says otherwise.
+fn device(fields: &mut Fields<'_>, base: Option<NonZeroU32>) -> Option<NonZeroU32> {
+    let base = base.map(|descriptors| u64::from(descriptors.get()));
+    let descriptors = fields.or("device_limit", base, OrOff(Whole(1, MAX_DESCRIPTORS)));
+    descriptors.and_then(|descriptors| NonZeroU32::new(descriptors as u32))
 }
 
 /// What changes, or sends in slots, is a transmitter, and does nothing else.
@@ -161,6 +174,24 @@ fn check_course(fields: &Fields<'_>, spec: &DirectionSpec) {
     fields.push(error.note(format!("expected {expected}")));
 }
 
+/// A device transmits at a constant rate, and does nothing else.
+fn check_device(fields: &Fields<'_>, spec: &DirectionSpec) {
+    let unlike = if spec.device.is_none() {
+        return;
+    } else if spec.burst.is_some() {
+        "has a token bucket (`burst`)"
+    } else if spec.course.slots.is_some() {
+        "has `slots`"
+    } else if spec.rate.is_none() && spec.course.trace.is_none() {
+        "has no limited `rate`"
+    } else {
+        return;
+    };
+    let title = format!("{}: a device (`device_limit`) is below a transmitter of constant rate", fields.shown());
+    let expected = "expected a limited `rate` without `burst` and `slots`, or `device_limit = false`";
+    fields.push(Diagnostic::new(title, fields.place(), unlike).note(expected));
+}
+
 /// Why a direction cannot change, if it cannot.
 pub(crate) fn constant(spec: &DirectionSpec) -> Option<Problem> {
     if spec.burst.is_some() {
@@ -169,6 +200,9 @@ pub(crate) fn constant(spec: &DirectionSpec) -> Option<Problem> {
     } else if spec.course.slots.is_some() {
         let expected = "a constant `rate`, or `slots = false`";
         Some(Problem::new("a link with `slots` does not change", expected))
+    } else if spec.device.is_some() {
+        let expected = "a transmitter by itself, which is `device_limit = false`";
+        Some(Problem::new("a link with a device (`device_limit`) does not change", expected))
     } else {
         None
     }

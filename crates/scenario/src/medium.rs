@@ -53,6 +53,8 @@ fn problem(spec: &DirectionSpec) -> Option<&'static str> {
         Some("a shared medium has no unlimited rate")
     } else if spec.burst.is_some() {
         Some("a shared medium has no token bucket")
+    } else if spec.device.is_some() {
+        Some("a shared medium has no device (`device_limit`)")
     } else {
         None
     }

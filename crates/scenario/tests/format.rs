@@ -187,7 +187,7 @@ fn what_a_linux_host_does_by_default_can_be_switched() {
     for (text, retries, compresses) in [
         ("host = \"linux-6.1\"", 0, true),
         ("host = \"linux-6.18\"", 0, true),
-        ("host = \"linux-4.0\"", 0, false),
+        ("host = \"linux-4.0\"", u32::MAX, false),
         ("host = \"linux-6.1\"\necn_fallback = false\nsack_compression = false", u32::MAX, false),
         ("host = \"linux-6.1\"\necn_fallback = true\nsack_compression = true", 0, true),
         ("host = \"freebsd-14\"\necn_fallback = true", 1, false),

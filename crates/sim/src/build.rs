@@ -55,6 +55,10 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
         Some(_) => Link::on_medium(config, queue, random("wire")),
         None => Link::with_course(config, queue, random("wire"), spec.course.clone()),
     };
+    let link = match spec.device {
+        Some(descriptors) => link.with_device(descriptors),
+        None => link,
+    };
     Direction::new(id, spec.queue.name(), link)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ackclock_aqm::{Counters, DropReason, Tally};
 use ackclock_emulator::{Change, Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
-use ackclock_trace::{Histogram, LinkPoint, LinkSummary, LinkWindow};
+use ackclock_trace::{Histogram, LinkPoint, LinkSummary, LinkWindow, ProbabilitySummary};
 use ackclock_units::{Rate, Span, Time};
 
 use self::levels::Levels;
@@ -230,6 +230,7 @@ impl Direction {
             corrupted: self.measures.corrupted,
             utilization,
             bucket_empty: self.measures.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), length)),
+            probability: self.probability(0.0, length, end),
             sojourn_ms: self.measures.sojourns().distribution(1e-6),
             backlog_packets: self.measures.backlog.histogram().distribution(1.0),
         }
@@ -248,6 +249,15 @@ impl Direction {
         (u64::try_from(mean).ok().filter(|&mean| mean > 0), used)
     }
 
+    /// The probability of the queue in a time of this length that ends `now`, since its integral
+    /// was `then`.
+    fn probability(&self, then: f64, length: Span, now: Time) -> Option<ProbabilitySummary> {
+        let queue = self.link.queue();
+        let (area, last) = queue.probability_time(now).zip(queue.probe().probability)?;
+        let mean = if length > Span::ZERO { (area - then) / length.as_secs_f64() } else { last };
+        Some(ProbabilitySummary { mean, last })
+    }
+
     /// What stands at the start of a window. The link has caught up to `now`.
     pub(crate) fn mark(&self, now: Time) -> DirectionMark {
         let mut backlog = self.measures.backlog.clone();
@@ -259,6 +269,7 @@ impl Direction {
             busy: self.measures.busy_by(now),
             usage: self.link.usage_by(now),
             bucket_empty: self.measures.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
+            probability_time: self.link.queue().probability_time(now),
             sojourn: self.measures.sojourns(),
             backlog: backlog.histogram(),
         }
@@ -320,6 +331,7 @@ impl Direction {
             utilization,
             bucket_empty: (self.measures.bucket.as_ref().zip(mark.bucket_empty))
                 .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
+            probability: mark.probability_time.and_then(|then| self.probability(then, length, now)),
             sojourn_ms: self.measures.sojourns().since(&mark.sojourn).distribution(1e-6),
             backlog_packets: backlog.histogram().since(&mark.backlog).distribution(1.0),
         }
@@ -348,6 +360,7 @@ pub(crate) struct DirectionMark {
     busy: Span,
     usage: Usage,
     bucket_empty: Option<Span>,
+    probability_time: Option<f64>,
     sojourn: Histogram,
     backlog: Histogram,
 }

@@ -1,5 +1,6 @@
 //! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
 
+use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -85,6 +86,10 @@ pub struct DirectionSpec {
     pub rate: Option<Rate>,
     /// Bytes of a token bucket in place of the transmitter; `None` is a transmitter.
     pub burst: Option<u32>,
+    /// Descriptors of a device's transmit ring below the queue, the packet in transmission
+    /// included; `None` is a transmitter by itself. Only at a constant rate, without bucket and
+    /// slots.
+    pub device: Option<NonZeroU32>,
     /// From the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet on this link, in the queue's books and in transmission.

@@ -30,6 +30,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
         burst: None,
+        device: None,
         overhead: 0,
         queue,
         impairments: Impairments::default(),

@@ -37,6 +37,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
         burst: None,
+        device: None,
         overhead: 0,
         queue,
         impairments: Impairments::default(),

@@ -16,7 +16,7 @@ use ackclock_sim::spec::{
 };
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback,
-    InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, RrRules, StateRules, TransferRules,
+    InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, QuickAcks, RrRules, StateRules, TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -106,6 +106,7 @@ fn any_direction() -> impl Strategy<Value = DirectionSpec> {
             rate: rate.and_then(Rate::from_bps),
             delay: Span::from_millis(delay),
             burst: None,
+            device: None,
             overhead: 0,
             queue,
             impairments,
@@ -128,13 +129,15 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
 
 fn any_config() -> impl Strategy<Value = Config> {
     let options = any::<[bool; 8]>();
-    let delayed_ack =
-        (1u32..4, 0u64..200, 0u32..20, 0u64..10_000).prop_map(|(segments, timeout, quick, growth_from)| DelayedAck {
+    let delayed_ack = (1u32..4, 0u64..200, 0u32..20, 0u8..20, 0u64..10_000).prop_map(
+        |(segments, timeout, quick, hurry, growth_from)| DelayedAck {
             segments,
             timeout: Span::from_millis(timeout),
             quick,
+            hurry: QuickAcks { gap: hurry, mark: hurry, not_ect: hurry, after_ect: false, cwr: hurry % 2 == 1 },
             growth_from,
-        });
+        },
+    );
     let window = prop_oneof![Just(InitialWindow::Rfc3390), (1u32..20).prop_map(InitialWindow::Segments)];
     let prr =
         prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Ssrb), Just(Prr::Rfc9937), Just(Prr::RateHalving)];
@@ -261,6 +264,7 @@ fn lossy_ways() -> [DirectionSpec; 2] {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
         burst: None,
+        device: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(40) }),
         impairments: Impairments { loss: Loss::List(lost.to_vec()), ..Impairments::default() },

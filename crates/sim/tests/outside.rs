@@ -6,10 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ackclock_aqm::{
-    BlueConfig, CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, Limit, PieConfig,
-    RedConfig, SfbConfig,
-};
+use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
@@ -35,6 +32,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
         burst: None,
+        device: None,
         overhead: 0,
         queue,
         impairments: Impairments::default(),
@@ -46,20 +44,13 @@ fn pfifo(limit: u64) -> QueueSpec {
     QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(limit) })
 }
 
-fn queues() -> [QueueSpec; 11] {
-    [
-        pfifo(20),
-        QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) }),
-        QueueSpec::Codel(CodelConfig::default()),
-        QueueSpec::Pie(PieConfig::default()),
-        QueueSpec::FqCodel(FqCodelConfig::default()),
-        QueueSpec::Red(RedConfig::default()),
-        QueueSpec::Blue(BlueConfig::default()),
-        QueueSpec::Sfb(SfbConfig::default()),
-        QueueSpec::Cobalt(CobaltConfig::default()),
-        QueueSpec::FqPie(FqPieConfig::default()),
-        QueueSpec::DualPi2(DualPi2Config::default()),
-    ]
+fn queues() -> Vec<QueueSpec> {
+    let of = |queue| match queue {
+        QueueSpec::Pfifo(_) => pfifo(20),
+        QueueSpec::Bfifo(_) => QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) }),
+        queue => queue,
+    };
+    QueueSpec::all().into_iter().map(of).collect()
 }
 
 /// What goes along takes the second path as a vector says.

@@ -39,6 +39,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         rate: Rate::from_bps(RATE),
         delay: Span::ZERO,
         burst: None,
+        device: None,
         overhead: 0,
         queue,
         impairments: Impairments::default(),

@@ -157,6 +157,7 @@ fn any_direction(loss: impl Strategy<Value = Loss>) -> impl Strategy<Value = Dir
             delay: Span::from_millis(delay),
             overhead: 0,
             burst: None,
+            device: None,
             queue,
             impairments,
             course: Default::default(),

@@ -111,7 +111,7 @@ pub use report::tcp_info::{
 };
 pub use send::limited::{Limit, LimitClock, LimitedTime};
 pub use stack::config::{
-    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
+    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, QuickAcks, RrRules,
 };
 pub use stack::controllers::{CONTROLLERS, Controller};
 pub use stack::ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
@@ -121,7 +121,7 @@ pub use stack::rules::{
     AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
 };
 pub use stack::transfer::{
-    AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
+    AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules, WindowRule,
 };
 pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

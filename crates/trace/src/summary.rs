@@ -335,10 +335,23 @@ pub struct LinkSummary {
     /// Share of the time in which the token bucket was empty, so that packets had to wait; null
     /// without one.
     pub bucket_empty: Option<f64>,
+    /// The probability with which the discipline marks or drops, if it moves by steps whose times
+    /// the discipline knows (`blue`); left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<ProbabilitySummary>,
     /// Time in the queue of the packets that were transmitted.
     pub sojourn_ms: Distribution,
     /// Packets waiting, over time.
     pub backlog_packets: Distribution,
+}
+
+/// A probability over a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbabilitySummary {
+    /// Its mean over that time.
+    pub mean: f64,
+    /// Its value at the end.
+    pub last: f64,
 }
 
 /// A part of the run: what happened from its start on, and before its end.
@@ -415,6 +428,9 @@ pub struct LinkWindow {
     pub utilization: f64,
     /// Share of the window in which the token bucket was empty; null without one.
     pub bucket_empty: Option<f64>,
+    /// The probability with which the discipline marks or drops; left out likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<ProbabilitySummary>,
     /// Time in the queue of the packets that were transmitted.
     pub sojourn_ms: Distribution,
     /// Packets waiting, over time.

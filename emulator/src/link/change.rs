@@ -45,7 +45,7 @@ impl Link {
     }
 
     fn begin_to_change(&mut self, now: Time) -> Box<Varying> {
-        assert!(self.is_plain, "a token bucket does not change, and neither does a link with slots");
+        assert!(self.is_plain, "a token bucket does not change, and neither does a link with slots or a device");
         let varying = self.taken_over(now);
         self.wire.begin_to_change(self.sends(), &self.random);
         self.is_plain = false;

@@ -14,6 +14,7 @@ use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
 
 mod change;
 mod classful;
+mod device;
 mod idle;
 mod shaper;
 mod slots;

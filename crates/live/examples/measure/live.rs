@@ -33,6 +33,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
         rate: path.rate.and_then(Rate::from_bps),
         delay: Span::from_nanos(path.delay.as_nanos() as u64),
         burst: None,
+        device: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
         impairments: Impairments::default(),

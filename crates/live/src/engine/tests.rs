@@ -47,6 +47,7 @@ fn direction(impairments: Impairments) -> DirectionSpec {
         rate: Rate::from_bps(50_000_000),
         delay: Span::from_millis(5),
         burst: None,
+        device: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(200) }),
         impairments,

@@ -44,6 +44,7 @@ fn spec() -> RunSpec {
         course: Default::default(),
         rate: Rate::from_bps(10_000_000),
         burst: None,
+        device: None,
         delay: Span::from_millis(5),
         overhead: 0,
         queue,

@@ -110,6 +110,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         rate: None,
         delay,
         burst: None,
+        device: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
         impairments: Impairments::default(),

@@ -40,6 +40,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     kinds(
         "links.wire.queue",
         &[
+            "avq:links.wire.queue.bandwidth=\"5mbit\"",
             "blue:links.wire.queue.limit=\"20p\"",
             "sfb:links.wire.queue.increment=0.2",
             "sfb:links.wire.queue.target=\"2p\"",
@@ -291,6 +292,15 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
             run.duration = "6s"
             links.wire = { rate = "5mbit", delay = "5ms", queue = { kind = "codel", ecn = true }, loss = { kind = "list", packets = [1] } }
             flows = [{ id = "f", path = ["wire"], ecn = true }]
+        "#,
+    ),
+    (
+        "windows of a segment or two by marks",
+        r#"
+            schema = 1
+            run.duration = "12s"
+            links.wire = { rate = "5mbit", delay = "5ms", reverse = { queue = "pfifo", loss = "none" }, queue = { kind = "blue", ecn = true, init = 0.1, inc = 0.0, dec = 0.0 }, loss = { kind = "list", packets = [3, 4, 5, 200, 300, 400] } }
+            flows = [{ id = "f", path = ["wire"], ecn = true, host = "linux-2.4", delayed_ack = { quick = 1, growth_from = "1GiB", quick_mark = 2, quick_cwr = true } }]
         "#,
     ),
     (

@@ -40,6 +40,7 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("flows.0", "port", OUTSIDE),
     ("flows.0", "source_port", OUTSIDE),
     ("flows.0", "data", OUTSIDE),
+    ("flows.0.delayed_ack", "quick_after_ect", "ACKs are quick at the start anyway, when the first data is lost"),
     ("flows.0", "write_size", "a source writes until the buffer is full, all at one time"),
     ("flows.0.application.kind=\"on_off\"", "kind", KEYS),
     ("flows.0.application.kind=\"request\"", "kind", KEYS),

@@ -403,6 +403,10 @@ fn transmitter(laws: &mut Laws, outcome: &Outcome, (spec, shared): (&DirectionSp
         );
         return;
     }
+    if spec.device.is_some() {
+        // Packets leave the queue for the device's ring, up to so many at once.
+        return;
+    }
     for pair in sent.windows(2) {
         let [(at, bytes), (next, _)] = pair else { continue };
         laws.hold("one packet after another", u128::from(*next) >= u128::from(*at) + nanos(*bytes), || {

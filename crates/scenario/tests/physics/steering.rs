@@ -51,7 +51,9 @@ fn changeable(spec: &RunSpec) -> Vec<(DirectionId, &DirectionSpec)> {
         let ways = [(DirectionId::forward(number), &link.forward), (DirectionId::reverse(number), &link.reverse)];
         ways.into_iter().filter(|_| link.medium.is_none())
     };
-    let may = |(_, way): &(DirectionId, &DirectionSpec)| way.burst.is_none() && way.course.slots.is_none();
+    let may = |(_, way): &(DirectionId, &DirectionSpec)| {
+        way.burst.is_none() && way.course.slots.is_none() && way.device.is_none()
+    };
     spec.links.iter().enumerate().flat_map(of_link).filter(may).collect()
 }
 

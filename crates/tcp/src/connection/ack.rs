@@ -10,7 +10,7 @@ use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
-use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State};
+use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State, TimerRule};
 
 impl Endpoint {
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
@@ -188,7 +188,7 @@ impl Endpoint {
         self.end_rate_sample(now);
         self.update_pacing_rate();
         if self.restarts_timer_after(context) {
-            self.restart_retransmit_timer(now);
+            self.restart_timer_by_ack(now);
         }
         if context.progress.acked > 0 {
             self.on_fin_acknowledged(now);
@@ -206,7 +206,17 @@ impl Endpoint {
         self.now = now;
     }
 
+    #[inline]
     fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
+        let backoff = self.rtt.backoff();
+        self.take_rtt_sample_by_rule(now, segment, progress);
+        let kept = progress.covers_resent && self.recovery.state() == CaState::Loss;
+        if backoff > 0 && kept && self.config.transfer.timer == TimerRule::Linux24 {
+            self.rtt.keep_backoff(backoff);
+        }
+    }
+
+    fn take_rtt_sample_by_rule(&mut self, now: Time, segment: &Segment, progress: &Progress) {
         if self.config.transfer.rtt == RttRule::Linux {
             self.take_rtt_sample_linux(now, segment, progress);
             return;

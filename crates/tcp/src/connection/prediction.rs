@@ -88,7 +88,8 @@ impl Endpoint {
             && self.recovery.is_quiet()
             && self.persist.is_quiet()
             && self.path.probing.size == 0
-            && (ecn != Ecn::Ce && !self.ecn.is_echoing_by_packet())
+            && ecn != Ecn::Ce
+            && (!self.ecn.may_arrive_marked() || self.ecn.is_ordinary(segment.payload.len, ecn))
     }
 
     /// Everything below `ack` has arrived, whole segments that were sent once.
@@ -119,7 +120,7 @@ impl Endpoint {
         self.on_whole_ack(now, &whole);
         self.update_pacing_rate();
         if !self.linux_episodes() || self.board.is_empty() {
-            self.restart_retransmit_timer(now);
+            self.restart_timer_by_ack(now);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, State};
+use crate::{CaState, Endpoint, State, TimerRule};
 
 /// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -184,6 +184,26 @@ impl Endpoint {
             (self.timers.retransmit_at, self.timers.pending) = (Time::NEVER, Pending::Rto);
         } else {
             self.set_transmission_timer(now, Pending::Rto, self.patience(now, self.rto()));
+        }
+    }
+
+    /// Data was acknowledged (RFC 6298 rules 5.2 and 5.3).
+    #[inline]
+    pub(crate) fn restart_timer_by_ack(&mut self, now: Time) {
+        self.restart_retransmit_timer(now);
+        self.count_from_first(now);
+    }
+
+    /// By [`TimerRule::Linux24`].
+    #[inline]
+    pub(crate) fn count_from_first(&mut self, now: Time) {
+        if self.config.transfer.timer == TimerRule::Rfc6298 || self.recovery.state() == CaState::Loss {
+            return;
+        }
+        if let Some(first) = self.board.front() {
+            let variance = self.rtt.variance(&self.config);
+            let due = (first.sent_at + self.rto() + variance).max(now + variance);
+            self.set_transmission_timer(now, Pending::Rto, self.patience(now, due.since(now)));
         }
     }
 

@@ -55,6 +55,8 @@ impl Endpoint {
                         self.receiver.congestion_began();
                     }
                     self.ecn.echo.on = true;
+                } else if ecn == Ecn::NotEct {
+                    self.receiver.not_capable_arrived(self.counters.ecn_seen);
                 }
             }
         }

@@ -153,11 +153,13 @@ impl EcnState {
         self.agreed.mode == EcnFeedback::Dctcp && (arrived == Ecn::Ce) != self.echo.on
     }
 
-    /// Whether the last data that arrived was marked, where each change is reported (RFC 8257
-    /// section 3.2).
+    /// Whether a segment that is not marked means nothing: not that marks ceased, where each change
+    /// is reported (RFC 8257 section 3.2), nor, being data that is not ECN-capable, that it was
+    /// sent again.
     #[inline]
-    pub(crate) fn is_echoing_by_packet(&self) -> bool {
-        self.echo.on && self.agreed.mode == EcnFeedback::Dctcp
+    pub(crate) fn is_ordinary(&self, payload: u32, ecn: Ecn) -> bool {
+        let echoes_by_packet = self.echo.on && self.agreed.mode == EcnFeedback::Dctcp;
+        !echoes_by_packet && (payload == 0 || ecn != Ecn::NotEct)
     }
 
     /// Whether the ECN echo is on.

@@ -49,6 +49,7 @@ impl Endpoint {
     pub(super) fn set_transmit_timer(&mut self, now: Time) {
         if self.detector.is_before_rack() {
             self.rearm_rto(now);
+            self.count_from_first(now);
             self.schedule_probe(now, false);
         } else if !self.schedule_probe(now, true) {
             self.rearm_rto(now);

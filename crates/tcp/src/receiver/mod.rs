@@ -360,6 +360,7 @@ impl Receiver {
         }
         if left < self.next {
             // The front is known; RFC 2883 reports it.
+            self.out_of_order();
             self.reassembly.repeated((left, self.next));
         }
         let left = left.max(self.next);
@@ -376,6 +377,8 @@ impl Receiver {
         }
         if in_order {
             self.schedule_ack(now, payload);
+        } else {
+            self.acknowledged_out_of_order();
         }
         // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is
         // reported of the latest segment only (RFC 2883 section 4).

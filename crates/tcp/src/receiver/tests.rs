@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::QuickAcks;
 
 const BUFFER: u64 = 64 << 10;
 
@@ -257,6 +258,50 @@ fn quick_acks_follow_a_segment_that_repeats_what_has_arrived() {
     assert_eq!(at_once(&mut receiver, [1, 13_001]), [true, true]);
     receiver.acknowledged(4000);
     assert_eq!(receiver.quick_left, 1);
+}
+
+#[test]
+fn a_gap_begins_quick_acks_where_linux_has_it_so() {
+    // Up to 4.17: half a window of segments, 16 at most, the duplicate ACK included; here three.
+    for (hurry, quick) in [(QuickAcks::linux_3_7(), true), (QuickAcks::linux_4_19(), false)] {
+        let mut receiver = receiver(BUFFER, DelayedAck { quick: 1, hurry, ..DelayedAck::default() });
+        at_once(&mut receiver, [1]);
+        receiver.acknowledged(6000);
+        assert_eq!(at_once(&mut receiver, [2001, 1001]), [true; 2], "the gap and what fills it");
+        assert_eq!(at_once(&mut receiver, [3001]), [quick], "{hurry:?}");
+    }
+}
+
+#[test]
+fn marks_and_retransmissions_begin_quick_acks_where_linux_has_it_so() {
+    // How many segments are acknowledged at once after a mark, after CWR, and after data that is
+    // not ECT, before and after some that was.
+    let all = [
+        (QuickAcks::linux_2_4(), [0, 0, 16, 16]),
+        (QuickAcks::linux_3_7(), [16, 0, 0, 16]),
+        (QuickAcks::linux_4_19(), [2, 1, 0, 2]),
+        (QuickAcks::default(), [0; 4]),
+    ];
+    for (hurry, expected) in all {
+        let signs: [fn(&mut Receiver); 4] = [
+            Receiver::congestion_began,
+            Receiver::window_was_reduced,
+            |receiver| receiver.not_capable_arrived(false),
+            |receiver| receiver.not_capable_arrived(true),
+        ];
+        let found = signs.map(|sign| {
+            let mut receiver = receiver(BUFFER, DelayedAck { quick: 1, hurry, ..DelayedAck::default() });
+            at_once(&mut receiver, [1]);
+            sign(&mut receiver);
+            (1..).take_while(|n| at_once(&mut receiver, [n * 1000 + 1]) == [true]).count()
+        });
+        assert_eq!(found, expected, "{hurry:?}");
+        // Without the mode none of it counts.
+        let mut receiver = receiver(BUFFER, DelayedAck { hurry, ..DelayedAck::default() });
+        receiver.peer_segment = 1000;
+        signs.iter().for_each(|sign| sign(&mut receiver));
+        assert_eq!(at_once(&mut receiver, [1]), [false], "{hurry:?}");
+    }
 }
 
 #[test]

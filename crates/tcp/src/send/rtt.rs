@@ -166,6 +166,12 @@ impl RttEstimator {
         self.timeouts = self.timeouts.saturating_add(1);
     }
 
+    /// A sample that does not end the back-off.
+    pub(crate) fn keep_backoff(&mut self, backoff: u32) {
+        self.timeout.set(Span::ZERO);
+        self.backoff = backoff;
+    }
+
     /// A doubling is taken back (RFC 6069 section 4).
     pub(crate) fn revert_backoff(&mut self) {
         self.timeout.set(Span::ZERO);
@@ -185,20 +191,26 @@ impl RttEstimator {
         timeout
     }
 
+    /// What is added to SRTT.
+    pub(crate) fn variance(&self, config: &Config) -> Span {
+        let variance = match config.transfer.rtt {
+            RttRule::Rfc6298 => self.rttvar * 4,
+            RttRule::Linux => self.rttvar,
+        };
+        match config.min_rto {
+            MinRto::OfTotal(_) => variance,
+            MinRto::OfVariance(min) => variance.max(min),
+        }
+    }
+
     fn computed_rto(&self, config: &Config) -> Span {
         let base = match self.srtt {
             None if self.unmeasured => config.initial_rto.max(FALLBACK),
             None => config.initial_rto,
-            Some(srtt) => {
-                let variance = match config.transfer.rtt {
-                    RttRule::Rfc6298 => self.rttvar * 4,
-                    RttRule::Linux => self.rttvar,
-                };
-                match config.min_rto {
-                    MinRto::OfTotal(min) => (srtt + variance).max(min),
-                    MinRto::OfVariance(min) => srtt + variance.max(min),
-                }
-            }
+            Some(srtt) => match config.min_rto {
+                MinRto::OfTotal(min) => (srtt + self.variance(config)).max(min),
+                MinRto::OfVariance(_) => srtt + self.variance(config),
+            },
         };
         // The granularity of the clock (rule 2.3): a timer for this very instant would expire over
         // and over.

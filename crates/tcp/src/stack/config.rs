@@ -179,9 +179,11 @@ pub struct DelayedAck {
     /// Acknowledge at the latest this long after the first of them. Default 40 ms.
     pub timeout: Span,
     /// Segments at the start of a connection and after one that repeats what has arrived, which are
-    /// acknowledged at once, as in Linux's quick-ACK mode; above 0 also the two that follow a first
-    /// congestion mark, and one that says that the window came down. Default 0.
+    /// acknowledged at once, as in Linux's quick-ACK mode; 0 is no such mode, whatever `hurry`
+    /// says. Default 0.
     pub quick: u32,
+    /// What else begins that mode. Default nothing.
+    pub hurry: QuickAcks,
     /// Linux acknowledges every segment while its receive window grows: by two segments for each
     /// one that arrives, from this many bytes up to the receive buffer. Default 0: no such growth.
     pub growth_from: u64,
@@ -189,7 +191,49 @@ pub struct DelayedAck {
 
 impl Default for DelayedAck {
     fn default() -> DelayedAck {
-        DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0, growth_from: 0 }
+        DelayedAck {
+            segments: 2,
+            timeout: Span::from_millis(40),
+            quick: 0,
+            hurry: QuickAcks::default(),
+            growth_from: 0,
+        }
+    }
+}
+
+/// Signs of trouble after which segments are acknowledged at once, as in Linux's quick-ACK mode:
+/// the sender's window may be so small that it waits for these ACKs. Counts are of segments, the
+/// one with the sign included; 0 is none. Releases of Linux differ in every one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuickAcks {
+    /// Data that is not next in order, nor known altogether (`tcp_data_queue` up to 4.17).
+    pub gap: u8,
+    /// A congestion mark while none is echoed (`__tcp_ecn_check_ce`, from 3.7 on).
+    pub mark: u8,
+    /// Data that is not ECN-capable, on a connection with ECN: surely a retransmission
+    /// (`TCP_ECN_check_ce`, `__tcp_ecn_check_ce`).
+    pub not_ect: u8,
+    /// `not_ect` requires that ECN-capable data has arrived before (`TCP_ECN_SEEN`, from 3.4 on).
+    pub after_ect: bool,
+    /// Data that says that the window came down is acknowledged at once, by itself
+    /// (`tcp_ecn_accept_cwr`, from 4.19 on).
+    pub cwr: bool,
+}
+
+impl QuickAcks {
+    /// Linux 2.4: marks are no reason to hurry.
+    pub fn linux_2_4() -> QuickAcks {
+        QuickAcks { gap: 16, mark: 0, not_ect: 16, after_ect: false, cwr: false }
+    }
+
+    /// Linux from 3.7 to 4.17.
+    pub fn linux_3_7() -> QuickAcks {
+        QuickAcks { gap: 16, mark: 16, not_ect: 16, after_ect: true, cwr: false }
+    }
+
+    /// Linux from 4.19 on.
+    pub fn linux_4_19() -> QuickAcks {
+        QuickAcks { gap: 0, mark: 2, not_ect: 2, after_ect: true, cwr: true }
     }
 }
 

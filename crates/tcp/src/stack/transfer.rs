@@ -71,6 +71,21 @@ pub struct TransferRules {
     /// The tick at which the retransmission timer expires, rounded as Linux's timer wheel does; 4
     /// ms if `HZ` is 250. Default 0: it expires exactly when it should.
     pub timer_tick: Span,
+    /// When ACKs restart the retransmission timer, and end its back-off.
+    pub timer: TimerRule,
+}
+
+/// What ACKs do to the retransmission timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimerRule {
+    /// It starts anew from now (RFC 6298 rule 5.3), and each sample ends the back-off.
+    #[default]
+    Rfc6298,
+    /// Linux 2.4.0. It starts from the time at which the first segment in flight was sent, with the
+    /// variance added once more (`tcp_ack_packets_out`); from now with the variance at least. After
+    /// a timeout it starts from now, and ACKs of what was sent again do not end the back-off
+    /// (`tcp_ack_saw_tstamp`; changed in February 2001).
+    Linux24,
 }
 
 impl Default for TransferRules {
@@ -98,6 +113,7 @@ impl Default for TransferRules {
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             timer_tick: Span::ZERO,
+            timer: TimerRule::Rfc6298,
         }
     }
 }
@@ -129,6 +145,7 @@ impl TransferRules {
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             timer_tick: Span::ZERO,
+            timer: TimerRule::Rfc6298,
         }
     }
 
@@ -168,6 +185,7 @@ impl TransferRules {
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             timer_tick: Span::ZERO,
+            timer: TimerRule::Rfc6298,
         }
     }
 }

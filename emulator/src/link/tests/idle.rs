@@ -15,9 +15,9 @@ use super::*;
 /// A drop-tail queue that counts its idle signals, and is not asked for a packet that it does not
 /// have.
 #[derive(Debug)]
-struct Told {
-    queue: Fifo<Framed>,
-    idle: Arc<AtomicU64>,
+pub(super) struct Told {
+    pub(super) queue: Fifo<Framed>,
+    pub(super) idle: Arc<AtomicU64>,
 }
 
 impl QueueDisc<Framed> for Told {

@@ -29,7 +29,7 @@ use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::loss::{AckContext, DuplicateReport};
-use crate::{CaState, Endpoint};
+use crate::{CaState, Endpoint, LossDetector};
 
 /// What an ACK that is not ordinary progress leads to.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,8 @@ impl Endpoint {
         if self.recovery.probe.is_in_flight() {
             self.on_ack_of_probe(context);
         }
-        let grown = self.detector.is_before_rack() && !self.recovery.in_reduction() && !self.recovery.whole_control;
+        let before_rack = self.detector.is_before_rack();
+        let grown = before_rack && !self.recovery.in_reduction() && !self.recovery.whole_control;
         if grown {
             self.grow(context, delivered);
         }
@@ -79,7 +80,8 @@ impl Endpoint {
         } else if self.recovery.in_reduction() {
             let lost = self.board.losses() - context.losses_before;
             self.reduce_window_linux(delivered, self.send.una() > context.una_before && lost == 0);
-        } else if !grown {
+        } else if !(grown || before_rack && matches!(self.config.loss_detector, LossDetector::Linux(_))) {
+            // Linux before RACK grows the window first: not by the ACK that ends a reduction.
             self.grow(context, delivered);
         }
     }

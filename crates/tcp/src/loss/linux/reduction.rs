@@ -1,6 +1,6 @@
 //! How a reduction of the window begins and ends in Linux's engine.
 
-use ackclock_cc::{EcnUse, Signal};
+use ackclock_cc::{EcnUse, Signal, Window};
 use ackclock_units::Time;
 
 use crate::{CaState, Endpoint, Prr};
@@ -51,10 +51,16 @@ impl Endpoint {
         self.ecn.window_reduced();
     }
 
-    /// `tcp_end_cwnd_reduction`.
+    /// `tcp_end_cwnd_reduction`; with rate halving `tcp_complete_cwr` of 2.4, which does not open a
+    /// window that came down further than to the threshold.
     pub(in crate::loss) fn finish_reduction(&mut self, now: Time) {
         let flight = self.flight(now);
         self.cc.on_recovery_end(&flight);
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let reached = self.recovery.reduction.cwnd();
+        if self.config.prr == Prr::RateHalving && !self.recovery.whole_control && reached < cwnd {
+            self.cc.take_over(Window { cwnd: reached, ssthresh });
+        }
         self.end_validation(now);
         self.enter(now, CaState::Open);
     }

@@ -74,6 +74,7 @@ impl Receiver {
     /// are compressed, soon.
     pub(in crate::receiver) fn acknowledge_gap(&mut self, now: Time, payload: u32) {
         let by_rule = self.ack_rule == AckRule::Linux;
+        self.out_of_order();
         if by_rule {
             self.linux_acks.owe();
             self.grow_window(payload);
@@ -86,6 +87,7 @@ impl Receiver {
         }
         if self.compression.rules.is_none() {
             self.ack_now = true;
+            self.acknowledged_out_of_order();
             return;
         }
         let hurries = if by_rule {

@@ -158,21 +158,53 @@ impl Receiver {
         if self.ack_rule == AckRule::Linux { self.linux_acks.segment() } else { self.peer_segment }
     }
 
-    /// A mark arrived after none for a while. A host with quick ACKs acknowledges two segments at
-    /// once: the sender's window may be so small that it waits for them (Linux
-    /// `__tcp_ecn_check_ce`).
+    /// A mark arrived after none for a while: the sender's window may be so small that it waits for
+    /// these ACKs (Linux `__tcp_ecn_check_ce`).
     pub(crate) fn congestion_began(&mut self) {
-        if self.ack_rule == AckRule::Linux {
-            self.linux_acks.hurry_most(2, self.last_window);
-        } else if self.policy.quick > 0 {
-            self.quick_left = self.quick_left.max(2);
+        self.hurry(self.policy.hurry.mark);
+    }
+
+    /// Data that is not ECN-capable arrived on a connection with ECN, after data that was if
+    /// `seen`: a retransmission (same place).
+    pub(crate) fn not_capable_arrived(&mut self, seen: bool) {
+        if seen || !self.policy.hurry.after_ect {
+            self.hurry(self.policy.hurry.not_ect);
         }
     }
 
     /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux
     /// `tcp_ecn_accept_cwr`).
     pub(crate) fn window_was_reduced(&mut self) {
-        self.ack_now |= self.has_quick_mode();
+        self.ack_now |= self.policy.hurry.cwr && self.has_quick_mode();
+    }
+
+    /// The next ACKs are sent at once, `most` of them and no more than half a window asks for
+    /// (`tcp_enter_quickack_mode`).
+    fn hurry(&mut self, most: u8) {
+        if most == 0 {
+            return;
+        }
+        if self.ack_rule == AckRule::Linux {
+            self.linux_acks.hurry_most(most.into(), self.last_window);
+        } else if self.policy.quick > 0 {
+            self.quick_left = self.quick_left.max(self.window_fill(most.into()));
+        }
+    }
+
+    /// Half a window of segments, two at least and `most` at most (`tcp_incr_quickack`).
+    fn window_fill(&self, most: u32) -> u32 {
+        let fill = (self.last_window / (2 * u64::from(self.peer_segment.max(1)))).max(2);
+        u64::from(most).min(fill) as u32
+    }
+
+    /// Data came that is not next in order.
+    pub(super) fn out_of_order(&mut self) {
+        self.hurry(self.policy.hurry.gap);
+    }
+
+    /// The ACK of data beyond a gap, or of what fills it, is one of those that this began.
+    pub(super) fn acknowledged_out_of_order(&mut self) {
+        self.quick_left = self.quick_left.saturating_sub(u32::from(self.policy.hurry.gap > 0));
     }
 
     /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux
@@ -192,9 +224,7 @@ impl Receiver {
         if self.ack_rule == AckRule::Linux {
             self.linux_acks.hurry(self.last_window);
         } else {
-            let fill = (self.last_window / (2 * u64::from(self.peer_segment.max(1)))).max(2);
-            let quick = u64::from(self.policy.quick).min(fill) as u32;
-            self.quick_left = self.quick_left.max(quick);
+            self.quick_left = self.quick_left.max(self.window_fill(self.policy.quick));
         }
     }
 

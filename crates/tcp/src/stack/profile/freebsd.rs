@@ -38,7 +38,7 @@ impl Profile {
                 send_buffer: 2_097_152,    // sendbuf_max
                 receive_buffer: 2_097_152, // recvbuf_max
                 // delayed_ack = 1, delacktime = 100
-                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(100), quick: 0, growth_from: 0 },
+                delayed_ack: DelayedAck { timeout: Span::from_millis(100), ..DelayedAck::default() },
                 // rexmit_min = 30 in TCP_REXMTVAL, to which TCPT_RANGESET adds rexmit_slop = 200.
                 min_rto: MinRto::OfTotal(Span::from_millis(30)),
                 rto_slop: Span::from_millis(200),
@@ -101,7 +101,7 @@ impl Profile {
                 send_buffer: 2_097_152,    // sendbuf_max
                 receive_buffer: 2_097_152, // recvbuf_max
                 // delayed_ack = 1, delacktime = 40
-                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0, growth_from: 0 },
+                delayed_ack: DelayedAck { timeout: Span::from_millis(40), ..DelayedAck::default() },
                 min_rto: MinRto::OfTotal(Span::from_millis(30)), // rexmit_min
                 rto_slop: Span::from_millis(200),                // rexmit_slop
                 max_rto: Span::from_secs(64),                    // TCPTV_REXMTMAX

@@ -6,7 +6,7 @@ use ackclock_units::Span;
 use super::Profile;
 use crate::{
     AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing,
-    PathRules, Prr, RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
+    PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, TimerRule, TransferRules,
 };
 
 impl Profile {
@@ -25,6 +25,7 @@ impl Profile {
             slow_start: SlowStartRules::Standard,
         };
         let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
+        let common = linux(Prr::RateHalving, QuickAcks::linux_2_4(), 4 * 1460);
         Profile {
             name: "linux-2.4",
             endpoint: Config {
@@ -34,7 +35,9 @@ impl Profile {
                 receive_buffer: 174_760 / 2,            // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
-                ..linux(Prr::RateHalving, 4 * 1460)
+                states: before_fallback(),
+                transfer: TransferRules { timer: TimerRule::Linux24, ..common.transfer },
+                ..common
             },
             cc: "newreno",
             newreno,
@@ -63,8 +66,10 @@ impl Profile {
             endpoint: Config {
                 loss_detector: LossDetector::Linux(rules), // tcp_fack = 1, tcp_early_retrans = 2: delayed
                 undo: true,
-                frto: true,                    // tcp_frto = 2
-                ..linux(Prr::Ssrb, 10 * 1460)  // TCP_DEFAULT_INIT_RCVWND; probes came with 3.10
+                frto: true, // tcp_frto = 2
+                states: before_fallback(),
+                // TCP_DEFAULT_INIT_RCVWND; probes came with 3.10
+                ..linux(Prr::Ssrb, QuickAcks::linux_3_7(), 10 * 1460)
             },
             cc: "cubic",
             newreno,
@@ -93,7 +98,8 @@ impl Profile {
                 undo: true,
                 frto: true, // tcp_frto = 2
                 tlp: true,  // tcp_early_retrans = 3
-                ..linux(Prr::Ssrb, 10 * 1460)
+                states: before_fallback(),
+                ..linux(Prr::Ssrb, QuickAcks::linux_3_7(), 10 * 1460)
             },
             cc: "cubic",
             newreno,
@@ -114,7 +120,7 @@ impl Profile {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
-        let common = linux(Prr::Rfc9937, 65_535); // tcp_select_initial_window
+        let common = linux(Prr::Rfc9937, QuickAcks::linux_4_19(), 65_535); // tcp_select_initial_window
         Profile {
             name: "linux-6.1",
             // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make
@@ -178,9 +184,14 @@ fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig)
     }
 }
 
-/// What the endpoints of Linux 3.9 and 6.1 have in common. `growth_from` is the window that they
-/// announce first.
-fn linux(prr: Prr, growth_from: u64) -> Config {
+/// A lost SYN asked for ECN again until 4.2 (`tcp_ecn_fallback`).
+fn before_fallback() -> StateRules {
+    StateRules { ecn_syn_retries: u32::MAX, ..StateRules::linux() }
+}
+
+/// What the endpoints of Linux have in common. `growth_from` is the window that they announce
+/// first.
+fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
     Config {
         mss: 1460,
         default_peer_mss: 536,
@@ -192,8 +203,13 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
         ecn: EcnFeedback::None, // accepts but does not ask; the CAIA report and the oracle set 0
         send_buffer: 4_194_304, // tcp_wmem
         receive_buffer: 6_291_456 / 2, // tcp_rmem, of which tcp_adv_win_scale = 1 announces half
-        // TCP_DELACK_MIN; TCP_MAX_QUICKACKS
-        delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 16, growth_from },
+        delayed_ack: DelayedAck {
+            segments: 2,
+            timeout: Span::from_millis(40), // TCP_DELACK_MIN
+            quick: 16,                      // TCP_MAX_QUICKACKS
+            hurry,
+            growth_from,
+        },
         min_rto: MinRto::OfVariance(Span::from_millis(200)), // TCP_RTO_MIN bounds rttvar
         max_rto: Span::from_secs(120),                       // TCP_RTO_MAX
         initial_rto: Span::from_secs(1),                     // TCP_TIMEOUT_INIT

@@ -20,6 +20,11 @@
 //!   down to the threshold all the same (`tcp_frto_response` = 0). What is first in line for longer
 //!   than the timeout is not lost by that alone (`tcp_head_timedout`).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
+//!   Linux 2.4.0 set the timer anew from when the first segment was sent, a variance later than RFC
+//!   6298, and left the back-off in force after the ACK of a retransmission; 2.4.17 does neither,
+//!   nor does this profile.
+//! - Linux up to 3.9 bounds the window to three segments more than are in flight whenever an ACK is
+//!   not ordinary progress (`tcp_moderate_cwnd`); here it does not.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always
 //!   40 ms (but for sockets). It acknowledges every segment while its window grows
 //!   (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is the whole

@@ -26,7 +26,7 @@ impl Profile {
                 // 300, delayed ACK 200.
                 initial_window: InitialWindow::Segments(2),
                 min_rto: MinRto::OfTotal(Span::from_millis(300)),
-                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(200), quick: 0, growth_from: 0 },
+                delayed_ack: DelayedAck { timeout: Span::from_millis(200), ..DelayedAck::default() },
                 sack: true,
                 dsack: true,            // RFC 2883
                 timestamps: false,      // "RFC 1323 Timestamps : disabled"

@@ -14,8 +14,8 @@ use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, Controller, CwndValidation,
-    GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, Received,
-    RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, QuickAcks,
+    Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -310,7 +310,9 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let transfer = (transfer, acc_ecn).prop_map(|(transfer, acc_ecn)| TransferRules { acc_ecn, ..transfer });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
-    let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
+    let hurry = ((0u8..20, 0u8..20, 0u8..20), any::<[bool; 2]>())
+        .prop_map(|((gap, mark, not_ect), [after_ect, cwr])| QuickAcks { gap, mark, not_ect, after_ect, cwr });
+    let delayed_ack = (0u32..4, 0u64..200, 0u32..5, hurry, prop_oneof![Just(0u64), 1u64..100_000]);
     let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
     let feedback = prop_oneof![
         2 => Just(EcnFeedback::None),
@@ -331,7 +333,7 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
         |(switches, prr, numbers, states, loss, ecn, (pacing, cwnd_validation))| {
             let (loss_detector, [undo, frto, tlp], transfer, path) = loss;
             let [sack, dsack, timestamps, window_scaling, limited_transmit, nagle, slow_start_after_idle] = switches;
-            let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) =
+            let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, hurry, growth_from), max_retries) =
                 numbers;
             Config {
                 mss,
@@ -343,7 +345,13 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
                 ecn,
                 send_buffer,
                 receive_buffer,
-                delayed_ack: DelayedAck { segments: count, timeout: Span::from_millis(timeout), quick, growth_from },
+                delayed_ack: DelayedAck {
+                    segments: count,
+                    timeout: Span::from_millis(timeout),
+                    quick,
+                    hurry,
+                    growth_from,
+                },
                 limited_transmit,
                 prr,
                 loss_detector,
