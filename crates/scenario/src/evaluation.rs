@@ -170,10 +170,10 @@ impl Evaluation {
         Evaluation { number, claim, ..self }
     }
 
-    /// Why there is no value in a run, or for a statistic.
-    fn reason(&self, run: Option<usize>) -> Option<&'static str> {
+    /// Why there is no value in a run, by its number at the point, or for a statistic.
+    pub fn reason(&self, run: Option<usize>) -> Option<&'static str> {
         let among = |runs: &[usize]| run.map_or(!runs.is_empty(), |run| runs.contains(&run));
-        let lacks = run.map_or(self.values.contains(&None), |run| self.values[run].is_none());
+        let lacks = run.map_or(self.values.contains(&None), |run| self.values.get(run).is_some_and(Option::is_none));
         lacks.then_some(match (among(&self.failed), among(&self.to_zero)) {
             (true, _) => FAILED,
             (false, true) => RELATIVE_TO_ZERO,

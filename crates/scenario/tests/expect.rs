@@ -223,8 +223,8 @@ fn an_expectation_says_which_published_result_it_stands_for() {
         "source = \"Figure 2a\"\npublished = \"median RTT below 100 ms\"\nkernel = \"90 ms\"\nnote = \"see below\"\n";
     let with =
         scenario(&format!("[[expect]]\n{bound}[[expect]]\n{claims}{bound}[[expect]]\nsource = \"Table 1\"\n{bound}"));
-    let sources: Vec<&str> = with.claims().map(|claim| claim.source.as_str()).collect();
-    assert_eq!(sources, ["Figure 2a", "Table 1"]);
+    let sources: Vec<(usize, &str)> = with.claims().map(|(number, claim)| (number, claim.source.as_str())).collect();
+    assert_eq!(sources, [(1, "Figure 2a"), (2, "Table 1")]);
     let measures: Vec<Option<Measures>> = (0..8).map(|_| Some(with.measure(&summary([Some(1.0), None])))).collect();
     let evaluations = with.evaluations(&measures);
     // Each expectation has four points.

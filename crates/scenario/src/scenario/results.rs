@@ -79,9 +79,10 @@ impl Scenario {
         self.expects.len()
     }
 
-    /// The published results that expectations stand for, in the order of the file.
-    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
-        self.expects.iter().filter_map(|expect| expect.claim.as_deref())
+    /// The published results that expectations stand for, with the numbers of these.
+    pub fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
+        let expects = self.expects.iter().enumerate();
+        expects.filter_map(|(number, expect)| Some((number, expect.claim.as_deref()?)))
     }
 
     /// How many comparisons [`Scenario::evaluations`] makes, at most if the sweep is adaptive: one
