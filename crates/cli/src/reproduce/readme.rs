@@ -16,12 +16,12 @@ const END: &str = "<!-- /reproduce -->";
 /// The table in Markdown.
 fn table(folder: &Folder) -> String {
     let has_kernel = folder.rows.iter().any(|row| !row.kernel.is_empty());
-    let kernel = |cell: &str| if has_kernel { format!("{cell} |") } else { String::new() };
+    let kernel = |cell: &str| if has_kernel { format!(" {cell} |") } else { String::new() };
     let mut out = format!("Written by `ackclock reproduce {} --readme`.\n\n", folder.name);
-    let _ = writeln!(out, "| source | published | ackclock |{} |", kernel(" real kernel"));
-    let _ = writeln!(out, "|---|---|---|{}---|", kernel("---"));
+    let _ = writeln!(out, "| source | published | ackclock |{} result |", kernel("real kernel"));
+    let _ = writeln!(out, "|---|---|---|---|{}", if has_kernel { "---|" } else { "" });
     for row in &folder.rows {
-        let kernel = kernel(&format!(" {}", cell(&row.kernel)));
+        let kernel = kernel(&cell(&row.kernel));
         let (source, published) = (escaped(&row.source), cell(&row.published));
         let _ = writeln!(out, "| {source} | {published} | {} |{kernel} {} |", found(row), row.verdict().name());
     }
