@@ -97,6 +97,7 @@ fn all(args: &ReproduceArgs, selection: &Selection) -> Done {
             Judged::nothing(&chosen.scenario, BAD_INPUT)
         });
         if judged.status != 0 {
+            say(&format!("note: {name}: not all of its runs have results"));
             done.incomplete.insert(chosen.place.folder.clone());
             done.status = done.status.max(judged.status);
         }

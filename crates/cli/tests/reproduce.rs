@@ -310,3 +310,35 @@ fn what_cannot_run_does_not_end_the_others() {
         said.err
     );
 }
+
+#[test]
+fn a_run_that_fails_leaves_its_rows_without_values() {
+    let dir = gallery("reproduce_failed");
+    let web = "
+[[workloads]]
+id        = \"web\"
+path      = [\"wire\"]
+size      = \"50kB\"
+load      = 0.9
+max_alive = 1
+[[expect]]
+source    = \"Figure 4\"
+metric    = \"flows.f.0.completed_s\"
+at_most   = 1
+";
+    write(dir.join("scenarios/paper/alive.toml"), &format!("{SMALL}{web}"));
+    let said = reproduce(&dir, &["--check", "--out", "out"]);
+    assert_eq!(said.status, 3, "{}", said.err);
+    assert!(said.err.contains("run 0 was broken off: 2 flows are alive after "), "{}", said.err);
+    assert!(said.err.contains("note: paper/alive: not all of its runs have results"), "{}", said.err);
+    assert!(
+        said.err.contains("note: scenarios/paper/README.md: not all of its scenarios have results"),
+        "{}",
+        said.err
+    );
+    let found = "miss  f.0.completed: has no value, since the run failed, expected at most 1 s; alive";
+    assert!(said.out.contains(found), "{}", said.out);
+    assert!(said.out.contains("4 rows: 1 ok, 1 part, 2 miss"), "{}", said.out);
+    let index = fs::read_to_string(dir.join("out/index.html")).expect("a page");
+    assert!(index.contains("<small>alive</small>") && index.contains("<a href=\"paper/one.html\">"), "{index}");
+}

@@ -50,6 +50,8 @@ pub struct Finding {
     pub metric: String,
     /// The number, with its unit.
     pub value: String,
+    /// How the values of its runs lie.
+    pub spread: String,
     /// Its bounds.
     pub expected: String,
     /// Of which scenario and point it is.
@@ -133,7 +135,7 @@ impl Entry {
     fn write(&self, out: &mut String, has_kernel: bool) {
         let name = self.state.name();
         let _ = write!(out, "<tr class=\"{name}\"><th scope=\"row\">{}</th>", escaped(&self.source));
-        let _ = write!(out, "<td data-head=\"published\">{}</td>", paragraphs(&self.published));
+        cell(out, "published", &self.published);
         out.push_str("<td data-head=\"ackclock\">");
         self.findings.iter().for_each(|finding| finding.write(out));
         if !self.notes.is_empty() {
@@ -141,8 +143,7 @@ impl Entry {
         }
         out.push_str("</td>");
         if has_kernel {
-            let none = if self.kernel.is_empty() { " class=\"none\"" } else { "" };
-            let _ = write!(out, "<td data-head=\"real kernel\"{none}>{}</td>", paragraphs(&self.kernel));
+            cell(out, "real kernel", &self.kernel);
         }
         let _ = writeln!(out, "<td data-head=\"result\">{}</td></tr>", self.state.badge());
     }
@@ -150,16 +151,22 @@ impl Entry {
 
 impl Finding {
     fn write(&self, out: &mut String) {
-        let [metric, value, expected, place] =
-            [&self.metric, &self.value, &self.expected, &self.place].map(|text| escaped(text));
+        let [metric, value, spread, expected, place] =
+            [&self.metric, &self.value, &self.spread, &self.expected, &self.place].map(|text| escaped(text));
+        let spread = if spread.is_empty() { spread } else { format!(" ({spread})") };
         let expected = if expected.is_empty() { expected } else { format!(", expected {expected}") };
         let place = match &self.page {
             Some(page) => format!("<a href=\"{}\">{place}</a>", escaped(page)),
             None => place,
         };
         let badge = self.state.badge();
-        let _ = write!(out, "<p>{badge} {metric} <b>{value}</b>{expected}<br><small>{place}</small></p>");
+        let _ = write!(out, "<p>{badge} {metric} <b>{value}</b>{spread}{expected}<br><small>{place}</small></p>");
     }
+}
+
+fn cell(out: &mut String, head: &str, texts: &[String]) {
+    let none = if texts.is_empty() { " class=\"none\"" } else { "" };
+    let _ = write!(out, "<td data-head=\"{head}\"{none}>{}</td>", paragraphs(texts));
 }
 
 fn paragraphs(texts: &[String]) -> String {
@@ -180,6 +187,7 @@ mod tests {
             state: State::Miss,
             metric: "rtt".to_owned(),
             value: "5 ms".to_owned(),
+            spread: "4..6".to_owned(),
             expected: "at most 4 ms".to_owned(),
             place: "two-flows".to_owned(),
             page: Some("teacup/two-flows.html".to_owned()),

@@ -68,6 +68,7 @@ fn finding(folder: &Folder, line: &Line, pages: &BTreeSet<String>) -> Finding {
         state: state(line.verdict()),
         metric: line.metric.clone(),
         value: line.value.clone(),
+        spread: line.spread.clone(),
         expected: line.expected.clone(),
         place: line.place(),
         // One that failed has none.

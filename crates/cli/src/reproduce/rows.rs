@@ -48,6 +48,8 @@ pub(crate) struct Line {
     /// What was found at the point that is furthest from its bound, or nearest to it if all are
     /// met.
     pub(crate) value: String,
+    /// That of the runs, if there are several, and what else is to be said of the value.
+    pub(crate) spread: String,
     pub(crate) expected: String,
     /// The values of the axes there.
     pub(crate) point: String,
@@ -64,7 +66,8 @@ impl Line {
     pub(crate) fn text(&self) -> String {
         let metric = if self.metric.is_empty() { String::new() } else { format!("{}: ", self.metric) };
         let expected = if self.expected.is_empty() { String::new() } else { format!(", expected {}", self.expected) };
-        format!("{metric}{}{expected}", self.value)
+        let spread = if self.spread.is_empty() { String::new() } else { format!(" ({})", self.spread) };
+        format!("{metric}{}{spread}{expected}", self.value)
     }
 
     /// Where the value is from, and at how many points it is met.
@@ -175,15 +178,17 @@ fn line(scenario: &Scenario, file: &str, evaluations: &[&Evaluation]) -> Line {
     let (file, points) = (file.to_owned(), evaluations.len());
     let Some((_, shown)) = worst else {
         let nothing = "not measured on this clock".to_owned();
-        let (metric, expected, point) = Default::default();
-        return Line { file, metric, value: nothing, expected, point, met: 0, points: 1 };
+        let (metric, spread, expected, point) = Default::default();
+        return Line { file, metric, value: nothing, spread, expected, point, met: 0, points: 1 };
     };
     let axes: Vec<&str> = scenario.axes().collect();
     let Measure { name, unit } = Measure::of(&shown.metric, &axes);
+    let (value, spread) = value(shown, &unit);
     Line {
         file,
         metric: name,
-        value: value(shown, &unit),
+        value,
+        spread,
         expected: unit.bounds(shown.at_least, shown.at_most),
         point: point(scenario, shown),
         met,
@@ -207,9 +212,9 @@ fn margin(evaluation: &Evaluation) -> f64 {
 }
 
 /// The runs of a point: their median, or the statistic that is judged, and their spread.
-fn value(evaluation: &Evaluation, unit: &Unit) -> String {
+fn value(evaluation: &Evaluation, unit: &Unit) -> (String, String) {
     let Some(spread) = &evaluation.spread else {
-        return evaluation.reason(None).unwrap_or("has no value").to_owned();
+        return (evaluation.reason(None).unwrap_or("has no value").to_owned(), String::new());
     };
     let runs = evaluation.values.len();
     let bounds = (evaluation.at_least, evaluation.at_most);
@@ -218,7 +223,7 @@ fn value(evaluation: &Evaluation, unit: &Unit) -> String {
         statistic => format!("{statistic} of the runs "),
     };
     let found = evaluation.found.unwrap_or_else(|| spread.quantile(50));
-    let mut text = format!("{name}{}", unit.value(found, bounds));
+    let text = format!("{name}{}", unit.value(found, bounds));
     let mut more = Vec::new();
     if runs > 1 {
         let [low, high] = [5, 95].map(|percent| unit.number(spread.quantile(percent)));
@@ -230,10 +235,7 @@ fn value(evaluation: &Evaluation, unit: &Unit) -> String {
     if let Some(reason) = evaluation.reason(None) {
         more.push(format!("a run {reason}"));
     }
-    if !more.is_empty() {
-        text = format!("{text} ({})", more.join("; "));
-    }
-    text
+    (text, more.join("; "))
 }
 
 /// The values of the axes that have several.

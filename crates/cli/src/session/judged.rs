@@ -44,9 +44,13 @@ pub(crate) fn run(args: &Args, scenario: &Scenario) -> anyhow::Result<Judged> {
         None if session.failed > 0 => RUN_FAILED,
         None => 0,
     };
-    if session.ended_early.is_some() && session.ledger.walk.done() == 0 {
-        // There is nothing to keep, and an earlier output stays as it is.
-        session.output = None;
+    if session.ended_early.is_some() {
+        if session.ledger.walk.done() == 0 {
+            // There is nothing to keep, and an earlier output stays as it is.
+            session.output = None;
+        }
+        session.complete()?;
+        return Ok(Judged::nothing(scenario, status));
     }
     session.complete()?;
     Ok(Judged { evaluations: std::mem::take(&mut session.ledger.evaluations), status })
