@@ -98,9 +98,9 @@ impl Unit {
             bounds.each_ref().map(|bound| bound.as_deref().and_then(|bound| number(text).partial_cmp(&number(bound))))
         };
         let exact = [at_least, at_most].map(|bound| bound.and_then(|bound| value.partial_cmp(&bound)));
-        let texts = (DIGITS..=MOST_DIGITS).map(|digits| significant(value * self.scale, digits));
-        let told = texts.clone().find(|text| side(text) == exact);
-        let text = told.or_else(|| texts.last()).unwrap_or_default();
+        let text = |digits| significant(value * self.scale, digits);
+        let told = (DIGITS..MOST_DIGITS).map(text).find(|text| side(text) == exact);
+        let text = told.unwrap_or_else(|| text(MOST_DIGITS));
         format!("{text}{}", self.name)
     }
 
