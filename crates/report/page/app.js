@@ -226,9 +226,12 @@
     if (drawn.length) {
       const state = { number: 0 };
       const menus = element("div", { class: "menus" });
-      made.append(menus, element("p", { class: "hint" }, "Medians of the runs of each point, and their quartiles as bars; the bounds are dashed."));
+      const hint = element("p", { class: "hint" });
+      const tell = () => { hint.textContent = `${drawn[state.number].name}. Medians of the runs of each point, and their quartiles as bars; the bounds are dashed.`; };
+      made.append(menus, hint);
+      tell();
       const one = chart(made, (colors, width) => Figures.lines(drawn[state.number].data, drawn[state.number].choice, colors, width), "expected");
-      menus.append(menu("expectation", drawn.map(({ name }, number) => [String(number), name]), "0", (value) => { state.number = Number(value); one.draw(); }));
+      menus.append(menu("expectation", drawn.map(({ name }, number) => [String(number), name]), "0", (value) => { state.number = Number(value); tell(); one.draw(); }));
     }
     const text = (value) => (value === undefined || value === null ? "" : typeof value === "object" ? Object.entries(value).map(([key, value]) => `${key} ${value}`).join(", ") : typeof value === "number" ? show(value) : String(value));
     const rows = data.expectations.map((one) => element("tr", {}, ...keys.map((key) => {

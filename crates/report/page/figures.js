@@ -295,24 +295,32 @@ const Figures = (() => {
     return rows;
   }
 
+  // The boxes of each cell, colour and place across, with the numbers of their values.
+  function boxed(group, width) {
+    return facets(group, 280, width).cells.map((cell) => {
+      const rows = rows_of(group, cell);
+      return group.color.values.map((_, c) => group.x.values.map((_, x) => {
+        const values = rows.filter((row) => group.x.of(row) === x && group.color.of(row) === c).map((row) => group.values[row]);
+        return values.length ? { five: box(values), count: values.length } : null;
+      }));
+    });
+  }
+
   function boxes(data, choice, theme = LIGHT, width = 860) {
     const group = grouped(data, choice);
     const name = title(choice.metric, group.unit);
     const x = { type: "category", data: group.x.values, name: group.x.label };
-    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(flat(group.values)), name });
+    const found = boxed(group, width);
+    const drawn = found.flat(2).flatMap((one) => (one ? one.five : []));
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(drawn), name });
     const is_distribution = choice.metric.endsWith(".*");
     const texts = is_distribution
       ? ["5th percentile", "25th percentile", "median", "75th percentile", "95th percentile"]
       : ["smallest", "lower quartile", "median", "upper quartile", "largest"];
-    cells.forEach((cell, number) => {
-      const rows = rows_of(group, cell);
+    cells.forEach((_, number) => {
       group.color.values.forEach((color, c) => {
-        const counts = [];
-        const items = group.x.values.map((_, at) => {
-          const values = rows.filter((row) => group.x.of(row) === at && group.color.of(row) === c).map((row) => group.values[row]);
-          counts.push(values.length);
-          return values.length ? box(values) : ["-", "-", "-", "-", "-"];
-        });
+        const counts = found[number][c].map((one) => (one ? one.count : 0));
+        const items = found[number][c].map((one) => (one ? one.five : ["-", "-", "-", "-", "-"]));
         if (!counts.some((count) => count > 0)) return;
         const paint = theme.palette[c % theme.palette.length];
         option.series.push({
@@ -370,15 +378,14 @@ const Figures = (() => {
     const bounds = (choice.bounds || []).map((bound) => bound * (choice.unit ? choice.unit[1] : 1));
     const { x, at } = scale_of(group.x);
     const name = choice.title || title(choice.metric, group.unit);
-    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(flat(group.values).concat(bounds)), name });
-    cells.forEach((cell, number) => {
-      const rows = rows_of(group, cell);
+    const found = boxed(group, width);
+    const drawn = found.flat(2).flatMap((one) => (one ? one.five.slice(1, 4) : []));
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(drawn.concat(bounds)), name });
+    cells.forEach((_, number) => {
       const place = { xAxisIndex: number, yAxisIndex: number };
       group.color.values.forEach((color, c) => {
-        const points = group.x.values.flatMap((_, x) => {
-          const values = rows.filter((row) => group.x.of(row) === x && group.color.of(row) === c).map((row) => group.values[row]);
-          return values.length ? [[at(x), ...box(values).slice(1, 4), values.length]] : [];
-        }).sort((one, other) => one[0] - other[0]);
+        const points = found[number][c].flatMap((one, x) => (one ? [[at(x), ...one.five.slice(1, 4), one.count]] : []));
+        points.sort((one, other) => one[0] - other[0]);
         if (!points.length) return;
         const common = { ...place, name: color || label(choice.metric), itemStyle: { color: theme.palette[c % theme.palette.length] } };
         option.series.push({
