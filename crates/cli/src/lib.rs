@@ -9,10 +9,10 @@
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
 //! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` is what
 //! changes runs that go on, `watch` what shows them, and `check`, `compare`, `ctl`, `export`,
-//! `list`, `merge`, `pattern`, `reproduce`, `shell`, `trace` and `verify` are the commands of these names.
-//! [`batch`] is for programs that have no command line. Exit status: 0, 1 when an expectation was
-//! missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed,
-//! 130 when runs were interrupted.
+//! `list`, `merge`, `pattern`, `reproduce`, `shell`, `trace` and `verify` are the commands of these
+//! names. [`batch`] is for programs that have no command line. Exit status: 0, 1 when an
+//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
+//! when a run failed, 130 when runs were interrupted.
 
 mod args;
 pub mod batch;

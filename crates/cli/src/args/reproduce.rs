@@ -41,8 +41,8 @@ pub(crate) struct ReproduceArgs {
 
     /// Write the tables into the READMEs of the folders
     ///
-    /// A table stands between the lines `<!-- reproduce -->` and `<!-- /reproduce -->`. NAMEs have to
-    /// be folders.
+    /// A table stands between the lines `<!-- reproduce -->` and `<!-- /reproduce -->`. Each NAME
+    /// has to be a folder.
     #[arg(long, conflicts_with = "check")]
     pub(crate) readme: bool,
 
