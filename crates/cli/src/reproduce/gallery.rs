@@ -63,7 +63,8 @@ impl<'a> Name<'a> {
             None => (text, None),
         };
         // A path is taken as well.
-        let inside = dir.to_str().and_then(|dir| target.strip_prefix(dir)).and_then(|rest| rest.strip_prefix('/'));
+        let dir = dir.to_str().map(|dir| dir.trim_end_matches('/'));
+        let inside = dir.and_then(|dir| target.strip_prefix(dir)).and_then(|rest| rest.strip_prefix('/'));
         let target = inside.unwrap_or(target).trim_end_matches('/');
         let (folder, file) = match target.split_once('/') {
             Some((folder, file)) => (folder, Some(file.strip_suffix(".toml").unwrap_or(file))),
