@@ -12,6 +12,7 @@ use self::export::ExportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
 use self::report::ReportArgs;
+use self::reproduce::ReproduceArgs;
 use self::shell::ShellArgs;
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
@@ -26,6 +27,7 @@ pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod verify;
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     Pattern(PatternArgs),
     /// Draws the figures of results: a page, or files
     Report(ReportArgs),
+    /// Runs the scenarios that stand for published results, and shows both side by side
+    Reproduce(ReproduceArgs),
     /// Runs a shell or a program behind a link
     Shell(ShellArgs),
     /// Draws a synthetic trace of a link's rate

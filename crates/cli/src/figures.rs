@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
 }
 
 /// Writes a file that appears when it is complete.
-fn write(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     if path.is_dir() {
         bail!("{}: it is a directory", cannot());

@@ -9,10 +9,10 @@
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
 //! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` is what
 //! changes runs that go on, `watch` what shows them, and `check`, `compare`, `ctl`, `export`,
-//! `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these names.
-//! [`batch`] is for programs that have no command line. Exit status: 0, 1 when an expectation was
-//! missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed,
-//! 130 when runs were interrupted.
+//! `list`, `merge`, `pattern`, `reproduce`, `shell`, `trace` and `verify` are the commands of these
+//! names. [`batch`] is for programs that have no command line. Exit status: 0, 1 when an
+//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
+//! when a run failed, 130 when runs were interrupted.
 
 mod args;
 pub mod batch;
@@ -35,6 +35,7 @@ mod partial;
 mod pattern;
 mod progress;
 mod report;
+mod reproduce;
 mod selection;
 mod session;
 mod shell;
@@ -90,6 +91,7 @@ pub fn main_with(own: impl Into<Own>) -> ExitCode {
         (Some(Command::Export(args)), _) => export::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
         (Some(Command::Report(args)), _) => figures::run(args),
+        (Some(Command::Reproduce(args)), _) => reproduce::run(args, own),
         (Some(Command::Trace(args)), _) => trace::run(args),
         (Some(Command::Verify(args)), _) => verify::run(args, own),
         (Some(Command::Shell(args)), _) => shell::run(args),

@@ -281,12 +281,12 @@ fn fixed(value: f64, digits: usize) -> String {
     format!("{value:.digits$}")
 }
 
-fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The axes by as many of their last keys as tell them apart.
-fn short(axes: &[&str]) -> Vec<String> {
+pub(crate) fn short(axes: &[&str]) -> Vec<String> {
     let tail = |axis: &str, keys: usize| {
         let parts: Vec<&str> = axis.split('.').collect();
         parts[parts.len().saturating_sub(keys)..].join(".")

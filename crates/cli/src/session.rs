@@ -2,6 +2,7 @@
 //! kept.
 
 mod input;
+pub(crate) mod judged;
 pub(crate) mod ledger;
 pub(crate) mod result;
 mod watched;
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
     }
     let watching = watch::check(args, &scenario)?;
     let mut session = Session::open(args, &scenario)?;
+    session.say_notes();
     session.plan = plan;
     let finished = session.execute_watched(threads, watching)?;
     match session.settle(finished)? {
@@ -126,6 +128,8 @@ struct Session<'a> {
     ledger: Ledger<'a>,
     output: Option<Output>,
     report: Report<'a>,
+    /// Whether somebody else reports the results.
+    silent: bool,
     /// The runs of the sweep that failed.
     failed: usize,
     /// What makes live runs unreliable.
@@ -154,19 +158,13 @@ impl<'a> Session<'a> {
         if let Some(kept) = output.as_ref().and_then(Output::kept) {
             say(&format!("note: {kept}"));
         }
-        if records(scenario) && output.is_none() {
-            say("note: the files that `[record]` asks for are only written with --out DIR");
-        }
-        if !selection.is_all() && scenario.expectations() > 0 {
-            let merge = if args.shard.is_some() { "; `ackclock merge` does" } else { "" };
-            say(&format!("note: a part of the runs does not evaluate expectations{merge}"));
-        }
         let mut session = Session {
             args,
             scenario,
             ledger: Ledger::new(scenario, selection),
             output,
             report: Report::new(scenario),
+            silent: false,
             failed: 0,
             troubles: Vec::new(),
             ended_early: None,
@@ -177,6 +175,17 @@ impl<'a> Session<'a> {
         };
         session.take_earlier()?;
         Ok(session)
+    }
+
+    /// Says what the results will lack.
+    fn say_notes(&self) {
+        if records(self.scenario) && self.output.is_none() {
+            say("note: the files that `[record]` asks for are only written with --out DIR");
+        }
+        if !self.ledger.is_whole && self.scenario.expectations() > 0 {
+            let merge = if self.args.shard.is_some() { "; `ackclock merge` does" } else { "" };
+            say(&format!("note: a part of the runs does not evaluate expectations{merge}"));
+        }
     }
 
     /// Takes in the results of the runs that had finished before.
@@ -211,7 +220,7 @@ impl<'a> Session<'a> {
     }
 
     fn shows_tables(&self) -> bool {
-        !self.args.json && !self.args.quiet
+        !self.args.json && !self.args.quiet && !self.silent
     }
 
     fn troubles_of<P>(&mut self, run: usize, summary: &Summary<P>) {

@@ -134,7 +134,7 @@ fn bash_completes_commands_and_options() {
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     };
-    assert_eq!(complete("ackclock", "rep"), "report");
+    assert_eq!(complete("ackclock", "repo"), "report");
     assert_eq!(complete("ackclock", "--res"), "--resume");
     assert_eq!(complete("ackclock report", "--sv"), "--svg");
     for shell in ["zsh", "fish", "elvish", "powershell"] {

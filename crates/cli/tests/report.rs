@@ -149,14 +149,14 @@ fn every_figure_of_the_page_can_be_chosen_and_has_marks() {
     assert_eq!(attribute(&document, "errors"), "");
     assert_eq!((attribute(&document, "ready"), attribute(&document, "driven")), ("yes", "yes"));
     let marks: Vec<&str> = attribute(&document, "marks").split('\n').collect();
-    for kind in ["boxes", "cdf", "scatter", "heat"] {
+    for kind in ["boxes", "lines", "cdf", "scatter", "heat"] {
         assert!(marks.iter().filter(|line| line.starts_with(kind)).count() >= 20, "{marks:#?}");
     }
     let empty: Vec<&&str> = marks.iter().filter(|line| line.ends_with(" 0")).collect();
     assert!(empty.is_empty(), "nothing is drawn for {empty:?}");
     let tips: Vec<u32> = attribute(&document, "tips").split(' ').map(|length| length.parse().unwrap()).collect();
-    // The figure, time, reordering, its densities, queue and sequence numbers.
-    assert!(tips.len() == 6 && tips.iter().all(|&length| length > 5), "{tips:?}");
+    // The figure, time, reordering, its densities, queue, sequence numbers, and an expectation.
+    assert!(tips.len() == 7 && tips.iter().all(|&length| length > 5), "{tips:?}");
     assert_eq!(attribute(&document, "zooms"), "25 25");
     assert_eq!(attribute(&document, "overflow"), "0");
     // 4 points of 3 runs of 2 flows, or half of them; each of the two lines begins at 0.

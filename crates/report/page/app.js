@@ -71,7 +71,7 @@
     return element("label", {}, text, list);
   }
 
-  const KINDS = [["boxes", "Box plots"], ["cdf", "CDFs"], ["scatter", "Throughput and delay"], ["heat", "Heat map"]];
+  const KINDS = [["boxes", "Box plots"], ["lines", "Lines"], ["cdf", "CDFs"], ["scatter", "Throughput and delay"], ["heat", "Heat map"]];
 
   function sweep() {
     const axes = data.axes.filter((axis) => axis.values.length > 1);
@@ -79,7 +79,11 @@
     if (!start || (data.runs.index.length < 2)) return;
     const made = section("figures", "Figures");
     const kinds = KINDS.filter(([kind]) => kind !== "heat" || axes.length > 1);
-    const state = { kind: "boxes", ...Figures.choice(data, start.subject, start.metric), across: start.across };
+    // Where no point has several runs, boxes are of what was measured within each.
+    const within = start.metric.replace(/[^.]*$/, "*");
+    const once = data.runs.repetition.every((repetition) => repetition === 0);
+    const metric = once && Figures.metrics(data, start.subject).includes(within) ? within : start.metric;
+    const state = { kind: "boxes", ...Figures.choice(data, start.subject, metric), across: start.across };
     const tabs = element("div", { class: "tabs", role: "group" });
     const menus = element("div", { class: "menus" });
     const hint = element("p", { class: "hint" });
@@ -110,12 +114,13 @@
         // An axis has one place.
         for (const key of ["column", "row"]) if ([state.x, state.y].includes(state[key])) state[key] = "";
       }
-      if (state.kind === "boxes" || state.kind === "heat") all.push(menu("x axis", named(state.kind === "heat" ? "" : "none"), state.x, set("x")));
+      const across = ["boxes", "lines", "heat"].includes(state.kind);
+      if (across) all.push(menu("x axis", named(state.kind === "heat" ? "" : "none"), state.x, set("x")));
       if (state.kind === "heat") all.push(menu("y axis", named(""), state.y, set("y")));
       else all.push(menu("colour", named("none"), state.color, set("color")));
       all.push(menu("columns", named("none"), state.column, set("column")), menu("rows", named("none"), state.row, set("row")));
       // Axes that are not drawn: all of their values, or one.
-      const drawn = state.kind === "heat" ? ["x", "y", "column", "row"] : state.kind === "boxes" ? ["x", "color", "column", "row"] : ["color", "column", "row"];
+      const drawn = state.kind === "heat" ? ["x", "y", "column", "row"] : across ? ["x", "color", "column", "row"] : ["color", "column", "row"];
       state.only = Object.fromEntries(Object.entries(state.only || {}).filter(([name]) =>
         dimensions.some((one) => one.name === name) && !drawn.some((key) => state[key] === name)));
       for (const one of dimensions.filter((one) => !drawn.some((key) => state[key] === one.name) && one.values.length <= 200)) {
@@ -132,6 +137,9 @@
         boxes: state.metric.endsWith("*")
           ? "Boxes from the quartiles, whiskers from the 5th to the 95th percentile within runs, each the mean over the runs of the box."
           : "Boxes have the quartiles and the median of runs, whiskers reach from the smallest to the largest.",
+        lines: state.metric.endsWith("*")
+          ? "Medians within runs, and quartiles as bars, each the mean over the runs of the point."
+          : "Medians of the runs of a point, and their quartiles as bars.",
         cdf: "The fraction of values that are at most so large.",
         scatter: "A point for each row; crosses are means, and ellipses contain one standard deviation.",
         heat: "Means of the runs of each cell.",
@@ -211,9 +219,20 @@
     if (!data.expectations.length) return;
     const missed = data.expectations.filter((one) => one.met === false).length;
     const made = section("expectations", "Expectations");
-    const keys = ["met", "metric", "params", "expected", "found", "runs_met", "runs", "reason"].filter((key) =>
+    const keys = ["source", "published", "met", "metric", "params", "expected", "found", "runs_met", "runs", "reason"].filter((key) =>
       data.expectations.some((one) => one[key] !== null && one[key] !== undefined));
     made.append(element("p", {}, missed ? `${missed} of ${data.expectations.length} were missed.` : `All ${data.expectations.length} were met.`));
+    const drawn = Figures.expected(data);
+    if (drawn.length) {
+      const state = { number: 0 };
+      const menus = element("div", { class: "menus" });
+      const hint = element("p", { class: "hint" });
+      const tell = () => { hint.textContent = `${drawn[state.number].name}. Medians of the runs of each point, and their quartiles as bars; the bounds are dashed.`; };
+      made.append(menus, hint);
+      tell();
+      const one = chart(made, (colors, width) => Figures.lines(drawn[state.number].data, drawn[state.number].choice, colors, width), "expected");
+      menus.append(menu("expectation", drawn.map(({ name }, number) => [String(number), name]), "0", (value) => { state.number = Number(value); tell(); one.draw(); }));
+    }
     const text = (value) => (value === undefined || value === null ? "" : typeof value === "object" ? Object.entries(value).map(([key, value]) => `${key} ${value}`).join(", ") : typeof value === "number" ? show(value) : String(value));
     const rows = data.expectations.map((one) => element("tr", {}, ...keys.map((key) => {
       const verdict = typeof one[key] === "boolean";

@@ -193,7 +193,7 @@ const Figures = (() => {
     const only = Object.entries(choice.only || {}).map(([name, value]) => [find(name), value]).filter(([one]) => one.name);
     const values = column(data, choice.subject, choice.metric).map((value, row) =>
       (only.every(([one, at]) => one.of(row) === at) ? value : null));
-    const [name, scale] = unit(choice.metric, flat(values));
+    const [name, scale] = choice.unit || unit(choice.metric, flat(values));
     const scaled = values.map((value) =>
       value === null ? null : Array.isArray(value) ? value.map((one) => one * scale) : value * scale);
     return { x, color, facet, row, values: scaled, unit: name };
@@ -295,24 +295,32 @@ const Figures = (() => {
     return rows;
   }
 
+  // The boxes of each cell, colour and place across, with the numbers of their values.
+  function boxed(group, width) {
+    return facets(group, 280, width).cells.map((cell) => {
+      const rows = rows_of(group, cell);
+      return group.color.values.map((_, c) => group.x.values.map((_, x) => {
+        const values = rows.filter((row) => group.x.of(row) === x && group.color.of(row) === c).map((row) => group.values[row]);
+        return values.length ? { five: box(values), count: values.length } : null;
+      }));
+    });
+  }
+
   function boxes(data, choice, theme = LIGHT, width = 860) {
     const group = grouped(data, choice);
     const name = title(choice.metric, group.unit);
     const x = { type: "category", data: group.x.values, name: group.x.label };
-    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(flat(group.values)), name });
+    const found = boxed(group, width);
+    const drawn = found.flat(2).flatMap((one) => (one ? one.five : []));
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(drawn), name });
     const is_distribution = choice.metric.endsWith(".*");
     const texts = is_distribution
       ? ["5th percentile", "25th percentile", "median", "75th percentile", "95th percentile"]
       : ["smallest", "lower quartile", "median", "upper quartile", "largest"];
-    cells.forEach((cell, number) => {
-      const rows = rows_of(group, cell);
+    cells.forEach((_, number) => {
       group.color.values.forEach((color, c) => {
-        const counts = [];
-        const items = group.x.values.map((_, at) => {
-          const values = rows.filter((row) => group.x.of(row) === at && group.color.of(row) === c).map((row) => group.values[row]);
-          counts.push(values.length);
-          return values.length ? box(values) : ["-", "-", "-", "-", "-"];
-        });
+        const counts = found[number][c].map((one) => (one ? one.count : 0));
+        const items = found[number][c].map((one) => (one ? one.five : ["-", "-", "-", "-", "-"]));
         if (!counts.some((count) => count > 0)) return;
         const paint = theme.palette[c % theme.palette.length];
         option.series.push({
@@ -331,6 +339,127 @@ const Figures = (() => {
     });
     option.tooltip = { trigger: "item", confine: true };
     return { option, height };
+  }
+
+  // Units of quantities in scenarios, by what they measure, with the factor to the unit that is shown.
+  const QUANTITIES = [
+    ["ms", { ns: 1e-6, us: 1e-3, ms: 1, s: 1e3, min: 6e4, h: 3.6e6 }],
+    ["Mbit/s", { bit: 1e-6, kbit: 1e-3, mbit: 1, gbit: 1e3 }],
+    ["kB", { B: 1e-3, kB: 1, KiB: 1.024, MB: 1e3, MiB: 1048.576, GB: 1e6, GiB: 1073741.824 }],
+    ["packets", { p: 1 }],
+    ["", { "": 1 }],
+  ];
+
+  // The values of an axis as numbers with a unit; null if they are none.
+  function numeric(values) {
+    const parts = values.map((value) => /^(-?\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-zA-Z]*)$/.exec(String(value)));
+    if (values.length < 2 || parts.some((part) => !part)) return null;
+    const [name, factors] = QUANTITIES.find(([, factors]) => parts.every((part) => factors[part[2]] !== undefined)) || [];
+    if (name === undefined) return null;
+    const numbers = parts.map((part) => Number(part[1]) * factors[part[2]]);
+    return { numbers, unit: name };
+  }
+
+  // A number is across on its scale, which is logarithmic where values are far apart; anything else has
+  // a place each.
+  function scale_of(dimension) {
+    const found = numeric(dimension.values);
+    if (!found) return { x: { type: "category", data: dimension.values, name: dimension.label }, at: (place) => place };
+    const { numbers, unit } = found;
+    const [low, high] = extremes(numbers);
+    const name = unit ? `${dimension.label} (${unit})` : dimension.label;
+    const far = low > 0 && high / low >= 100;
+    return { x: far ? { type: "log", min: low, max: high, name } : { type: "value", ...extent(numbers), name }, at: (place) => numbers[place] };
+  }
+
+  // Medians over an axis, with the quartiles as bars; bounds are dashed.
+  function lines(data, choice, theme = LIGHT, width = 860) {
+    const group = grouped(data, choice);
+    const bounds = (choice.bounds || []).map((bound) => bound * (choice.unit ? choice.unit[1] : 1));
+    const { x, at } = scale_of(group.x);
+    const name = choice.title || title(choice.metric, group.unit);
+    const found = boxed(group, width);
+    const drawn = found.flat(2).flatMap((one) => (one ? one.five.slice(1, 4) : []));
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(drawn.concat(bounds)), name });
+    cells.forEach((_, number) => {
+      const place = { xAxisIndex: number, yAxisIndex: number };
+      group.color.values.forEach((color, c) => {
+        const points = found[number][c].flatMap((one, x) => (one ? [[at(x), ...one.five.slice(1, 4), one.count]] : []));
+        points.sort((one, other) => one[0] - other[0]);
+        if (!points.length) return;
+        const common = { ...place, name: color || label(choice.metric), itemStyle: { color: theme.palette[c % theme.palette.length] } };
+        option.series.push({
+          ...common, type: "line", data: points.map((point) => [point[0], point[2]]), symbol: SYMBOLS[c % SYMBOLS.length], symbolSize: 7,
+          lineStyle: { width: 1.5 }, tooltip: {
+            formatter: (item) => {
+              const [, low, middle, high, count] = points[item.dataIndex];
+              const lines = [`median: ${show(middle)} ${group.unit}`, `quartiles: ${show(low)} to ${show(high)} ${group.unit}`];
+              const across = numeric(group.x.values) ? show(item.value[0]) : group.x.values[item.value[0]];
+              return [`<b>${escape(item.seriesName)}</b>, ${escape(across)}`, ...lines, `${count} value${count === 1 ? "" : "s"}`].join("<br>");
+            },
+          },
+        });
+        if (points.some((point) => point[3] > point[1])) option.series.push({ ...common, ...bars(points), silent: true, tooltip: { show: false } });
+      });
+      if (bounds.length) {
+        option.series.push({ ...place, type: "line", data: [], silent: true, markLine: {
+          symbol: "none", animation: false, label: { show: false }, lineStyle: { color: theme.text, type: "dashed", width: 1 },
+          data: bounds.map((bound) => ({ yAxis: bound })),
+        } });
+      }
+    });
+    option.tooltip = { trigger: "item", confine: true };
+    return { option, height };
+  }
+
+  // Vertical bars with ends, from the second number of each point to the fourth.
+  function bars(points) {
+    const line = (x1, y1, x2, y2, api) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: api.visual("color"), lineWidth: 1.2 } });
+    return {
+      type: "custom", data: points, encode: { x: 0, y: [1, 3] },
+      renderItem: (_, api) => {
+        const [x, low] = api.coord([api.value(0), api.value(1)]);
+        const [, high] = api.coord([api.value(0), api.value(3)]);
+        return { type: "group", children: [line(x, low, x, high, api), line(x - 4, low, x + 4, low, api), line(x - 4, high, x + 4, high, api)] };
+      },
+    };
+  }
+
+  // The expectations that are about several points, each with the values of its runs there, so that
+  // they can be drawn as results are.
+  function expected(data) {
+    const found = new Map();
+    for (const one of data.expectations) {
+      const key = JSON.stringify([one.source, one.metric, one.expected, one.runs]);
+      found.set(key, (found.get(key) || []).concat([one]));
+    }
+    return [...found.values()].map(over_points).filter(Boolean);
+  }
+
+  function over_points(all) {
+    const { source, metric, expected } = all[0];
+    const names = Object.keys(all[0].params || {});
+    const text = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+    const rows = all.flatMap((one, point) => (one.values || []).map((value) => ({ point, value })));
+    const axes = names.map((name) => {
+      const values = [...new Set(all.map((one) => text(one.params[name])))];
+      return { name, values, rows: rows.map((row) => values.indexOf(text(all[row.point].params[name]))) };
+    });
+    if (!axes.some((axis) => axis.values.length > 1)) return null;
+    // What is relative to something has no unit.
+    const path = metric.includes(" relative to ") ? "" : metric.split(" ").find((word) => /[._]/.test(word)) || "";
+    const values = rows.map((row) => row.value);
+    const own = { axes, subjects: { run: { runs: rows.map((_, row) => row), names: {}, metrics: { value: values } } } };
+    // A number goes across before names do.
+    const all_axes = dimensions(own, "run").sort((a, b) => Boolean(numeric(b.values)) - Boolean(numeric(a.values)) || b.values.length - a.values.length);
+    const [x, color, column, row] = independent(own, "run", all_axes).map((one) => one.name);
+    return {
+      name: `${source ? `${source}: ` : ""}${metric}, expected ${expected}`, data: own,
+      choice: {
+        subject: "run", metric: "value", x, color: color || "", column: column || "", row: row || "", unit: unit(path, values),
+        title: unit(path, values)[0] || "value", bounds: (expected.match(/-?\d+(\.\d+)?(e-?\d+)?/g) || []).map(Number),
+      },
+    };
   }
 
   function cdf(data, choice, theme = LIGHT, width = 860) {
@@ -767,7 +896,7 @@ const Figures = (() => {
   }
 
   return {
-    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, cdf, heat,
+    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, lines, expected, cdf, heat,
     scatter, stacked, stacks, time, multipath, subflows, reordering, density, queue, sequence, main, first, capital,
   };
 })();

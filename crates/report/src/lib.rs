@@ -13,6 +13,7 @@
 //! without a browser.
 
 mod columns;
+pub mod gallery;
 mod read;
 mod render;
 mod run;
@@ -86,24 +87,17 @@ impl Report {
     pub fn page(&self) -> String {
         let data = self.data.to_string().replace("</", "<\\/");
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;");
-        // Each mark occurs once, before anything is put in.
-        let mut page = String::with_capacity(data.len() + render::LIBRARY.len() + (64 << 10));
-        let mut rest = include_str!("../page/page.html");
-        for (mark, text) in [
-            ("{{title}}", title.as_str()),
-            ("{{style}}", include_str!("../page/style.css")),
-            ("{{data}}", data.as_str()),
-            ("{{library}}", render::LIBRARY),
-            ("{{figures}}", render::FIGURES),
-            ("{{app}}", include_str!("../page/app.js")),
-        ] {
-            let Some((before, after)) = rest.split_once(mark) else { continue };
-            page.push_str(before);
-            page.push_str(text);
-            rest = after;
-        }
-        page.push_str(rest);
-        page
+        filled(
+            include_str!("../page/page.html"),
+            &[
+                ("{{title}}", &title),
+                ("{{style}}", include_str!("../page/style.css")),
+                ("{{data}}", &data),
+                ("{{library}}", render::LIBRARY),
+                ("{{figures}}", render::FIGURES),
+                ("{{app}}", include_str!("../page/app.js")),
+            ],
+        )
     }
 
     /// The figures that the page shows first, as files.
@@ -113,4 +107,19 @@ impl Report {
     pub fn figures(&self) -> anyhow::Result<Vec<Figure>> {
         render::figures(&self.data)
     }
+}
+
+/// A template with these texts in the places of its marks, in their order.
+fn filled(template: &str, texts: &[(&str, &str)]) -> String {
+    let mut page = String::with_capacity(template.len() + texts.iter().map(|(_, text)| text.len()).sum::<usize>());
+    let mut rest = template;
+    for (mark, text) in texts {
+        // What was put in is not looked at again.
+        let Some((before, after)) = rest.split_once(mark) else { continue };
+        page.push_str(before);
+        page.push_str(text);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
 }

@@ -1,7 +1,11 @@
 //! What became of an expectation at a point of the sweep: judged run by run, or by a statistic of
 //! the runs, with the spread.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
+
+use crate::claim::Claim;
 
 /// Which of the runs of a point have to meet the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +78,10 @@ const FAILED: &str = "has no value, since the run failed";
 /// An expectation at one point of the sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
+    /// The number of the expectation in the file, from 0.
+    pub number: usize,
+    /// The published result that it stands for.
+    pub claim: Option<Arc<Claim>>,
     /// The number of the point, from 0.
     pub point: usize,
     /// The number of its first run.
@@ -82,6 +90,10 @@ pub struct Evaluation {
     pub metric: String,
     /// The bounds.
     pub expected: String,
+    /// The lower one, inclusive.
+    pub at_least: Option<f64>,
+    /// The upper one, inclusive.
+    pub at_most: Option<f64>,
     /// Which of the runs have to meet them: `each`, or the name of a statistic of their values.
     pub runs: &'static str,
     /// The value of every run in their order; `None` without samples, and for a ratio to 0.
@@ -133,10 +145,14 @@ impl Evaluation {
         };
         let runs_met = values.len() - missed.len();
         Evaluation {
+            number: 0,
+            claim: None,
             point,
             first,
             metric,
             expected: bounds.text(),
+            at_least: bounds.at_least,
+            at_most: bounds.at_most,
             runs: runs.name(),
             values,
             spread,
@@ -149,10 +165,15 @@ impl Evaluation {
         }
     }
 
-    /// Why there is no value in a run, or for a statistic.
-    fn reason(&self, run: Option<usize>) -> Option<&'static str> {
+    /// The evaluation of this expectation.
+    pub(crate) fn of(self, number: usize, claim: Option<Arc<Claim>>) -> Evaluation {
+        Evaluation { number, claim, ..self }
+    }
+
+    /// Why there is no value in a run, by its number at the point, or for a statistic.
+    pub fn reason(&self, run: Option<usize>) -> Option<&'static str> {
         let among = |runs: &[usize]| run.map_or(!runs.is_empty(), |run| runs.contains(&run));
-        let lacks = run.map_or(self.values.contains(&None), |run| self.values[run].is_none());
+        let lacks = run.map_or(self.values.contains(&None), |run| self.values.get(run).is_some_and(Option::is_none));
         lacks.then_some(match (among(&self.failed), among(&self.to_zero)) {
             (true, _) => FAILED,
             (false, true) => RELATIVE_TO_ZERO,
@@ -188,7 +209,7 @@ impl Evaluation {
 
     /// As JSON; `params` are the axes with their values at the point.
     pub fn json(&self, params: Map<String, Value>) -> Value {
-        json!({
+        let mut json = json!({
             "metric": self.metric,
             "params": params,
             "expected": self.expected,
@@ -199,7 +220,11 @@ impl Evaluation {
             "runs_met": self.runs_met,
             "values": self.values,
             "spread": self.spread.as_ref().map(Spread::json),
-        })
+        });
+        if let (Some(claim), Some(json)) = (&self.claim, json.as_object_mut()) {
+            claim.add_to(json);
+        }
+        json
     }
 }
 

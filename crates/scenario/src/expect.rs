@@ -1,5 +1,8 @@
 //! `[[expect]]`: bounds on metrics, which make a scenario a check.
 
+use std::sync::Arc;
+
+use crate::claim::{self, Claim};
 use crate::document::Node;
 use crate::evaluation::{Bounds, Evaluation, OfRuns};
 use crate::fields::{Context, Fields};
@@ -19,6 +22,8 @@ pub(crate) struct Expect {
     when: Vec<(usize, Vec<Node>)>,
     /// Axes with the value to compare with; empty for none.
     baseline: Vec<(usize, Node)>,
+    /// The published result that it stands for.
+    pub(crate) claim: Option<Arc<Claim>>,
 }
 
 /// What was measured in one run, for every expectation and for `sweep.repeat.until`; none at all
@@ -110,7 +115,9 @@ impl Expect {
                 runs.iter().filter(|run| [point, base.unwrap_or(point)].iter().any(|at| has_failed(of(*at, **run))));
             let (metric, bounds) = (self.name(sweep), Bounds { at_least: self.at_least, at_most: self.at_most });
             let first = of(point, 0);
-            Evaluation::new((point, first), metric, bounds, self.runs, values.collect(), failed.copied().collect())
+            let failed = failed.copied().collect();
+            let evaluation = Evaluation::new((point, first), metric, bounds, self.runs, values.collect(), failed);
+            evaluation.of(number, self.claim.clone())
         });
         judged.collect()
     }
@@ -179,8 +186,9 @@ fn read(
     let when = axes(&mut fields, "when", sweep, true);
     let baseline = axes(&mut fields, "baseline", sweep, false);
     let baseline = baseline.into_iter().filter_map(|(axis, mut values)| Some((axis, values.pop()?))).collect();
+    let claim = claim::read(&mut fields).map(Arc::new);
     let (measurement, nodes) = measurement?;
-    let expect = Expect { measurement, runs, at_most, at_least, when, baseline };
+    let expect = Expect { measurement, runs, at_most, at_least, when, baseline, claim };
     let result = expect.checks_something(&mut fields, sweep)
         && expect.measurement.suits(&mut fields, subjects, &nodes, |point| expect.applies(sweep, point));
     fields.finish();

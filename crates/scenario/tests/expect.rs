@@ -215,3 +215,48 @@ fn flows_taken_one_by_one_measure_as_the_whole_summary_does() {
     assert_eq!(format!("{:?}", scenario.measure_summary(&summary)), format!("{whole:?}"));
     assert_eq!(whole.iter().filter(|value| value.is_none()).count(), 1, "without `bytes` there is no fct_s: {whole:?}");
 }
+
+#[test]
+fn an_expectation_says_which_published_result_it_stands_for() {
+    let bound = "metric = \"flows.f.0.rtt_ms.p50\"\nat_most = 100\n";
+    let claims =
+        "source = \"Figure 2a\"\npublished = \"median RTT below 100 ms\"\nkernel = \"90 ms\"\nnote = \"see below\"\n";
+    let with =
+        scenario(&format!("[[expect]]\n{bound}[[expect]]\n{claims}{bound}[[expect]]\nsource = \"Table 1\"\n{bound}"));
+    let sources: Vec<(usize, &str)> = with.claims().map(|(number, claim)| (number, claim.source.as_str())).collect();
+    assert_eq!(sources, [(1, "Figure 2a"), (2, "Table 1")]);
+    let measures: Vec<Option<Measures>> = (0..8).map(|_| Some(with.measure(&summary([Some(1.0), None])))).collect();
+    let evaluations = with.evaluations(&measures);
+    // Each expectation has four points.
+    let numbers: Vec<usize> = evaluations.iter().map(|evaluation| evaluation.number).collect();
+    assert_eq!(numbers, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+    let json = [0, 4, 8].map(|place| evaluations[place].json(serde_json::Map::new()));
+    assert_eq!(json[0].get("source"), None);
+    let text = serde_json::to_string(&json[1]).expect("JSON");
+    assert!(text.ends_with(
+        r#""source":"Figure 2a","published":"median RTT below 100 ms","kernel":"90 ms","note":"see below"}"#
+    ));
+    assert!(serde_json::to_string(&json[2]).expect("JSON").ends_with(r#","source":"Table 1"}"#));
+    // Without these keys it is what it was.
+    let mut plain = json[2].clone();
+    plain.as_object_mut().expect("an object").shift_remove("source");
+    assert_eq!(plain, json[0]);
+}
+
+#[test]
+fn what_a_document_reports_has_a_source() {
+    let attempt = |keys: &str| {
+        let text = format!("[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nat_most = 1\n{keys}\n");
+        attempt(&text, &[]).map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    for key in ["published", "kernel", "note"] {
+        let error = attempt(&format!("{key} = \"1 ms\""));
+        let title = format!("expect.0.{key}: it says something about a `source`, and there is none");
+        assert!(error.contains(&title) && error.contains("expected `source` beside it"), "{error}");
+        assert_eq!(attempt(&format!("source = \"Figure 1\"\n{key} = \"1 ms\"")), "");
+        let error = attempt(&format!("source = \"Figure 1\"\n{key} = 1"));
+        assert!(error.contains("expected a string"), "{error}");
+    }
+    let error = attempt("source = \" \"\nnote = \"why\"");
+    assert!(error.contains("expect.0.source: no text") && !error.contains("there is none"), "{error}");
+}

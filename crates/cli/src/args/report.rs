@@ -5,10 +5,10 @@ use std::path::PathBuf;
 /// Draws the figures of results: a page, or files.
 ///
 /// The page is one HTML file that needs nothing else, neither a network nor a server. Of a sweep it
-/// has box plots, CDFs, throughput against delay and heat maps of any metric by any axes, and a
-/// table with confidence intervals; of runs with records (`[record] series`, `queue`, `tcp`) time
-/// series, every decision of a queue, and sequence numbers. Several directories are compared: which
-/// one it is, is another axis.
+/// has box plots, lines, CDFs, throughput against delay and heat maps of any metric by any axes, a
+/// table with confidence intervals, and expectations with their bounds; of runs with records
+/// (`[record] series`, `queue`, `tcp`) time series, every decision of a queue, and sequence
+/// numbers. Several directories are compared: which one it is, is another axis.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 2 if a directory cannot be read, or a file cannot be written.",

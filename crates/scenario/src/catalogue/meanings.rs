@@ -291,6 +291,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("expect[].at_least", "lower bound, inclusive"),
     ("expect[].when", "points to which it applies, by values of axes"),
     ("expect[].baseline", "point whose value it is divided by"),
+    ("expect[].source", "figure, table or check of a document that it stands for: its row in `ackclock reproduce`"),
+    ("expect[].published", "what the document reports"),
+    ("expect[].kernel", "what a real kernel measured"),
+    ("expect[].note", "why it is missed, or how words became bounds"),
 ];
 
 /// Keys of the tables that stand in many places, by their last part.

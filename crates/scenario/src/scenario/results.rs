@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::Scenario;
+use crate::claim::Claim;
 use crate::evaluation::{Evaluation, Miss};
 use crate::expect::{Expect, Measures};
 use crate::measurement::{Gathered, Measurement};
@@ -76,6 +77,12 @@ impl Scenario {
     /// How many expectations there are.
     pub fn expectations(&self) -> usize {
         self.expects.len()
+    }
+
+    /// The published results that expectations stand for, with the numbers of these.
+    pub fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
+        let expects = self.expects.iter().enumerate();
+        expects.filter_map(|(number, expect)| Some((number, expect.claim.as_deref()?)))
     }
 
     /// How many comparisons [`Scenario::evaluations`] makes, at most if the sweep is adaptive: one

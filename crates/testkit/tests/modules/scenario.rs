@@ -53,6 +53,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "metric",
         "measurement",
         "until",
+        "claim",
         "evaluation",
         "expect",
         "plan",

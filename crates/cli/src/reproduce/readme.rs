@@ -1,0 +1,120 @@
+//! The tables in the READMEs of folders.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::rows::{Folder, Row};
+use super::text::notes;
+use crate::figures::write;
+
+const BEGIN: &str = "<!-- reproduce -->";
+const END: &str = "<!-- /reproduce -->";
+
+/// The table in Markdown.
+fn table(folder: &Folder) -> String {
+    let has_kernel = folder.rows.iter().any(|row| !row.kernel.is_empty());
+    let kernel = |cell: &str| if has_kernel { format!(" {cell} |") } else { String::new() };
+    let mut out = format!("Written by `ackclock reproduce {} --readme`.\n\n", folder.name);
+    let _ = writeln!(out, "| source | published | ackclock |{} result |", kernel("real kernel"));
+    let _ = writeln!(out, "|---|---|---|---|{}", if has_kernel { "---|" } else { "" });
+    for row in &folder.rows {
+        let kernel = kernel(&cell(&row.kernel));
+        let (source, published) = (escaped(&row.source), cell(&row.published));
+        let _ = writeln!(out, "| {source} | {published} | {} |{kernel} {} |", found(row), row.verdict().name());
+    }
+    let _ = writeln!(out, "\n{}.", folder.totals());
+    let notes: Vec<String> = notes(folder)
+        .map(|(row, note)| format!("- {} ({}): {}\n", escaped(&row.source), row.verdict().name(), escaped(note)))
+        .collect();
+    if !notes.is_empty() {
+        let _ = write!(out, "\n{}", notes.concat());
+    }
+    out
+}
+
+/// What ackclock finds.
+fn found(row: &Row) -> String {
+    let lines = row.lines.iter().map(|line| {
+        let verdict = if row.lines.len() > 1 { format!("{}: ", line.verdict().name()) } else { String::new() };
+        // Metrics may have stars in them.
+        let text = escaped(&format!("{}; {}", line.text(), line.place())).replace('*', "\\*");
+        format!("{verdict}{text}")
+    });
+    lines.collect::<Vec<_>>().join("<br>")
+}
+
+fn cell(texts: &[String]) -> String {
+    texts.iter().map(|text| escaped(text)).collect::<Vec<_>>().join("<br>")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// A README around its table.
+struct Readme {
+    text: String,
+    /// The table is between these bytes.
+    begin: usize,
+    end: usize,
+}
+
+impl Readme {
+    fn read(path: &Path) -> anyhow::Result<Readme> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let places = |mark: &str| text.match_indices(mark).map(|(place, _)| place).collect::<Vec<_>>();
+        match (&places(BEGIN)[..], &places(END)[..]) {
+            (&[begin], &[end]) if begin < end => Ok(Readme { begin: begin + BEGIN.len(), end, text }),
+            _ => bail!(
+                "{} has no place for its table: expected the lines `{BEGIN}` and `{END}`, once each",
+                path.display()
+            ),
+        }
+    }
+
+    fn with(&self, folder: &Folder) -> String {
+        let newline = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
+        let table = format!("\n{}", table(folder)).replace('\n', newline);
+        format!("{}{table}{}", &self.text[..self.begin], &self.text[self.end..])
+    }
+}
+
+/// Puts the table of a folder into its README.
+pub(crate) fn update(path: &Path, folder: &Folder) -> anyhow::Result<()> {
+    let readme = Readme::read(path)?;
+    let text = readme.with(folder);
+    if text == readme.text {
+        return Ok(());
+    }
+    write(path, text.as_bytes())
+}
+
+/// The first line in which the table of a README differs from that of its folder, in a sentence.
+pub(crate) fn difference(path: &Path, folder: &Folder) -> anyhow::Result<Option<String>> {
+    let readme = Readme::read(path)?;
+    let wanted = readme.with(folder);
+    if wanted == readme.text {
+        return Ok(None);
+    }
+    let (mut is, mut should) = (readme.text.lines(), wanted.lines());
+    for number in 1.. {
+        let (is, should) = (is.next(), should.next());
+        if is != should {
+            let shown = |line: Option<&str>| line.map_or_else(|| "  (nothing)".to_owned(), |line| format!("  {line}"));
+            let place = format!("differs: {}:{number}: the README has", path.display());
+            return Ok(Some(format!("{place}\n{}\nand the scenarios give\n{}", shown(is), shown(should))));
+        }
+        if is.is_none() {
+            break;
+        }
+    }
+    Ok(Some(format!("differs: {}: its lines end differently", path.display())))
+}
+
+/// Whether a README has a place for a table.
+pub(crate) fn has_place(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| text.contains(BEGIN))
+}
