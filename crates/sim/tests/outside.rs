@@ -46,11 +46,13 @@ fn pfifo(limit: u64) -> QueueSpec {
 
 fn queues() -> Vec<QueueSpec> {
     let of = |queue| match queue {
-        QueueSpec::Pfifo(_) => pfifo(20),
-        QueueSpec::Bfifo(_) => QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) }),
-        queue => queue,
+        QueueSpec::Pfifo(_) => Some(pfifo(20)),
+        QueueSpec::Bfifo(_) => Some(QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) })),
+        // It has room for all of them.
+        QueueSpec::Prio(_) => None,
+        queue => Some(queue),
     };
-    QueueSpec::all().into_iter().map(of).collect()
+    QueueSpec::all().into_iter().filter_map(of).collect()
 }
 
 /// What goes along takes the second path as a vector says.
