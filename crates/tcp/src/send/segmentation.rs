@@ -270,7 +270,7 @@ impl Endpoint {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
+        let segments = (self.cwnd() / mss).max(FIRST_WINDOW).max(u64::from(self.detector.threshold()) + 1);
         let wanted = (2 * segments * sent_size(release, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
