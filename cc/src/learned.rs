@@ -28,7 +28,8 @@ pub use law::{Law, Map, Target};
 pub use network::{Activation, Layer, Network, Normalisation, Scratch, ShapeError};
 
 use crate::{
-    Ack, Arrival, CongestionControl, EcnFeedback, EnhancedRtt, Flight, Lost, Needs, Sent, Signal, Verdict, Window,
+    Ack, Arrival, CongestionControl, DelayState, EcnFeedback, EnhancedRtt, Flight, Lost, Needs, Sent, Signal, Verdict,
+    Window,
 };
 use look_back::LookBack;
 use monitor::Monitor;
@@ -369,6 +370,10 @@ impl CongestionControl for Learner {
 
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
         self.beneath.as_ref().and_then(|cc| cc.enhanced_rtt())
+    }
+
+    fn delay_state(&self) -> Option<DelayState> {
+        self.beneath.as_ref().and_then(|cc| cc.delay_state())
     }
 
     fn learner(&mut self) -> Option<&mut Learner> {

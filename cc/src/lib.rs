@@ -76,6 +76,11 @@ pub trait CongestionControl: Debug + Send {
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
         None
     }
+    /// What an algorithm that follows gradients of delay, as CDG, infers from them; asked only
+    /// where it is recorded.
+    fn delay_state(&self) -> Option<DelayState> {
+        None
+    }
     /// What it tells the controllers of the other subflows of a connection of Multipath TCP.
     fn shared(&self) -> Shared {
         Shared::default()
@@ -390,7 +395,7 @@ mod wvegas;
 
 pub use balia::{Balia, BaliaConfig};
 pub use bbr::{Bbr, BbrConfig};
-pub use cdg::{Cdg, CdgConfig, LinuxCdg, LinuxCdgConfig};
+pub use cdg::{Cdg, CdgConfig, DelayState, LinuxCdg, LinuxCdgConfig, QueueState};
 pub use chd::{Chd, ChdConfig};
 pub use controllers::{Algorithm, CcSpec, Stack};
 pub use coupled::{MAX_SUBFLOWS, Shared, Subflow};

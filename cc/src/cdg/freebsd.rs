@@ -59,6 +59,7 @@ use std::collections::VecDeque;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, maths};
 
+use super::{DelayState, QueueState as Queue};
 use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::newreno::Recovery;
@@ -227,16 +228,6 @@ impl Extremes {
 struct Trend {
     mean: Extremes,
     window: VecDeque<Extremes>,
-}
-
-/// Where the queue of the bottleneck stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
-    Unknown,
-    Empty,
-    Rising,
-    Falling,
-    Full,
 }
 
 /// What the ACK in hand calls for.
@@ -511,6 +502,17 @@ impl CongestionControl for Cdg {
 
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
         Some(self.ertt.enhanced_rtt())
+    }
+
+    fn delay_state(&self) -> Option<DelayState> {
+        let tick = self.config.rtt_unit.as_nanos() as f64 / 1e6;
+        let millis = |gradient: i64| gradient as f64 / f64::from(1 << FRACTION) * tick;
+        Some(DelayState {
+            gradient_min_ms: millis(self.trend.mean.min),
+            gradient_max_ms: millis(self.trend.mean.max),
+            queue: self.queue,
+            shadow: self.state.shadow,
+        })
     }
 }
 

@@ -579,7 +579,8 @@ pub(crate) fn survives(cc: &mut dyn CongestionControl, mss: u32, initial_window:
             Op::Switch(_) => cc.take_over(cc.window()),
             _ => {}
         }
-        let _ = (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.enhanced_rtt(), cc.shared());
+        let _ =
+            (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.enhanced_rtt(), cc.delay_state(), cc.shared());
     }
 }
 

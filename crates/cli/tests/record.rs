@@ -409,6 +409,22 @@ fn ertt_has_a_row_for_each_measurement() {
         // Both ways take 10 ms at least; ticks are whole.
         assert!(row[3].parse::<f64>().unwrap() >= 10.0 && row[3].ends_with(".000000"), "{row:?}");
     }
+    let header = read(&folder.join("out/ertt.csv"));
+    let columns: Vec<&str> = header.lines().next().unwrap_or("").split(',').collect();
+    assert_eq!(
+        columns[10..],
+        ["cwnd_bytes", "gradient_min_ms", "gradient_max_ms", "queue_state", "shadow_window_bytes"]
+    );
+    for row in &rows {
+        assert!(row[10].parse::<u64>().unwrap() > 0 && row[14].parse::<u64>().is_ok(), "{row:?}");
+        assert!(row[11..13].iter().all(|gradient| gradient.parse::<f64>().is_ok()), "{row:?}");
+        assert!(["unknown", "empty", "rising", "falling", "full"].contains(&row[13]), "{row:?}");
+    }
+    assert!(rows.iter().any(|row| row[13] == "rising" && row[12].starts_with(|first: char| first != '-')), "{rows:?}");
+    // Another controller that measures them infers nothing from gradients.
+    good(&run(&folder, SMALL, &[&args[..], &["--out", "hd", "-q", "--set", "flows.f.cc=hd"]].concat()));
+    let others = read(&folder.join("hd/ertt.csv"));
+    assert!(others.lines().count() > 2 && others.lines().skip(1).all(|row| row.ends_with(",,,,")), "{others}");
     // A controller that does not measure them has none.
     good(&run(&folder, SMALL, &["--out", "none", "-q", "--set", "flows.f.cc=newreno", "--set", "record.ertt=true"]));
     assert_eq!(read(&folder.join("none/ertt.csv")).lines().count(), 1);

@@ -284,6 +284,54 @@ fn subflows_are_drawn_over_each_other_and_over_time() {
     assert!(attribute(&document, "lines").parse::<u32>().unwrap() >= 240);
 }
 
+/// A flow that infers the state of the queue from delays, and one that measures them alone.
+const GRADIENTS: &str = r#"
+schema = 1
+run    = { duration = "10s" }
+record = { ertt = true }
+links.wire = { rate = "5mbit", delay = "20ms", queue = { kind = "pfifo", limit = "60p" } }
+
+[[flows]]
+id   = "cdg"
+host = "freebsd-9.2"
+cc   = "cdg"
+path = ["wire"]
+
+[[flows]]
+id   = "hd"
+host = "freebsd-9.2"
+cc   = "hd"
+path = ["wire"]
+"#;
+
+#[test]
+fn gradients_of_delay_are_drawn_where_a_controller_follows_them() {
+    let folder = folder("report_gradients");
+    run(&folder, GRADIENTS, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    let file = folder.join("figures/run-0-gradients-cdg.0.svg");
+    let (texts, paths) = drawn(&file);
+    assert!(texts > 20 && paths > 10, "{texts} texts, {paths} paths");
+    let svg = fs::read_to_string(file).unwrap();
+    for text in ["gradient, shortest RTT", "gradient, longest RTT", "falling", "shadow window", "ms / RTT"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    assert!(!folder.join("figures/run-0-gradients-hd.0.svg").exists());
+    // A file of an earlier version has no such columns.
+    let csv = folder.join("out/ertt.csv");
+    let rows = fs::read_to_string(&csv).unwrap();
+    let earlier = rows.lines().map(|row| row.split(',').take(10).collect::<Vec<_>>().join(",") + "\n");
+    fs::write(&csv, earlier.collect::<String>()).unwrap();
+    good(&report(&folder, &["out", "--svg", "earlier"]));
+    assert!(!folder.join("earlier/run-0-gradients-cdg.0.svg").exists());
+    let Some(browser) = browser() else { return };
+    fs::write(&csv, rows).unwrap();
+    good(&report(&folder, &["out"]));
+    let document = open(&browser, &fs::canonicalize(folder.join("report.html")).unwrap());
+    assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
+    assert!(document.contains("Delay gradients of cdg.0") && document.contains("data-figure=\"gradients\""));
+}
+
 #[test]
 fn what_is_no_output_is_refused() {
     let folder = folder("report_refused");

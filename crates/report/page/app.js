@@ -245,7 +245,7 @@
   function runs() {
     if (!data.records.length) return;
     const made = section("run", data.records.length > 1 ? "Runs over time" : "Over time");
-    const state = { record: 0, link: "", flow: "", whole: "" };
+    const state = { record: 0, link: "", flow: "", whole: "", gradual: "" };
     const menus = element("div", { class: "menus" });
     const hint = element("p", { class: "hint" }, "Drag below a figure, or turn the wheel with Ctrl, to zoom: all of its panels follow. Names switch lines off.");
     const place = element("div");
@@ -256,12 +256,15 @@
       const flows = Object.keys(record.sequences);
       const several = Figures.multipath(record);
       if (!several.includes(state.whole)) state.whole = several[0];
+      const gradual = Object.keys(record.gradients || {});
+      if (!gradual.includes(state.gradual)) state.gradual = gradual[0];
       if (!links.includes(state.link)) state.link = links[0];
       if (!flows.includes(state.flow)) state.flow = flows[0];
       const set = (key) => (value) => { state[key] = value; update(); };
       const all = [];
       if (data.records.length > 1) all.push(menu("run", data.records.map((one, number) => [String(number), one.name]), String(state.record), (value) => { state.record = Number(value); update(); }));
       if (several.length > 1) all.push(menu("subflows of", several.map((flow) => [flow, flow]), state.whole, set("whole")));
+      if (gradual.length > 1) all.push(menu("gradients of", gradual.map((flow) => [flow, flow]), state.gradual, set("gradual")));
       if (links.length > 1) all.push(menu("queue", links.map((link) => [link, link]), state.link, set("link")));
       if (flows.length > 1) all.push(menu("sequence numbers of", flows.map((flow) => [flow, flow]), state.flow, set("flow")));
       menus.replaceChildren(...all);
@@ -278,6 +281,10 @@
       if (state.whole) {
         place.append(element("h3", {}, `Subflows of ${state.whole}`));
         chart(place, (colors, width) => Figures.subflows(record, state.whole, colors, width), "subflows over time");
+      }
+      if (state.gradual) {
+        place.append(element("h3", {}, `Delay gradients of ${state.gradual}`), thinned([record.gradients[state.gradual]]));
+        chart(place, (colors, width) => Figures.gradients(record, state.gradual, colors, width), "gradients");
       }
       if (record.reordering) {
         place.append(element("h3", {}, "Reordering"));

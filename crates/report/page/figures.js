@@ -703,6 +703,39 @@ const Figures = (() => {
     return { option, height: height + 250 };
   }
 
+  // What a controller infers from gradients of delay, a point for each round trip that it measured.
+  function gradients(record, flow, theme = LIGHT, width = 860) {
+    const found = (record.gradients || {})[flow];
+    if (!found) return null;
+    const [one, two, three, four, five] = theme.palette;
+    const line = (name, place, color, more = {}, scale = 1) => ({
+      type: "line", name, showSymbol: found.points.length < 3, lineStyle: { width: 1.2 }, itemStyle: { color }, ...more,
+      data: found.points.map((point) => [point[0], point[place] * scale]),
+    });
+    const [kind, scale] = unit("cwnd_bytes", found.points.flatMap((point) => [point[4], point[5]]));
+    const zero = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: theme.text, width: 1, type: "solid", opacity: 0.6 }, data: [{ yAxis: 0 }] };
+    const panels = [
+      { title: "Smoothed gradients of the shortest and the longest RTT", unit: "ms / RTT", series: [line("gradient, shortest RTT", 1, one, { markLine: zero }), line("gradient, longest RTT", 2, two)] },
+      { title: "State of the queue, inferred", unit: "", min: 0, series: [line("queue", 3, three, { step: "end" })], labels: found.states },
+      { title: "Congestion window, and shadow window", unit: kind, min: 0, series: [line("congestion window", 4, four, {}, scale), line("shadow window", 5, five, { lineStyle: { width: 1.2, type: "dashed" } }, scale)] },
+    ];
+    panels.forEach((panel) => { panel.end = record.duration_s; });
+    const { option, height } = stack(theme, width, panels, panels.flatMap((panel) => panel.series).map((series) => series.name));
+    panels.forEach((panel, number) => {
+      if (!panel.labels) return;
+      const text = (value) => panel.labels[value] || "";
+      Object.assign(option.yAxis[number], { max: panel.labels.length - 1, interval: 1, axisLabel: { color: theme.text, formatter: text } });
+    });
+    option.tooltip = {
+      trigger: "axis", confine: true, axisPointer: { type: "line" },
+      formatter: (items) => [`${show(items[0].value[0])} s`, ...items.map((item) => {
+        const { unit: of, labels } = panels[item.axisIndex];
+        return `${item.marker}${escape(item.seriesName)}: ${labels ? labels[item.value[1]] : `${show(item.value[1])} ${of}`}`;
+      })].join("<br>"),
+    };
+    return { option, height };
+  }
+
   // Flows at places, by name; where any has reordering, those without tell nothing.
   function disordered(all, has) {
     const found = all.some(has) ? all.filter(has) : all;
@@ -889,6 +922,7 @@ const Figures = (() => {
       for (const flow of multipath(record)) add(`run-${run}-subflows-${flow}`, subflows(record, flow));
       add(`run-${run}-reordering`, reordering(record));
       add(`run-${run}-reorder-density`, density(record));
+      for (const flow of Object.keys(record.gradients || {})) add(`run-${run}-gradients-${flow}`, gradients(record, flow));
       for (const link of Object.keys(record.queues)) add(`run-${run}-queue-${link}`, queue(record, link));
       for (const flow of Object.keys(record.sequences)) add(`run-${run}-sequence-${flow}`, sequence(record, flow));
     }
@@ -897,7 +931,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, lines, expected, cdf, heat,
-    scatter, stacked, stacks, time, multipath, subflows, reordering, density, queue, sequence, main, first, capital,
+    scatter, stacked, stacks, time, multipath, subflows, gradients, reordering, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

@@ -67,7 +67,8 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
     let queue = open(output, of.index, "queue.csv")?.map(queue).transpose()?;
     let tcp = open(output, of.index, "tcp.csv")?.map(tcp).transpose()?;
     let reordering = open(output, of.index, "reordering.csv")?.map(reordering).transpose()?;
-    if series.is_none() && queue.is_none() && tcp.is_none() && reordering.is_none() {
+    let gradients = open(output, of.index, "ertt.csv")?.map(gradients).transpose()?.filter(|found| !found.is_empty());
+    if series.is_none() && queue.is_none() && tcp.is_none() && reordering.is_none() && gradients.is_none() {
         return Ok(None);
     }
     let (queues, sent) = queue.unwrap_or_default();
@@ -79,6 +80,7 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
         "series": series,
         "queues": queues,
         "sequences": sequences,
+        "gradients": gradients.unwrap_or_default(),
         "reordering": reordering,
         "densities": of.densities,
     })))
@@ -313,10 +315,7 @@ fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
     let mut flows: BTreeMap<String, Learnt> = BTreeMap::new();
     let mut row = StringRecord::new();
     while sheet.next(&mut row)? {
-        let name = match subflow.and_then(|subflow| row.get(subflow)).filter(|subflow| !subflow.is_empty()) {
-            Some(subflow) => Cow::Owned(format!("{}.subflow{subflow}", &row[flow])),
-            None => Cow::Borrowed(&row[flow]),
-        };
+        let name = flow_of(&row, flow, subflow);
         if !flows.contains_key(&*name) && flows.len() == MOST_FLOWS {
             continue;
         }
@@ -338,6 +337,46 @@ fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
         }
     }
     Ok(flows)
+}
+
+/// What a controller infers from gradients of delay, by flow, of those that do: `points` of time,
+/// both gradients in ms, place in `states` of the state of the queue, congestion window and shadow
+/// window in bytes.
+fn gradients(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
+    const STATES: [&str; 5] = ["unknown", "empty", "falling", "rising", "full"];
+    // Earlier versions had none.
+    if !sheet.columns.contains_key("queue_state") {
+        return Ok(Map::new());
+    }
+    let names = ["time_s", "gradient_min_ms", "gradient_max_ms", "cwnd_bytes", "shadow_window_bytes"];
+    let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (flow, subflow, state) = (sheet.column("flow")?, sheet.column("subflow")?, sheet.column("queue_state")?);
+    let mut flows: BTreeMap<String, Thinned> = BTreeMap::new();
+    let mut row = StringRecord::new();
+    while sheet.next(&mut row)? {
+        let Some(state) = STATES.iter().position(|known| *known == &row[state]) else { continue };
+        let values: Vec<f64> = places.iter().filter_map(|&place| number(&row, place)).collect();
+        let [at, min, max, cwnd, shadow] = values[..] else { continue };
+        let name = flow_of(&row, flow, Some(subflow));
+        if !flows.contains_key(&*name) && flows.len() == MOST_FLOWS {
+            continue;
+        }
+        flows.entry(name.into_owned()).or_default().add(&[at, min, max, state as f64, cwnd, shadow]);
+    }
+    let object = |(flow, points): (String, Thinned)| {
+        let mut object = points.json();
+        object["states"] = json!(STATES);
+        (flow, object)
+    };
+    Ok(flows.into_iter().map(object).collect())
+}
+
+/// The flow of a row, or its subflow.
+fn flow_of(row: &StringRecord, flow: usize, subflow: Option<usize>) -> Cow<'_, str> {
+    match subflow.and_then(|subflow| row.get(subflow)).filter(|subflow| !subflow.is_empty()) {
+        Some(subflow) => Cow::Owned(format!("{}.subflow{subflow}", &row[flow])),
+        None => Cow::Borrowed(&row[flow]),
+    }
 }
 
 /// What is in the sequence diagram of each flow.

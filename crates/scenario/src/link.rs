@@ -15,6 +15,7 @@ use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time
 use crate::report::Diagnostic;
 use crate::{course, medium, queue};
 
+mod burst;
 mod jitter;
 mod loss;
 mod slots;
@@ -48,9 +49,10 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
     let mut fields = Fields::new(cx, table, &path, &entry.key_place);
     let (forward, schedule) = direction(&mut fields, &entry.key, None);
     let sizes = fields.has_converted().then_some(table);
+    let is_htb = fields.peek("burst").is_some_and(burst::is_htb);
     let mut back = fields.table("reverse", "the keys that differ on the way back, such as { rate = \"1gbit\" }");
     let reverse = match &mut back {
-        Some(back) => direction(back, &entry.key, Some(Forward { spec: &forward, schedule, sizes })).0,
+        Some(back) => direction(back, &entry.key, Some(Forward { spec: &forward, schedule, sizes, is_htb })).0,
         None => forward.clone(),
     };
     let medium = medium::read(&mut fields, [&forward, &reverse]);
@@ -69,6 +71,8 @@ struct Forward<'f, 'a> {
     schedule: Option<&'a Entry>,
     /// Its keys, if sizes of its queue follow from its rate.
     sizes: Option<&'a Table>,
+    /// Its bucket follows from its rate.
+    is_htb: bool,
 }
 
 /// What sizes of the queue of a direction refer to, in other units.
@@ -111,13 +115,17 @@ fn direction<'a>(
         Some(table) if extent.rate.is_some() => queue::read(&mut fields.silent(table), &extent),
         _ => base.queue,
     };
+    let bucket = match (forward, extent.rate) {
+        (Some(Forward { is_htb: true, .. }), Some(rate)) => Some(burst::htb(rate)),
+        _ => base.burst,
+    };
     let wire = base.impairments;
     let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss::read(fields) };
     let jitter = (wire.jitter_distribution, wire.jitter_table);
     let jitter_table;
     let mut spec = DirectionSpec {
         rate,
-        burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
+        burst: fields.or("burst", bucket, burst::Burst(extent.rate)),
         device: device(fields, base.device),
         delay: fields.or("delay", base.delay, Time::Any),
         overhead: fields.or("overhead", u64::from(base.overhead), Bytes(0, MAX_OVERHEAD)) as u32,

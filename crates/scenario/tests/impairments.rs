@@ -220,3 +220,44 @@ fn slots_that_are_none() {
         assert!(error.contains(problem), "{keys}: {error}");
     }
 }
+
+/// The buckets of both directions.
+fn buckets(keys: &str) -> [Option<u32>; 2] {
+    let scenario =
+        Scenario::parse("scenario.toml", text(keys).as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let shown = Scenario::parse("shown.toml", scenario.resolved().as_bytes(), &[]).expect("what is shown is one");
+    assert_eq!(scenario.spec(0).links, shown.spec(0).links);
+    let link = scenario.spec(0).links.remove(0);
+    [link.forward.burst, link.reverse.burst]
+}
+
+#[test]
+fn the_bucket_of_an_htb_class_is_the_one_that_tc_gives_it() {
+    assert_eq!(buckets("burst = \"htb\""), buckets("burst = \"1600B\""));
+    assert_eq!(buckets("burst = \"htb\""), [Some(1600); 2]);
+    // Each direction has that of its own rate: 1680 bytes at 10 Gbit/s (`link::burst`).
+    assert_eq!(buckets("burst = \"htb\"\nreverse.rate = \"10gbit\""), [Some(1600), Some(1680)]);
+    assert_eq!(buckets("burst = \"htb\"\nreverse = { rate = \"10gbit\", burst = \"9kB\" }"), [Some(1600), Some(9000)]);
+    assert_eq!(buckets("burst = \"htb\"\nreverse.burst = false"), [Some(1600), None]);
+    assert_eq!(buckets("burst = \"9kB\"\nreverse = { rate = \"10gbit\", burst = \"htb\" }"), [Some(9000), Some(1680)]);
+    assert_eq!(buckets("burst = \"9kB\"\nreverse.rate = \"10gbit\""), [Some(9000); 2]);
+}
+
+#[test]
+fn buckets_that_are_none() {
+    let expected = "\"htb\", or `false`";
+    for (keys, problem) in [
+        ("burst = \"htp\"", "links.wire.burst: not a number with a unit"),
+        ("burst = \"htp\"", "did you mean `htb`?"),
+        ("burst = \"htp\"", expected),
+        ("burst = 1600", expected),
+        ("burst = \"1600\"", "links.wire.burst: the unit is missing"),
+        ("burst = \"0B\"", "links.wire.burst: must not be zero"),
+        ("burst = true", "links.wire.burst: not the right type"),
+        ("reverse = { rate = \"unlimited\", burst = \"htb\" }", "an unlimited rate has no default burst"),
+        ("burst = \"htb\"\nschedule = [{ at = \"1s\", delay = \"1ms\" }]", "a token bucket (`burst`) does not change"),
+    ] {
+        let error = refused(keys);
+        assert!(error.contains(problem), "{keys}: {error}");
+    }
+}

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use ackclock_cc::EnhancedRtt;
+use ackclock_cc::{DelayState, EnhancedRtt};
 use ackclock_mptcp::{Connection, Subflow};
 use ackclock_packet::Segment;
 use ackclock_tcp::{CaState, ControlBlock, Endpoint, State};
-use ackclock_trace::{ErttRecord, ErttSink, SiftrConnection, SiftrRecord, SiftrSink, Skipped, siftr_flags as flags};
+use ackclock_trace::{
+    ErttRecord, ErttSink, GradientRecord, SiftrConnection, SiftrRecord, SiftrSink, Skipped, siftr_flags as flags,
+};
 use ackclock_units::Time;
 
 use crate::build::{RECEIVER_PORT, SENDER_PORT};
@@ -29,11 +31,52 @@ pub(crate) struct HostLog {
 
 #[derive(Debug)]
 struct Measurements {
-    rows: Vec<(Time, Source, EnhancedRtt)>,
+    rows: Vec<Measurement>,
     /// How many each flow has had.
     seen: Table<FlowId, u64>,
     /// The same of subflows, by their flow and their port.
     of_subflows: BTreeMap<(FlowId, u16), u64>,
+}
+
+/// What a sender has measured, and what its controller then does.
+#[derive(Clone, Copy, Debug)]
+struct Measurement {
+    at: Time,
+    source: Source,
+    rtt: EnhancedRtt,
+    cwnd: u64,
+    inferred: Option<DelayState>,
+}
+
+impl Measurement {
+    fn new(at: Time, source: Source, rtt: EnhancedRtt, sender: &Endpoint) -> Measurement {
+        let inferred = sender.congestion_control().delay_state();
+        Measurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
+    }
+
+    fn record<'a>(&self, flow: &'a str) -> ErttRecord<'a> {
+        let Measurement { at, source, rtt: of, cwnd, inferred } = *self;
+        let gradients = |inferred: DelayState| GradientRecord {
+            min_ms: inferred.gradient_min_ms,
+            max_ms: inferred.gradient_max_ms,
+            queue: inferred.queue.name(),
+            shadow: inferred.shadow,
+        };
+        ErttRecord {
+            at,
+            flow,
+            subflow: source.subflow(),
+            number: of.measurements,
+            marked: of.marked,
+            bytes_in_marked: of.bytes_in_marked,
+            rtt: of.rtt,
+            min: of.min,
+            max: of.max,
+            delayed_acks: of.delayed_acks,
+            cwnd,
+            gradients: inferred.map(gradients),
+        }
+    }
 }
 
 impl HostLog {
@@ -83,7 +126,7 @@ impl HostLog {
         }
         if measured.measurements > 0 && measured.measurements != seen[flow] {
             seen[flow] = measured.measurements;
-            rows.push((at, Source::of(flow), measured));
+            rows.push(Measurement::new(at, Source::of(flow), measured, sender));
         }
     }
 
@@ -95,7 +138,8 @@ impl HostLog {
         let seen = of_subflows.entry((flow, subflow.endpoint().ports().local)).or_default();
         if *seen != measured.measurements {
             *seen = measured.measurements;
-            rows.push((at, Source { flow, subflow: subflow_number(path) }, measured));
+            let source = Source { flow, subflow: subflow_number(path) };
+            rows.push(Measurement::new(at, source, measured, subflow.endpoint()));
         }
     }
 
@@ -116,20 +160,7 @@ impl HostLog {
             rows.drain(..).try_for_each(|row| sink.record(&row))?;
         }
         if let (Some(Measurements { rows, .. }), Some(sink)) = (&mut self.measurements, ertt) {
-            rows.drain(..).try_for_each(|(at, source, of)| {
-                sink.record(&ErttRecord {
-                    at,
-                    flow: flow(source.flow),
-                    subflow: source.subflow(),
-                    number: of.measurements,
-                    marked: of.marked,
-                    bytes_in_marked: of.bytes_in_marked,
-                    rtt: of.rtt,
-                    min: of.min,
-                    max: of.max,
-                    delayed_acks: of.delayed_acks,
-                })
-            })?;
+            rows.drain(..).try_for_each(|row| sink.record(&row.record(flow(row.source.flow))))?;
         }
         ControlFlow::Continue(())
     }

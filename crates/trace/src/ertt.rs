@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, seconds, text, whole};
+use crate::rows::{Rows, millis, number, seconds, text, whole};
 
 /// A marked segment was answered: once per round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,23 @@ pub struct ErttRecord<'a> {
     pub max: Span,
     /// The receiver seems to delay ACKs.
     pub delayed_acks: bool,
+    /// The sender's congestion window after the ACK, bytes.
+    pub cwnd: u64,
+    /// What the controller infers from gradients of delay, if it does.
+    pub gradients: Option<GradientRecord>,
+}
+
+/// What a controller has inferred from gradients of delay after an ACK.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GradientRecord {
+    /// Smoothed gradient of the shortest RTT, ms per round trip.
+    pub min_ms: f64,
+    /// That of the longest RTT.
+    pub max_ms: f64,
+    /// Where the queue stands: `unknown`, `empty`, `rising`, `falling`, `full`.
+    pub queue: &'static str,
+    /// The shadow window, bytes; 0 without one.
+    pub shadow: u64,
 }
 
 /// Where the records of a run go, in order of time.
@@ -40,12 +57,13 @@ pub trait ErttSink: fmt::Debug {
 }
 
 /// The first line of an [`ErttCsv`].
-pub const ERTT_COLUMNS: &str =
-    "time_s,flow,measurement,marked_rtt_ms,bytes_in_marked_rtt,rtt_ms,min_rtt_ms,max_rtt_ms,delayed_acks,subflow";
+pub const ERTT_COLUMNS: &str = "time_s,flow,measurement,marked_rtt_ms,bytes_in_marked_rtt,rtt_ms,min_rtt_ms,max_rtt_ms,\
+                                delayed_acks,subflow,cwnd_bytes,gradient_min_ms,gradient_max_ms,queue_state,\
+                                shadow_window_bytes";
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed). Allocates nothing for a row. The
 /// columns are the fields of [`ErttRecord`]; times are whole ticks of the controller's clock, as it
-/// reckons with them.
+/// reckons with them. Gradients are averages of such, in ms.
 #[derive(Debug)]
 pub struct ErttCsv<W>(Rows<W>);
 
@@ -84,6 +102,20 @@ impl<W: Write + fmt::Debug> ErttSink for ErttCsv<W> {
             if let Some(subflow) = record.subflow {
                 whole(out, subflow.into());
             }
+            out.push(',');
+            whole(out, record.cwnd);
+            let Some(GradientRecord { min_ms, max_ms, queue, shadow }) = record.gradients else {
+                out.push_str(",,,,\n");
+                return Ok(());
+            };
+            for gradient in [min_ms, max_ms] {
+                out.push(',');
+                number(out, Some(gradient))?;
+            }
+            out.push(',');
+            out.push_str(queue);
+            out.push(',');
+            whole(out, shadow);
             out.push('\n');
             Ok(())
         })
@@ -109,10 +141,14 @@ mod tests {
             min: ms(41),
             max: ms(60),
             delayed_acks: true,
+            cwnd: 28_960,
+            gradients: Some(GradientRecord { min_ms: -0.25, max_ms: 1.5, queue: "rising", shadow: 57_920 }),
         };
-        assert!(csv.record(&record).is_continue());
+        let without = ErttRecord { subflow: Some(2), gradients: None, ..record };
+        assert!(csv.record(&record).is_continue() && csv.record(&without).is_continue());
         let text = String::from_utf8(csv.finish().unwrap()).unwrap();
         let row = "1.500000000,cdg.0,7,42.000000,14480,43.000000,41.000000,60.000000,1,";
-        assert_eq!(text, format!("{ERTT_COLUMNS}\n{row}\n"));
+        let rows = format!("{row},28960,-0.25,1.5,rising,57920\n{row}2,28960,,,,\n");
+        assert_eq!(text, format!("{ERTT_COLUMNS}\n{rows}"));
     }
 }

@@ -22,7 +22,7 @@ mod summary;
 mod tcp;
 
 pub use capture::{CaptureRecord, CaptureSink, PcapNg};
-pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink};
+pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink, GradientRecord};
 pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};

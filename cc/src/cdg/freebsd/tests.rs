@@ -472,6 +472,34 @@ fn idle_time_and_taking_over() {
 }
 
 #[test]
+fn it_tells_what_it_infers_from_the_gradients() {
+    // Two changes in the average. Round trips of 40, 42, 41 and 39 ms change by 2, -1 and -2 ms:
+    // averages of 2/2 = 1, 1 - 1/2 = 0.5 and 0.5 + (-2 - 2)/2 = -1.5 ms, whatever a tick is.
+    let config = CdgConfig { smoothing_factor: 2, rtt_unit: Span::from_micros(500), ..CALM };
+    let mut rounds = Rounds::new(avoiding(config, 20));
+    let mut after = |millis: u64, fall: i64| {
+        // In ticks, the longest RTT of the round trip before was this much above the newest.
+        if fall > 0 {
+            let previous = rounds.cdg.previous.unwrap();
+            rounds.cdg.previous = Some(Extremes { max: previous.min + fall, ..previous });
+        }
+        rounds.arrive(millis, false);
+        rounds.una += MSS;
+        let DelayState { gradient_min_ms, gradient_max_ms, queue, shadow } = rounds.cdg.delay_state().unwrap();
+        (gradient_min_ms, gradient_max_ms, queue.name(), shadow / MSS)
+    };
+    assert_eq!(after(40, 0), (0.0, 0.0, "unknown", 20));
+    assert_eq!(after(42, 0), (1.0, 1.0, "rising", 20));
+    assert_eq!(after(41, 0), (0.5, 0.5, "rising", 20));
+    assert_eq!(after(39, 0), (-1.5, -1.5, "falling", 20));
+    // Twice the shortest stays and the longest falls by 2 ms: -1.5 + (0 + 1)/2 = -1 and
+    // -1.5 + (-2 + 1)/2 = -2, then -1 + (0 + 2)/2 = 0 and -2 + (-2 + 2)/2 = -2. The queue is empty,
+    // and the shadow window is abandoned.
+    assert_eq!(after(39, 4), (-1.0, -2.0, "falling", 20));
+    assert_eq!(after(39, 4), (0.0, -2.0, "empty", 0));
+}
+
+#[test]
 fn releases_differ_in_what_a_timeout_and_an_idle_time_leave() {
     // cc.c of 14: min(snd_wnd, pipe) / 2 of 13 segments in flight; 3/4 of a window of 40. Both
     // before: half of the window of 40, and the threshold stays.

@@ -33,7 +33,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("links.NAME.trace", "a rate that follows a file, in place of `rate`"),
     ("links.NAME.queue", "queue discipline before the transmitter"),
     ("links.NAME.loss", "model of losses on the wire"),
-    ("links.NAME.burst", "size of a token bucket in place of the transmitter"),
+    (
+        "links.NAME.burst",
+        "size of a token bucket in place of the transmitter; `htb`: what `tc` gives an HTB class of this rate without `burst`",
+    ),
     ("links.NAME.device_limit", "packets that a device below the queue takes, beyond its reach"),
     ("links.NAME.delay", "one-way propagation delay, after transmission"),
     ("links.NAME.overhead", "framing bytes added to every packet"),
