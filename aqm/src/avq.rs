@@ -257,7 +257,7 @@ mod tests {
                 queue.enqueue(us(gap * n), stub(n as u32, 1000), &mut drops);
                 let _ = queue.dequeue(us(gap * n), &mut drops);
             }
-            assert_eq!(!drops.is_empty(), refused, "{gap}: {}", drops.iter().count());
+            assert_eq!(!drops.is_empty(), refused, "{gap}: {}", drops.len());
         }
     }
 }

@@ -258,7 +258,9 @@ impl Endpoint {
         (self.half_window(MAX_BUFFER) / mss).max(1) * mss
     }
 
-    /// Grows a send buffer that was not set so that two windows fit.
+    /// Grows a send buffer that was not set so that two windows fit. Linux also makes room for two
+    /// times as much as packets are out of order (`reordering` + 1), and releases up to 4.x count
+    /// what was SACKed as in flight.
     #[inline(never)]
     fn expand_send_buffer(&mut self) {
         let (release, most) = match (self.config.transfer.send_space, self.config.transfer.send_tuning) {
@@ -270,7 +272,7 @@ impl Endpoint {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let segments = (self.cwnd() / mss).max(FIRST_WINDOW).max(u64::from(self.detector.threshold()) + 1);
+        let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
         let wanted = (2 * segments * sent_size(release, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
