@@ -776,7 +776,7 @@ const Figures = (() => {
     if (!found) return null;
     const { option, height } = stack(theme, width, [{ title: "Displacement of each packet, by sequence numbers", unit: "packets", end: record.duration_s, series: [
       { type: "scatter", name: "displacement", data: found.points, symbol: "circle", symbolSize: 2.5, large: true, itemStyle: { color: theme.palette[0] } }] }], []);
-    const [high, gap] = [190, 92];
+    const [high, gap] = [190, 104];
     const [first, last] = extremes(found.density.map((bar) => bar[0]));
     const shares = new Map(found.density);
     const bars = Array.from({ length: last - first + 1 }, (_, n) => first + n);
@@ -794,7 +794,7 @@ const Figures = (() => {
     });
     option.axisPointer = { link: [{ xAxisIndex: [0] }] };
     // What is zoomed is the time, above the bars.
-    option.dataZoom = option.dataZoom.map((zoom) => (zoom.type === "slider" ? { ...zoom, bottom: undefined, top: at - 58 } : zoom));
+    option.dataZoom = option.dataZoom.map((zoom) => (zoom.type === "slider" ? { ...zoom, bottom: undefined, top: at - 62 } : zoom));
     option.legend = { show: false };
     option.tooltip = {
       trigger: "item", confine: true,
