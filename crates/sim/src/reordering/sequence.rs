@@ -41,6 +41,8 @@ impl Ranks {
             if self.known.is_empty() {
                 self.first = number;
             }
+            // None is skipped, unless its fate was told before.
+            self.known.resize((number - self.first) as usize, None);
             let ranked = (!again).then_some(Ranked { rank: self.next, seq });
             self.next += u64::from(!again);
             self.known.push_back(ranked);

@@ -104,9 +104,8 @@ impl World {
     /// The last copy of a packet has reached its host with a wrong checksum; its flow is not told
     /// yet.
     pub(super) fn reaches_host_corrupted(&mut self, at: Time, host: HostId, packet: &Packet) {
-        let contents = self.pool.get(packet.slot);
         if let Some(places) = &mut self.records.reordering
-            && let Some(number) = transmission(&self.hosts, host, contents)
+            && let Some(number) = transmission(&self.hosts, host, self.pool.get(packet.slot))
         {
             places.in_sequence(at, host.flow(), number, &self.flows[host.flow()].truth, None);
         }
