@@ -25,7 +25,15 @@ Set = Mapping[str, Any] | Iterable[str] | None
 Record = Mapping[str, Any] | Iterable[str] | Literal[False] | None
 """What is recorded: names, or keys of ``[record]`` with their values; False for nothing at all."""
 
-_PLAIN: dict[str, Any] = {"series": "100ms", "queue": True, "tcp": True, "siftr": True, "ertt": True, "flows": True}
+_PLAIN: dict[str, Any] = {
+    "series": "100ms",
+    "queue": True,
+    "tcp": True,
+    "siftr": True,
+    "ertt": True,
+    "flows": True,
+    "displacement": True,
+}
 
 
 def load(

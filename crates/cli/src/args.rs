@@ -156,11 +156,11 @@ pub(crate) struct Args {
     ///
     /// `summary.json` (for a sweep `summary.jsonl`, one line per run), the files that the
     /// scenario's `[record]` asks for (`queue.csv`, `tcp.csv`, `siftr.log`, `ertt.csv`,
-    /// `flows.csv`; for a sweep `runs/0000/queue.csv` and so on), the output of the commands of a
-    /// live run (`commands/ID.stdout`, `commands/ID.stderr`) and, last, `manifest.json` with the
-    /// resolved scenario and the hash of every file. The directory is created if necessary; it must
-    /// be empty or hold an earlier output of ackclock, which is replaced once the new one is
-    /// complete.
+    /// `flows.csv` and others; for a sweep `runs/0000/queue.csv` and so on), the output of the
+    /// commands of a live run (`commands/ID.stdout`, `commands/ID.stderr`) and, last,
+    /// `manifest.json` with the resolved scenario and the hash of every file. The directory is
+    /// created if necessary; it must be empty or hold an earlier output of ackclock, which is
+    /// replaced once the new one is complete.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 

@@ -39,10 +39,11 @@ pub(crate) const ERTT: &str = "ertt.csv";
 pub(crate) const FLOWS: &str = "flows.csv";
 pub(crate) const SERIES: &str = "series.csv";
 pub(crate) const REORDERING: &str = "reordering.csv";
+pub(crate) const DISPLACEMENT: &str = "displacement.csv";
 /// The extension of captures.
 pub(crate) const PCAPNG: &str = ".pcapng";
 /// What a run may record, captures apart.
-const RECORDS: [&str; 7] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING];
+const RECORDS: [&str; 8] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING, DISPLACEMENT];
 /// The folder with what programs have printed.
 pub(crate) const COMMANDS: &str = "commands";
 /// The folder with one folder for each run of a sweep.

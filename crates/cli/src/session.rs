@@ -114,6 +114,7 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_siftr()
         || scenario.records_ertt()
         || scenario.records_flows()
+        || scenario.records_displacement()
         || scenario.series().is_some()
         || scenario.records_packets()
 }

@@ -269,7 +269,7 @@ fn an_unknown_key() {
     17 | queues = true
        | ^^^^^^ unknown key
        |
-       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`, `series`, `series_window`, `pcap`, `pcap_snaplen`, `reordering`, `reordering_every`
+       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`, `series`, `series_window`, `pcap`, `pcap_snaplen`, `displacement`, `reordering`, `reordering_every`
        = help: did you mean `queue`?
     ");
 }
@@ -284,7 +284,7 @@ fn not_a_section() {
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows` or `reordering`
+      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` or `displacement`
     ");
 }
 
@@ -428,6 +428,26 @@ fn ertt_has_a_row_for_each_measurement() {
     // A controller that does not measure them has none.
     good(&run(&folder, SMALL, &["--out", "none", "-q", "--set", "flows.f.cc=newreno", "--set", "record.ertt=true"]));
     assert_eq!(read(&folder.join("none/ertt.csv")).lines().count(), 1);
+}
+
+#[test]
+fn each_packet_has_its_displacement() {
+    let folder = folder("record_displacement");
+    let set = ["--set", "record.displacement=true"];
+    good(&run(&folder, unruly(SMALL), &[&set[..], &["--out", "out", "-q"]].concat()));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "reordering.csv", "displacement.csv"]);
+    let text = read(&out.join("displacement.csv"));
+    assert!(text.starts_with("time_s,flow,seq_bytes,sequence,receive_index,displacement\n"), "{text}");
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    let value = |row: &[&str], column: usize| row[column].parse::<i64>().expect("a number");
+    assert!(rows.iter().all(|row| value(row, 4) - value(row, 3) == value(row, 5)), "{text}");
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let found = &summary["flows"][0]["reordering"]["sequence"];
+    assert_eq!(found["packets"].as_u64(), Some(rows.len() as u64));
+    let late = rows.iter().filter(|row| value(row, 5) > 0).count();
+    assert!(late > 0);
+    assert_eq!(found["late"].as_f64(), Some(late as f64 / rows.len() as f64));
 }
 
 /// A workload of some 50 flows in 2 s.

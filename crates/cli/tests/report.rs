@@ -284,6 +284,36 @@ fn subflows_are_drawn_over_each_other_and_over_time() {
     assert!(attribute(&document, "lines").parse::<u32>().unwrap() >= 240);
 }
 
+#[test]
+fn displacements_are_drawn_with_their_density() {
+    let folder = folder("report_displacement");
+    let scenario = r#"
+schema = 1
+run    = { duration = "5s" }
+record = { displacement = true }
+links.near = { rate = "5mbit", delay = "5ms" }
+links.far  = { rate = "5mbit", delay = "50ms" }
+
+[[flows]]
+id    = "f"
+paths = [["near"], ["far"]]
+"#;
+    run(&folder, scenario, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    let file = folder.join("figures/run-0-displacement-f.0.svg");
+    let (texts, paths) = drawn(&file);
+    assert!(texts > 10 && paths > 100, "{texts} texts, {paths} paths");
+    let svg = fs::read_to_string(file).unwrap();
+    assert!(svg.contains("Reorder density") && svg.contains("by sequence numbers"), "{svg}");
+    let Some(browser) = browser() else { return };
+    good(&report(&folder, &["out"]));
+    let document = open(&browser, &fs::canonicalize(folder.join("report.html")).unwrap());
+    assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
+    assert!(
+        document.contains("Displacement of the packets of f.0") && document.contains("data-figure=\"displacement\"")
+    );
+}
+
 /// A flow that infers the state of the queue from delays, and one that measures them alone.
 const GRADIENTS: &str = r#"
 schema = 1

@@ -245,7 +245,7 @@
   function runs() {
     if (!data.records.length) return;
     const made = section("run", data.records.length > 1 ? "Runs over time" : "Over time");
-    const state = { record: 0, link: "", flow: "", whole: "", gradual: "" };
+    const state = { record: 0, link: "", flow: "", whole: "", gradual: "", displaced: "" };
     const menus = element("div", { class: "menus" });
     const hint = element("p", { class: "hint" }, "Drag below a figure, or turn the wheel with Ctrl, to zoom: all of its panels follow. Names switch lines off.");
     const place = element("div");
@@ -258,6 +258,8 @@
       if (!several.includes(state.whole)) state.whole = several[0];
       const gradual = Object.keys(record.gradients || {});
       if (!gradual.includes(state.gradual)) state.gradual = gradual[0];
+      const displaced = Object.keys(record.displacements || {});
+      if (!displaced.includes(state.displaced)) state.displaced = displaced[0];
       if (!links.includes(state.link)) state.link = links[0];
       if (!flows.includes(state.flow)) state.flow = flows[0];
       const set = (key) => (value) => { state[key] = value; update(); };
@@ -265,6 +267,7 @@
       if (data.records.length > 1) all.push(menu("run", data.records.map((one, number) => [String(number), one.name]), String(state.record), (value) => { state.record = Number(value); update(); }));
       if (several.length > 1) all.push(menu("subflows of", several.map((flow) => [flow, flow]), state.whole, set("whole")));
       if (gradual.length > 1) all.push(menu("gradients of", gradual.map((flow) => [flow, flow]), state.gradual, set("gradual")));
+      if (displaced.length > 1) all.push(menu("displacements of", displaced.map((flow) => [flow, flow]), state.displaced, set("displaced")));
       if (links.length > 1) all.push(menu("queue", links.map((link) => [link, link]), state.link, set("link")));
       if (flows.length > 1) all.push(menu("sequence numbers of", flows.map((flow) => [flow, flow]), state.flow, set("flow")));
       menus.replaceChildren(...all);
@@ -290,6 +293,10 @@
         place.append(element("h3", {}, "Reordering"));
         chart(place, (colors, width) => Figures.reordering(record, colors, width), "reordering");
         chart(place, (colors, width) => Figures.density(record, colors, width), "density");
+      }
+      if (state.displaced) {
+        place.append(element("h3", {}, `Displacement of the packets of ${state.displaced}`), thinned([record.displacements[state.displaced]]));
+        chart(place, (colors, width) => Figures.displacement(record, state.displaced, colors, width), "displacement");
       }
       if (state.link) {
         place.append(element("h3", {}, `Every decision of the queue of ${state.link}`), thinned(Object.values(record.queues[state.link])));

@@ -770,6 +770,39 @@ const Figures = (() => {
     return { option, height };
   }
 
+  // The displacement of each packet by sequence numbers, and the reorder density (RFC 5236) as bars.
+  function displacement(record, flow, theme = LIGHT, width = 860) {
+    const found = (record.displacements || {})[flow];
+    if (!found) return null;
+    const { option, height } = stack(theme, width, [{ title: "Displacement of each packet, by sequence numbers", unit: "packets", end: record.duration_s, series: [
+      { type: "scatter", name: "displacement", data: found.points, symbol: "circle", symbolSize: 2.5, large: true, itemStyle: { color: theme.palette[0] } }] }], []);
+    const [high, gap] = [190, 104];
+    const [first, last] = extremes(found.density.map((bar) => bar[0]));
+    const shares = new Map(found.density);
+    const bars = Array.from({ length: last - first + 1 }, (_, n) => first + n);
+    option.grid[0].height = high;
+    const at = option.grid[0].top + high + gap;
+    option.grid.push({ ...option.grid[0], top: at });
+    option.xAxis.push(axis(theme, {
+      type: "category", gridIndex: 1, data: bars.map(String), name: "Displacement (packets; early < 0 < late)", nameLocation: "middle", nameGap: 26, splitLine: { show: false },
+    }));
+    option.yAxis.push(axis(theme, { type: "value", gridIndex: 1, min: 0, splitNumber: 3, name: "% of packets", nameLocation: "middle", nameGap: 48 }));
+    option.title.push({ ...option.title[0], text: "Reorder density", top: at - 20 });
+    option.series.push({
+      type: "bar", name: "density", xAxisIndex: 1, yAxisIndex: 1, barCategoryGap: "10%", itemStyle: { color: theme.palette[1] },
+      data: bars.map((by) => (shares.get(by) || 0) * 100),
+    });
+    option.axisPointer = { link: [{ xAxisIndex: [0] }] };
+    // What is zoomed is the time, above the bars.
+    option.dataZoom = option.dataZoom.map((zoom) => (zoom.type === "slider" ? { ...zoom, bottom: undefined, top: at - 62 } : zoom));
+    option.legend = { show: false };
+    option.tooltip = {
+      trigger: "item", confine: true,
+      formatter: (item) => (item.seriesType === "bar" ? `${item.name} packets<br>${show(item.value)} % of packets` : `${show(item.value[0])} s<br>${show(item.value[1])} packets`),
+    };
+    return { option, height: height + 2 * high + gap - 110 - 40 };
+  }
+
   // Reorder density and reorder buffer-occupancy density (RFC 5236).
   function density(record, theme = LIGHT, width = 860) {
     const measured = (record.densities || []).filter((one) => one.density.shares.length);
@@ -923,6 +956,7 @@ const Figures = (() => {
       add(`run-${run}-reordering`, reordering(record));
       add(`run-${run}-reorder-density`, density(record));
       for (const flow of Object.keys(record.gradients || {})) add(`run-${run}-gradients-${flow}`, gradients(record, flow));
+      for (const flow of Object.keys(record.displacements || {})) add(`run-${run}-displacement-${flow}`, displacement(record, flow));
       for (const link of Object.keys(record.queues)) add(`run-${run}-queue-${link}`, queue(record, link));
       for (const flow of Object.keys(record.sequences)) add(`run-${run}-sequence-${flow}`, sequence(record, flow));
     }
@@ -931,7 +965,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, lines, expected, cdf, heat,
-    scatter, stacked, stacks, time, multipath, subflows, gradients, reordering, density, queue, sequence, main, first, capital,
+    scatter, stacked, stacks, time, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

@@ -19,6 +19,9 @@ const MOST_NUMBERS: usize = 3_000_000;
 /// one is left out, and so on.
 const MOST_POINTS: usize = 20_000;
 
+/// The greatest displacement that has a bar of its own, as in summaries.
+const MOST_DISPLACED: i64 = 256;
+
 /// The most flows of which there is a sequence diagram.
 const MOST_FLOWS: usize = 8;
 
@@ -68,7 +71,10 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
     let tcp = open(output, of.index, "tcp.csv")?.map(tcp).transpose()?;
     let reordering = open(output, of.index, "reordering.csv")?.map(reordering).transpose()?;
     let gradients = open(output, of.index, "ertt.csv")?.map(gradients).transpose()?.filter(|found| !found.is_empty());
-    if series.is_none() && queue.is_none() && tcp.is_none() && reordering.is_none() && gradients.is_none() {
+    let displacements = open(output, of.index, "displacement.csv")?.map(displacements).transpose()?;
+    let displacements = displacements.filter(|found| !found.is_empty());
+    let has_flows = gradients.is_some() || displacements.is_some();
+    if series.is_none() && queue.is_none() && tcp.is_none() && reordering.is_none() && !has_flows {
         return Ok(None);
     }
     let (queues, sent) = queue.unwrap_or_default();
@@ -81,6 +87,7 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
         "queues": queues,
         "sequences": sequences,
         "gradients": gradients.unwrap_or_default(),
+        "displacements": displacements.unwrap_or_default(),
         "reordering": reordering,
         "densities": of.densities,
     })))
@@ -366,6 +373,33 @@ fn gradients(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
     let object = |(flow, points): (String, Thinned)| {
         let mut object = points.json();
         object["states"] = json!(STATES);
+        (flow, object)
+    };
+    Ok(flows.into_iter().map(object).collect())
+}
+
+/// The displacements of the packets of flows: `points` of time and displacement, and their
+/// `density`: displacements with their shares, ascending.
+fn displacements(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
+    let [time, flow, displacement] = ["time_s", "flow", "displacement"].map(|name| sheet.column(name));
+    let (time, flow, displacement) = (time?, flow?, displacement?);
+    let mut flows: BTreeMap<String, (Thinned, BTreeMap<i64, u64>)> = BTreeMap::new();
+    let mut row = StringRecord::new();
+    while sheet.next(&mut row)? {
+        let (Some(at), Some(by)) = (number(&row, time), number(&row, displacement)) else { continue };
+        if !flows.contains_key(&row[flow]) && flows.len() == MOST_FLOWS {
+            continue;
+        }
+        let (points, counts) = flows.entry(row[flow].to_owned()).or_default();
+        points.add(&[at, by]);
+        *counts.entry(by as i64).or_default() += 1;
+    }
+    let object = |(flow, (points, counts)): (String, (Thinned, BTreeMap<i64, u64>))| {
+        let share = |count: u64| count as f64 / points.seen as f64;
+        let shown = counts.into_iter().filter(|(by, _)| by.abs() <= MOST_DISPLACED);
+        let density = shown.map(|(by, count)| numbers([by as f64, share(count)].into_iter().map(Some)));
+        let mut object = points.json();
+        object["density"] = density.collect();
         (flow, object)
     };
     Ok(flows.into_iter().map(object).collect())

@@ -33,6 +33,9 @@ const MAX_CAPTURES: usize = 200;
 /// The receivers of all flows as a place where reordering is measured.
 const RECEIVER: &str = "receiver";
 
+/// The same by the order of TCP's sequence numbers.
+const SEQUENCE: &str = "sequence";
+
 /// The length of the intervals in which it is recorded.
 const REORDERING_EVERY: Span = Span::from_secs(1);
 
@@ -62,6 +65,8 @@ pub(crate) struct Record {
     pub(crate) snaplen: u32,
     /// Where reordering is measured.
     pub(crate) reordering: Option<ReorderingSpec>,
+    /// Whether the displacement of each packet is recorded.
+    pub(crate) displacement: bool,
 }
 
 /// A capture of a run.
@@ -78,6 +83,7 @@ impl Record {
     pub(crate) fn places(&self, links: &[LinkSpec]) -> Vec<String> {
         let name = |tap: &ReorderTap| match *tap {
             ReorderTap::Receiver => RECEIVER.to_owned(),
+            ReorderTap::Sequence => SEQUENCE.to_owned(),
             ReorderTap::Direction(direction) => {
                 let of = DirectionId::all(links.len()).zip(ids(links));
                 of.filter(|(known, _)| *known == direction).map(|(_, id)| id).collect()
@@ -95,8 +101,8 @@ pub(crate) fn read(
     duration: Span,
     outside: bool,
 ) -> Record {
-    let expected =
-        "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows` or `reordering`";
+    let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` \
+                    or `displacement`";
     let mut fields = root.section("record", expected);
     let queues = queues(&mut fields, links);
     let tcp = fields.or("tcp", false, Flag);
@@ -106,9 +112,10 @@ pub(crate) fn read(
     let series = series(&mut fields, duration);
     let captures = captures(&mut fields, links, groups, outside);
     let snaplen = fields.or("pcap_snaplen", SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
-    let reordering = reordering(&mut fields, links, groups, duration, outside);
+    let displacement = fields.or("displacement", false, Flag);
+    let reordering = reordering(&mut fields, links, groups, duration, outside, displacement);
     fields.finish();
-    Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering }
+    Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering, displacement }
 }
 
 /// The places at which packets are captured.
@@ -209,25 +216,28 @@ fn reordering(
     groups: &[Group],
     duration: Span,
     outside: bool,
+    displacement: bool,
 ) -> Option<ReorderingSpec> {
-    let expected =
-        "an array of `receiver` and link directions, such as [\"receiver\", \"bottleneck.forward\"], or `false`";
+    let expected = "an array of `receiver`, `sequence` and link directions, such as \
+                    [\"receiver\", \"bottleneck.forward\"], or `false`";
     let entry = fields.get("reordering");
     if entry.is_none() {
         fields.fill("reordering", false);
     }
     let every = fields.or("reordering_every", REORDERING_EVERY, Time::Positive);
-    let entry = entry?;
-    let items = match &entry.node.value {
-        Value::Boolean(false) => return None,
-        Value::Array(items) => items,
-        _ => {
-            fields.reject("reordering", &entry.node, Problem::new("not the right type", expected));
+    let named = match entry.map(|entry| (&entry.node, &entry.node.value)) {
+        None | Some((_, Value::Boolean(false))) => Vec::new(),
+        Some((_, Value::Array(items))) => taps(fields, items, links),
+        Some((node, _)) => {
+            fields.reject("reordering", node, Problem::new("not the right type", expected));
             return None;
         }
     };
-    let taps = taps(fields, items, links);
-    let problem = if outside && !items.is_empty() {
+    // Each displacement is recorded where all are measured.
+    let implied = (displacement && !named.contains(&ReorderTap::Sequence)).then_some(ReorderTap::Sequence);
+    let key = if named.is_empty() { "displacement" } else { "reordering" };
+    let taps: Vec<ReorderTap> = named.into_iter().chain(implied).collect();
+    let problem = if outside && !taps.is_empty() {
         Problem::new("is measured on the virtual clock alone", "`false` where hosts are outside")
     } else if taps.len() as u64 * ids_of(groups).count() as u64 > MAX_METERS {
         let title = format!("{} flows at {} places are too many", ids_of(groups).count(), taps.len());
@@ -238,7 +248,9 @@ fn reordering(
     } else {
         return (!taps.is_empty()).then_some(ReorderingSpec { taps, every });
     };
-    fields.reject("reordering", &entry.node, problem);
+    if let Some(entry) = fields.get(key) {
+        fields.reject(key, &entry.node, problem);
+    }
     None
 }
 
@@ -248,6 +260,7 @@ fn taps(fields: &mut Fields<'_>, items: &[Node], links: &[LinkSpec]) -> Vec<Reor
     for item in items {
         let tap = match item.str() {
             Some(RECEIVER) => Some(ReorderTap::Receiver),
+            Some(SEQUENCE) => Some(ReorderTap::Sequence),
             name => name.and_then(|name| direction(name, links)).map(ReorderTap::Direction),
         };
         match tap {
@@ -255,8 +268,9 @@ fn taps(fields: &mut Fields<'_>, items: &[Node], links: &[LinkSpec]) -> Vec<Reor
             Some(_) => {}
             None => {
                 let Problem { expected, help, .. } = unknown(item, links);
-                let mut problem = Problem::new("there is no such place", format!("`{RECEIVER}`, or {expected}"));
-                let near = item.str().and_then(|name| nearest(name, [RECEIVER]));
+                let mut problem =
+                    Problem::new("there is no such place", format!("`{RECEIVER}`, `{SEQUENCE}`, or {expected}"));
+                let near = item.str().and_then(|name| nearest(name, [RECEIVER, SEQUENCE]));
                 problem.help = near.map(|near| format!("did you mean `{near}`?")).or(help);
                 fields.reject("reordering", item, problem);
             }

@@ -391,6 +391,11 @@ impl Scenario {
         self.points.first().recorded.reordering.as_ref().map(|reordering| reordering.every)
     }
 
+    /// Whether the displacement of each packet is to be recorded.
+    pub fn records_displacement(&self) -> bool {
+        self.points.first().recorded.displacement
+    }
+
     /// Whether packets are to be captured in any run.
     pub fn records_packets(&self) -> bool {
         self.points.known().any(|plan| !plan.recorded.captures.is_empty())

@@ -5,7 +5,10 @@ use std::ops::ControlFlow;
 
 use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::{Recorders, ReorderingRecorder, run_recorded};
-use ackclock_trace::{FlowSummary, PacketReordering, ReorderInterval, ReorderingRecord, ReorderingSink, Summary};
+use ackclock_trace::{
+    DisplacementRecord, DisplacementSink, FlowSummary, PacketDisplacement, PacketReordering, ReorderInterval,
+    ReorderingRecord, ReorderingSink, Summary,
+};
 use ackclock_units::Time;
 
 /// Two paths of different delay, then a bottleneck for all; a probe of datagrams, and a flow whose
@@ -186,6 +189,92 @@ fn measuring_changes_nothing_else() {
     let packets = measured.flows[0].reordering["shared.forward"].packets;
     assert!(packets > 500, "{packets}");
     assert_eq!(without_reordering(measured), run(&off));
+}
+
+#[derive(Debug, Default)]
+struct Displacements(Vec<(String, PacketDisplacement)>);
+
+impl DisplacementSink for Displacements {
+    fn record(&mut self, record: &DisplacementRecord<'_>) -> ControlFlow<()> {
+        self.0.push((record.flow.to_owned(), record.packet));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The displacement of each packet by sequence numbers, those of the first flow, with the summary.
+fn displaced(set: &[&str]) -> (Summary<()>, Vec<PacketDisplacement>) {
+    let scenario = parse(&[set, &["record.displacement=true"]].concat()).unwrap_or_else(|error| panic!("{error}"));
+    let mut rows = Displacements::default();
+    let recorders = Recorders { displacement: Some(&mut rows), ..Recorders::default() };
+    let summary = run_recorded(&scenario.spec(0), recorders, &mut |_| ControlFlow::Continue(())).expect("it ends well");
+    assert!(rows.0.iter().all(|row| *row.0 == *summary.flows[0].id), "datagrams have no sequence numbers");
+    let unrecorded = run(&[set, &["record.displacement=true"]].concat());
+    assert_eq!(summary, unrecorded, "the record changes nothing");
+    assert_eq!(without_reordering(unrecorded), without_reordering(run(set)), "nor does the place");
+    (summary, rows.0.into_iter().map(|row| row.1).collect())
+}
+
+#[test]
+fn displacements_by_sequence_numbers_are_those_of_what_is_sent_first() {
+    let loss = "links.near.loss={kind=\"iid\", probability=0.01}";
+    for set in [
+        &[][..],
+        &[loss],
+        &[loss, "flows.0.host=\"smoltcp\""],
+        &["links.near.corrupt=0.01", "links.shared.duplicate=0.05"],
+        &["links.near.queue.limit=\"10p\""],
+    ] {
+        let (summary, rows) = displaced(set);
+        let flow = &summary.flows[0];
+        let found = &flow.reordering["sequence"];
+        assert!(rows.is_sorted_by_key(|row| row.at), "in order of arrival");
+        // What was lost leaves gaps, and sequence numbers rise with their places.
+        let mut places: Vec<(u64, u64)> = rows.iter().map(|row| (row.number, row.seq)).collect();
+        places.sort_unstable();
+        assert!(places.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "each place once");
+        assert!(places.last().expect("packets").0 < flow.sent_packets - flow.retransmitted_packets, "{set:?}");
+        // The k-th packet to arrive ought to be the k-th of those that do.
+        for (row, place) in rows.iter().zip(&places) {
+            let by = place.0 as i64 - row.number as i64;
+            assert_eq!(row.displacement, Some(by), "{set:?}: {row:?}");
+        }
+        assert_eq!((found.packets, found.duplicates, found.beyond), (rows.len() as u64, 0, 0), "{set:?}");
+        let share = |is: fn(i64) -> bool| {
+            let count = rows.iter().filter(|row| row.displacement.is_some_and(is)).count();
+            count as f64 / rows.len() as f64
+        };
+        assert_eq!(
+            [found.early, found.on_time, found.late],
+            [share(|by| by < 0), share(|by| by == 0), share(|by| by > 0)]
+        );
+        let shares = found.density.from..;
+        for (by, &density) in shares.zip(&found.density.shares) {
+            let count = rows.iter().filter(|row| row.displacement == Some(by)).count();
+            assert_eq!(density, count as f64 / rows.len() as f64, "{set:?}: {by}");
+        }
+        assert!(found.late > 0.1, "{set:?}: {found:?}");
+    }
+}
+
+#[test]
+fn each_displacement_is_recorded_where_they_are_measured() {
+    let taps = |set: &[&str]| parse(set).map(|scenario| scenario.spec(0).reordering.map_or(0, |of| of.taps.len()));
+    let on = "record.displacement=true";
+    assert_eq!(taps(&[on]), Ok(5));
+    assert_eq!(taps(&[on, "record.reordering=false"]), Ok(1));
+    assert_eq!(taps(&[on, "record.reordering=[\"sequence\"]"]), Ok(1));
+    assert_eq!(taps(&["record.reordering=[\"sequence\"]"]), Ok(1));
+    for (set, error) in [
+        (&["record.displacement=1"][..], "record.displacement: not the right type"),
+        (&["record.reordering=[\"sequnce\"]"], "did you mean `sequence`?"),
+        (
+            &[on, "record.reordering=false", "flows.0.count=11000"],
+            "record.displacement: 11001 flows at 1 places are too many",
+        ),
+    ] {
+        let found = parse(set).expect_err("it is wrong");
+        assert!(found.contains(error), "{set:?}: {found}");
+    }
 }
 
 #[test]

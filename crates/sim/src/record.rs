@@ -6,8 +6,8 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_trace::{
-    AckRecord, CaptureSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink,
-    ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
+    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord,
+    QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
 };
 use ackclock_units::{Span, Time};
 
@@ -32,6 +32,10 @@ pub struct Recorders<'a> {
     pub captures: Option<CaptureRecorder<'a>>,
     /// Reordering over time.
     pub reordering: Option<ReorderingRecorder<'a>>,
+    /// How far each packet of a flow of TCP arrives from its place by sequence numbers: once that
+    /// is known, those of a flow in order of arrival. Only where that is measured
+    /// ([`ReorderTap::Sequence`](crate::spec::ReorderTap::Sequence)).
+    pub displacement: Option<&'a mut dyn DisplacementSink>,
     /// Flows and link directions over time.
     pub series: Option<SeriesRecorder<'a>>,
     /// The same in intervals of their own, each as soon as it has ended, for those who watch.

@@ -7,15 +7,23 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use ackclock_trace::{
-    DISPLACEMENT_THRESHOLD, PacketReordering, ReorderInterval, ReorderMeter, ReorderingRecord, ReorderingSink,
+    DISPLACEMENT_THRESHOLD, DisplacementSink, PacketReordering, ReorderInterval, ReorderMeter, ReorderingRecord,
+    ReorderingSink,
 };
 use ackclock_units::{Span, Time};
 
 use crate::index::{DirectionId, FlowId, HostId, Id};
 use crate::spec::{ReorderTap, ReorderingSpec};
+use crate::truth::Truth;
+use sequence::{Each, Ranks};
+
+mod sequence;
 
 /// The name of the receivers as a place.
 const RECEIVER: &str = "receiver";
+
+/// That of the receivers, where packets are in the order of TCP's sequence numbers.
+const SEQUENCE: &str = "sequence";
 
 /// Rows that wait at most before they are handed on.
 const BATCH: usize = 1024;
@@ -25,6 +33,8 @@ const BATCH: usize = 1024;
 pub(crate) struct Reorderings {
     taps: Vec<Tap>,
     receiver: Option<usize>,
+    /// Receivers, by the order of sequence numbers.
+    sequence: Option<Sequence>,
     /// Which place each direction is, in order.
     directions: Vec<(DirectionId, usize)>,
     /// The length of the intervals; `None` unless they are recorded.
@@ -32,6 +42,16 @@ pub(crate) struct Reorderings {
     /// Hosts of flows that are listed: only these have results.
     hosts: usize,
     rows: Vec<Row>,
+}
+
+/// The receivers as a place where packets are in the order of TCP's sequence numbers.
+#[derive(Debug)]
+struct Sequence {
+    tap: usize,
+    /// By the number of the flow.
+    ranks: Vec<Ranks>,
+    /// The displacement of each packet, if it is recorded.
+    each: Option<Each>,
 }
 
 /// A place.
@@ -66,13 +86,15 @@ impl Reorderings {
         let mut directions: Vec<(DirectionId, usize)> = numbered()
             .filter_map(|(tap, number)| match tap {
                 ReorderTap::Direction(direction) => Some((*direction, number)),
-                ReorderTap::Receiver => None,
+                ReorderTap::Receiver | ReorderTap::Sequence => None,
             })
             .collect();
         directions.sort_unstable();
+        let number_of = |place: ReorderTap| numbered().find(|(tap, _)| **tap == place).map(|(_, number)| number);
         Reorderings {
             taps: spec.taps.iter().map(|&place| Tap { place, meters: Vec::new() }).collect(),
-            receiver: numbered().find(|(tap, _)| **tap == ReorderTap::Receiver).map(|(_, number)| number),
+            receiver: number_of(ReorderTap::Receiver),
+            sequence: number_of(ReorderTap::Sequence).map(|tap| Sequence { tap, ranks: Vec::new(), each: None }),
             directions,
             every: None,
             hosts: 2 * flows,
@@ -85,9 +107,40 @@ impl Reorderings {
         self.every = Some(every);
     }
 
+    /// The displacement of each packet is handed on from now on.
+    pub(crate) fn record_each(&mut self) {
+        if let Some(sequence) = &mut self.sequence {
+            sequence.each = Some(Each::default());
+        }
+    }
+
     /// Whether receivers are measured.
     pub(crate) fn has_receivers(&self) -> bool {
-        self.receiver.is_some()
+        self.receiver.is_some() || self.sequence.is_some()
+    }
+
+    /// A transmission of this flow arrives at its receiver with so many bytes, or `None` if it is
+    /// lost: before its flow is told.
+    pub(crate) fn in_sequence(&mut self, at: Time, flow: FlowId, number: u64, truth: &Truth, bytes: Option<u32>) {
+        let Some(Sequence { tap, ranks, each }) = &mut self.sequence else { return };
+        if 2 * flow.index() >= self.hosts {
+            return;
+        }
+        if ranks.len() <= flow.index() {
+            ranks.resize_with(flow.index() + 1, Ranks::default);
+        }
+        let Some(ranked) = ranks[flow.index()].take(number, truth) else { return };
+        let (tap, from) = (*tap, flow.sender());
+        if let Some(each) = each {
+            match bytes {
+                Some(_) => each.arrive(at, flow, ranked),
+                None => each.lost(flow, ranked.rank),
+            }
+        }
+        match bytes {
+            Some(bytes) => self.arrive(tap, at, Passing { from, number: ranked.rank, bytes }),
+            None => self.meter(tap, from).lost(ranked.rank),
+        }
     }
 
     /// Whether links are measured.
@@ -111,7 +164,7 @@ impl Reorderings {
 
     /// A packet of this host was lost: where its like passes, it may still be missing.
     pub(crate) fn lost(&mut self, from: HostId, number: u64) {
-        for tap in &mut self.taps {
+        for tap in self.taps.iter_mut().filter(|tap| tap.place != ReorderTap::Sequence) {
             if let Some(Some(meter)) = tap.meters.get_mut(from.index()) {
                 meter.lost(number);
             }
@@ -122,21 +175,31 @@ impl Reorderings {
         if from.index() >= self.hosts {
             return;
         }
-        let Tap { place, meters } = &mut self.taps[tap];
+        let every = self.every;
+        let place = self.taps[tap].place;
+        let meter = self.meter(tap, from);
+        meter.arrive(number, at, bytes);
+        if every.is_some() {
+            let flow = from.flow();
+            let intervals: Vec<ReorderInterval> = meter.take_intervals().collect();
+            self.rows.extend(intervals.into_iter().map(|interval| Row { flow, place, interval }));
+        }
+    }
+
+    fn meter(&mut self, tap: usize, from: HostId) -> &mut ReorderMeter {
+        let meters = &mut self.taps[tap].meters;
         if meters.len() <= from.index() {
             meters.resize_with(from.index() + 1, || None);
         }
         let every = self.every;
-        let meter = meters[from.index()].get_or_insert_with(|| ReorderMeter::new(DISPLACEMENT_THRESHOLD, every).into());
-        meter.arrive(number, at, bytes);
-        if every.is_some() {
-            let (flow, place) = (from.flow(), *place);
-            self.rows.extend(meter.take_intervals().map(|interval| Row { flow, place, interval }));
-        }
+        meters[from.index()].get_or_insert_with(|| ReorderMeter::new(DISPLACEMENT_THRESHOLD, every).into())
     }
 
     /// The run has ended.
     pub(crate) fn finish(&mut self) {
+        if let Some(each) = self.sequence.as_mut().and_then(|sequence| sequence.each.as_mut()) {
+            each.finish();
+        }
         for Tap { place, meters } in &mut self.taps {
             let hosts = meters.iter_mut().enumerate().filter_map(|(host, meter)| Some((host, meter.as_deref_mut()?)));
             for (host, meter) in hosts {
@@ -149,7 +212,21 @@ impl Reorderings {
 
     /// Whether rows ought to be handed on.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.len() >= BATCH
+        self.rows.len().max(self.each().map_or(0, Each::waiting)) >= BATCH
+    }
+
+    fn each(&self) -> Option<&Each> {
+        self.sequence.as_ref()?.each.as_ref()
+    }
+
+    /// Hands on the displacements of packets.
+    pub(crate) fn hand_on_each<'a>(
+        &mut self,
+        flow: impl Fn(FlowId) -> &'a str,
+        sink: &mut dyn DisplacementSink,
+    ) -> ControlFlow<()> {
+        let each = self.sequence.as_mut().and_then(|sequence| sequence.each.as_mut());
+        each.map_or(ControlFlow::Continue(()), |each| each.hand_on(flow, sink))
     }
 
     /// Hands all rows on.
@@ -182,6 +259,7 @@ impl Reorderings {
 fn name<'a>(place: ReorderTap, link: impl Fn(DirectionId) -> &'a str) -> &'a str {
     match place {
         ReorderTap::Receiver => RECEIVER,
+        ReorderTap::Sequence => SEQUENCE,
         ReorderTap::Direction(direction) => link(direction),
     }
 }

@@ -233,6 +233,14 @@ impl Truth {
         self.first + self.sent.len() as u64 - 1
     }
 
+    /// The transmissions that were not judged yet, from this number on, with their first bytes and
+    /// whether some of their range had been sent before.
+    pub(crate) fn sent_from(&self, number: u64) -> impl Iterator<Item = (u64, u64, bool)> {
+        let skipped = number.saturating_sub(self.first);
+        let sent = (self.first + skipped..).zip(self.sent.iter().skip(skipped as usize));
+        sent.map(|(number, sent)| (number, sent.from, sent.again))
+    }
+
     /// A transmission was lost on its way. Its last copy, if it was doubled.
     pub(crate) fn lost(&mut self, at: Time, number: u64, culprit: Culprit, log: Option<&mut TcpRecording>) {
         let Some(index) = self.on_its_way(number) else { return };

@@ -434,7 +434,7 @@ impl World {
                 outside.free(pool, packet.slot);
             }
             if let Some(places) = records.reordering.as_mut().filter(|_| last) {
-                reordering::lost(places, hosts, to, pool.get(packet.slot));
+                reordering::lost(places, hosts, flows, (event.at, to), pool.get(packet.slot));
             }
             if let Some(Host::Datagrams(_)) = hosts.get(to) {
                 if last {

@@ -5,6 +5,7 @@
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
 //! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
 //! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
+//! [`DisplacementCsv`] how far each packet is from its place ([`DisplacementRecord`]),
 //! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets.
 //! [`statistics`] says what repetitions come to.
 
@@ -27,7 +28,8 @@ pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
 pub use reordering::{
-    DISPLACEMENT_THRESHOLD, MAX_BINS, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
+    DISPLACEMENT_COLUMNS, DISPLACEMENT_THRESHOLD, DisplacementCsv, DisplacementMeter, DisplacementRecord,
+    DisplacementSink, MAX_BINS, PacketDisplacement, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
     ReorderingRecord, ReorderingSink,
 };
 pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink, WatchSink};

@@ -23,6 +23,9 @@ use ackclock_units::{Span, Time};
 
 use crate::{Distribution, Histogram, NReordering, PacketReordering, ReorderFreeRuns};
 pub use csv::{REORDERING_COLUMNS, ReorderingCsv, ReorderingRecord, ReorderingSink};
+pub use each::{
+    DISPLACEMENT_COLUMNS, DisplacementCsv, DisplacementMeter, DisplacementRecord, DisplacementSink, PacketDisplacement,
+};
 
 use behind::Behind;
 use buffer::Buffer;
@@ -33,6 +36,7 @@ use tally::Tally;
 mod behind;
 mod buffer;
 mod csv;
+mod each;
 mod gaps;
 mod places;
 mod tally;

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use ackclock_scenario::Scenario;
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig, SeriesRecorder};
 use ackclock_trace::{
-    ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, ReorderingCsv, SeriesCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink,
-    WatchSink,
+    DisplacementCsv, DisplacementSink, ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, ReorderingCsv, SeriesCsv,
+    SiftrLog, SiftrSink, TcpCsv, TcpSink, WatchSink,
 };
 use ackclock_units::{Span, Time};
 use anyhow::Context;
 
 use super::captures::Captures;
-use crate::output::{ERTT, FLOWS, Places, QUEUE, REORDERING, SERIES, SIFTR, TCP};
+use crate::output::{DISPLACEMENT, ERTT, FLOWS, Places, QUEUE, REORDERING, SERIES, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
 use crate::watch::Feed;
 
@@ -28,9 +28,10 @@ pub(super) struct Sheets<'a> {
     flows: Option<FlowCsv<Partial>>,
     series: Option<(SeriesConfig, SeriesCsv<Partial>)>,
     reordering: Option<(Span, ReorderingCsv<Partial>)>,
+    displacement: Option<DisplacementCsv<Partial>>,
     captures: Captures,
     /// Where they are, for what cannot be written.
-    paths: [Option<PathBuf>; 7],
+    paths: [Option<PathBuf>; 8],
 }
 
 impl<'a> Sheets<'a> {
@@ -48,7 +49,8 @@ impl<'a> Sheets<'a> {
         let series = file(intervals.is_some(), SERIES)?;
         let every = scenario.reordering_every();
         let reordering = file(every.is_some(), REORDERING)?;
-        let paths = [&queue, &tcp, &siftr, &ertt, &flows, &series, &reordering]
+        let displacement = file(scenario.records_displacement(), DISPLACEMENT)?;
+        let paths = [&queue, &tcp, &siftr, &ertt, &flows, &series, &reordering, &displacement]
             .map(|file| file.as_ref().map(|file| file.path().to_owned()));
         Ok(Sheets {
             directions,
@@ -59,6 +61,7 @@ impl<'a> Sheets<'a> {
             flows: flows.map(FlowCsv::new),
             series: intervals.zip(series.map(SeriesCsv::new)),
             reordering: every.zip(reordering.map(ReorderingCsv::new)),
+            displacement: displacement.map(DisplacementCsv::new),
             captures: Captures::open(scenario, run, places)?,
             paths,
         })
@@ -75,6 +78,7 @@ impl<'a> Sheets<'a> {
             ertt: self.ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
             flows: self.flows.as_mut().map(|sink| sink as &mut dyn FlowSink),
             reordering: self.reordering.as_mut().map(|(every, sink)| ReorderingRecorder { every: *every, sink }),
+            displacement: self.displacement.as_mut().map(|sink| sink as &mut dyn DisplacementSink),
             series: self.series.as_mut().map(|(config, sink)| SeriesRecorder { config: *config, sink }),
             watch: feed.map(|feed| feed as &mut dyn WatchSink),
         }
@@ -91,6 +95,7 @@ impl<'a> Sheets<'a> {
             self.flows.map(FlowCsv::finish),
             self.series.map(|(_, csv)| csv.finish()),
             self.reordering.map(|(_, csv)| csv.finish()),
+            self.displacement.map(DisplacementCsv::finish),
         ];
         let (mut records, mut failed) = (Vec::new(), Ok(()));
         for (written, path) in written.into_iter().zip(self.paths) {

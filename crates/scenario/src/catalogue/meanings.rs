@@ -266,8 +266,12 @@ const MEANINGS: &[(&str, &str)] = &[
     ("record.flows", "every flow of workloads"),
     ("record.series", "interval of time series of flows and links"),
     ("record.series_window", "sliding window of the series, and its step"),
-    ("record.reordering", "places where reordering is measured: receivers, link directions"),
+    (
+        "record.reordering",
+        "places where reordering is measured: receivers (by the order of sending, or of sequence numbers), link directions",
+    ),
     ("record.reordering_every", "length of the intervals of reordering.csv"),
+    ("record.displacement", "how far each packet arrives from its place by sequence numbers"),
     ("record.pcap", "link directions, flows and ends whose packets are captured"),
     ("record.pcap_snaplen", "bytes of a packet that captures keep"),
     ("sweep", "what varies from run to run"),

@@ -73,6 +73,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
         flows: Some(&mut rows),
         captures: None,
         reordering: None,
+        displacement: None,
         series: Some(SeriesRecorder { config, sink: &mut series }),
         watch: None,
     };

@@ -18,6 +18,9 @@ pub struct ReorderingSpec {
 pub enum ReorderTap {
     /// The receivers of all flows.
     Receiver,
+    /// The same, of flows of TCP by the order of their sequence numbers: retransmissions are left
+    /// out, and what they repeat is lost.
+    Sequence,
     /// The far end of a link direction.
     Direction(DirectionId),
 }

@@ -33,6 +33,9 @@ impl World {
 
     /// An end of a flow discards a packet.
     pub(super) fn count_corrupted(&mut self, now: Time, host: HostId, packet: &Packet) {
+        if self.pool.references(packet.slot) == 1 {
+            self.reaches_host_corrupted(now, host, packet);
+        }
         let flow = &mut self.flows[host.flow()];
         flow.checksum_errors += 1;
         if let Host::Datagrams(_) = self.hosts[host] {

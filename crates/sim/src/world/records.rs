@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use ackclock_packet::Packet;
-use ackclock_trace::{CaptureSink, ErttSink, QueueSink, ReorderingSink, SeriesRecord, SiftrSink, TcpSink};
+use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink, TcpSink};
 use ackclock_units::Time;
 
 use super::World;
 use crate::capture::{Captures, Content};
 use crate::error::RunError;
 use crate::host::Host;
-use crate::index::{DirectionId, HostId, RouteId};
+use crate::index::{DirectionId, FlowId, HostId, RouteId};
 use crate::log::HostLog;
 use crate::record::{
     CaptureRecorder, QueueRecorder, QueueRecording, Recorders, ReorderingRecorder, SeriesRecorder, TcpRecording,
@@ -103,9 +103,12 @@ impl World {
         if let (Some(recorder), Some(reordering)) = (&recorders.reordering, &mut self.records.reordering) {
             reordering.record(recorder.every);
         }
+        if let (Some(_), Some(reordering)) = (&recorders.displacement, &mut self.records.reordering) {
+            reordering.record_each();
+        }
+        let has_reordering = recorders.reordering.is_some() || recorders.displacement.is_some();
         let has_series = recorders.series.is_some() || recorders.watch.is_some();
-        self.records.is_recording =
-            is_recording || recorders.reordering.is_some() || recorders.flows.is_some() || has_series;
+        self.records.is_recording = is_recording || has_reordering || recorders.flows.is_some() || has_series;
         if recorders.tcp.is_some() {
             self.records.tcp = Some(Box::new(TcpRecording::new()));
         }
@@ -146,10 +149,8 @@ impl World {
         {
             self.hand_on_flows(*sink)?;
         }
-        if let Some(ReorderingRecorder { sink, .. }) = &mut recorders.reordering
-            && self.records.reordering.as_ref().is_some_and(|reordering| reordering.is_full())
-        {
-            self.hand_on_reordering(*sink)?;
+        if self.records.reordering.as_ref().is_some_and(|reordering| reordering.is_full()) {
+            self.hand_on_reordering(recorders)?;
         }
         if self.records.log.as_ref().is_some_and(|log| log.is_full()) {
             self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
@@ -181,9 +182,9 @@ impl World {
             self.catch_up(self.end);
             self.hand_on_captures(*sink)?;
         }
-        if let Some(ReorderingRecorder { sink, .. }) = &mut recorders.reordering {
+        if recorders.reordering.is_some() || recorders.displacement.is_some() {
             self.finish_reordering();
-            self.hand_on_reordering(*sink)?;
+            self.hand_on_reordering(recorders)?;
         }
         self.check_data()
     }
@@ -281,12 +282,20 @@ impl World {
         }
     }
 
-    /// Hands on the intervals in which reordering was measured.
+    /// Hands on the intervals in which reordering was measured, and displacements.
     #[cold]
-    fn hand_on_reordering(&mut self, sink: &mut dyn ReorderingSink) -> Result<(), RunError> {
+    fn hand_on_reordering(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
         let World { records, flows, directions, .. } = self;
         let Some(reordering) = &mut records.reordering else { return Ok(()) };
-        match reordering.hand_on(|flow| &*flows[flow].id, |direction| &directions[direction].id, sink) {
+        let id = |flow: FlowId| &*flows[flow].id;
+        let mut handed_on = ControlFlow::Continue(());
+        if let Some(ReorderingRecorder { sink, .. }) = &mut recorders.reordering {
+            handed_on = reordering.hand_on(id, |direction| &directions[direction].id, *sink);
+        }
+        if let (Some(sink), ControlFlow::Continue(())) = (&mut recorders.displacement, handed_on) {
+            handed_on = reordering.hand_on_each(id, *sink);
+        }
+        match handed_on {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
         }

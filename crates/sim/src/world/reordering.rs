@@ -4,9 +4,9 @@ use ackclock_packet::Packet;
 use ackclock_units::Time;
 
 use super::{Contents, World};
-use crate::flow::of_all;
+use crate::flow::{Flow, of_all};
 use crate::host::Host;
-use crate::index::{DirectionId, HostId, RouteId, Table};
+use crate::index::{DirectionId, FlowId, HostId, RouteId, Table};
 use crate::reordering::{Passing, Reorderings};
 use crate::spec::RunSpec;
 
@@ -15,10 +15,27 @@ pub(super) fn places(spec: &RunSpec) -> Option<Box<Reorderings>> {
     spec.reordering.as_ref().map(|reordering| Reorderings::new(reordering, spec.flows.len()).into())
 }
 
-/// The last copy of a packet to this host was lost.
-pub(super) fn lost(places: &mut Reorderings, hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) {
+/// The last copy of a packet to this host was lost; its flow is not told yet.
+pub(super) fn lost(
+    places: &mut Reorderings,
+    hosts: &Table<HostId, Host>,
+    flows: &Table<FlowId, Flow>,
+    (at, to): (Time, HostId),
+    contents: &Contents,
+) {
     if let Some(number) = number(hosts, to, contents) {
         places.lost(to.peer(), number);
+    }
+    if let Some(number) = transmission(hosts, to, contents) {
+        places.in_sequence(at, to.flow(), number, &flows[to.flow()].truth, None);
+    }
+}
+
+/// The transmission of data to this host, if sequence numbers order those of its flow.
+fn transmission(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
+    match hosts.get(to)? {
+        Host::Endpoint(_) | Host::Smoltcp(_) if !to.is_sender() => Some(contents.number).filter(|&number| number > 0),
+        _ => None,
     }
 }
 
@@ -70,12 +87,27 @@ impl World {
         }
     }
 
-    /// A packet reaches its host.
+    /// A packet reaches its host; its flow is not told yet.
     pub(super) fn reaches_host(&mut self, at: Time, host: HostId, packet: Packet) {
-        if self.records.reordering.is_some()
-            && let (Some(passing), Some(places)) = (self.passing(host, packet), &mut self.records.reordering)
+        if self.records.reordering.is_some() {
+            let (passing, contents) = (self.passing(host, packet), self.pool.get(packet.slot));
+            let Some(places) = &mut self.records.reordering else { return };
+            if let Some(passing) = passing {
+                places.at_receiver(at, passing);
+            }
+            if let Some(number) = transmission(&self.hosts, host, contents) {
+                places.in_sequence(at, host.flow(), number, &self.flows[host.flow()].truth, Some(packet.wire_len));
+            }
+        }
+    }
+
+    /// The last copy of a packet has reached its host with a wrong checksum; its flow is not told
+    /// yet.
+    pub(super) fn reaches_host_corrupted(&mut self, at: Time, host: HostId, packet: &Packet) {
+        if let Some(places) = &mut self.records.reordering
+            && let Some(number) = transmission(&self.hosts, host, self.pool.get(packet.slot))
         {
-            places.at_receiver(at, passing);
+            places.in_sequence(at, host.flow(), number, &self.flows[host.flow()].truth, None);
         }
     }
 

@@ -40,7 +40,7 @@ impl Places {
     }
 
     /// A packet arrives. `placed` gets the displacements that are known now, in order of arrival.
-    pub(super) fn arrive(&mut self, number: u64, tag: u64, placed: &mut impl FnMut(u64, i64)) {
+    pub(super) fn arrive(&mut self, number: u64, tag: u64, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         if number == self.index && self.window.is_empty() && self.early.is_empty() && self.lost.is_empty() {
             self.index += 1;
             return placed(tag, 0);
@@ -56,7 +56,7 @@ impl Places {
     }
 
     /// A packet will not arrive: nobody has to wait for it.
-    pub(super) fn lost(&mut self, number: u64, placed: &mut impl FnMut(u64, i64)) {
+    pub(super) fn lost(&mut self, number: u64, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         if number >= self.index && !self.early.contains(&number) && !self.waiting.contains(&number) {
             self.lost.insert(number);
             self.place(false, placed);
@@ -64,7 +64,7 @@ impl Places {
     }
 
     /// What has not arrived is lost.
-    pub(super) fn finish(&mut self, placed: &mut impl FnMut(u64, i64)) {
+    pub(super) fn finish(&mut self, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         self.place(true, placed);
     }
 
@@ -78,7 +78,7 @@ impl Places {
         self.window.len()
     }
 
-    fn place(&mut self, is_end: bool, placed: &mut impl FnMut(u64, i64)) {
+    fn place(&mut self, is_end: bool, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         while let Some(&(number, tag)) = self.window.front() {
             while self.lost.remove(&self.index) {
                 self.index += 1;

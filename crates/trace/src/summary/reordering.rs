@@ -6,7 +6,9 @@ use super::Distribution;
 
 /// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
 /// data, each transmission one of its own, in the order in which the sender sent them; on a link
-/// that the flow's ACKs take, what its receiver sent. Further copies of a packet are left out.
+/// that the flow's ACKs take, what its receiver sent; at the place `sequence`, those with data that
+/// was not sent before, in the order of TCP's sequence numbers. Further copies of a packet are left
+/// out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketReordering {
     /// Packets that arrived.

@@ -1,0 +1,144 @@
+//! Places of packets in the order of TCP's sequence numbers.
+//!
+//! Data is sent for the first time in the order of its sequence numbers, so that the place of such
+//! a transmission is the count of those before it. What is sent again has none.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use ackclock_trace::{
+    DISPLACEMENT_THRESHOLD, DisplacementMeter, DisplacementRecord, DisplacementSink, PacketDisplacement,
+};
+use ackclock_units::Time;
+
+use crate::index::FlowId;
+use crate::truth::Truth;
+
+/// The places of a flow's transmissions that are on their way.
+#[derive(Debug, Default)]
+pub(super) struct Ranks {
+    /// Number of the first that is known.
+    first: u64,
+    /// By transmission: its place and its first byte; `None` without a place, or once it is used.
+    known: VecDeque<Option<Ranked>>,
+    /// The place of the next.
+    next: u64,
+}
+
+/// A transmission of new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ranked {
+    /// Its place, from 0.
+    pub(super) rank: u64,
+    /// Its first byte in the stream.
+    pub(super) seq: u64,
+}
+
+impl Ranks {
+    /// The place of a transmission that arrives or is lost, before its flow is told; once.
+    pub(super) fn take(&mut self, number: u64, truth: &Truth) -> Option<Ranked> {
+        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
+            if self.known.is_empty() {
+                self.first = number;
+            }
+            // None is skipped, unless its fate was told before.
+            self.known.resize((number - self.first) as usize, None);
+            let ranked = (!again).then_some(Ranked { rank: self.next, seq });
+            self.next += u64::from(!again);
+            self.known.push_back(ranked);
+        }
+        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
+        while let Some(None) = self.known.front() {
+            self.known.pop_front();
+            self.first += 1;
+        }
+        taken
+    }
+}
+
+/// The displacements of packets that are recorded one by one.
+#[derive(Debug, Default)]
+pub(super) struct Each {
+    /// By the number of the flow.
+    meters: Vec<Option<Box<DisplacementMeter>>>,
+    rows: Vec<(FlowId, PacketDisplacement)>,
+}
+
+impl Each {
+    fn meter(&mut self, flow: FlowId) -> &mut DisplacementMeter {
+        let place = flow.index();
+        if self.meters.len() <= place {
+            self.meters.resize_with(place + 1, || None);
+        }
+        self.meters[place].get_or_insert_with(|| DisplacementMeter::new(DISPLACEMENT_THRESHOLD).into())
+    }
+
+    /// New data arrives.
+    pub(super) fn arrive(&mut self, at: Time, flow: FlowId, Ranked { rank, seq }: Ranked) {
+        let mut rows = std::mem::take(&mut self.rows);
+        self.meter(flow).arrive(rank, seq, at, &mut |packet| rows.push((flow, packet)));
+        self.rows = rows;
+    }
+
+    /// New data was lost.
+    pub(super) fn lost(&mut self, flow: FlowId, rank: u64) {
+        let mut rows = std::mem::take(&mut self.rows);
+        self.meter(flow).lost(rank, &mut |packet| rows.push((flow, packet)));
+        self.rows = rows;
+    }
+
+    /// The run has ended.
+    pub(super) fn finish(&mut self) {
+        let Each { meters, rows } = self;
+        for (flow, meter) in meters.iter_mut().enumerate() {
+            if let Some(meter) = meter {
+                meter.finish(&mut |packet| rows.push((FlowId::new(flow), packet)));
+            }
+        }
+    }
+
+    /// How many rows wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Hands all rows on.
+    pub(super) fn hand_on<'a>(
+        &mut self,
+        flow: impl Fn(FlowId) -> &'a str,
+        sink: &mut dyn DisplacementSink,
+    ) -> ControlFlow<()> {
+        let mut rows = self.rows.drain(..);
+        rows.try_for_each(|(of, packet)| sink.record(&DisplacementRecord { flow: flow(of), packet }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_tcp::{SentAs, Stamp};
+
+    use super::*;
+    use crate::record::Source;
+
+    #[test]
+    fn what_is_sent_again_has_no_place() {
+        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let send = |truth: &mut Truth, from: u64| {
+            let stamp = Stamp { at: Time::from_millis(from), order: 0 };
+            truth.sent(stamp, from, from + 1000, SentAs::New)
+        };
+        let mut ranks = Ranks::default();
+        let numbers: Vec<u64> = [0, 1000, 2000, 1000, 3000].map(|from| send(&mut truth, from)).to_vec();
+        let mut take = |truth: &Truth, number: u64| ranks.take(number, truth).map(|ranked| (ranked.rank, ranked.seq));
+        // In any order, each once: the last is new data, the fourth is not.
+        assert_eq!(take(&truth, numbers[4]), Some((3, 3000)));
+        assert_eq!(take(&truth, numbers[0]), Some((0, 0)));
+        assert_eq!(take(&truth, numbers[0]), None);
+        truth.arrived(Time::from_millis(9), numbers[0], |_, _| true, None);
+        assert_eq!(take(&truth, numbers[3]), None);
+        let more = send(&mut truth, 4000);
+        assert_eq!(take(&truth, more), Some((4, 4000)));
+        assert_eq!(take(&truth, numbers[2]), Some((2, 2000)));
+        assert_eq!(take(&truth, numbers[1]), Some((1, 1000)));
+    }
+}
