@@ -95,16 +95,7 @@ fn direction<'a>(
         queue::declare(fields);
         fields.declare("loss", || loss::KINDS.kinds());
     }
-    let base = forward.map(|forward| forward.spec.clone()).unwrap_or_else(|| DirectionSpec {
-        rate: None,
-        burst: None,
-        device: None,
-        delay: Span::ZERO,
-        overhead: 0,
-        queue: queue::default(),
-        impairments: Impairments::default(),
-        course: Course::default(),
-    });
+    let base = forward.map_or_else(bare, |forward| forward.spec.clone());
     let way_back = forward.is_some();
     let errors = fields.errors();
     let (rate, trace) = pace(fields, forward.map(|forward| forward.spec));
@@ -157,6 +148,20 @@ fn direction<'a>(
     // What is wrong with a schedule is not wrong with the way back once more.
     let right = fields.errors() == errors;
     (spec, schedule.filter(|_| right))
+}
+
+/// A direction of which the file says nothing.
+fn bare() -> DirectionSpec {
+    DirectionSpec {
+        rate: None,
+        burst: None,
+        device: None,
+        delay: Span::ZERO,
+        overhead: 0,
+        queue: queue::default(),
+        impairments: Impairments::default(),
+        course: Course::default(),
+    }
 }
 
 /// The transmit ring below the queue; `base` unless the file says otherwise.
