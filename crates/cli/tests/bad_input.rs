@@ -27,7 +27,7 @@ fn unknown_key() {
     9 | dealy = "5ms"
       | ^^^^^ unknown key
       |
-      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `slots`, `reverse`, `medium`
+      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `device_limit`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `slots`, `reverse`, `medium`
       = help: did you mean `delay`?
     "#);
 }
@@ -96,7 +96,7 @@ fn packets_for_bytes() {
     10 | burst = "180p"
        |         ^^^^^^ found the string "180p"
        |
-       = note: expected a size in bytes, such as "64KiB" (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), or `false`
+       = note: expected a size in bytes, such as "64KiB" (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), "htb", or `false`
     "#);
 }
 
@@ -150,7 +150,7 @@ fn key_of_another_kind() {
     10 | queue = { kind = "pfifo", target = "20ms" }
        |                           ^^^^^^ unknown key
        |
-       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `blue`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
+       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `blue`, `avq`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
        = help: `target` is a key of `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`; `sfb = { target = ... }` sets it for that kind alone
     "#);
 }
@@ -164,7 +164,7 @@ fn unknown_kind() {
     9 | queue = "fq_code"
       |         ^^^^^^^^^ found the string "fq_code"
       |
-      = note: expected one of `pfifo`, `bfifo`, `red`, `blue`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
+      = note: expected one of `pfifo`, `bfifo`, `red`, `blue`, `avq`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
       = help: did you mean `fq_codel`?
     "#);
 }
