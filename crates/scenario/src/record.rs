@@ -173,10 +173,13 @@ fn points(name: &str, links: &[LinkSpec], groups: &[Group]) -> Vec<Capture> {
         .collect()
 }
 
+fn listed_groups(groups: &[Group]) -> impl Iterator<Item = &Group> {
+    groups.iter().filter(|group| !group.arrivals.sums)
+}
+
 /// The listed flows in the order of their numbers.
 fn ids_of(groups: &[Group]) -> impl Iterator<Item = String> {
-    let listed = groups.iter().filter(|group| !group.arrivals.sums);
-    listed.flat_map(|group| (0..group.count()).map(|number| format!("{}.{number}", group.id)))
+    listed_groups(groups).flat_map(|group| (0..group.count()).map(|number| format!("{}.{number}", group.id)))
 }
 
 fn unknown_point(item: &Node, links: &[LinkSpec], groups: &[Group]) -> Problem {
@@ -237,16 +240,20 @@ fn reordering(
     let implied = (displacement && !named.contains(&ReorderTap::Sequence)).then_some(ReorderTap::Sequence);
     let key = if named.is_empty() { "displacement" } else { "reordering" };
     let taps: Vec<ReorderTap> = named.into_iter().chain(implied).collect();
-    let problem = if outside && !taps.is_empty() {
+    if taps.is_empty() {
+        return None;
+    }
+    let flows = listed_groups(groups).fold(0u64, |sum, group| sum.saturating_add(group.count()));
+    let problem = if outside {
         Problem::new("is measured on the virtual clock alone", "`false` where hosts are outside")
-    } else if taps.len() as u64 * ids_of(groups).count() as u64 > MAX_METERS {
-        let title = format!("{} flows at {} places are too many", ids_of(groups).count(), taps.len());
+    } else if flows.saturating_mul(taps.len() as u64) > MAX_METERS {
+        let title = format!("{flows} flows at {} places are too many", taps.len());
         Problem::new(title, format!("at most {MAX_METERS} flows times places: each takes memory"))
     } else if duration.as_nanos().div_ceil(every.as_nanos()) > MAX_INTERVALS {
         let title = format!("{} intervals in the run", duration.as_nanos().div_ceil(every.as_nanos()));
         Problem::new(title, format!("`reordering_every` of at most {MAX_INTERVALS} intervals"))
     } else {
-        return (!taps.is_empty()).then_some(ReorderingSpec { taps, every });
+        return Some(ReorderingSpec { taps, every });
     };
     if let Some(entry) = fields.get(key) {
         fields.reject(key, &entry.node, problem);

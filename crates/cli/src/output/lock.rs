@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -10,6 +12,11 @@ use crate::partial;
 
 /// The file that is locked; it says who has locked it.
 const LOCK: &str = "lock";
+
+/// How often the lock is tried, and how long after each time. A program that was killed may hold it
+/// for a moment: children that it was about to start have its files until they begin.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The right to fill a directory. It ends with the program, however that ends.
 #[derive(Debug)]
@@ -19,14 +26,20 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes it, unless somebody has it.
+    /// Takes it, unless somebody has it and keeps it for a second.
     pub(super) fn take(dir: &Path) -> anyhow::Result<Lock> {
         let path = partial::hidden(dir, LOCK);
+        let mut tries = 0;
         loop {
             let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
             let mut file = opened.with_context(|| format!("cannot write into {}", dir.display()))?;
             match file.try_lock() {
                 Ok(()) => {}
+                Err(TryLockError::WouldBlock) if tries < TRIES => {
+                    tries += 1;
+                    thread::sleep(PAUSE);
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = (&file).take(100).read_to_string(&mut holder);

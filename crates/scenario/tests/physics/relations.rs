@@ -141,7 +141,8 @@ fn draws(direction: &DirectionSpec) -> bool {
     };
     let held = matches!(wire.reorder, Reorder::HoldBack(hold) if hold.probability > 0.0);
     let loses = direction.course.schedule.iter().any(|change| change.loss.is_some());
-    queue || held || loses || matches!(wire.loss, Loss::Iid(_)) || wire.duplicate > 0.0 || wire.jitter > Span::ZERO
+    let loses = loses || !matches!(wire.loss, Loss::None | Loss::List(_));
+    queue || held || loses || wire.duplicate > 0.0 || wire.jitter > Span::ZERO
 }
 
 /// Other names, where no random number depends on them: not with start jitter, BBR, CDG, HD and
