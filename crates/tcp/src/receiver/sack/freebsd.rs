@@ -40,10 +40,11 @@ impl SackList {
     }
 
     /// A segment with `payload` bytes of data has been taken in: a FIN is not among what is
-    /// reported, nor is it acknowledged yet when that is worked out.
+    /// reported, nor is it acknowledged yet when that is worked out. One below what is expected is
+    /// a repetition, or none that counts.
     pub(super) fn take_segment(&mut self, (left, right): Range, payload: u32, next: u64, after: u64) {
         let data = right.min(left + u64::from(payload));
-        if right > data {
+        if right > data && data >= next {
             self.fin = data;
         }
         self.take((left, data), next.min(self.fin), after.min(self.fin));
@@ -136,5 +137,23 @@ impl SackList {
             *slot = block;
             self.len += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_fin_that_can_be_the_next_one_ends_what_is_reported() {
+        let mut list = SackList::default();
+        // A FIN in the middle of what has arrived, then the next data.
+        list.take_segment((8, 9), 0, 10, 10);
+        list.take_segment((10, 12), 2, 10, 12);
+        assert!(list.as_slice().is_empty());
+        // The FIN that was taken in, and its repetition with the data before it.
+        list.take_segment((12, 15), 2, 12, 15);
+        list.take_segment((12, 15), 2, 15, 15);
+        assert_eq!(list.as_slice(), [(12, 14)]);
     }
 }
