@@ -1,8 +1,10 @@
 //! `ackclock export`: records of a run for other programs.
 
+mod estats;
 mod flent;
 mod mahimahi;
 mod sheet;
+mod spp;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -23,13 +25,18 @@ const MAX_SUMMARY: u64 = 1 << 30;
 
 /// Exports; the status to end with.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
-    if args.format == ExportFormat::Flent && (args.link.is_some() || args.drops) {
-        bail!("--link and --drops are for --format mahimahi; a file of Flent has all links");
+    if args.format != ExportFormat::Mahimahi && (args.link.is_some() || args.drops) {
+        bail!("--link and --drops are for --format mahimahi");
+    }
+    if matches!(args.format, ExportFormat::Mahimahi | ExportFormat::Flent) && args.flow.is_some() {
+        bail!("--flow is for --format spp and estats");
     }
     let run = Run::open(&args.dir, args.run)?;
     let write = |out: &mut dyn Write| match args.format {
         ExportFormat::Mahimahi => mahimahi::write(&run, args.link.as_deref().unwrap_or_default(), args.drops, out),
         ExportFormat::Flent => flent::write(&run, out),
+        ExportFormat::Spp => spp::write(&run, args.flow.as_deref().unwrap_or_default(), out),
+        ExportFormat::Estats => estats::write(&run, args.flow.as_deref().unwrap_or_default(), out),
     };
     match &args.output {
         None => to_stdout(write)?,
@@ -103,15 +110,20 @@ impl Run {
         Ok(Run { dir: dir.to_owned(), manifest, summary, number })
     }
 
-    /// A record of the run; `None` if it was not asked for.
+    /// A table that the run recorded; `None` if it was not asked for.
     fn sheet(&self, file: &str) -> anyhow::Result<Option<Sheet>> {
+        self.record(file).map(|path| Sheet::open(&path)).transpose()
+    }
+
+    /// Where a record of the run is; `None` if it was not asked for.
+    fn record(&self, file: &str) -> Option<PathBuf> {
         let is_listed = |name: &String| !self.manifest["files"][name].is_null();
         let name = match self.number {
             None => Some(file.to_owned()).filter(is_listed),
             // As many digits as the number of the last run has.
             Some(number) => (4..=20).map(|digits| format!("runs/{number:0digits$}/{file}")).find(is_listed),
         };
-        name.map(|name| Sheet::open(&self.dir.join(name))).transpose()
+        name.map(|name| self.dir.join(name))
     }
 
     /// The title of the scenario, or else the name of the directory.
@@ -129,6 +141,21 @@ impl Run {
         match self.number {
             None => format!("ackclock {version}, seed {seed}"),
             Some(number) => format!("ackclock {version}, run {number}, seed {seed}, {}", self.summary["params"]),
+        }
+    }
+
+    /// Refuses a flow that the summary does not have.
+    fn knows_flow(&self, flow: &str) -> anyhow::Result<()> {
+        let known = self.list("flows").iter().filter_map(|known| known["id"].as_str()).collect::<Vec<_>>();
+        if known.contains(&flow) {
+            return Ok(());
+        }
+        match known.split_at_checked(20).unwrap_or((&known, &[])) {
+            ([], _) => bail!("--flow {flow}: the run has no flows with results of their own"),
+            (some, rest) => {
+                let more = if rest.is_empty() { "" } else { ", ..." };
+                bail!("--flow {flow}: the run has no such flow; expected one of {}{more}", some.join(", "))
+            }
         }
     }
 

@@ -219,6 +219,15 @@ fn what_cannot_be_exported_is_said() {
     let expected = "error: --link wire: there is no such link direction; expected one of wire.forward, wire.reverse\n";
     assert_eq!(said(&unknown), expected);
     assert!(said(&[&flent[..], &["--drops"]].concat()).contains("are for --format mahimahi"));
+    assert!(said(&[&flent[..], &["--flow", "f"]].concat()).contains("--flow is for --format spp and estats"));
+    for (format, key) in [("spp", "pcap = [\"f.0\"]"), ("estats", "tcp = true")] {
+        assert!(said(&["out", "--format", format]).contains("--flow"));
+        assert_eq!(
+            said(&["out", "--format", format, "--flow", "x"]),
+            "error: --flow x: the run has no such flow; expected one of f.0\n"
+        );
+        assert_eq!(said(&["out", "--format", format, "--flow", "f.0"]), format!("{lacks}{key}`\n"));
+    }
     assert!(said(&[&flent[..], &["-o", "out"]].concat()).contains("it is a directory"));
     // Files that were changed.
     let series = folder.join("out/series.csv");
@@ -228,6 +237,63 @@ fn what_cannot_be_exported_is_said() {
     assert!(changed.contains("out/series.csv, line ") && changed.contains("`to_s` is `x`; expected"), "{changed}");
     fs::write(&series, text.replacen("goodput_bps", "goodput", 1)).unwrap();
     assert_eq!(said(&flent), "error: out/series.csv: it has no column `goodput_bps`\n");
+}
+
+/// A flow that loses packets and whose receiver delays ACKs, and what its sender measures.
+const PAIRS: &str = "record={ pcap = [\"f.0\", \"back\"], tcp = true }";
+
+#[test]
+fn packet_pairs_measure_what_the_sender_does() {
+    let folder = folder("export_spp");
+    assert_eq!(run(&folder, BOTH, &["--out", "out", "-q", "--set", PAIRS]).status, 0);
+    for flow in ["f.0", "back.0"] {
+        let said = export(&folder, &["out", "--format", "spp", "--flow", flow]);
+        assert_eq!((said.status, &*said.err), (0, ""));
+        let pairs = said.out.lines().map(|line| {
+            let (at, rtt) = line.split_once(' ').unwrap();
+            (at.parse::<f64>().unwrap(), rtt.parse::<f64>().unwrap() * 1e3)
+        });
+        let (times, mut rtts): (Vec<f64>, Vec<f64>) = pairs.unzip();
+        rtts.sort_by(f64::total_cmp);
+        let summary = summary(&folder);
+        let of_sender =
+            &summary["flows"].as_array().unwrap().iter().find(|known| known["id"] == flow).unwrap()["rtt_ms"];
+        let samples = of_sender["samples"].as_u64().unwrap() as f64;
+        assert!((0.9..1.2).contains(&(rtts.len() as f64 / samples)), "{} {samples}", rtts.len());
+        assert!(times.iter().all(|&at| (0.0..8.0).contains(&at)));
+        // The sender has no sample of a retransmission, and SPP knows no data.
+        for (share, name) in [(0.05, "p5"), (0.5, "p50"), (0.95, "p95")] {
+            let (pair, sample) = (rtts[(rtts.len() as f64 * share) as usize], of_sender[name].as_f64().unwrap());
+            assert!((pair / sample - 1.0).abs() < 0.03, "{flow} {name}: {pair} {sample}");
+        }
+        // The pair of the handshake is no sample of data.
+        let least = of_sender["min"].as_f64().unwrap();
+        assert!((40.0..least + 0.001).contains(&rtts[0]), "{} {least}", rtts[0]);
+    }
+}
+
+#[test]
+fn estats_end_with_the_numbers_of_the_summary() {
+    let folder = folder("export_estats");
+    assert_eq!(run(&folder, BOTH, &["--out", "out", "-q", "--set", PAIRS]).status, 0);
+    let said = export(&folder, &["out", "--format", "estats", "--flow", "f.0"]);
+    assert_eq!((said.status, &*said.err), (0, ""));
+    let mut lines = said.out.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (names, lines) = (lines.next().unwrap(), lines.collect::<Vec<_>>());
+    let column = |name: &str| names.iter().position(|known| *known == name).unwrap_or_else(|| panic!("no {name}"));
+    let last = |name: &str| lines[lines.len() - 1][column(name)].parse::<u64>().unwrap();
+    let summary = summary(&folder);
+    let flow = &summary["flows"][0];
+    let number = |value: &Value| value.as_u64().unwrap();
+    assert_eq!(last("CountRTT"), number(&flow["rtt_ms"]["samples"]));
+    assert_eq!(last("SegsRetrans"), number(&flow["retransmitted_packets"]));
+    assert!(last("SegsRetrans") > 10 && last("OctetsRetrans") <= 1448 * last("SegsRetrans"));
+    assert_eq!(last("Timeouts"), number(&flow["timeouts"]));
+    assert!(last("FastRetran") > 0 && last("CongSignals") >= last("FastRetran") + last("Timeouts"));
+    for name in ["Time", "ThruOctetsAcked", "SegsRetrans", "CongSignals"] {
+        let values = lines.iter().map(|line| line[column(name)].parse::<f64>().unwrap());
+        assert!(values.is_sorted(), "{name}");
+    }
 }
 
 /// What a program prints to both, or `None` where it is not installed.

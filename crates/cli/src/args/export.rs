@@ -9,7 +9,10 @@ use clap::ValueEnum;
 /// The run is in a directory that --out has written. `mahimahi` is the log of mm-link for one link
 /// direction, which mm-throughput-graph and mm-delay-graph plot; it needs `[record] queue`.
 /// `flent` is a data file of Flent, which `flent -i FILE.flent.gz` plots; it needs `[record]
-/// series`. docs/export.md says what becomes of what.
+/// series`. `spp` is what CAIA's spp prints of a flow, round-trip times of packet pairs; it needs
+/// `[record] pcap` with the flow. `estats` has the variables of a flow after each ACK under their
+/// names in RFC 4898, those of Web10G; it needs `[record] tcp`. docs/export.md says what becomes of
+/// what.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 2 if the results cannot be read or lack the record, or FILE cannot be written.",
@@ -19,6 +22,7 @@ use clap::ValueEnum;
         Examples:\n  \
         ackclock export out --format mahimahi --link bottleneck.forward | mm-delay-graph > delay.svg\n  \
         ackclock export out --format flent -o out.flent.gz\n  \
+        ackclock export out --format spp --flow reno.0 > reno.0.rtts\n  \
         ackclock export sweep --run 7 --format flent -o 7.flent.gz"
 )]
 pub(crate) struct ExportArgs {
@@ -38,6 +42,10 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "LINK.DIRECTION", required_if_eq("format", "mahimahi"))]
     pub(crate) link: Option<String>,
 
+    /// The flow that is written (spp, estats), such as reno.0
+    #[arg(long, value_name = "FLOW", required_if_eq_any([("format", "spp"), ("format", "estats")]))]
+    pub(crate) flow: Option<String>,
+
     /// Write a line for each drop, too (mahimahi)
     ///
     /// As mm-link does. mm-throughput-graph does not know these lines and refuses them.
@@ -55,4 +63,8 @@ pub(crate) enum ExportFormat {
     Mahimahi,
     /// A data file of Flent, compressed
     Flent,
+    /// Round-trip times of synthetic packet pairs, as CAIA's spp prints them
+    Spp,
+    /// A flow's variables under their names in RFC 4898 (Web10G, EStats), as CSV
+    Estats,
 }
