@@ -16,7 +16,7 @@
 //!   was sent is taken to be the first that arrived.
 //! - Times have nanoseconds; spp prints microseconds.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -86,7 +86,7 @@ pub(super) fn pairs(towards: &[Passed], back: &[Passed]) -> Vec<Pair> {
 
 /// The packets that both captures have, towards the receiver and back.
 fn both(sender: &Path, receiver: &Path) -> anyhow::Result<(Vec<Passed>, Vec<Passed>)> {
-    let mut known = HashMap::<(bool, Box<[u8]>), VecDeque<u64>>::new();
+    let mut known = BTreeMap::<(bool, Box<[u8]>), VecDeque<u64>>::new();
     read(sender, |at, inbound, key| known.entry((inbound, key)).or_default().push_back(at))?;
     let (mut towards, mut back) = (Vec::new(), Vec::new());
     read(receiver, |at, inbound, key| {
@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(identity(&here), identity(&there));
         there[24] = 1;
         assert_ne!(identity(&here), identity(&there));
-        assert_eq!(*identity(&[]), []);
+        assert!(identity(&[]).is_empty());
     }
 }
