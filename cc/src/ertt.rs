@@ -70,10 +70,80 @@ pub struct EnhancedRtt {
     pub delayed_acks: bool,
 }
 
-/// The measurement. A controller that embeds it hands it every segment sent and every arrival
-/// ([`crate::Needs::arrivals`]).
+/// The measurement. A controller that embeds it hands it every segment sent, every arrival and every
+/// timeout, as `h_ertt` hooks into FreeBSD's TCP:
+///
+/// ```
+/// use ackclock_cc::{
+///     Ack, Arrival, CongestionControl, EnhancedRtt, Ertt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal,
+///     Verdict, Window,
+/// };
+/// use ackclock_units::Span;
+///
+/// /// NewReno that leaves slow start once packets wait for longer than they travel.
+/// #[derive(Debug)]
+/// struct Early {
+///     reno: NewReno,
+///     ertt: Ertt,
+/// }
+///
+/// impl CongestionControl for Early {
+///     fn name(&self) -> &'static str {
+///         "early"
+///     }
+///     fn window(&self) -> Window {
+///         self.reno.window()
+///     }
+///     fn needs(&self) -> Needs {
+///         Needs { arrivals: true, departures: true, ..Needs::default() }
+///     }
+///     fn on_sent(&mut self, f: &Flight, sent: &Sent) {
+///         self.ertt.on_sent(f, sent);
+///     }
+///     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
+///         self.ertt.on_arrival(f, arrival, self.reno.window().cwnd);
+///     }
+///     fn on_established(&mut self, f: &Flight) {
+///         self.ertt = Ertt::new(Span::from_millis(1));
+///         self.reno.on_established(f);
+///     }
+///     fn take_over(&mut self, window: Window) {
+///         self.reno.take_over(window);
+///     }
+///     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+///         if self.ertt.take_measurement() {
+///             let EnhancedRtt { marked, min, .. } = self.ertt.enhanced_rtt();
+///             let Window { cwnd, ssthresh } = self.reno.window();
+///             if marked > min * 2 && cwnd < ssthresh {
+///                 self.reno.set_window(Window { cwnd, ssthresh: cwnd });
+///             }
+///         }
+///         self.reno.on_ack(f, ack)
+///     }
+///     fn on_signal(&mut self, f: &Flight, signal: Signal) {
+///         if let Signal::Timeout { .. } = signal {
+///             self.ertt.on_timeout();
+///         }
+///         self.reno.on_signal(f, signal);
+///     }
+///     fn on_recovery_end(&mut self, f: &Flight) {
+///         self.reno.on_recovery_end(f);
+///     }
+///     fn on_idle_restart(&mut self, f: &Flight) {
+///         self.reno.on_idle_restart(f);
+///     }
+///     /// For `ertt.csv`.
+///     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
+///         Some(self.ertt.enhanced_rtt())
+///     }
+/// }
+///
+/// let reno = NewReno::new(NewRenoConfig::default());
+/// let early = Early { reno, ertt: Ertt::new(Span::from_millis(1)) };
+/// assert_eq!(early.ertt.enhanced_rtt().measurements, 0);
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Ertt {
+pub struct Ertt {
     unit: Span,
     segments: VecDeque<Segment>,
     /// A marked segment is on its way.
@@ -115,7 +185,7 @@ impl Segment {
 
 impl Ertt {
     /// A measurement of a connection that has sent nothing, in ticks of `unit`.
-    pub(crate) fn new(unit: Span) -> Ertt {
+    pub fn new(unit: Span) -> Ertt {
         Ertt {
             unit,
             segments: VecDeque::new(),
@@ -135,7 +205,7 @@ impl Ertt {
     }
 
     /// `ertt_add_tx_segment_info_hook`
-    pub(crate) fn on_sent(&mut self, f: &Flight, sent: &Sent) {
+    pub fn on_sent(&mut self, f: &Flight, sent: &Sent) {
         if sent.bytes == 0 || self.segments.len() >= SEGMENTS {
             return;
         }
@@ -146,7 +216,7 @@ impl Ertt {
     }
 
     /// `ertt_packet_measurement_hook`; `cwnd` is the window at this moment.
-    pub(crate) fn on_arrival(&mut self, f: &Flight, arrival: &Arrival, cwnd: u64) {
+    pub fn on_arrival(&mut self, f: &Flight, arrival: &Arrival, cwnd: u64) {
         let una = arrival.ack.saturating_sub(arrival.acked);
         // In the reference the acknowledged part counts as a block while the scoreboard has holes.
         let sack = arrival.sacked_to.is_some() || (arrival.acked > 0 && self.sacked_to > una);
@@ -211,17 +281,17 @@ impl Ertt {
     }
 
     /// The retransmission timer expired: the reference forgets what was SACKed.
-    pub(crate) fn on_timeout(&mut self) {
+    pub fn on_timeout(&mut self) {
         self.sacked_to = 0;
     }
 
     /// Whether a measurement was completed since this was asked last.
-    pub(crate) fn take_measurement(&mut self) -> bool {
+    pub fn take_measurement(&mut self) -> bool {
         std::mem::take(&mut self.new)
     }
 
     /// What was measured so far.
-    pub(crate) fn enhanced_rtt(&self) -> EnhancedRtt {
+    pub fn enhanced_rtt(&self) -> EnhancedRtt {
         let span = |ticks: i64| self.unit * ticks.unsigned_abs();
         EnhancedRtt {
             rtt: span(self.rtt),

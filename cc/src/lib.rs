@@ -401,7 +401,7 @@ pub use controllers::{Algorithm, CcSpec, Stack};
 pub use coupled::{MAX_SUBFLOWS, Shared, Subflow};
 pub use cubic::{Cubic, CubicConfig, CubicRules};
 pub use dctcp::{Dctcp, DctcpConfig, DctcpRules};
-pub use ertt::EnhancedRtt;
+pub use ertt::{EnhancedRtt, Ertt};
 pub use hd::{Hd, HdConfig};
 pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
