@@ -26,22 +26,22 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
     );
     println!("                             expected    p50      p99    late p50    p99    p99.9      max   sleeps");
     for rate in [1_000_000_u64, 10_000_000, 100_000_000] {
-        let path = Path { rate: Some(rate), delay: DELAY, offload: true };
+        let path = Path { rate: Some(rate), delay: DELAY, ..Path::free(true) };
         println!("{} Mbit/s", rate / 1_000_000);
         let time = Duration::from_secs(settings.seconds);
-        let (times, outcome, _) = live::run(lab, path, settings, || load::ping(lab, 100, time))?;
+        let (times, outcome, _) = live::run(lab, &path, settings, || load::ping(lab, 100, time))?;
         let expected = 2.0 * (10.0 + PING * 8e3 / rate as f64);
         line("ping, 100 a second", expected, &times, outcome.summary.live.as_ref())?;
 
         // At half the rate no packet waits for another one.
         let half = rate as f64 / 2.0 / (BYTES as f64 * 8.0);
         let stream = Stream { bytes: BYTES, rate: half, time };
-        let (streamed, outcome, _) = live::run(lab, path, settings, || load::udp(lab, stream))?;
+        let (streamed, outcome, _) = live::run(lab, &path, settings, || load::udp(lab, stream))?;
         let expected = 10.0 + BYTES as f64 * 8e3 / rate as f64;
         line("UDP, one way, half the rate", expected, &streamed.delay, outcome.summary.live.as_ref())?;
 
         let stream = Stream { rate: 2.4 * half, time: Duration::from_secs(settings.seconds.max(10)), ..stream };
-        let (streamed, outcome, _) = live::run(lab, path, settings, || load::udp(lab, stream))?;
+        let (streamed, outcome, _) = live::run(lab, &path, settings, || load::udp(lab, stream))?;
         let got = streamed.rate() * BYTES as f64 * 8.0;
         println!(
             "  UDP, 1.2 times the rate: {:.5} Mbit/s arrive, {:+.4} %; {}",

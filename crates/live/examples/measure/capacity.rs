@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 
 use crate::lab::Lab;
 use crate::live::{self, Path};
-use crate::load::{self, Stream};
+use crate::load::{self, Stream, Streamed};
 use crate::{CpuTime, Settings, bare, thread_time};
 
 /// Packets that a device keeps for us, as on the live clock.
@@ -32,7 +32,7 @@ enum Loop {
 const LOOPS: [(Loop, bool); 4] = [(Loop::Bare, false), (Loop::Ours, false), (Loop::Bare, true), (Loop::Ours, true)];
 
 /// What a loop did for a load.
-struct Done<T> {
+pub(crate) struct Done<T> {
     load: T,
     packets: u64,
     time: CpuTime,
@@ -52,18 +52,8 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
     let mut udp: [Vec<f64>; 4] = Default::default();
     for _ in 0..settings.rounds {
         for (&kind, results) in LOOPS.iter().zip(&mut udp) {
-            let (mut lossless, mut most, mut cost) = (0.0_f64, 0.0_f64, 0.0);
-            for &rate in RATES {
-                let stream = Stream { bytes: 64, rate: f64::from(rate) * 1e3, time: Duration::from_secs(2) };
-                let done = run(lab, kind, settings, || load::udp(lab, stream))?;
-                let lost = done.load.sent - done.load.received.min(done.load.sent);
-                most = most.max(done.load.rate());
-                cost = done.cost();
-                if lost > 0 {
-                    break;
-                }
-                lossless = lossless.max(done.load.rate());
-            }
+            let Lossless { lossless, most, cost } =
+                lossless(64, |stream| run(lab, kind, settings, || load::udp(lab, stream)))?;
             println!("{} {lossless:>12.0}/s {most:>9.0}/s {cost:>9.2}", name(kind));
             results.push(lossless);
         }
@@ -83,6 +73,43 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
         ratios(&tcp);
     }
     Ok(())
+}
+
+/// What passes of packets of one length, per second.
+pub(crate) struct Lossless {
+    /// The highest rate without a loss.
+    pub(crate) lossless: f64,
+    /// The highest of all.
+    pub(crate) most: f64,
+    /// Time of a processor for each packet at the last rate, us.
+    pub(crate) cost: f64,
+}
+
+/// Tries rates, 2 s each, until packets are lost.
+pub(crate) fn lossless(bytes: usize, mut load: impl FnMut(Stream) -> Result<Done<Streamed>>) -> Result<Lossless> {
+    let mut result = Lossless { lossless: 0.0, most: 0.0, cost: 0.0 };
+    for &rate in RATES {
+        let done = load(Stream { bytes, rate: f64::from(rate) * 1e3, time: Duration::from_secs(2) })?;
+        result.most = result.most.max(done.load.rate());
+        result.cost = done.cost();
+        if done.load.received < done.load.sent {
+            break;
+        }
+        result.lossless = result.lossless.max(done.load.rate());
+    }
+    Ok(result)
+}
+
+/// A load over a path of ackclock's.
+pub(crate) fn over<T: Send>(
+    lab: &Lab,
+    path: &Path,
+    settings: Settings,
+    load: impl FnOnce() -> Result<T> + Send,
+) -> Result<Done<T>> {
+    let (load, outcome, time) = live::run(lab, path, settings, load)?;
+    let packets = outcome.summary.live.iter().flat_map(|live| &live.hosts).map(|host| host.sent_packets).sum();
+    Ok(Done { load, packets, time })
 }
 
 fn name((kind, offload): (Loop, bool)) -> &'static str {
@@ -105,7 +132,7 @@ fn ratios(results: &[Vec<f64>; 4]) {
     }
 }
 
-fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -122,12 +149,7 @@ fn run<T: Send>(
     load: impl FnOnce() -> Result<T> + Send,
 ) -> Result<Done<T>> {
     match (kind, offload) {
-        (Loop::Ours, _) => {
-            let path = Path { rate: None, delay: Duration::ZERO, offload };
-            let (load, outcome, time) = live::run(lab, path, settings, load)?;
-            let packets = outcome.summary.live.iter().flat_map(|live| &live.hosts).map(|host| host.sent_packets).sum();
-            Ok(Done { load, packets, time })
-        }
+        (Loop::Ours, _) => over(lab, &Path::free(offload), settings, load),
         (Loop::Bare, false) => {
             let devices = [lab.device(0, 1500, DEVICE_QUEUE)?, lab.device(1, 1500, DEVICE_QUEUE)?];
             beside(load, |stop| bare::copy(&devices, 2048, stop))

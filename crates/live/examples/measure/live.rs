@@ -19,23 +19,31 @@ use crate::lab::{ADDRESSES, Lab, PREFIX};
 use crate::{CpuTime, Settings, thread_time};
 
 /// A link, the same both ways.
-#[derive(Clone, Copy)]
 pub(crate) struct Path {
     /// Without, packets are sent at once.
     pub(crate) rate: Option<u64>,
     pub(crate) delay: Duration,
     /// Whether its devices have offloads.
     pub(crate) offload: bool,
+    pub(crate) queue: QueueSpec,
 }
 
-pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec> {
+impl Path {
+    /// One without a rate, a delay and, in effect, a queue.
+    pub(crate) fn free(offload: bool) -> Path {
+        let queue = QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) });
+        Path { rate: None, delay: Duration::ZERO, offload, queue }
+    }
+}
+
+pub(crate) fn spec(lab: &Lab, path: &Path, settings: Settings) -> Result<RunSpec> {
     let direction = DirectionSpec {
         rate: path.rate.and_then(Rate::from_bps),
         delay: Span::from_nanos(path.delay.as_nanos() as u64),
         burst: None,
         device: None,
         overhead: 0,
-        queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
+        queue: path.queue.clone(),
         impairments: Impairments::default(),
         course: Default::default(),
     };
@@ -79,7 +87,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
 /// Runs until `load` is over. Also gives what the loop took of a processor.
 pub(crate) fn run<T: Send>(
     lab: &Lab,
-    path: Path,
+    path: &Path,
     settings: Settings,
     load: impl FnOnce() -> Result<T> + Send,
 ) -> Result<(T, Outcome, CpuTime)> {
@@ -89,7 +97,7 @@ pub(crate) fn run<T: Send>(
 /// The same with these options.
 pub(crate) fn run_with<T: Send>(
     lab: &Lab,
-    path: Path,
+    path: &Path,
     settings: Settings,
     options: &Options,
     load: impl FnOnce() -> Result<T> + Send,

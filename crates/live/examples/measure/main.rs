@@ -4,11 +4,13 @@
 //!     cargo run --release -p ackclock-live --example measure -- capacity
 //!     cargo run --release -p ackclock-live --example measure -- accuracy
 //!     cargo run --release -p ackclock-live --example measure -- recording
+//!     cargo run --release -p ackclock-live --example measure -- forwarding
 //!
 //! `capacity` compares a link without limits with a loop that only copies packets between two
 //! devices: packets of 64 bytes per second, TCP at an MTU of 1500 bytes, time of a processor for
 //! each packet. `accuracy` is delays and rates against those that were asked for. `recording` is
 //! TCP over a link without limits, with a capture and without one; each capture is replayed.
+//! `forwarding` compares a byte FIFO, RED and BLUE with packets of 64, 512 and 1518 bytes.
 //! `--spin 200us` (or `auto`), `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept
 //! busy meanwhile), `--file FILE` (where the capture is written).
 
@@ -17,6 +19,7 @@
 mod accuracy;
 mod bare;
 mod capacity;
+mod forwarding;
 mod lab;
 mod live;
 mod load;
@@ -85,8 +88,9 @@ fn main() -> Result<()> {
         let result = match what.as_str() {
             "capacity" => capacity::measure(&lab, settings),
             "accuracy" => accuracy::measure(&lab, settings),
+            "forwarding" => forwarding::measure(&lab, settings),
             "recording" => recording::measure(&lab, settings, file),
-            _ => Err(anyhow::anyhow!("one of: capacity, accuracy, recording")),
+            _ => Err(anyhow::anyhow!("one of: capacity, accuracy, forwarding, recording")),
         };
         stop.store(true, Ordering::Relaxed);
         result

@@ -17,13 +17,13 @@ use crate::{Settings, load};
 pub(crate) fn measure(lab: &Lab, settings: Settings, file: PathBuf) -> Result<()> {
     println!("TCP of the two kernels (CUBIC), MTU 1500 bytes, {} s, without a capture and with one", settings.seconds);
     println!("                             Gbit/s    CPU us   MB written   replay: packets/s   Gbit/s");
-    let path = Path { rate: None, delay: Duration::ZERO, offload: true };
+    let path = Path::free(true);
     let mut ratios = Vec::new();
     for _ in 0..settings.rounds {
         let mut rates = [0.0, 0.0];
         for (recorded, measured) in [false, true].into_iter().zip(&mut rates) {
             let options = Options { capture: recorded.then(|| file.clone()), ..Options::default() };
-            let ran = live::run_with(lab, path, settings, &options, || load::tcp(lab, settings.seconds, "cubic"));
+            let ran = live::run_with(lab, &path, settings, &options, || load::tcp(lab, settings.seconds, "cubic"));
             let (rate, outcome, time) = match ran {
                 Ok(ran) => ran,
                 Err(error) if recorded => {
@@ -38,7 +38,7 @@ pub(crate) fn measure(lab: &Lab, settings: Settings, file: PathBuf) -> Result<()
             let name = if recorded { "with a capture" } else { "without one" };
             print!("  {name:<22}{:>11.3}   {cost:>9.2}", rate / 1e9);
             if recorded {
-                let (replayed, bytes, took) = replay(lab, path, settings, &file)?;
+                let (replayed, bytes, took) = replay(lab, &path, settings, &file)?;
                 let seconds = took.as_secs_f64();
                 let written = fs::metadata(&file)?.len() as f64 / 1e6;
                 let gbits = bytes as f64 * 8.0 / 1e9 / seconds;
@@ -60,7 +60,7 @@ pub(crate) fn measure(lab: &Lab, settings: Settings, file: PathBuf) -> Result<()
 }
 
 /// Packets and bytes that hosts have sent, and how long their replay took.
-fn replay(lab: &Lab, path: Path, settings: Settings, file: &std::path::Path) -> Result<(u64, u64, Duration)> {
+fn replay(lab: &Lab, path: &Path, settings: Settings, file: &std::path::Path) -> Result<(u64, u64, Duration)> {
     let mut spec = live::spec(lab, path, settings)?;
     if let Some(live) = &mut spec.live {
         live.clock = Clock::Replay(file.to_owned());
