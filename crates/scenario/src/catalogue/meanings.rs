@@ -137,7 +137,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].tcp_rmem", "receive buffer that is tuned, in memory: `net.ipv4.tcp_rmem`"),
     ("flows[].tcp_rmem.default", "its size at first"),
     ("flows[].tcp_rmem.max", "its largest size, which sets the window scale"),
-    ("flows[].delayed_ack", "delayed acknowledgments; `false` acknowledges every segment"),
+    ("flows[].delayed_ack", "delayed acknowledgments; `segments = 1` acknowledges every segment"),
     ("flows[].delayed_ack.segments", "segments after which one is sent"),
     ("flows[].delayed_ack.timeout", "longest time that it is delayed"),
     ("flows[].delayed_ack.quick", "segments acknowledged at once at the start (quick ACKs)"),
