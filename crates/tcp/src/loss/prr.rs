@@ -57,6 +57,16 @@ impl WindowReduction {
         *self = WindowReduction { cwnd, ssthresh, at_start, ..WindowReduction::default() };
     }
 
+    /// FreeBSD 9: the window grows by `bytes`, up to `most`.
+    pub(super) fn inflate(&mut self, bytes: u64, most: u64) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(most);
+    }
+
+    /// FreeBSD 9: the window is `cwnd`.
+    pub(super) fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+    }
+
     /// A segment with `bytes` of data was sent.
     #[inline]
     pub(super) fn sent(&mut self, bytes: u32) {

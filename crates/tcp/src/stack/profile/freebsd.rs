@@ -46,7 +46,7 @@ impl Profile {
                 initial_rto: Span::from_secs(3), // TCPTV_RTOBASE
                 limited_transmit: true,          // rfc3042 = 1
                 prr: Prr::Off,
-                loss_detector: LossDetector::Rfc6675,
+                loss_detector: LossDetector::FreeBsd9,
                 undo: false,
                 frto: false,
                 tlp: false,
