@@ -3,8 +3,8 @@
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow, MinRto,
-    Pacing, PacingWhen, TimerRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow,
+    LossDetector, MinRto, Pacing, PacingWhen, TimerRule,
 };
 
 use crate::document::{Node, Value};
@@ -229,7 +229,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
     config.states.fast_open = fields.or("fast_open", config.states.fast_open, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
-    config.cwnd_validation = cwnd_validation(fields, config.cwnd_validation);
+    config.cwnd_validation = cwnd_validation(fields, config);
     let pacing = config.pacing;
     config.pacing =
         fields.choose("pacing", pacing.when.name(), &PACING, |kind, fields| self::pacing(kind, fields, pacing));
@@ -251,7 +251,7 @@ const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rf
 const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
 const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
-    OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };
+    OneOf { what: "congestion window validation", names: &["off", "peer", "growth", "rfc2861", "rfc7661"] };
 const TIMERS: OneOf = OneOf { what: "rules of the timer", names: &["rfc6298", "linux-2.4"] };
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
 
@@ -301,9 +301,19 @@ fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
     }
 }
 
-fn cwnd_validation(fields: &mut Fields<'_>, profile: CwndValidation) -> CwndValidation {
+fn cwnd_validation(fields: &mut Fields<'_>, config: &Config) -> CwndValidation {
+    let freebsd = config.loss_detector == LossDetector::FreeBsd9;
+    let profile = match config.cwnd_validation {
+        CwndValidation::Peer if !freebsd => CwndValidation::Growth,
+        rule => rule,
+    };
     match fields.or("cwnd_validation", profile.name(), VALIDATION) {
         "off" => CwndValidation::Off,
+        "peer" if !freebsd => {
+            loss::refuse(fields, "cwnd_validation", "goes with `loss_detector = \"freebsd-9\"` alone", "\"growth\"");
+            CwndValidation::Growth
+        }
+        "peer" => CwndValidation::Peer,
         "rfc2861" => CwndValidation::Rfc2861,
         "rfc7661" => CwndValidation::Rfc7661,
         _ => CwndValidation::Growth,

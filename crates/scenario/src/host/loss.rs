@@ -25,16 +25,16 @@ pub(super) fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
         let others =
             [("prr", config.prr != Prr::Off), ("undo", config.undo), ("frto", config.frto), ("tlp", config.tlp)];
         for (key, _) in others.into_iter().filter(|&(_, on)| on) {
-            refuse(fields, key);
+            refuse(fields, key, "does not go with `loss_detector = \"freebsd-9\"`", "`false`");
         }
     }
 }
 
-/// FreeBSD 9 recovers by rules of its own, in which `key` has no part.
-fn refuse(fields: &mut Fields<'_>, key: &'static str) {
+/// `key` has a value that the other settings of the host do not allow.
+pub(super) fn refuse(fields: &mut Fields<'_>, key: &'static str, why: &str, instead: &str) {
     let place = [key, "loss_detector"].iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
-    let title = format!("{}: `{key}` does not go with `loss_detector = \"freebsd-9\"`", fields.shown());
-    let label = format!("expected `{key} = false`, or another `loss_detector`, such as \"rfc6675\"");
+    let title = format!("{}: `{key}` {why}", fields.shown());
+    let label = format!("expected {instead}, or another `loss_detector`");
     fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
 }
 

@@ -16,12 +16,14 @@
 //!
 //! # Source
 //! `sys/netinet/tcp_input.c` (`tcp_do_segment`, `cc_cong_signal`, `tcp_newreno_partial_ack`),
-//! `tcp_sack.c`, `tcp_output.c` and `tcp_timer.c` (`tcp_timer_rexmt`) of 9.3, where they are as in
-//! 9.2. The names in brackets are theirs.
+//! `tcp_sack.c`, `tcp_output.c` and `tcp_timer.c` (`tcp_timer_rexmt`) of releng/9.3. All but the
+//! first have their last change before the release of 9.2 (r220105, r252835 and r252794; r260435).
+//! The names in brackets are theirs.
 //!
 //! # Departures
 //! - After a timeout `snd_nxt` is the first segment that is declared lost and not sent again. Where
-//!   fast recovery begins before that is through, what is left of it is sent as holes are.
+//!   fast recovery begins before that is through, what is left of it is sent as holes are; the
+//!   reference sends holes above `snd_nxt` twice then.
 //! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`).
 //! - A partial ACK that lets nothing go is not answered with a bare ACK (`TF_ACKNOW`).
 //! - Holes are retransmitted in the segments in which they were sent, and their number is not
@@ -30,26 +32,13 @@
 //!   the reference allows a part of a segment more ([`ackclock_cc`]'s).
 //! - Reports are taken in from every block; the reference skips one that begins below the ACK.
 
-use ackclock_cc::{Ack, Signal};
+use ackclock_cc::{Ack, Flight, Signal};
 use ackclock_units::Time;
 
 use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
-use crate::loss::scoreboard::Sent;
-use crate::{CaState, Endpoint};
-
-/// What this engine keeps beyond what all do.
-#[derive(Debug, Default)]
-pub(super) struct Inflation {
-    /// SND.NXT when fast recovery began (`sack_newdata`).
-    new_from: u64,
-    /// SND.NXT at the first duplicate ACK; what was sent since is `snd_limited`.
-    limited_from: u64,
-    /// Limited transmit lets new data go up to here; 0 without it.
-    limit: u64,
-    /// An ACK before this shows that the timeout was needless (`t_badrxtwin`).
-    bad_until: Time,
-}
+use crate::loss::scoreboard::{Sent, Whole};
+use crate::{CaState, CwndValidation, Endpoint};
 
 impl Endpoint {
     /// The congestion side of an ACK.
@@ -65,7 +54,6 @@ impl Endpoint {
             self.on_duplicate(context.now);
         } else {
             self.recovery.dup_acks = 0;
-            self.recovery.inflation.limit = 0;
         }
         // RFC 3168 section 6.1.2: once per window of data.
         let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
@@ -87,7 +75,6 @@ impl Endpoint {
     fn on_progress(&mut self, context: &AckContext) {
         let AckContext { now, ref progress, ece, .. } = *context;
         self.recovery.dup_acks = 0;
-        self.recovery.inflation.limit = 0;
         // All that it acknowledges counts, reported before or not (BYTES_THIS_ACK).
         let mut ack = Ack { acked: progress.acked, delivered: progress.acked, ece, ..Ack::default() };
         let done = self.send.una() >= self.recovery.point;
@@ -114,7 +101,29 @@ impl Endpoint {
             CaState::Loss => self.take_timeout_back(now),
             _ => {}
         }
-        self.pass_to_controller(now, ack, progress.delivered);
+        let flight = self.flight_of_freebsd(now);
+        self.pass_in_flight(now, &flight, ack, progress.delivered);
+    }
+
+    /// An ACK of whole segments, where nothing is unusual.
+    pub(super) fn on_whole_ack_freebsd(&mut self, now: Time, whole: &Whole) {
+        if self.recovery.whole_control {
+            self.on_whole_ack_rfc(now, whole);
+            return;
+        }
+        self.recovery.dup_acks = 0;
+        let (acked, flight) = (whole.units, self.flight_of_freebsd(now));
+        self.pass_in_flight(now, &flight, Ack { acked, delivered: acked, ..Ack::default() }, acked);
+    }
+
+    /// What the controller may know; the window grows as long as the peer's is no smaller
+    /// (`CCF_CWND_LIMITED`).
+    fn flight_of_freebsd(&self, now: Time) -> Flight {
+        let flight = self.flight(now);
+        if self.config.cwnd_validation != CwndValidation::Peer {
+            return flight;
+        }
+        Flight { cwnd_limited: self.cc.window().cwnd <= self.send.window(), ..flight }
     }
 
     /// A duplicate ACK.
@@ -129,8 +138,10 @@ impl Endpoint {
             self.board.lose_holes(self.recovery.point);
             let ssthresh = self.recovery.reduction.ssthresh();
             let highest = self.board.highest_sacked().unwrap_or(0).max(self.send.una());
-            let awnd = self.send.nxt() - highest + self.board.resent();
-            if awnd < ssthresh {
+            // Below the highest report after a timeout: the sum is compared without its sign.
+            let nxt = self.board.left_by_timeout().unwrap_or(self.send.nxt());
+            let awnd = (nxt + self.board.resent()).checked_sub(highest);
+            if awnd.is_some_and(|awnd| awnd < ssthresh) {
                 self.recovery.reduction.inflate(mss, ssthresh);
             }
         } else if self.recovery.dup_acks >= DUP_THRESH {
@@ -139,19 +150,11 @@ impl Endpoint {
             let probe = self.path.probing.size > 0 && self.mtu_probe_failed(now);
             if probe || !self.negotiated.sack() && !fresh {
                 self.recovery.dup_acks = 0;
-                self.recovery.inflation.limit = 0;
             } else {
                 self.begin_fast_recovery(now);
             }
-        } else if self.config.limited_transmit {
-            // RFC 3042.
-            let nxt = self.send.nxt();
-            let Inflation { limited_from, limit, .. } = &mut self.recovery.inflation;
-            if self.recovery.dup_acks == 1 {
-                *limited_from = nxt;
-            }
-            let sent = (nxt - *limited_from).div_ceil(mss);
-            *limit = nxt + u64::from(self.recovery.dup_acks).saturating_sub(sent) * mss;
+        } else if self.recovery.dup_acks == 1 {
+            self.recovery.reduction.set_from(self.send.nxt());
         }
     }
 
@@ -173,12 +176,12 @@ impl Endpoint {
         let nxt = self.send.nxt();
         let sack = self.negotiated.sack();
         let recovery = &mut self.recovery;
-        let limited = (nxt - recovery.inflation.limited_from.min(nxt)).div_ceil(mss).min(2);
-        recovery.inflation = Inflation { new_from: nxt, ..Inflation::default() };
+        // snd_limited
+        let limited = nxt.saturating_sub(recovery.reduction.from()).div_ceil(mss).min(2);
         recovery.point = nxt;
         recovery.by_controller = false;
         let inflated = ssthresh.saturating_add((u64::from(recovery.dup_acks) - limited) * mss);
-        recovery.reduction.begin(if sack { mss } else { inflated }, ssthresh, 0);
+        recovery.reduction.begin(if sack { mss } else { inflated }, ssthresh, nxt);
         if sack {
             self.board.lose_holes(nxt);
         } else {
@@ -196,7 +199,7 @@ impl Endpoint {
         self.board.lose_holes(self.recovery.point);
         let mss = u64::from(self.negotiated.mss());
         let segments = if acked / mss >= 2 { 2 } else { 1 };
-        let new = self.send.nxt() - self.recovery.inflation.new_from;
+        let new = self.send.nxt().saturating_sub(self.recovery.reduction.from());
         let cwnd = self.board.resent() + new + segments * mss;
         let ssthresh = self.recovery.reduction.ssthresh();
         self.recovery.reduction.set(cwnd.min(ssthresh));
@@ -223,7 +226,7 @@ impl Endpoint {
     /// The first ACK after the first timeout: if it comes too early to answer what was sent again,
     /// the timeout was needless (`CC_RTO_ERR`).
     fn take_timeout_back(&mut self, now: Time) {
-        if now < std::mem::take(&mut self.recovery.inflation.bad_until) {
+        if self.recovery.reduction.was_bad(now) {
             let flight = self.flight(now);
             self.cc.on_signal(&flight, Signal::Spurious);
             self.ecn.reduction_undone();
@@ -255,8 +258,7 @@ impl Endpoint {
         let flight = self.flight_size(now);
         let first = self.rtt.timeouts() == 0 && self.recovery.state() != CaState::Recovery;
         let half = self.rtt.srtt().map_or(ackclock_units::Span::ZERO, |srtt| srtt / 2);
-        self.recovery.inflation = Inflation::default();
-        self.recovery.inflation.bad_until = if first { now + half } else { Time::ZERO };
+        self.recovery.reduction.bad_until(if first { now + half } else { Time::ZERO });
         self.board.forget_reports();
         self.board.mark_all_lost();
         self.tell_losses(now);
@@ -280,14 +282,18 @@ impl Endpoint {
             CaState::Recovery if self.negotiated.sack() => match self.board.resent() {
                 resent if self.board.may_resend() => resent,
                 0 => outstanding,
-                resent => nxt - self.recovery.inflation.new_from + resent,
+                resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
             },
             CaState::Recovery => outstanding,
             CaState::Loss => self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una)),
-            CaState::Open | CaState::Disorder | CaState::Cwr => {
-                let limited = self.recovery.inflation.limit.saturating_sub(nxt);
-                if limited > 0 { outstanding.min(self.cwnd().saturating_sub(limited)) } else { outstanding }
-            }
+            // RFC 3042: the first two duplicates let as many segments go as they are.
+            CaState::Open | CaState::Disorder | CaState::Cwr => match self.recovery.dup_acks {
+                duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {
+                    let limit = self.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
+                    outstanding.min(self.cwnd().saturating_sub(limit.saturating_sub(nxt)))
+                }
+                _ => outstanding,
+            },
         }
     }
 

@@ -64,10 +64,10 @@ impl Endpoint {
     /// The same of an ACK of `whole` segments, where nothing is lost or reported.
     #[inline]
     pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
-        if self.linux_episodes() {
-            self.on_whole_ack_linux(now, whole);
-        } else {
-            self.on_whole_ack_rfc(now, whole);
+        match self.episodes {
+            Episodes::Linux => self.on_whole_ack_linux(now, whole),
+            Episodes::Rfc => self.on_whole_ack_rfc(now, whole),
+            Episodes::FreeBsd9 => self.on_whole_ack_freebsd(now, whole),
         }
     }
 

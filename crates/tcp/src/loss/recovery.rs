@@ -6,7 +6,6 @@
 use ackclock_units::Time;
 
 use super::ca_state::CaState;
-use super::freebsd::Inflation;
 use super::probe_state::Probe;
 use super::prr::WindowReduction;
 use super::state_time::CaStateTime;
@@ -62,7 +61,6 @@ pub(crate) struct Recovery {
     pub(super) rescue_above: u64,
     pub(super) reduction: WindowReduction,
     pub(super) undo: Undo,
-    pub(super) inflation: Inflation,
 }
 
 impl Recovery {

@@ -85,10 +85,16 @@ impl Endpoint {
 
     /// The controller grows its window, or reduces it; `delivered` bytes came with the ACK.
     #[inline]
-    pub(super) fn pass_to_controller(&mut self, now: Time, mut ack: Ack, delivered: u64) {
-        self.add_samples(now, &mut ack);
+    fn pass_to_controller(&mut self, now: Time, ack: Ack, delivered: u64) {
         let flight = self.flight(now);
-        let reduced = self.cc.on_ack(&flight, &ack) == Verdict::Reduced;
+        self.pass_in_flight(now, &flight, ack, delivered);
+    }
+
+    /// The same with what the controller may know.
+    #[inline]
+    pub(super) fn pass_in_flight(&mut self, now: Time, flight: &Flight, mut ack: Ack, delivered: u64) {
+        self.add_samples(now, &mut ack);
+        let reduced = self.cc.on_ack(flight, &ack) == Verdict::Reduced;
         // After a timeout there is an episode already.
         if reduced && self.recovery.state() != CaState::Loss {
             self.begin_reduction(CaState::Cwr, delivered);

@@ -16,7 +16,17 @@ impl Scoreboard {
     /// looked for it.
     pub(crate) fn resend_point(&self) -> Option<u64> {
         let again = self.lost_again.peek().map(|&Reverse(seq)| seq);
-        again.or_else(|| self.at(self.resend_from).filter(|_| self.resend_from < self.resend_to).map(|sent| sent.seq))
+        again.or_else(|| self.waiting().map(|sent| sent.seq))
+    }
+
+    /// The segment that is next to be resent, but for those found lost later.
+    fn waiting(&self) -> Option<&Sent> {
+        self.at(self.resend_from).filter(|_| self.resend_from < self.resend_to)
+    }
+
+    /// First unit of what a timeout has left to be resent.
+    pub(crate) fn left_by_timeout(&self) -> Option<u64> {
+        self.waiting().filter(|sent| sent.lost && !sent.resent && sent.by_timeout()).map(|sent| sent.seq)
     }
 
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.

@@ -51,8 +51,8 @@ impl Profile {
                 frto: false,
                 tlp: false,
                 nagle: true,
-                slow_start_after_idle: true, // newreno_after_idle, always
-                cwnd_validation: CwndValidation::Growth,
+                slow_start_after_idle: true,           // newreno_after_idle, always
+                cwnd_validation: CwndValidation::Peer, // CCF_CWND_LIMITED
                 pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT

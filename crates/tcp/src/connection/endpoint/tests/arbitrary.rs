@@ -332,6 +332,7 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let pacing = (when, ratio(), ratio()).prop_map(|(when, ss_ratio, ca_ratio)| Pacing { when, ss_ratio, ca_ratio });
     let validation = prop_oneof![
         Just(CwndValidation::Off),
+        Just(CwndValidation::Peer),
         Just(CwndValidation::Growth),
         Just(CwndValidation::Rfc2861),
         Just(CwndValidation::Rfc7661)
