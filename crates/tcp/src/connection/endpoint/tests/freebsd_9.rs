@@ -3,7 +3,7 @@
 
 use super::peer::full;
 use super::*;
-use crate::{CaState, LossDetector};
+use crate::{CaState, CwndValidation, LossDetector};
 
 fn freebsd(sack: bool) -> Config {
     Config {
@@ -238,4 +238,37 @@ fn three_duplicates_after_a_timeout_begin_fast_recovery() {
     assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
     let sent = script.data();
     assert!(sent.contains(&(1001, 2001)), "{sent:?}");
+}
+
+#[test]
+fn a_window_grows_as_long_as_the_peers_is_no_smaller() {
+    // CCF_CWND_LIMITED is snd_cwnd <= snd_wnd, however little is in flight.
+    let config = Config { cwnd_validation: CwndValidation::Peer, ..freebsd(true) };
+    let mut script = Script::open(config);
+    let mut windows = vec![];
+    for n in 1..=4 {
+        script.write(1000);
+        script.ack_window(1 + n * 1000, 12_000);
+        windows.push(script.endpoint.cwnd());
+    }
+    assert_eq!(windows, [11_000, 12_000, 13_000, 13_000]);
+}
+
+#[test]
+fn a_controller_may_grow_in_recovery() {
+    // CDG with a threshold that is the whole window: tcp_sack_partialack, and its own segment.
+    let any = super::arbitrary::Any::named("cdg");
+    let mut script = Script::controlled(freebsd(true), any.build()).connected();
+    script.write(60_000);
+    assert_eq!(script.data(), full(1, 10));
+    script.wait(100);
+    for ranges in [&[(1001, 3001)][..], &[(4001, 6001), (1001, 3001)], &[(4001, 10_001), (1001, 3001)]] {
+        script.sack(1, ranges);
+    }
+    script.data();
+    let before = script.endpoint.board.resent();
+    assert_eq!(before, 1000);
+    script.sack(3001, &[(4001, 10_001)]);
+    // 0 + 0 + 2 segments, and one.
+    assert_eq!((script.data().len(), script.endpoint.cwnd()), (3, 3000));
 }
