@@ -3,8 +3,9 @@
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
 //! decides when a segment is lost. Three engines react to losses, marks and timeouts: `rfc`, as the
 //! RFCs have it, `linux`, as Linux does, and `freebsd`, as FreeBSD 9 did. All are entered by
-//! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a reduction; `undo` takes needless
-//! reductions back, and `tail_probe` finds lost tails without a timeout.
+//! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a
+//! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
+//! timeout.
 
 mod ack_context;
 mod ca_state;
