@@ -46,6 +46,13 @@ pub trait CongestionControl: Debug + Send {
     fn take_over(&mut self, window: Window);
     /// Data was newly acknowledged outside fast recovery (`ack_received`).
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
+    /// Data was newly acknowledged in fast recovery, where the host tells of it (FreeBSD 9, which
+    /// calls `ack_received` then): returns by how many bytes the window in force grows. For the ACK
+    /// that ends it, after [`CongestionControl::on_recovery_end`], the window is the controller's
+    /// own.
+    fn on_recovery_ack(&mut self, _f: &Flight, _ack: &Ack) -> u64 {
+        0
+    }
     /// Congestion was detected, or a reduction is undone (`cong_signal`).
     fn on_signal(&mut self, f: &Flight, signal: Signal);
     /// Recovery is over (`post_recovery`).

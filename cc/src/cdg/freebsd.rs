@@ -37,8 +37,9 @@
 //!   grows it nevertheless.
 //! - Neither window nor threshold falls below two segments; the reference has no bound for delay
 //!   and loss.
-//! - Nothing grows during fast recovery. There the reference adds a segment to the shadow window
-//!   (and to a window that is recomputed anyway) for each partial acknowledgment.
+//! - Nothing grows during fast recovery where the host does not tell of its ACKs
+//!   ([`CongestionControl::on_recovery_ack`], FreeBSD 9). There the reference adds a segment to the
+//!   shadow window, and to the window, for each ACK that acknowledges something.
 //! - Nor does anything grow while the window comes down for a mark, or, with PRR, for a back-off:
 //!   the endpoint calls no controller then. `cdg_ack_received` asks for no recovery before it adds
 //!   to the window: a segment more for each measurement, of which there is one in such a round
@@ -435,6 +436,22 @@ impl CongestionControl for Cdg {
             Step::Hold => return Verdict::Continue,
         }
         Verdict::Reduced
+    }
+
+    fn on_recovery_ack(&mut self, f: &Flight, _ack: &Ack) -> u64 {
+        let Step::Grow(measured) = std::mem::replace(&mut self.step, Step::Grow(false)) else { return 0 };
+        if self.state.recovery != Recovery::Fast {
+            self.increase(f, measured);
+            return 0;
+        }
+        // The window is below the threshold, as in slow start.
+        let mss = f.segment();
+        let State { shadow, growth, round_trips, .. } = &mut self.state;
+        (*growth, *round_trips) = (0, 0);
+        if *shadow > 0 {
+            *shadow = shadow.saturating_add(mss).min(Window::MAX);
+        }
+        mss
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {

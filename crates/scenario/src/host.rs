@@ -3,20 +3,22 @@
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback,
-    InitialWindow, LossDetector, MinRto, NcrVariant, Pacing, PacingWhen, Prr, RrRules, TimerRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow,
+    LossDetector, MinRto, Pacing, PacingWhen, TimerRule,
 };
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
+use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{cc, hystart};
 
 mod buffers;
+mod loss;
 mod names;
 
+pub(crate) use loss::DETECTORS;
 pub(crate) use names::{Hosts, Named};
 
 /// A host of this program: its specification, with the profile that it started from.
@@ -222,18 +224,12 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
     config.transfer.timer = timer_rule(fields, config.transfer.timer);
     config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
-    config.prr = fields.or("prr", config.prr, Prrs);
-    let detector = config.loss_detector;
-    config.loss_detector = fields
-        .choose("loss_detector", detector.name(), &DETECTORS, |kind, fields| loss_detector(kind, fields, detector));
-    config.undo = fields.or("undo", config.undo, Flag);
-    config.frto = fields.or("frto", config.frto, Flag);
-    config.tlp = fields.or("tlp", config.tlp, Flag);
+    loss::knobs(fields, config);
     config.nagle = fields.or("nagle", config.nagle, Flag);
     config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
     config.states.fast_open = fields.or("fast_open", config.states.fast_open, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
-    config.cwnd_validation = cwnd_validation(fields, config.cwnd_validation);
+    config.cwnd_validation = cwnd_validation(fields, config);
     let pacing = config.pacing;
     config.pacing =
         fields.choose("pacing", pacing.when.name(), &PACING, |kind, fields| self::pacing(kind, fields, pacing));
@@ -253,11 +249,9 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
 
 const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rfc9768", "linux"] };
 const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
-pub(crate) const DETECTORS: OneOf =
-    OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
 const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
-    OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };
+    OneOf { what: "congestion window validation", names: &["off", "peer", "growth", "rfc2861", "rfc7661"] };
 const TIMERS: OneOf = OneOf { what: "rules of the timer", names: &["rfc6298", "linux-2.4"] };
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
 
@@ -294,38 +288,6 @@ fn acc_ecn(fields: &mut Fields<'_>, rules: &mut AccEcnRules) {
     });
 }
 
-/// The detector called `kind`, with the profile's parameters where the file has none.
-fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> LossDetector {
-    match kind {
-        "linux" => {
-            let mut rules = match profile {
-                LossDetector::Linux(rules) => rules,
-                // A kernel that has RACK has neither any more: `tcp_recovery` = 0.
-                LossDetector::Rack => {
-                    AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() }
-                }
-                _ => AdaptiveRules::default(),
-            };
-            rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;
-            rules.fack = fields.or("fack", rules.fack, Flag);
-            rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
-            LossDetector::Linux(rules)
-        }
-        "ncr" => LossDetector::Ncr(NcrVariant::Careful),
-        "ncr-aggressive" => LossDetector::Ncr(NcrVariant::Aggressive),
-        "rr-tcp" => {
-            let rules = RrRules::default();
-            LossDetector::RrTcp(RrRules {
-                history: fields.or("history", rules.history.into(), Whole(1, 10_000)) as u16,
-                initial_ratio: fields.or("initial_ratio", rules.initial_ratio, Number(0.0, 1.0)),
-                step: fields.or("step", rules.step, Number(0.0, 1.0)),
-            })
-        }
-        "rack" => LossDetector::Rack,
-        _ => LossDetector::Rfc6675,
-    }
-}
-
 /// Pacing called `kind`; the ratios are of the window's own rate, in percent.
 fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
     match kind {
@@ -339,9 +301,19 @@ fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
     }
 }
 
-fn cwnd_validation(fields: &mut Fields<'_>, profile: CwndValidation) -> CwndValidation {
+fn cwnd_validation(fields: &mut Fields<'_>, config: &Config) -> CwndValidation {
+    let freebsd = config.loss_detector == LossDetector::FreeBsd9;
+    let profile = match config.cwnd_validation {
+        CwndValidation::Peer if !freebsd => CwndValidation::Growth,
+        rule => rule,
+    };
     match fields.or("cwnd_validation", profile.name(), VALIDATION) {
         "off" => CwndValidation::Off,
+        "peer" if !freebsd => {
+            loss::refuse(fields, "cwnd_validation", "goes with `loss_detector = \"freebsd-9\"` alone", "\"growth\"");
+            CwndValidation::Growth
+        }
+        "peer" => CwndValidation::Peer,
         "rfc2861" => CwndValidation::Rfc2861,
         "rfc7661" => CwndValidation::Rfc7661,
         _ => CwndValidation::Growth,
@@ -428,39 +400,6 @@ impl Kind for Feedbacks {
 
     fn domain(&self) -> Domain {
         Domain::Either(vec![Domain::Flag, Domain::Name(vec!["dctcp", "accecn"])])
-    }
-}
-
-/// `false` or the document that defines the reduction.
-struct Prrs;
-
-impl Kind for Prrs {
-    type Held = Prr;
-
-    fn read(&self, node: &Node) -> Result<Prr, Problem> {
-        let names = OneOf { what: "rate reduction", names: &["rate-halving", "rfc6937", "ssrb", "rfc9937"] };
-        match (&node.value, names.read(node)) {
-            (Value::Boolean(false), _) => Ok(Prr::Off),
-            (_, Ok("rate-halving")) => Ok(Prr::RateHalving),
-            (_, Ok("rfc6937")) => Ok(Prr::Rfc6937),
-            (_, Ok("ssrb")) => Ok(Prr::Ssrb),
-            (_, Ok(_)) => Ok(Prr::Rfc9937),
-            (_, Err(problem)) => Err(Problem { expected: format!("`false` or {}", problem.expected), ..problem }),
-        }
-    }
-
-    fn show(&self, held: &Prr) -> Value {
-        match held {
-            Prr::Off => false.into(),
-            Prr::RateHalving => "rate-halving".into(),
-            Prr::Rfc6937 => "rfc6937".into(),
-            Prr::Ssrb => "ssrb".into(),
-            Prr::Rfc9937 => "rfc9937".into(),
-        }
-    }
-
-    fn domain(&self) -> Domain {
-        Domain::Either(vec![Domain::Off, Domain::Name(vec!["rate-halving", "rfc6937", "ssrb", "rfc9937"])])
     }
 }
 

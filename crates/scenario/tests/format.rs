@@ -10,8 +10,8 @@ use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc, SplitRule, SplitSpec, WayBack};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
-    MinRto, Prr, TuningRelease, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, CwndValidation, EcnFeedback, InitialWindow,
+    LossDetector, MinRto, Prr, TuningRelease, WindowRule,
 };
 use ackclock_units::{Rate, Span, Time};
 
@@ -172,6 +172,24 @@ fn a_loss_detector_is_a_name_or_a_table() {
     let table = "loss_detector = { kind = \"linux\", max_reordering = \"50p\", fack = false }";
     let rules = AdaptiveRules { max_reordering: 50, fack: false, early_retransmit: false };
     assert_eq!(detector(&format!("host = \"linux-2.4\"\n{table}")), LossDetector::Linux(rules));
+}
+
+#[test]
+fn freebsd_9_recovers_by_itself() {
+    let of = |text: &str| config(&ends(&format!("host = \"freebsd-9.2\"\n{text}")).0).clone();
+    assert_eq!((of("").loss_detector, of("").cwnd_validation), (LossDetector::FreeBsd9, CwndValidation::Peer));
+    // With another detector the host is what it is with that.
+    let other = of("loss_detector = \"rfc6675\"\nprr = \"rfc6937\"");
+    assert_eq!((other.prr, other.cwnd_validation), (Prr::Rfc6937, CwndValidation::Growth));
+    for (key, value) in [("prr", "\"ssrb\""), ("undo", "true"), ("frto", "true"), ("tlp", "true")] {
+        let text = format!("{BASE}{FLOW}host = \"freebsd-9.2\"\n{key} = {value}\n");
+        let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
+        assert!(error.contains(&format!("`{key}` does not go with `loss_detector = \"freebsd-9\"`")), "{error}");
+        assert!(error.contains("test.toml:10:"), "{error}");
+    }
+    let text = format!("{BASE}{FLOW}host = \"rfc\"\ncwnd_validation = \"peer\"\n");
+    let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
+    assert!(error.contains("goes with `loss_detector = \"freebsd-9\"` alone"), "{error}");
 }
 
 #[test]

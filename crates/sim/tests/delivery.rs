@@ -124,7 +124,8 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
-    prop_oneof![Just(LossDetector::Rfc6675), linux, ncr, rr_tcp, Just(LossDetector::Rack)]
+    let plain = || prop_oneof![Just(LossDetector::Rfc6675), Just(LossDetector::FreeBsd9), Just(LossDetector::Rack)];
+    prop_oneof![3 => plain(), 1 => linux, 1 => ncr, 1 => rr_tcp]
 }
 
 fn any_config() -> impl Strategy<Value = Config> {

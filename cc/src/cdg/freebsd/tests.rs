@@ -374,6 +374,23 @@ fn a_loss_with_a_queue_that_is_not_full_costs_nothing() {
 }
 
 #[test]
+fn where_the_host_tells_of_it_recovery_adds_a_segment_per_ack() {
+    // cdg_ack_received asks for no recovery, and the window in force is not above the threshold.
+    let mut cdg = avoiding(CdgConfig::default(), 20);
+    cdg.queue = Queue::Falling;
+    cdg.on_signal(&flight(0, 20), Signal::Loss);
+    assert_eq!(cdg.on_recovery_ack(&flight(10, 20), &ack(1, 10)), MSS);
+    assert_eq!((cdg.state.shadow, cwnd(&cdg)), (21 * MSS, 20));
+    // The gradient calls for less: nothing grows.
+    cdg.step = Step::Hold;
+    assert_eq!(cdg.on_recovery_ack(&flight(20, 20), &ack(1, 10)), 0);
+    // The last ACK is that of a window at the threshold, which is the controller's again.
+    cdg.on_recovery_end(&flight(30, 20));
+    assert_eq!(cdg.on_recovery_ack(&flight(30, 20), &ack(1, 10)), 0);
+    assert_eq!((cdg.state.shadow, cwnd(&cdg)), (22 * MSS, 21));
+}
+
+#[test]
 fn a_loss_during_congestion_recovery_costs_nothing_more() {
     let mut cdg = avoiding(CALM, 20);
     cdg.queue = Queue::Full;

@@ -103,6 +103,7 @@ pub(super) fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), Stri
     let rules = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
     host.config.loss_detector = match (value, host.config.loss_detector) {
         ("rfc6675", _) => LossDetector::Rfc6675,
+        ("freebsd-9", _) => LossDetector::FreeBsd9,
         ("linux", LossDetector::Linux(rules)) => LossDetector::Linux(rules),
         ("linux", _) => LossDetector::Linux(rules),
         ("ncr", _) => LossDetector::Ncr(NcrVariant::Careful),

@@ -44,7 +44,7 @@ impl Request<'_> {
 
     /// Whether the host detects losses as Linux does.
     fn is_linux(&self) -> bool {
-        self.host.config.loss_detector != LossDetector::Rfc6675
+        !matches!(self.host.config.loss_detector, LossDetector::Rfc6675 | LossDetector::FreeBsd9)
     }
 }
 

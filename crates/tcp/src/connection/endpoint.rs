@@ -31,6 +31,7 @@ use crate::send::segmentation::Queue;
 use crate::send::sequence::SendSequence;
 use crate::send::validation::Validation;
 use crate::send::window_use::WindowUse;
+use crate::stack::config::Episodes;
 use crate::{Config, Error, SentAs};
 
 /// The states of RFC 9293 section 3.3.2.
@@ -136,8 +137,8 @@ pub struct Endpoint {
     pub(crate) state: State,
     /// Segments may take the short way of `prediction`.
     pub(crate) predicts: bool,
-    /// [`Config::linux_episodes`].
-    pub(crate) linux_episodes: bool,
+    /// [`Config::episodes`].
+    pub(crate) episodes: Episodes,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     pub(crate) ports: Ports,
@@ -208,7 +209,7 @@ impl Endpoint {
         board.sample_rates(needs.delivery_rate);
         let path = Path::new(&config);
         Endpoint {
-            linux_episodes: config.linux_episodes(),
+            episodes: config.episodes(),
             predicts: false,
             negotiated: Negotiated::new(u32::from(config.mss).max(1), ts_offset),
             observer,

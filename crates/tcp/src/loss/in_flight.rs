@@ -9,11 +9,7 @@ impl Endpoint {
     /// The congestion window in force, bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
-        if self.recovery.shapes_window(self.config.prr) {
-            self.recovery.reduction.cwnd()
-        } else {
-            self.cc.window().cwnd
-        }
+        if self.recovery.shapes_window() { self.recovery.reduction.cwnd() } else { self.cc.window().cwnd }
     }
 
     /// Bytes believed to be in the network (RFC 6675 `pipe`).
@@ -24,19 +20,23 @@ impl Endpoint {
         self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
     }
 
-    /// What counts against the window: before recovery duplicate ACKs free room for two segments by
+    /// What counts against the window: FreeBSD 9 has rules of its own (`freebsd.rs`). With others,
+    /// before recovery duplicate ACKs free room for two segments by
     /// limited transmit (RFC 3042 section 2), and for none without it.
     #[inline]
     pub(crate) fn window_used(&self) -> u64 {
         let pipe = self.pipe();
-        if self.recovery.state() != CaState::Disorder {
+        if !self.recovery.counts_apart() {
             return pipe;
         }
-        self.window_used_in_disorder(pipe)
+        self.window_used_apart(pipe)
     }
 
     #[inline(never)]
-    fn window_used_in_disorder(&self, pipe: u64) -> u64 {
+    fn window_used_apart(&self, pipe: u64) -> u64 {
+        if self.freebsd_episodes() {
+            return self.window_used_freebsd();
+        }
         let mss = u64::from(self.negotiated.mss());
         let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / mss) {
             _ if !self.config.limited_transmit => 0,

@@ -1,14 +1,16 @@
 //! What is in flight, what is lost of it, and how the sender repairs that.
 //!
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
-//! decides when a segment is lost. Two engines react to losses, marks and timeouts: `rfc`, as the
-//! RFCs have it, and `linux`, as Linux does. Both are entered by [`Endpoint::on_ack`] and
-//! [`Endpoint::on_timeout`]. They share `prr`, the window during a reduction; `undo` takes needless
-//! reductions back, and `tail_probe` finds lost tails without a timeout.
+//! decides when a segment is lost. Three engines react to losses, marks and timeouts: `rfc`, as the
+//! RFCs have it, `linux`, as Linux does, and `freebsd`, as FreeBSD 9 did. All are entered by
+//! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a
+//! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
+//! timeout.
 
 mod ack_context;
 mod ca_state;
 pub(crate) mod detector;
+mod freebsd;
 mod in_flight;
 mod linux;
 mod probe_state;
@@ -27,6 +29,7 @@ use ackclock_units::Time;
 use crate::Endpoint;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::Whole;
+use crate::stack::config::Episodes;
 
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
 pub use self::ca_state::CaState;
@@ -38,34 +41,41 @@ impl Endpoint {
     /// Whether Linux's engine is in use.
     #[inline]
     pub(crate) fn linux_episodes(&self) -> bool {
-        self.linux_episodes
+        self.episodes == Episodes::Linux
+    }
+
+    /// Whether FreeBSD 9's engine is in use. A controller that sets the window in every state was
+    /// unknown to it, and has the engine of the RFCs.
+    #[inline]
+    pub(crate) fn freebsd_episodes(&self) -> bool {
+        self.episodes == Episodes::FreeBsd9 && !self.recovery.whole_control
     }
 
     /// The scoreboard has taken the ACK in: the congestion state, the controller and the window
     /// react.
     #[inline]
     pub(crate) fn on_ack(&mut self, context: &AckContext) {
-        if self.linux_episodes {
-            self.on_ack_linux(context);
-        } else {
-            self.on_ack_rfc(context);
+        match self.episodes {
+            Episodes::Linux => self.on_ack_linux(context),
+            Episodes::Rfc => self.on_ack_rfc(context),
+            Episodes::FreeBsd9 => self.on_ack_freebsd(context),
         }
     }
 
     /// The same of an ACK of `whole` segments, where nothing is lost or reported.
     #[inline]
     pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
-        if self.linux_episodes {
-            self.on_whole_ack_linux(now, whole);
-        } else {
-            self.on_whole_ack_rfc(now, whole);
+        match self.episodes {
+            Episodes::Linux => self.on_whole_ack_linux(now, whole),
+            Episodes::Rfc => self.on_whole_ack_rfc(now, whole),
+            Episodes::FreeBsd9 => self.on_whole_ack_freebsd(now, whole),
         }
     }
 
     /// The same of an ACK that rides on data and says nothing.
     #[inline]
     pub(crate) fn on_data_alone(&mut self) {
-        if self.linux_episodes {
+        if self.linux_episodes() {
             self.recovery.resend = Resend::Hold;
         }
     }
@@ -75,16 +85,16 @@ impl Endpoint {
     pub(crate) fn restarts_timer_after(&self, context: &AckContext) -> bool {
         // Linux's engine has set it already, unless nothing is left; else RFC 6298 rules 5.2 and
         // 5.3.
-        if self.linux_episodes { self.board.is_empty() } else { context.progress.acked > 0 }
+        if self.linux_episodes() { self.board.is_empty() } else { context.progress.acked > 0 }
     }
 
     /// The retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
-        if self.linux_episodes {
-            self.on_timeout_linux(now);
-        } else {
-            self.on_timeout_rfc(now);
+        match self.episodes {
+            Episodes::Linux => self.on_timeout_linux(now),
+            Episodes::FreeBsd9 if !self.recovery.whole_control => self.on_timeout_freebsd(now),
+            Episodes::Rfc | Episodes::FreeBsd9 => self.on_timeout_rfc(now),
         }
     }
 }

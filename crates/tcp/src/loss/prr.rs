@@ -10,6 +10,8 @@
 //! in segments, `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18, and
 //! `tcp_cwnd_down` of 2.4.
 
+use ackclock_units::Time;
+
 use crate::Prr;
 
 /// The window while it comes down. Sums are in bytes or in segments, as the engine counts.
@@ -19,13 +21,14 @@ pub(super) struct WindowReduction {
     cwnd: u64,
     /// The window to arrive at, bytes.
     ssthresh: u64,
-    /// Delivered since the start. With rate halving: ACKs.
+    /// Delivered since the start. With rate halving: ACKs. FreeBSD 9, after a timeout: when an ACK
+    /// comes too late to show that it was needless, ns.
     delivered: u64,
     /// Sent since the start.
     sent_bytes: u64,
     sent_segments: u64,
     /// RecoverFS: what was in flight at the start. In Linux's engine the window then
-    /// (`prior_cwnd`).
+    /// (`prior_cwnd`). FreeBSD 9: SND.NXT at the first duplicate ACK, then when recovery began.
     at_start: u64,
 }
 
@@ -55,6 +58,36 @@ impl WindowReduction {
     pub(super) fn begin(&mut self, cwnd: u64, ssthresh: u64, at_start: u64) {
         let at_start = at_start.max(1);
         *self = WindowReduction { cwnd, ssthresh, at_start, ..WindowReduction::default() };
+    }
+
+    /// FreeBSD 9: the window grows by `bytes`, up to `most`.
+    pub(super) fn inflate(&mut self, bytes: u64, most: u64) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(most);
+    }
+
+    /// FreeBSD 9: the window is `cwnd`.
+    pub(super) fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+    }
+
+    /// FreeBSD 9: SND.NXT at the first duplicate ACK, then when recovery began.
+    pub(super) fn from(&self) -> u64 {
+        self.at_start
+    }
+
+    /// FreeBSD 9: the first duplicate ACK has come.
+    pub(super) fn set_from(&mut self, nxt: u64) {
+        self.at_start = nxt;
+    }
+
+    /// FreeBSD 9: an ACK before this shows that the timeout was needless.
+    pub(super) fn bad_until(&mut self, at: Time) {
+        self.delivered = at.as_nanos();
+    }
+
+    /// FreeBSD 9: whether an ACK at `now` shows that; asked once.
+    pub(super) fn was_bad(&mut self, now: Time) -> bool {
+        now.as_nanos() < std::mem::take(&mut self.delivered)
     }
 
     /// A segment with `bytes` of data was sent.

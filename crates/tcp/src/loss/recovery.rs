@@ -10,6 +10,7 @@ use super::probe_state::Probe;
 use super::prr::WindowReduction;
 use super::state_time::CaStateTime;
 use super::undo_state::Undo;
+use crate::stack::config::Episodes;
 use crate::{Endpoint, Prr, Stamp};
 
 /// What may be sent after an ACK (Linux's `REXMIT_*`).
@@ -30,6 +31,10 @@ pub(super) enum Resend {
 #[repr(C)]
 pub(crate) struct Recovery {
     state: CaState,
+    /// The endpoint shapes the window in this state.
+    shapes: bool,
+    /// Something else than `pipe` counts against the window in this state.
+    counts_apart: bool,
     /// The controller sets the window in every state (Linux's `cong_control`).
     pub(super) whole_control: bool,
     pub(super) resend: Resend,
@@ -82,9 +87,21 @@ impl Recovery {
         self.whole_control
     }
 
-    /// Another controller takes over.
-    pub(crate) fn set_whole_control(&mut self, whole_control: bool) {
+    /// Another controller takes over, at a host with these rules.
+    pub(crate) fn set_whole_control(&mut self, whole_control: bool, episodes: Episodes, prr: Prr) {
         self.whole_control = whole_control;
+        self.review(episodes, prr);
+    }
+
+    /// What follows from the state.
+    fn review(&mut self, episodes: Episodes, prr: Prr) {
+        let freebsd = episodes == Episodes::FreeBsd9 && !self.whole_control;
+        self.shapes = if freebsd {
+            self.state == CaState::Recovery
+        } else {
+            prr != Prr::Off && !self.whole_control && self.in_reduction()
+        };
+        self.counts_apart = self.state == CaState::Disorder || freebsd && self.state != CaState::Open;
     }
 
     /// Whether the window comes down, for a loss or a mark.
@@ -94,13 +111,20 @@ impl Recovery {
     }
 
     /// Whether the endpoint shapes the window itself.
-    pub(crate) fn shapes_window(&self, prr: Prr) -> bool {
-        prr != Prr::Off && !self.whole_control && self.in_reduction()
+    #[inline]
+    pub(crate) fn shapes_window(&self) -> bool {
+        self.shapes
+    }
+
+    /// Whether something else than `pipe` counts against the window.
+    #[inline]
+    pub(super) fn counts_apart(&self) -> bool {
+        self.counts_apart
     }
 
     /// The threshold to which the window comes down, while the endpoint shapes it.
-    pub(crate) fn threshold(&self, prr: Prr) -> Option<u64> {
-        self.shapes_window(prr).then_some(self.reduction.ssthresh())
+    pub(crate) fn threshold(&self) -> Option<u64> {
+        self.shapes.then_some(self.reduction.ssthresh())
     }
 
     /// A segment with `bytes` of data was sent.
@@ -217,6 +241,7 @@ impl Endpoint {
         if self.recovery.state != state {
             self.states.leave(now, self.recovery.state);
             self.recovery.state = state;
+            self.recovery.review(self.episodes, self.config.prr);
         }
     }
 

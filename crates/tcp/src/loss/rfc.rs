@@ -85,10 +85,16 @@ impl Endpoint {
 
     /// The controller grows its window, or reduces it; `delivered` bytes came with the ACK.
     #[inline]
-    fn pass_to_controller(&mut self, now: Time, mut ack: Ack, delivered: u64) {
-        self.add_samples(now, &mut ack);
+    fn pass_to_controller(&mut self, now: Time, ack: Ack, delivered: u64) {
         let flight = self.flight(now);
-        let reduced = self.cc.on_ack(&flight, &ack) == Verdict::Reduced;
+        self.pass_in_flight(now, &flight, ack, delivered);
+    }
+
+    /// The same with what the controller may know.
+    #[inline]
+    pub(super) fn pass_in_flight(&mut self, now: Time, flight: &Flight, mut ack: Ack, delivered: u64) {
+        self.add_samples(now, &mut ack);
+        let reduced = self.cc.on_ack(flight, &ack) == Verdict::Reduced;
         // After a timeout there is an episode already.
         if reduced && self.recovery.state() != CaState::Loss {
             self.begin_reduction(CaState::Cwr, delivered);
@@ -203,7 +209,7 @@ impl Endpoint {
     }
 
     /// The controller hears of a loss or a mark, and the window begins to come down.
-    fn signal_reduction(&mut self, now: Time, signal: Signal, delivered: u64) {
+    pub(super) fn signal_reduction(&mut self, now: Time, signal: Signal, delivered: u64) {
         let flight = self.flight_size(now);
         self.note_unvalidated(now);
         self.cc.on_signal(&flight, signal);
@@ -253,7 +259,7 @@ impl Endpoint {
         Flight { in_flight: self.board.outstanding(), ..self.flight(now) }
     }
 
-    fn end_reduction(&mut self, now: Time) {
+    pub(super) fn end_reduction(&mut self, now: Time) {
         let mut flight = self.flight(now);
         if self.recovery.state() == CaState::Cwr {
             // The bound to a burst is of fast recovery (RFC 6582 section 3.2 step 3; FreeBSD

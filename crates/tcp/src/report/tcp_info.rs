@@ -199,7 +199,7 @@ impl Endpoint {
     /// Round trips, window and rates, and what limited the sender.
     fn rate_info(&self, now: Time) -> TcpInfo {
         let mss = u64::from(self.negotiated.mss());
-        let threshold = self.recovery.threshold(self.config.prr).unwrap_or(self.cc.window().ssthresh);
+        let threshold = self.recovery.threshold().unwrap_or(self.cc.window().ssthresh);
         let segments = |bytes: u64| count(bytes / mss);
         let counters = &self.counters;
         let rate = self.board.delivery_rate();

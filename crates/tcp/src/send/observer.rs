@@ -31,7 +31,7 @@ impl Endpoint {
         self.observer = Observer::new(&*self.cc);
         let needs = self.observer.needs;
         self.board.sample_rates(needs.delivery_rate);
-        self.recovery.set_whole_control(needs.whole_control);
+        self.recovery.set_whole_control(needs.whole_control, self.episodes, self.config.prr);
         self.choose_codepoints();
         self.review_prediction();
     }

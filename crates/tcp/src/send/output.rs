@@ -84,7 +84,7 @@ impl Endpoint {
             return self.next_probe_again(now);
         }
         let mut resends = true;
-        if self.linux_episodes {
+        if self.linux_episodes() {
             if self.recovery.probe_mut().take_due() {
                 return self.next_loss_probe(now);
             }
@@ -106,9 +106,13 @@ impl Endpoint {
             let used = self.window_used();
             let full =
                 used + u64::from(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd() || self.is_full_of_segments();
+            let mut lost = lost;
             if full && !self.recovery.forces_retransmission() {
-                self.window_use.stop();
-                return None;
+                let Some(part) = self.part_of_hole(lost, used) else {
+                    self.window_use.stop();
+                    return None;
+                };
+                lost = part;
             }
             self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
             return Some(self.piece_again(now, lost));

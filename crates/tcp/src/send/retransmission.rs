@@ -12,6 +12,9 @@ impl Endpoint {
     /// there is room.
     #[cold]
     pub(crate) fn next_speculative(&mut self, now: Time) -> Option<Piece> {
+        if self.freebsd_episodes() {
+            return None;
+        }
         let (holes, last) = self.detector.resends_holes();
         let hole = self.board.next_unsacked_hole().filter(|_| holes);
         let sent = match hole {
@@ -31,7 +34,7 @@ impl Endpoint {
 
     /// Linux counts a small segment as a full one (`tcp_xmit_retransmit_queue`).
     pub(crate) fn is_full_of_segments(&self) -> bool {
-        self.linux_episodes
+        self.linux_episodes()
             && self.config.transfer.sending == SendRule::Linux
             && self.segments_in_flight() * u64::from(self.negotiated.mss()) >= self.cwnd()
     }

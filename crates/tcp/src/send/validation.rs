@@ -99,7 +99,8 @@ impl Endpoint {
     /// The connection is open.
     pub(crate) fn begin_validation(&mut self, now: Time) {
         let rule = self.config.cwnd_validation;
-        self.window_use.grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Rfc7661));
+        self.window_use
+            .grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Peer | CwndValidation::Rfc7661));
         let measured = (rule == CwndValidation::Rfc7661).then(|| {
             let mut pipe_ack = PipeAck::default();
             pipe_ack.reset(self.send.una(), self.send.nxt());

@@ -84,9 +84,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whether episodes run as Linux has them: see [`LossDetector`].
-    pub(crate) fn linux_episodes(&self) -> bool {
-        self.loss_detector != LossDetector::Rfc6675 || self.undo || self.frto || self.tlp
+    /// Whose rules episodes follow: see [`LossDetector`].
+    pub(crate) fn episodes(&self) -> Episodes {
+        match self.loss_detector {
+            _ if self.undo || self.frto || self.tlp => Episodes::Linux,
+            LossDetector::Rfc6675 => Episodes::Rfc,
+            LossDetector::FreeBsd9 => Episodes::FreeBsd9,
+            LossDetector::Linux(_) | LossDetector::Ncr(_) | LossDetector::RrTcp(_) | LossDetector::Rack => {
+                Episodes::Linux
+            }
+        }
     }
 
     /// The receive buffer is tuned. Windows then follow Linux's rules ([`WindowRule::Linux`]).
@@ -267,14 +274,18 @@ pub enum Prr {
 
 /// How losses are detected: a choice independent of the congestion controller.
 ///
-/// With another detector than RFC 6675's, and where undoing, F-RTO or tail loss probes are on,
-/// episodes run as Linux has them: counted in segments, with PRR from the window at their start.
-/// Otherwise they run as the RFCs write them.
+/// Episodes run as the RFCs write them with RFC 6675's, and as FreeBSD 9 has them with FreeBSD 9's,
+/// where [`Prr`] is not asked. With any other, and where undoing, F-RTO or tail loss probes are on,
+/// they run as Linux has them: counted in segments, with PRR from the window at their start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossDetector {
     /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes,
     /// above a hole (RFC 6675); three duplicate ACKs without SACK (RFC 5681, RFC 6582).
     Rfc6675,
+    /// FreeBSD 9 (`tcp_do_segment`, `tcp_sack.c`): three duplicate ACKs, counted, whatever they
+    /// report; then every hole is lost. The window is one segment at first, and grows by one for
+    /// each further duplicate while less than the threshold is in flight.
+    FreeBsd9,
     /// Linux before RACK: a threshold that grows with the reordering that is seen.
     Linux(AdaptiveRules),
     /// TCP-NCR (RFC 4653): a threshold of a round trip's worth of segments, for which new data goes
@@ -284,6 +295,17 @@ pub enum LossDetector {
     RrTcp(RrRules),
     /// RACK (RFC 8985 section 6.2) as Linux has it.
     Rack,
+}
+
+/// Whose rules recovery episodes follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Episodes {
+    /// The RFCs'.
+    Rfc,
+    /// Linux's.
+    Linux,
+    /// FreeBSD 9's.
+    FreeBsd9,
 }
 
 /// How much new data TCP-NCR sends while it waits (RFC 4653 section 3).
@@ -300,6 +322,7 @@ impl LossDetector {
     pub fn name(self) -> &'static str {
         match self {
             LossDetector::Rfc6675 => "rfc6675",
+            LossDetector::FreeBsd9 => "freebsd-9",
             LossDetector::Linux(_) => "linux",
             LossDetector::Ncr(NcrVariant::Careful) => "ncr",
             LossDetector::Ncr(NcrVariant::Aggressive) => "ncr-aggressive",

@@ -5,6 +5,9 @@
 pub enum CwndValidation {
     /// It grows all the same.
     Off,
+    /// It grows all the same while the peer's window is no smaller (FreeBSD 9 `cc_ack_received`).
+    /// With [`crate::LossDetector::FreeBsd9`] alone; with others as [`CwndValidation::Off`].
+    Peer,
     /// It does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's
     /// `tcp_is_cwnd_limited`).
     #[default]
@@ -21,6 +24,7 @@ impl CwndValidation {
     pub fn name(self) -> &'static str {
         match self {
             CwndValidation::Off => "off",
+            CwndValidation::Peer => "peer",
             CwndValidation::Growth => "growth",
             CwndValidation::Rfc2861 => "rfc2861",
             CwndValidation::Rfc7661 => "rfc7661",

@@ -9,6 +9,7 @@ mod dctcp;
 mod ecn;
 mod fast_open;
 mod freebsd;
+mod freebsd_9;
 mod golden;
 mod handshake;
 mod hostile;

@@ -228,6 +228,14 @@ impl Scoreboard {
     fn forget_reneged(&mut self) -> bool {
         let reneged = self.entries.front().is_some_and(|first| first.sacked);
         if reneged {
+            self.forget_reports();
+        }
+        reneged
+    }
+
+    /// Nothing is SACKed (`tcp_free_sackholes`).
+    pub(crate) fn forget_reports(&mut self) {
+        if self.sacked_segments > 0 {
             self.entries.iter_mut().for_each(|sent| sent.sacked = false);
             (self.sacked, self.sacked_segments) = (0, 0);
             (self.sacked_below, self.sacked_above, self.runs_above) = (0, 0, 0);
@@ -237,7 +245,37 @@ impl Scoreboard {
                 rates.reneged();
             }
         }
-        reneged
+    }
+
+    /// FreeBSD 9: whatever is not SACKed below the highest report is a hole, and lost, as far as it
+    /// lies below `point`.
+    pub(crate) fn lose_holes(&mut self, point: u64) {
+        let below = self.position_of(point) - self.base;
+        self.lose_first(self.segments_to_highest().min(below));
+    }
+
+    /// What was declared lost and sent again is in flight as if it had been sent once; what waits
+    /// to be sent again stays lost.
+    pub(crate) fn settle(&mut self) {
+        if self.resent_segments == 0 {
+            return;
+        }
+        for sent in self.entries.iter_mut().filter(|sent| sent.resent) {
+            if sent.lost {
+                self.lost -= u64::from(sent.len);
+                self.lost_segments -= 1;
+            }
+            (sent.lost, sent.resent) = (false, false);
+        }
+        (self.resent, self.resent_segments) = (0, 0);
+        (self.lost_below, self.sacked_below, self.sacked_above) = (self.base, 0, self.sacked);
+        self.runs_above = self.runs();
+        (self.holes_from, self.originals_from) = (self.base, self.base);
+    }
+
+    /// The sequences that SACKed segments form.
+    fn runs(&self) -> u64 {
+        (0..self.entries.len()).filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).count() as u64
     }
 
     /// The losses were none: nothing is lost any more, and everything is judged anew.
@@ -245,8 +283,7 @@ impl Scoreboard {
         self.entries.iter_mut().for_each(|sent| sent.lost = false);
         (self.lost, self.lost_segments) = (0, 0);
         (self.lost_below, self.sacked_below, self.sacked_above) = (self.base, 0, self.sacked);
-        self.runs_above =
-            (0..self.entries.len()).filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).count() as u64;
+        self.runs_above = self.runs();
         (self.resend_from, self.resend_to) = (self.base, self.base);
         self.lost_again.clear();
         (self.holes_from, self.originals_from) = (self.base, self.base);

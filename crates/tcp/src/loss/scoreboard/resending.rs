@@ -12,6 +12,23 @@ impl Scoreboard {
         self.resend_from != self.resend_to || !self.lost_again.is_empty()
     }
 
+    /// First unit of the first segment that waits to be resent, once [`Scoreboard::next_lost`] has
+    /// looked for it.
+    pub(crate) fn resend_point(&self) -> Option<u64> {
+        let again = self.lost_again.peek().map(|&Reverse(seq)| seq);
+        again.or_else(|| self.waiting().map(|sent| sent.seq))
+    }
+
+    /// The segment that is next to be resent, but for those found lost later.
+    fn waiting(&self) -> Option<&Sent> {
+        self.at(self.resend_from).filter(|_| self.resend_from < self.resend_to)
+    }
+
+    /// First unit of what a timeout has left to be resent.
+    pub(crate) fn left_by_timeout(&self) -> Option<u64> {
+        self.waiting().filter(|sent| sent.lost && !sent.resent && sent.by_timeout()).map(|sent| sent.seq)
+    }
+
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<Sent> {

@@ -14,7 +14,11 @@
 //! and for Windows what each field's comment names.
 //!
 //! # Departures
-//! - Loss detection is RFC 6675 except in Linux. Not modelled: F-RTO (RFC 4138) of Windows.
+//! - Loss detection is RFC 6675 except in Linux and FreeBSD 9. Not modelled: F-RTO (RFC 4138) of
+//!   Windows.
+//! - FreeBSD 9 takes RTT samples of every ACK from its timestamps, in ticks and one more; here they
+//!   are exact. Its receiver remembers six ranges (`MAX_SACK_BLKS`); here it remembers all. ABC
+//!   bounds an ACK to two segments in congestion avoidance as well (`t_bytes_acked`).
 //! - F-RTO of Linux 3.9 is that of 3.10 and later (RFC 5682), which takes the reduction back. Its
 //!   own (RFC 4138 Appendix B, `tcp_process_frto`) waits for a second ACK, and has the window come
 //!   down to the threshold all the same (`tcp_frto_response` = 0). What is first in line for longer

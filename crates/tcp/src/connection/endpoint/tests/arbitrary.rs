@@ -292,7 +292,14 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
-    prop_oneof![2 => Just(LossDetector::Rfc6675), 2 => linux, 3 => Just(LossDetector::Rack), 1 => ncr, 1 => rr_tcp]
+    prop_oneof![
+        2 => Just(LossDetector::Rfc6675),
+        3 => Just(LossDetector::FreeBsd9),
+        2 => linux,
+        3 => Just(LossDetector::Rack),
+        1 => ncr,
+        1 => rr_tcp,
+    ]
 }
 
 pub(super) fn any_config() -> impl Strategy<Value = Config> {
@@ -325,6 +332,7 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let pacing = (when, ratio(), ratio()).prop_map(|(when, ss_ratio, ca_ratio)| Pacing { when, ss_ratio, ca_ratio });
     let validation = prop_oneof![
         Just(CwndValidation::Off),
+        Just(CwndValidation::Peer),
         Just(CwndValidation::Growth),
         Just(CwndValidation::Rfc2861),
         Just(CwndValidation::Rfc7661)

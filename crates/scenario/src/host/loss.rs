@@ -1,0 +1,105 @@
+//! How a host detects losses and repairs them.
+
+use ackclock_tcp::{AdaptiveRules, Config, LossDetector, NcrVariant, Prr, RrRules};
+
+use crate::document::{Node, Value};
+use crate::fields::Fields;
+use crate::keys::Domain;
+use crate::quantity::{Flag, Kind, Number, OneOf, Packets, Problem, Whole};
+use crate::report::Diagnostic;
+
+pub(crate) const DETECTORS: OneOf = OneOf {
+    what: "loss detector",
+    names: &["rfc6675", "freebsd-9", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"],
+};
+
+pub(super) fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
+    config.prr = fields.or("prr", config.prr, Prrs);
+    let detector = config.loss_detector;
+    config.loss_detector = fields
+        .choose("loss_detector", detector.name(), &DETECTORS, |kind, fields| loss_detector(kind, fields, detector));
+    config.undo = fields.or("undo", config.undo, Flag);
+    config.frto = fields.or("frto", config.frto, Flag);
+    config.tlp = fields.or("tlp", config.tlp, Flag);
+    if config.loss_detector == LossDetector::FreeBsd9 {
+        let others =
+            [("prr", config.prr != Prr::Off), ("undo", config.undo), ("frto", config.frto), ("tlp", config.tlp)];
+        for (key, _) in others.into_iter().filter(|&(_, on)| on) {
+            refuse(fields, key, "does not go with `loss_detector = \"freebsd-9\"`", "`false`");
+        }
+    }
+}
+
+/// `key` has a value that the other settings of the host do not allow.
+pub(super) fn refuse(fields: &mut Fields<'_>, key: &'static str, why: &str, instead: &str) {
+    let place = [key, "loss_detector"].iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+    let title = format!("{}: `{key}` {why}", fields.shown());
+    let label = format!("expected {instead}, or another `loss_detector`");
+    fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
+}
+
+/// The detector called `kind`, with the profile's parameters where the file has none.
+fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> LossDetector {
+    match kind {
+        "linux" => {
+            let mut rules = match profile {
+                LossDetector::Linux(rules) => rules,
+                // A kernel that has RACK has neither any more: `tcp_recovery` = 0.
+                LossDetector::Rack => {
+                    AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() }
+                }
+                _ => AdaptiveRules::default(),
+            };
+            rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;
+            rules.fack = fields.or("fack", rules.fack, Flag);
+            rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
+            LossDetector::Linux(rules)
+        }
+        "ncr" => LossDetector::Ncr(NcrVariant::Careful),
+        "ncr-aggressive" => LossDetector::Ncr(NcrVariant::Aggressive),
+        "rr-tcp" => {
+            let rules = RrRules::default();
+            LossDetector::RrTcp(RrRules {
+                history: fields.or("history", rules.history.into(), Whole(1, 10_000)) as u16,
+                initial_ratio: fields.or("initial_ratio", rules.initial_ratio, Number(0.0, 1.0)),
+                step: fields.or("step", rules.step, Number(0.0, 1.0)),
+            })
+        }
+        "rack" => LossDetector::Rack,
+        "freebsd-9" => LossDetector::FreeBsd9,
+        _ => LossDetector::Rfc6675,
+    }
+}
+
+/// `false` or the document that defines the reduction.
+struct Prrs;
+
+impl Kind for Prrs {
+    type Held = Prr;
+
+    fn read(&self, node: &Node) -> Result<Prr, Problem> {
+        let names = OneOf { what: "rate reduction", names: &["rate-halving", "rfc6937", "ssrb", "rfc9937"] };
+        match (&node.value, names.read(node)) {
+            (Value::Boolean(false), _) => Ok(Prr::Off),
+            (_, Ok("rate-halving")) => Ok(Prr::RateHalving),
+            (_, Ok("rfc6937")) => Ok(Prr::Rfc6937),
+            (_, Ok("ssrb")) => Ok(Prr::Ssrb),
+            (_, Ok(_)) => Ok(Prr::Rfc9937),
+            (_, Err(problem)) => Err(Problem { expected: format!("`false` or {}", problem.expected), ..problem }),
+        }
+    }
+
+    fn show(&self, held: &Prr) -> Value {
+        match held {
+            Prr::Off => false.into(),
+            Prr::RateHalving => "rate-halving".into(),
+            Prr::Rfc6937 => "rfc6937".into(),
+            Prr::Ssrb => "ssrb".into(),
+            Prr::Rfc9937 => "rfc9937".into(),
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Off, Domain::Name(vec!["rate-halving", "rfc6937", "ssrb", "rfc9937"])])
+    }
+}

@@ -1,0 +1,274 @@
+//! Fast recovery of FreeBSD 9, traced by hand from `tcp_do_segment`, `tcp_sack_partialack`,
+//! `tcp_output` and `tcp_timer_rexmt`. Segments of 1000 bytes, an initial window of ten.
+
+use super::peer::full;
+use super::*;
+use crate::{CaState, CwndValidation, LossDetector};
+
+fn freebsd(sack: bool) -> Config {
+    Config {
+        initial_window: InitialWindow::Segments(10),
+        sack,
+        prr: Prr::Off,
+        loss_detector: LossDetector::FreeBsd9,
+        ..config()
+    }
+}
+
+/// Ten segments are in flight and more waits.
+fn bulk(sack: bool) -> Script {
+    let mut script = Script::open(freebsd(sack));
+    script.write(60_000);
+    assert_eq!(script.data(), full(1, 10));
+    script.wait(100);
+    script
+}
+
+/// Each duplicate ACK of `ack` reports a segment more of `from..to`: what it makes the endpoint
+/// send, and the window.
+fn reports(script: &mut Script, ack: u64, from: u64, to: u64) -> Vec<(Vec<(u64, u64)>, u64)> {
+    let mut report = |n| {
+        script.sack(ack, &[(from, from + n * 1000)]);
+        (script.data(), script.endpoint.cwnd())
+    };
+    (1..=(to - from) / 1000).map(&mut report).collect()
+}
+
+#[test]
+fn the_window_grows_by_a_segment_for_each_duplicate_while_awnd_is_below_the_threshold() {
+    let mut script = bulk(true);
+    // snd_limited: one new segment for each of the first two; the window stays. The third sets
+    // ssthresh to 10 / 2 and the window to one segment, which is the retransmission.
+    assert_eq!(
+        reports(&mut script, 1, 1001, 4001),
+        [(full(10_001, 1), 10_000), (full(11_001, 1), 10_000), (full(1, 1), 1000),]
+    );
+    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    // awnd = snd_nxt - snd_fack + sack_bytes_rexmit: 12 - 5 + 1 = 8, 7, 6, 5 are not below 5. Then
+    // 4: two segments, of which the retransmission has one. What is sent keeps awnd at 4.
+    let quiet = |n: usize| vec![(vec![], 1000); n];
+    script.sack(1, &[(1001, 5001)]);
+    assert_eq!((script.data(), script.endpoint.cwnd()), quiet(1)[0]);
+    for right in [6001, 7001, 8001] {
+        script.sack(1, &[(1001, right)]);
+        assert_eq!((script.data(), script.endpoint.cwnd()), quiet(1)[0], "{right}");
+    }
+    for (right, new, cwnd) in
+        [(9001, 12_001, 2000), (10_001, 13_001, 3000), (11_001, 14_001, 4000), (12_001, 15_001, 5000)]
+    {
+        script.sack(1, &[(1001, right)]);
+        assert_eq!((script.data(), script.endpoint.cwnd()), (full(new, 1), cwnd));
+    }
+    // At the threshold it stops: cwin = 5 - (16 - 12) - 1.
+    script.sack(1, &[(1001, 13_001)]);
+    assert_eq!((script.data(), script.endpoint.cwnd()), (vec![], 5000));
+    // cc_post_recovery: three are outstanding, fewer than the threshold: 3 + 1 segments. NewReno
+    // does not grow by that ACK.
+    script.ack(13_001);
+    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Open, 4000));
+}
+
+#[test]
+fn duplicate_acks_are_counted_whatever_they_report() {
+    let mut script = bulk(true);
+    // One report of seven segments proves a loss to RFC 6675, and is one duplicate ACK here.
+    script.sack(1, &[(3001, 10_001)]);
+    assert_eq!((script.data(), script.endpoint.ca_state()), (full(10_001, 1), CaState::Disorder));
+    // One that reports nothing counts as well.
+    script.ack(1);
+    assert_eq!(script.data(), full(11_001, 1));
+    // One with another window does not, and the count begins again.
+    script.ack_window(1, 60_000);
+    for new in [12_001, 13_001] {
+        script.ack(1);
+        assert_eq!(script.data(), full(new, 1));
+    }
+    script.ack(1);
+    assert_eq!((script.data(), script.endpoint.stats().fast_recoveries), (full(1, 1), 1));
+}
+
+#[test]
+fn without_a_report_nothing_goes_out_at_the_start() {
+    // tcp_sack_output finds no hole, and one segment of window has no room for new data. The timer
+    // starts anew.
+    let mut script = bulk(true);
+    for sent in [full(10_001, 1), full(11_001, 1), vec![], vec![]] {
+        script.ack(1);
+        assert_eq!(script.data(), sent);
+    }
+    script.wait(RTO - 1);
+    assert_eq!(script.data(), []);
+    script.wait(1);
+    assert_eq!((script.data(), script.endpoint.stats().timeouts), (full(1, 1), 1));
+}
+
+#[test]
+fn a_partial_ack_makes_room_for_one_segment_or_two() {
+    let mut script = bulk(true);
+    // 0, 3 and 6 are missing; all reports at once, then two more duplicates.
+    for ranges in [&[(1001, 3001)][..], &[(4001, 6001), (1001, 3001)], &[(7001, 10_001), (4001, 6001), (1001, 3001)]] {
+        script.sack(1, ranges);
+    }
+    assert_eq!(script.data(), [full(10_001, 2), full(1, 1)].concat());
+    // Three segments are acknowledged, none is sent again any more, and none is new: 0 + 0 + 2.
+    // tcp_sack_output: both holes.
+    script.sack(3001, &[(7001, 10_001), (4001, 6001)]);
+    assert_eq!((script.data(), script.endpoint.cwnd()), ([full(3001, 1), full(6001, 1)].concat(), 2000));
+    // The second is acknowledged, the third is on its way, again three segments: 1 + 0 + 2. One has
+    // room, and new data takes it: 3 - 0 - 1 is two.
+    script.sack(6001, &[(7001, 10_001)]);
+    assert_eq!((script.data(), script.endpoint.cwnd()), (full(12_001, 2), 3000));
+}
+
+#[test]
+fn a_retransmission_is_not_repeated_but_by_timeout() {
+    let mut script = bulk(true);
+    reports(&mut script, 1, 1001, 10_001);
+    script.data();
+    let ends: Vec<u64> = (11..40).map(|n| n * 1000 + 1).collect();
+    for end in ends {
+        if end <= script.endpoint.sequence().1 {
+            script.sack(1, &[(1001, end)]);
+        }
+    }
+    assert!(script.data().iter().all(|&(from, _)| from > 10_000));
+    assert_eq!(script.endpoint.stats().retransmitted_packets, 1);
+    script.wait(RTO);
+    assert_eq!(script.data(), full(1, 1));
+    assert_eq!(script.endpoint.ca_state(), CaState::Loss);
+}
+
+#[test]
+fn holes_above_what_was_sent_at_the_start_wait_for_another_episode() {
+    let mut script = bulk(true);
+    let all = reports(&mut script, 1, 1001, 12_001);
+    let sent: usize = all.iter().map(|(sent, _)| sent.len()).sum();
+    // Limited transmit and the window: up to 16,001. The recovery point is 12,001.
+    assert_eq!((sent, script.endpoint.sequence().1), (3 + 4, 16_001));
+    script.sack(1, &[(1001, 12_001), (13_001, 14_001)]);
+    script.sack(1, &[(1001, 12_001), (13_001, 16_001)]);
+    assert!(script.data().iter().all(|&(from, _)| from >= 16_001), "12,001 is a hole above it");
+    script.sack(12_001, &[(13_001, 16_001)]);
+    assert_eq!(script.endpoint.ca_state(), CaState::Disorder);
+    assert_eq!(script.endpoint.stats().retransmitted_packets, 1);
+}
+
+#[test]
+fn a_timeout_forgets_reports_and_sends_again_in_order() {
+    let mut script = bulk(true);
+    script.sack(1, &[(1001, 2001), (4001, 5001)]);
+    assert_eq!(script.data(), full(10_001, 1));
+    script.wait(RTO);
+    assert_eq!(script.data(), full(1, 1));
+    // CC_RTO: max(2, 10 / 2).
+    let window = script.endpoint.congestion_control().window();
+    assert_eq!((window.cwnd, window.ssthresh), (1000, 5000));
+    // Only what is reported from now on is skipped (tcp_sack_adjust), and an ACK adds one segment
+    // (abc_l_var after a timeout): two.
+    script.wait(100);
+    script.sack(1001, &[(4001, 5001)]);
+    assert_eq!(script.data(), full(1001, 2));
+    script.sack(3001, &[(4001, 5001)]);
+    // 3001, then past the report 5001; the skipped segment takes room (off = snd_nxt - snd_una).
+    assert_eq!(script.data(), [full(3001, 1), full(5001, 1)].concat());
+}
+
+#[test]
+fn a_second_timeout_sets_the_threshold_again() {
+    let mut script = bulk(true);
+    script.wait(RTO);
+    script.wait(2 * RTO);
+    assert_eq!(script.data(), [full(1, 1), full(1, 1)].concat());
+    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 2000);
+}
+
+#[test]
+fn an_ack_within_half_a_round_trip_takes_a_timeout_back() {
+    // The round trip is 100 ms: t_badrxtwin is 50 ms from the timeout on.
+    for (wait, undone) in [(49, true), (50, false)] {
+        let mut script = bulk(true);
+        script.wait(RTO - 100);
+        assert_eq!(script.data(), full(1, 1));
+        script.wait(wait);
+        script.ack(2001);
+        assert_eq!(script.endpoint.stats().undos, u64::from(undone), "{wait}");
+        let window = script.endpoint.congestion_control().window();
+        assert_eq!(window.ssthresh, if undone { u64::MAX } else { 5000 });
+        let next = script.data()[0];
+        assert_eq!(next, if undone { (10_001, 11_001) } else { (2001, 3001) });
+    }
+}
+
+#[test]
+fn without_sack_the_window_is_inflated() {
+    let mut script = bulk(false);
+    // 0 and 2 are missing. ssthresh + (t_dupacks - snd_limited) segments: 5 + 3 - 2.
+    for sent in [full(10_001, 1), full(11_001, 1), full(1, 1)] {
+        script.ack(1);
+        assert_eq!(script.data(), sent);
+    }
+    assert_eq!(script.endpoint.cwnd(), 6000);
+    // Twelve are outstanding: the seventh more makes room for a thirteenth.
+    for n in 1..=6 {
+        script.ack(1);
+        assert_eq!((script.data(), script.endpoint.cwnd()), (vec![], 6000 + n * 1000));
+    }
+    script.ack(1);
+    assert_eq!(script.data(), full(12_001, 1));
+    // tcp_newreno_partial_ack: the next segment, and 13 - 2 + 1.
+    script.ack(2001);
+    assert_eq!((script.data()[0], script.endpoint.cwnd()), ((2001, 3001), 12_000));
+    // The end: outstanding is nothing but what was sent since.
+    script.ack(13_001);
+    assert_eq!(script.endpoint.ca_state(), CaState::Open);
+}
+
+#[test]
+fn three_duplicates_after_a_timeout_begin_fast_recovery() {
+    // With SACK tcp_do_segment asks only whether fast recovery is on.
+    let mut script = bulk(true);
+    script.wait(RTO);
+    assert_eq!(script.data(), full(1, 1));
+    script.wait(100);
+    script.ack(1001);
+    assert_eq!(script.data(), full(1001, 2));
+    for right in [3001, 4001, 5001] {
+        script.sack(1001, &[(2001, right)]);
+    }
+    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    let sent = script.data();
+    assert!(sent.contains(&(1001, 2001)), "{sent:?}");
+}
+
+#[test]
+fn a_window_grows_as_long_as_the_peers_is_no_smaller() {
+    // CCF_CWND_LIMITED is snd_cwnd <= snd_wnd, however little is in flight.
+    let config = Config { cwnd_validation: CwndValidation::Peer, ..freebsd(true) };
+    let mut script = Script::open(config);
+    let mut windows = vec![];
+    for n in 1..=4 {
+        script.write(1000);
+        script.ack_window(1 + n * 1000, 12_000);
+        windows.push(script.endpoint.cwnd());
+    }
+    assert_eq!(windows, [11_000, 12_000, 13_000, 13_000]);
+}
+
+#[test]
+fn a_controller_may_grow_in_recovery() {
+    // CDG with a threshold that is the whole window: tcp_sack_partialack, and its own segment.
+    let any = super::arbitrary::Any::named("cdg");
+    let mut script = Script::controlled(freebsd(true), any.build()).connected();
+    script.write(60_000);
+    assert_eq!(script.data(), full(1, 10));
+    script.wait(100);
+    for ranges in [&[(1001, 3001)][..], &[(4001, 6001), (1001, 3001)], &[(4001, 10_001), (1001, 3001)]] {
+        script.sack(1, ranges);
+    }
+    script.data();
+    let before = script.endpoint.board.resent();
+    assert_eq!(before, 1000);
+    script.sack(3001, &[(4001, 10_001)]);
+    // 0 + 0 + 2 segments, and one.
+    assert_eq!((script.data().len(), script.endpoint.cwnd()), (3, 3000));
+}

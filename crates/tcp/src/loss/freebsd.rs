@@ -1,0 +1,308 @@
+//! The engine of FreeBSD 9: duplicate ACKs are counted, and the window is inflated by them.
+//!
+//! An ACK is a duplicate if it acknowledges nothing, carries nothing and leaves the window as it
+//! was, whatever it reports. The first two let a segment of new data go each. The third begins fast
+//! recovery, with a window of one segment for the first retransmission. From then on whatever is
+//! not reported below the highest report is a hole, and is sent again once, up to what had been
+//! sent when the episode began. Retransmissions that are in flight count against the window, and
+//! new data that was sent since the start. The window grows by a segment for each further
+//! duplicate, up to the threshold, while `awnd` is below that: what was sent above the highest
+//! report, and retransmissions. A partial ACK sets it to what counts against it and a segment, or
+//! two if it acknowledges as much. Without SACK it is NewReno with an inflated window.
+//!
+//! A lost retransmission is found by a timeout, which forgets all reports, sends everything again
+//! in order, and skips what is reported from then on. It is taken back if an ACK arrives within
+//! half of a round trip.
+//!
+//! # Source
+//! `sys/netinet/tcp_input.c` (`tcp_do_segment`, `cc_cong_signal`, `tcp_newreno_partial_ack`),
+//! `tcp_sack.c`, `tcp_output.c` and `tcp_timer.c` (`tcp_timer_rexmt`) of releng/9.3. All but the
+//! first have their last change before the release of 9.2 (r220105, r252835 and r252794; r260435).
+//! The names in brackets are theirs.
+//!
+//! # Departures
+//! - After a timeout `snd_nxt` is the first segment that is declared lost and not sent again. Where
+//!   fast recovery begins before that is through, what is left of it is sent as holes are; the
+//!   reference sends holes above `snd_nxt` twice then.
+//! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`).
+//! - A partial ACK that lets nothing go is not answered with a bare ACK (`TF_ACKNOW`).
+//! - Holes are retransmitted in the segments in which they were sent, and their number is not
+//!   limited (`sack.maxholes`, 128).
+//! - The window at the end of recovery is two segments at least, and not above the threshold, where
+//!   the reference allows a part of a segment more ([`ackclock_cc`]'s).
+//! - Reports are taken in from every block; the reference skips one that begins below the ACK.
+
+use ackclock_cc::{Ack, Flight, Signal};
+use ackclock_units::Time;
+
+use crate::loss::AckContext;
+use crate::loss::detector::DUP_THRESH;
+use crate::loss::scoreboard::{Sent, Whole};
+use crate::{CaState, CwndValidation, Endpoint};
+
+impl Endpoint {
+    /// The congestion side of an ACK.
+    pub(super) fn on_ack_freebsd(&mut self, context: &AckContext) {
+        if self.recovery.whole_control {
+            self.on_ack_rfc(context);
+            return;
+        }
+        let recovering = self.recovery.state() >= CaState::Cwr;
+        if self.send.una() > context.una_before {
+            self.on_progress(context);
+        } else if self.counts_as_duplicate(context) {
+            self.on_duplicate(context.now);
+        } else {
+            self.recovery.dup_acks = 0;
+        }
+        // RFC 3168 section 6.1.2: once per window of data.
+        let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
+        if context.ece && fresh && !recovering && self.recovery.state() < CaState::Cwr {
+            self.signal_reduction(context.now, Signal::Ecn, context.progress.delivered);
+        }
+        self.review_state(context.now);
+    }
+
+    /// Nothing acknowledged, no data, the same window, and something in flight.
+    fn counts_as_duplicate(&self, context: &AckContext) -> bool {
+        !context.has_data
+            && self.send.window() == context.window_before
+            && !self.board.is_empty()
+            && !self.persist.is_in_flight()
+    }
+
+    /// Something is acknowledged.
+    fn on_progress(&mut self, context: &AckContext) {
+        let AckContext { now, ref progress, ece, .. } = *context;
+        self.recovery.dup_acks = 0;
+        // All that it acknowledges counts, reported before or not (BYTES_THIS_ACK).
+        let mut ack = Ack { acked: progress.acked, delivered: progress.acked, ece, ..Ack::default() };
+        let done = self.send.una() >= self.recovery.point;
+        match self.recovery.state() {
+            CaState::Recovery => {
+                if done {
+                    self.end_fast_recovery(now);
+                } else if self.negotiated.sack() {
+                    self.on_partial_ack_with_sack(progress.acked);
+                } else {
+                    self.on_partial_ack(progress.acked);
+                }
+                // cc_ack_received: most controllers do not grow in recovery, nor by its last ACK.
+                self.add_samples(now, &mut ack);
+                let flight = self.flight(now);
+                let grown = self.cc.on_recovery_ack(&flight, &ack);
+                if !done {
+                    self.recovery.reduction.inflate(grown, u64::MAX);
+                }
+                return;
+            }
+            CaState::Cwr if done => self.end_reduction(now),
+            CaState::Cwr if !self.recovery.by_controller => return,
+            CaState::Loss => self.take_timeout_back(now),
+            _ => {}
+        }
+        let flight = self.flight_of_freebsd(now);
+        self.pass_in_flight(now, &flight, ack, progress.delivered);
+    }
+
+    /// An ACK of whole segments, where nothing is unusual.
+    pub(super) fn on_whole_ack_freebsd(&mut self, now: Time, whole: &Whole) {
+        if self.recovery.whole_control {
+            self.on_whole_ack_rfc(now, whole);
+            return;
+        }
+        self.recovery.dup_acks = 0;
+        let (acked, flight) = (whole.units, self.flight_of_freebsd(now));
+        self.pass_in_flight(now, &flight, Ack { acked, delivered: acked, ..Ack::default() }, acked);
+    }
+
+    /// What the controller may know; the window grows as long as the peer's is no smaller
+    /// (`CCF_CWND_LIMITED`).
+    fn flight_of_freebsd(&self, now: Time) -> Flight {
+        let flight = self.flight(now);
+        if self.config.cwnd_validation != CwndValidation::Peer {
+            return flight;
+        }
+        Flight { cwnd_limited: self.cc.window().cwnd <= self.send.window(), ..flight }
+    }
+
+    /// A duplicate ACK.
+    fn on_duplicate(&mut self, now: Time) {
+        self.recovery.dup_acks += 1;
+        let mss = u64::from(self.negotiated.mss());
+        if self.recovery.state() == CaState::Recovery {
+            if !self.negotiated.sack() {
+                self.recovery.reduction.inflate(mss, u64::MAX);
+                return;
+            }
+            self.board.lose_holes(self.recovery.point);
+            let ssthresh = self.recovery.reduction.ssthresh();
+            let highest = self.board.highest_sacked().unwrap_or(0).max(self.send.una());
+            // Below the highest report after a timeout: the sum is compared without its sign.
+            let nxt = self.board.left_by_timeout().unwrap_or(self.send.nxt());
+            let awnd = (nxt + self.board.resent()).checked_sub(highest);
+            if awnd.is_some_and(|awnd| awnd < ssthresh) {
+                self.recovery.reduction.inflate(mss, ssthresh);
+            }
+        } else if self.recovery.dup_acks >= DUP_THRESH {
+            // RFC 6582 section 3.2 step 2; with SACK it does not apply.
+            let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
+            let probe = self.path.probing.size > 0 && self.mtu_probe_failed(now);
+            if probe || !self.negotiated.sack() && !fresh {
+                self.recovery.dup_acks = 0;
+            } else {
+                self.begin_fast_recovery(now);
+            }
+        } else if self.recovery.dup_acks == 1 {
+            self.recovery.reduction.set_from(self.send.nxt());
+        }
+    }
+
+    /// The third duplicate ACK.
+    fn begin_fast_recovery(&mut self, now: Time) {
+        let mss = u64::from(self.negotiated.mss());
+        // What a timeout has sent again is in flight like all else.
+        self.board.settle();
+        // For a mark the window has come down already (IN_CONGRECOVERY); a controller that backed
+        // off by itself decides what that means.
+        if self.recovery.state() != CaState::Cwr || self.recovery.by_controller {
+            let flight = self.flight_size(now);
+            self.note_unvalidated(now);
+            self.cc.on_signal(&flight, Signal::Loss);
+            self.bound_by_use();
+        }
+        let ssthresh = self.cc.window().ssthresh;
+        self.enter(now, CaState::Recovery);
+        let nxt = self.send.nxt();
+        let sack = self.negotiated.sack();
+        let recovery = &mut self.recovery;
+        // snd_limited
+        let limited = nxt.saturating_sub(recovery.reduction.from()).div_ceil(mss).min(2);
+        recovery.point = nxt;
+        recovery.by_controller = false;
+        let inflated = ssthresh.saturating_add((u64::from(recovery.dup_acks) - limited) * mss);
+        recovery.reduction.begin(if sack { mss } else { inflated }, ssthresh, nxt);
+        if sack {
+            self.board.lose_holes(nxt);
+        } else {
+            self.board.mark_front_lost();
+        }
+        self.recovery.force = self.board.lost() > 0;
+        self.tell_losses(now);
+        self.ecn.window_reduced();
+        self.stats.fast_recoveries += 1;
+        self.restart_retransmit_timer(now);
+    }
+
+    /// `tcp_sack_partialack`
+    fn on_partial_ack_with_sack(&mut self, acked: u64) {
+        self.board.lose_holes(self.recovery.point);
+        let mss = u64::from(self.negotiated.mss());
+        let segments = if acked / mss >= 2 { 2 } else { 1 };
+        let new = self.send.nxt().saturating_sub(self.recovery.reduction.from());
+        let cwnd = self.board.resent() + new + segments * mss;
+        let ssthresh = self.recovery.reduction.ssthresh();
+        self.recovery.reduction.set(cwnd.min(ssthresh));
+    }
+
+    /// `tcp_newreno_partial_ack`
+    fn on_partial_ack(&mut self, acked: u64) {
+        let mss = u64::from(self.negotiated.mss());
+        let deflated = self.recovery.reduction.cwnd().saturating_sub(acked) + mss;
+        self.recovery.reduction.set(deflated);
+        self.board.mark_front_lost();
+        self.recovery.force = true;
+    }
+
+    /// `cc_post_recovery`
+    fn end_fast_recovery(&mut self, now: Time) {
+        let flight = self.flight_size(now);
+        self.cc.on_recovery_end(&flight);
+        self.end_validation(now);
+        self.enter(now, CaState::Open);
+        self.recovery.force = false;
+    }
+
+    /// The first ACK after the first timeout: if it comes too early to answer what was sent again,
+    /// the timeout was needless (`CC_RTO_ERR`).
+    fn take_timeout_back(&mut self, now: Time) {
+        if self.recovery.reduction.was_bad(now) {
+            let flight = self.flight(now);
+            self.cc.on_signal(&flight, Signal::Spurious);
+            self.ecn.reduction_undone();
+            self.board.unmark_lost();
+            self.board.settle();
+            self.stats.undos += 1;
+            self.recovery.force = false;
+        }
+    }
+
+    /// Where the sender stands after an ACK, unless an episode goes on.
+    fn review_state(&mut self, now: Time) {
+        let state = self.recovery.state();
+        if state == CaState::Loss {
+            // snd_nxt < snd_max
+            if self.board.next_lost().is_some() {
+                return;
+            }
+            self.board.settle();
+        } else if state >= CaState::Cwr {
+            return;
+        }
+        let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;
+        self.enter(now, if disorder { CaState::Disorder } else { CaState::Open });
+    }
+
+    /// `tcp_timer_rexmt`
+    pub(super) fn on_timeout_freebsd(&mut self, now: Time) {
+        let flight = self.flight_size(now);
+        let first = self.rtt.timeouts() == 0 && self.recovery.state() != CaState::Recovery;
+        let half = self.rtt.srtt().map_or(ackclock_units::Span::ZERO, |srtt| srtt / 2);
+        self.recovery.reduction.bad_until(if first { now + half } else { Time::ZERO });
+        self.board.forget_reports();
+        self.board.mark_all_lost();
+        self.tell_losses(now);
+        // CC_RTO: the threshold is set by each of them.
+        self.cc.on_signal(&flight, Signal::Timeout { repeated: false, kept: 0 });
+        self.forget_validation(now);
+        self.rtt.back_off();
+        self.enter(now, CaState::Loss);
+        self.recovery.point = self.send.nxt();
+        self.recovery.dup_acks = 0;
+        self.recovery.force = true;
+        self.ecn.window_reduced();
+        self.timers.retransmit(now + self.rtt.rto(&self.config));
+    }
+
+    /// What counts against the window in `tcp_output`, in every state but Open.
+    pub(super) fn window_used_freebsd(&self) -> u64 {
+        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let outstanding = self.board.outstanding();
+        match self.recovery.state() {
+            CaState::Recovery if self.negotiated.sack() => match self.board.resent() {
+                resent if self.board.may_resend() => resent,
+                0 => outstanding,
+                resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
+            },
+            CaState::Recovery => outstanding,
+            CaState::Loss => self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una)),
+            // RFC 3042: the first two duplicates let as many segments go as they are.
+            CaState::Open | CaState::Disorder | CaState::Cwr => match self.recovery.dup_acks {
+                duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {
+                    let limit = self.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
+                    outstanding.min(self.cwnd().saturating_sub(limit.saturating_sub(nxt)))
+                }
+                _ => outstanding,
+            },
+        }
+    }
+
+    /// The part of a lost segment for which there is room while `used` counts against the window:
+    /// what is sent for a hole may be short.
+    #[cold]
+    pub(crate) fn part_of_hole(&mut self, lost: Sent, used: u64) -> Option<Sent> {
+        let room = self.cwnd().saturating_sub(used);
+        let applies = self.freebsd_episodes() && self.recovery.state() == CaState::Recovery && self.negotiated.sack();
+        (applies && room > 0 && room < u64::from(lost.payload())).then(|| self.board.cut(lost, room as u32))
+    }
+}
