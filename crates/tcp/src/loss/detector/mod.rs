@@ -60,6 +60,8 @@ pub(super) struct View {
     pub(super) newly_sacked: bool,
     /// The episode begins with this call.
     pub(super) begins: bool,
+    /// What was sent from here on is not to be declared lost.
+    pub(super) limit: u64,
     /// The ACK carries the ECN echo.
     pub(super) ece: bool,
     /// The application has data and both windows let it go out. This and the last three are known

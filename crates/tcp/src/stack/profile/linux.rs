@@ -5,7 +5,7 @@ use ackclock_units::Span;
 
 use super::Profile;
 use crate::{
-    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing,
+    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, InitialWindow, LossDetector, MinRto, Pacing,
     PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, TimerRule, TransferRules,
 };
 
@@ -36,7 +36,11 @@ impl Profile {
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
                 states: before_fallback(),
-                transfer: TransferRules { timer: TimerRule::Linux24, ..common.transfer },
+                transfer: TransferRules {
+                    timer: TimerRule::Linux24,
+                    episodes: EpisodeRule::Linux24,
+                    ..common.transfer
+                },
                 ..common
             },
             cc: "newreno",
