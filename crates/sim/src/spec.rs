@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ackclock_emulator::{Course, Impairments, MediumConfig};
 use ackclock_tcp::Config;
-use ackclock_traffic::{LoadPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
+use ackclock_traffic::{LoadPattern, NetperfPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::{OwnQueue, QueueSpec};
@@ -193,6 +193,8 @@ pub enum Application {
     Video(VideoPattern),
     /// A browser with connections of its own; likewise.
     Web(WebPattern),
+    /// The client of netperf's stream test, with connections of its own; likewise.
+    Netperf(NetperfPattern),
     /// Probes of responsiveness, each on a connection of its own; likewise.
     Probe(ProbePattern),
     /// Load with such probes between it, from or to the receiver; not with a smoltcp socket, nor
@@ -210,6 +212,7 @@ impl Application {
         match self {
             Application::Requests(pattern) if !pattern.persistent => Some(1),
             Application::Web(pattern) => Some(pattern.connections),
+            Application::Netperf(_) => Some(2),
             Application::Probe(pattern) => Some(pattern.most_open()),
             _ => None,
         }

@@ -35,6 +35,7 @@ mod corruption;
 mod datagrams;
 mod decisions;
 mod medium;
+mod netperf;
 mod outside;
 mod records;
 mod reordering;

@@ -121,7 +121,8 @@ pub use stack::rules::{
     AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
 };
 pub use stack::transfer::{
-    AckRule, EpisodeRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules, WindowRule,
+    AckRule, EpisodeRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules,
+    WindowRule,
 };
 pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};
