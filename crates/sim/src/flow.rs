@@ -82,6 +82,8 @@ pub(crate) struct Flow {
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
+    /// What its sender's host remembers of the destination is told once, and is this one's.
+    metrics: Option<usize>,
     /// When the sender closes hard; never once it has, or there is nothing left to end.
     abort: Time,
     completed: Option<Time>,
@@ -118,6 +120,7 @@ impl Flow {
             loss_detector: names.loss_detector,
             start: spec.start,
             stop: spec.stop,
+            metrics: spec.metrics,
             // What an application outside does is not ours to do.
             abort: spec.abort.filter(|_| !outside).unwrap_or(Time::NEVER),
             remaining: spec.bytes,
@@ -289,6 +292,16 @@ impl Flow {
     /// The application has closed, or will do nothing by itself any more.
     pub(crate) fn has_nothing_to_do(&self) -> bool {
         self.is_finished() || (self.started && self.acts_at == Time::NEVER && !self.waits_for_client())
+    }
+
+    /// The memory of destinations that it shares with others.
+    pub(crate) fn metrics(&self) -> Option<usize> {
+        self.metrics
+    }
+
+    /// The same, once: what it has found out is to be remembered.
+    pub(crate) fn take_metrics(&mut self) -> Option<usize> {
+        self.metrics.take()
     }
 
     pub(crate) fn is_finished(&self) -> bool {

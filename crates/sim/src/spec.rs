@@ -151,6 +151,9 @@ pub struct FlowGroup {
     /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
     /// own.
     pub schedule: Vec<CcChange>,
+    /// What the sender's host remembers of its destination from one connection to the next: the
+    /// number of the memory, which other flows between the same hosts share; `None` is nothing.
+    pub metrics: Option<usize>,
 }
 
 impl FlowSpec {

@@ -98,6 +98,7 @@ pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,
 };
 pub use connection::icmp::IcmpError;
+pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;
 pub use listener::{Listener, Numbers};
 pub use loss::detector::LossCounts;

@@ -188,6 +188,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].start_jitter", "each start is later by a random time up to this"),
     ("flows[].stop", "when the application stops writing and closes"),
     ("flows[].abort", "when it closes hard, with an RST"),
+    (
+        "flows[].metrics_cache",
+        "start with what earlier connections of this entry have found out about the path (Linux `tcp_no_metrics_save` = 0)",
+    ),
     ("flows[].restart_every", "end each connection after this time and open another one"),
     ("flows[].arrival_rate", "Poisson arrivals, flows per second"),
     ("flows[].results", "results for each flow, or for their sum"),
