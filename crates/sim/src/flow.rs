@@ -30,6 +30,7 @@ mod classes;
 mod counts;
 mod datagrams;
 mod names;
+mod remembered;
 mod subflows;
 mod sums;
 mod throughput;
@@ -82,7 +83,7 @@ pub(crate) struct Flow {
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
-    /// What its sender's host remembers of the destination is told once, and is this one's.
+    /// Which memory of destinations its sender's host has; none once it was told.
     metrics: Option<usize>,
     /// When the sender closes hard; never once it has, or there is nothing left to end.
     abort: Time,
@@ -292,16 +293,6 @@ impl Flow {
     /// The application has closed, or will do nothing by itself any more.
     pub(crate) fn has_nothing_to_do(&self) -> bool {
         self.is_finished() || (self.started && self.acts_at == Time::NEVER && !self.waits_for_client())
-    }
-
-    /// The memory of destinations that it shares with others.
-    pub(crate) fn metrics(&self) -> Option<usize> {
-        self.metrics
-    }
-
-    /// The same, once: what it has found out is to be remembered.
-    pub(crate) fn take_metrics(&mut self) -> Option<usize> {
-        self.metrics.take()
     }
 
     pub(crate) fn is_finished(&self) -> bool {
