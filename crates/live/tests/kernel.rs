@@ -209,6 +209,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
     FlowSpec {
         id: id.into(),
         group: FlowGroup {
+            metrics: None,
             path: vec![0],
             split: None,
             mptcp: None,

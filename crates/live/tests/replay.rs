@@ -107,6 +107,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
     FlowSpec {
         id: id.into(),
         group: FlowGroup {
+            metrics: None,
             path,
             split: None,
             mptcp: None,

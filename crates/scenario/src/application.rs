@@ -6,11 +6,11 @@ use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
 use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
-use crate::{probe, video, web};
+use crate::{netperf, probe, video, web};
 
 pub(crate) const KINDS: OneOf<'_> = OneOf {
     what: "application",
-    names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video", "load", "probe"],
+    names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video", "load", "probe", "netperf"],
 };
 
 /// Reads `application`.
@@ -25,6 +25,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
         "video" => video::read(fields),
         "load" => Some(probe::load(fields)),
         "probe" => Some(probe::foreign(fields)),
+        "netperf" => Some(netperf::read(fields)),
         _ => None,
     });
     application.unwrap_or_default()
@@ -38,6 +39,7 @@ pub(crate) fn of_client(application: &Application) -> Option<(&'static str, &'st
         Application::Web(_) => Some(("web", "pages")),
         Application::Load(_) => Some(("load", "stop")),
         Application::Probe(_) => Some(("probe", "stop")),
+        Application::Netperf(_) => Some(("netperf", "stop")),
         Application::Bulk | Application::Messages { .. } | Application::Connection => None,
     }
 }

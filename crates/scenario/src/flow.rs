@@ -14,7 +14,7 @@ use crate::fields::{Context, Fields};
 use crate::host::Place;
 use crate::mptcp;
 use crate::paths::{self, Links, Network};
-use crate::quantity::{OneOf, Problem, Text, Time, Whole, is_name};
+use crate::quantity::{Flag, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::schedule;
 use arrivals::Arrivals;
@@ -323,6 +323,7 @@ fn read<'a>(
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
     let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
+    let remembers = remembers(&mut fields, table, &sender, mptcp.is_some() || setting.outside);
     fields.finish();
     let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
@@ -339,6 +340,7 @@ fn read<'a>(
         dscp,
         abort: abort.map(|abort| Instant::ZERO + abort),
         schedule,
+        metrics: remembers.then_some(index),
     };
     Some(Group {
         id: id?,
@@ -354,6 +356,17 @@ fn read<'a>(
         restart_every,
         end: [stop, abort].into_iter().flatten().fold(duration, Span::min),
     })
+}
+
+/// Whether the sender's host remembers from one connection to the next; not `elsewhere`.
+fn remembers(fields: &mut Fields<'_>, table: &Table, sender: &HostSpec, elsewhere: bool) -> bool {
+    let remembers = fields.or("metrics_cache", false, Flag);
+    let possible = matches!(sender, HostSpec::Endpoint(_)) && !elsewhere;
+    if let (true, false, Some(entry)) = (remembers, possible, table.get("metrics_cache")) {
+        let title = "not over MPTCP, in a live run, or with a host that is no endpoint of ackclock";
+        fields.reject("metrics_cache", &entry.node, Problem::new(title, "`false`"));
+    }
+    remembers && possible
 }
 
 /// The codepoint of packets of our own.

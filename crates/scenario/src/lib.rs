@@ -72,6 +72,7 @@ mod measurement;
 mod medium;
 mod metric;
 mod mptcp;
+mod netperf;
 mod notes;
 mod overrides;
 mod own;

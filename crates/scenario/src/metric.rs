@@ -7,9 +7,9 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary, PacketReordering,
-    PagesSummary, ProbabilitySummary, ProbesSummary, RequestsSummary, RoundTrips, SubflowSummary, VideoSummary,
-    VoiceSummary, WorkloadSummary,
+    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary, NetperfSummary,
+    PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary, RequestsSummary, RoundTrips, SubflowSummary,
+    VideoSummary, VoiceSummary, WorkloadSummary,
 };
 use serde_json::Value;
 
@@ -351,6 +351,7 @@ fn fields(part: Part, of: Of) -> Vec<String> {
                 requests: Some(RequestsSummary::default()),
                 video: Some(VideoSummary::default()),
                 pages: Some(PagesSummary::default()),
+                netperf: Some(NetperfSummary::default()),
                 probes: Some(ProbesSummary::default()),
                 load: Some(LoadSummary::default()),
                 ..ApplicationSummary::default()

@@ -164,6 +164,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
     check_number(fields, &pattern, until - start);
     let group = |path| {
         Arc::new(FlowGroup {
+            metrics: None,
             path,
             split: None,
             mptcp: None,

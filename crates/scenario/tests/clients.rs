@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::Recorders;
-use ackclock_trace::{FlowSummary, PagesSummary, RequestsSummary, Summary, VideoSummary};
+use ackclock_trace::{FlowSummary, NetperfSummary, PagesSummary, RequestsSummary, Summary, VideoSummary};
 
 /// A link of so much and 20 ms, and one flow without Nagle's algorithm with these keys. Headers
 /// take 52 bytes with timestamps, those of a SYN 60.
@@ -376,4 +376,70 @@ fn the_resolved_scenario_names_what_a_client_does() {
         assert_eq!(resolved(&once), once);
         assert_eq!(parsed(&once).spec(0), parsed(&text).spec(0));
     }
+}
+
+fn netperf(flow: &FlowSummary) -> &NetperfSummary {
+    flow.application.as_ref().and_then(|application| application.netperf.as_ref()).expect("netperf")
+}
+
+#[test]
+fn netperf_opens_two_connections_for_each_try() {
+    let keys = "send_buffer = \"64kB\"\napplication = { kind = \"netperf\", length = \"1s\" }";
+    let flow = run("10mbit", "4s", keys);
+    let seen = netperf(&flow);
+    // Two handshakes and an exchange before the second of data, what is left in the buffer behind
+    // it (up to 51.2 ms), and a round trip of 40 ms for each of its end and that of the control
+    // connection: less than 1.3 s, and more than 1.2 s.
+    assert_eq!((seen.tries, seen.completed, seen.failed), (4, 3, 0));
+    // At most 1448 bytes of 1500 at the rate of the link, for all of the time but slow start.
+    let mean = seen.goodput_bps.mean.expect("it completed");
+    assert!((7e6..10e6 * 1448.0 / 1500.0).contains(&mean), "{mean}");
+    assert_eq!(seen.goodput_bps.samples, 3);
+    // Requests and data of all connections are the flow's.
+    assert!(flow.delivered_bytes as f64 > 3.0 * mean / 8.0, "{}", flow.delivered_bytes);
+}
+
+#[test]
+fn a_try_of_netperf_without_a_connection_is_followed_by_the_next() {
+    let text = scenario("10mbit", "200s", "host = \"linux-2.4\"\napplication = \"netperf\"");
+    let text = text.replace("delay = \"20ms\"", "delay = \"20ms\", loss = \"100%\"");
+    let flow = run_all(&text).flows.remove(0);
+    let seen = netperf(&flow);
+    // Linux 2.4 sends a SYN six times: given up after 3 + 6 + 12 + 24 + 48 + 96 s.
+    assert_eq!((seen.tries, seen.completed, seen.failed), (2, 0, 1));
+    assert_eq!(seen.goodput_bps.mean, None);
+}
+
+#[test]
+fn netperf_waits_for_a_response_for_so_long() {
+    // The request is the third packet, and is sent again a second later.
+    let keys = "application = { kind = \"netperf\", length = \"1s\", patience = \"100ms\" }";
+    let text = scenario("10mbit", "1s", keys);
+    let loss = "delay = \"20ms\", loss = { kind = \"list\", packets = [2, 3, 4, 5] }, reverse = { loss = \"none\" }";
+    let text = text.replace("delay = \"20ms\"", loss);
+    let flow = run_all(&text).flows.remove(0);
+    assert!(netperf(&flow).failed >= 1, "{:?}", netperf(&flow));
+}
+
+/// Packets that a short queue loses to connections that follow each other.
+fn lost_to_restarts(keys: &str) -> u64 {
+    let flow = format!("host = \"linux-2.4\"\ncc = \"newreno\"\nrestart_every = \"10s\"\n{keys}");
+    let text = scenario("10mbit", "60s", &flow);
+    let text = text.replace("delay = \"20ms\"", "delay = \"20ms\", queue = { kind = \"pfifo\", limit = \"10p\" }");
+    let summary = run_all(&text);
+    summary.links[0].forward.dropped.values().sum()
+}
+
+#[test]
+fn a_host_remembers_where_slow_start_has_to_end() {
+    let (without, with) = (lost_to_restarts(""), lost_to_restarts("metrics_cache = true"));
+    assert_eq!(without, lost_to_restarts("metrics_cache = false"));
+    // Slow start overshoots by about a window each time, and once if its end is remembered.
+    assert!(with * 2 < without, "{with}, and {without} without");
+}
+
+#[test]
+fn a_memory_belongs_to_an_endpoint_of_ours() {
+    let found = error("host = \"smoltcp\"\nmetrics_cache = true");
+    assert!(found.contains("flows.f.metrics_cache"), "{found}");
 }

@@ -30,6 +30,7 @@ mod classes;
 mod counts;
 mod datagrams;
 mod names;
+mod remembered;
 mod subflows;
 mod sums;
 mod throughput;
@@ -82,6 +83,8 @@ pub(crate) struct Flow {
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
+    /// Which memory of destinations its sender's host has; none once it was told.
+    metrics: Option<usize>,
     /// When the sender closes hard; never once it has, or there is nothing left to end.
     abort: Time,
     completed: Option<Time>,
@@ -118,6 +121,7 @@ impl Flow {
             loss_detector: names.loss_detector,
             start: spec.start,
             stop: spec.stop,
+            metrics: spec.metrics,
             // What an application outside does is not ours to do.
             abort: spec.abort.filter(|_| !outside).unwrap_or(Time::NEVER),
             remaining: spec.bytes,

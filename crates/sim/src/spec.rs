@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ackclock_emulator::{Course, Impairments, MediumConfig};
 use ackclock_tcp::Config;
-use ackclock_traffic::{LoadPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
+use ackclock_traffic::{LoadPattern, NetperfPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::{OwnQueue, QueueSpec};
@@ -151,6 +151,9 @@ pub struct FlowGroup {
     /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
     /// own.
     pub schedule: Vec<CcChange>,
+    /// What the sender's host remembers of its destination from one connection to the next: the
+    /// number of the memory, which other flows between the same hosts share; `None` is nothing.
+    pub metrics: Option<usize>,
 }
 
 impl FlowSpec {
@@ -193,6 +196,8 @@ pub enum Application {
     Video(VideoPattern),
     /// A browser with connections of its own; likewise.
     Web(WebPattern),
+    /// The client of netperf's stream test, with connections of its own; likewise.
+    Netperf(NetperfPattern),
     /// Probes of responsiveness, each on a connection of its own; likewise.
     Probe(ProbePattern),
     /// Load with such probes between it, from or to the receiver; not with a smoltcp socket, nor
@@ -210,6 +215,7 @@ impl Application {
         match self {
             Application::Requests(pattern) if !pattern.persistent => Some(1),
             Application::Web(pattern) => Some(pattern.connections),
+            Application::Netperf(_) => Some(2),
             Application::Probe(pattern) => Some(pattern.most_open()),
             _ => None,
         }

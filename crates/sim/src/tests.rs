@@ -51,6 +51,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
     FlowSpec {
         id: format!("{name}.0").into(),
         group: FlowGroup {
+            metrics: None,
             path,
             split: None,
             mptcp: None,

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_events::Wakeups;
 use ackclock_packet::{Packet, Pool, Segment};
+use ackclock_tcp::Metrics;
 use ackclock_units::Time;
 
 use crate::build::{self, Streams};
@@ -35,6 +36,8 @@ mod corruption;
 mod datagrams;
 mod decisions;
 mod medium;
+mod metrics;
+mod netperf;
 mod outside;
 mod records;
 mod reordering;
@@ -80,6 +83,8 @@ pub struct World {
     outside: Option<Box<Outside>>,
     /// Flows that come and go; `None` if all stay.
     turnover: Option<Box<Turnover>>,
+    /// What hosts remember of destinations.
+    metrics: Vec<Metrics>,
     /// Media that the directions of links share; `None` if there are none.
     media: Option<Box<Media>>,
     /// Senders that learn, or have learned; `None` if there are none.
@@ -137,6 +142,7 @@ impl World {
             windows,
             outside,
             turnover: Turnover::new(spec),
+            metrics: metrics::memories(spec),
             media: Media::new(spec),
             decisions: Decisions::new(spec),
             is_plain: false,

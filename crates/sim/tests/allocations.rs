@@ -49,6 +49,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
     let flow = |number| FlowSpec {
         id: format!("{}.{number}", cc.name()).into(),
         group: FlowGroup {
+            metrics: None,
             path: vec![0],
             split: None,
             mptcp: None,

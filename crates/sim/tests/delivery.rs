@@ -41,6 +41,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {
+                metrics: None,
                 path: vec![0],
                 split: None,
                 mptcp: None,

@@ -383,6 +383,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
     FlowSpec {
         id: "flow.0".into(),
         group: FlowGroup {
+            metrics: None,
             path: vec![0],
             split: None,
             mptcp: None,

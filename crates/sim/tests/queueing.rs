@@ -46,6 +46,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         course: Course::default(),
     };
     let group = FlowGroup {
+        metrics: None,
         path: vec![0],
         split: None,
         mptcp: None,

@@ -117,6 +117,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {
+                metrics: None,
                 path: vec![0],
                 split: None,
                 mptcp: None,

@@ -98,6 +98,7 @@ pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,
 };
 pub use connection::icmp::IcmpError;
+pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;
 pub use listener::{Listener, Numbers};
 pub use loss::detector::LossCounts;
@@ -121,7 +122,8 @@ pub use stack::rules::{
     AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
 };
 pub use stack::transfer::{
-    AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules, WindowRule,
+    AckRule, EpisodeRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules,
+    WindowRule,
 };
 pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

@@ -38,8 +38,9 @@ pub use summary::{
     ApplicationSummary, BufferDensity, CaStateSeconds, ChangeSummary, CommandSummary, DatagramSummary, Displacement,
     Distribution, FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary,
     LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary,
-    MultipathSummary, NReordering, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary, Quantiles,
-    ReorderDensity, ReorderFreeRuns, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips,
-    Spread, SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
+    MultipathSummary, NReordering, NetperfSummary, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary,
+    Quantiles, ReorderDensity, ReorderFreeRuns, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions,
+    RoundTrips, Spread, SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain,
+    kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use application::{
-    ApplicationSummary, LoadSummary, MessagesSummary, PagesSummary, ProbesSummary, RequestsSummary,
+    ApplicationSummary, LoadSummary, MessagesSummary, NetperfSummary, PagesSummary, ProbesSummary, RequestsSummary,
     ResponsivenessSummary, VideoSummary,
 };
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};

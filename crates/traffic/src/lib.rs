@@ -7,6 +7,7 @@
 mod columns;
 mod distribution;
 mod messages;
+mod netperf;
 mod probe;
 mod request;
 mod responsiveness;
@@ -18,6 +19,7 @@ mod workload;
 
 pub use distribution::{Distribution, DistributionError};
 pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};
+pub use netperf::{ConnectionSeen, Netperf, NetperfPattern, NetperfStep};
 pub use probe::{LoadPattern, ProbePattern, Ticks, Transfer};
 pub use request::{Exchange, RequestPattern, Requests};
 pub use responsiveness::{ProbeTimes, Responsiveness, TRIMMED_MEAN_PERCENT, trimmed_mean};

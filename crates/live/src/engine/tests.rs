@@ -99,6 +99,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
     FlowSpec {
         id: "flow.0".into(),
         group: FlowGroup {
+            metrics: None,
             path: vec![0],
             split: None,
             mptcp: None,

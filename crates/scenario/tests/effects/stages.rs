@@ -304,6 +304,15 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
         "#,
     ),
     (
+        "netperf's stream test, with what hosts remember",
+        r#"
+            schema = 1
+            run.duration = "9s"
+            links.wire = { rate = "5mbit", delay = "5ms", queue = { kind = "pfifo", limit = "10p" }, loss = { kind = "list", packets = [3, 40] } }
+            flows = [{ id = "f", path = ["wire"], application = { kind = "netperf", length = "2s" }, metrics_cache = true, host = "linux-2.4" }]
+        "#,
+    ),
+    (
         "datagrams that are marked",
         r#"
             schema = 1

@@ -13,11 +13,13 @@ pub(crate) use browser::{Browser, Over};
 use client::{Client, User};
 pub(crate) use exchange::Connection;
 use load::Load;
+pub(crate) use netperf::Tries;
 
 mod browser;
 mod client;
 mod exchange;
 mod load;
+mod netperf;
 mod probes;
 
 /// The application of a flow at both of its ends.
@@ -49,6 +51,10 @@ impl Application {
                 let browser = Browser::new(user, flow.start, pattern.connections, pattern.persistent);
                 Some(Box::new(Application::Browser(browser.into())))
             }
+            Spec::Netperf(pattern) => {
+                let user = browser::User::Netperf(Box::new(Tries::new(pattern, flow.start)));
+                Some(Box::new(Application::Browser(Browser::new(user, flow.start, 2, false).into())))
+            }
             Spec::Requests(pattern) => {
                 let user = User::Requests(Requests::new(pattern, random(), flow.start));
                 Some(Box::new(Application::Client(Client::new(user, flow.start))))
@@ -76,8 +82,7 @@ impl Application {
             Application::Client(client) => client.next_at(),
             Application::Browser(browser) => browser.next_at(),
             Application::Load(load) => load.next_at(),
-            // What it does follows from what its client does.
-            Application::Connection(_) => Time::NEVER,
+            Application::Connection(connection) => connection.next_at(),
         }
     }
 

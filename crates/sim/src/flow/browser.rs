@@ -4,7 +4,7 @@ use ackclock_units::Time;
 
 use super::counts::Counts;
 use super::{Application, Flow};
-use crate::flow::application::{Browser, Connection};
+use crate::flow::application::{Browser, Connection, Tries};
 use crate::host::Host;
 
 impl Flow {
@@ -14,6 +14,28 @@ impl Flow {
             Some(Application::Browser(browser)) => Some(browser),
             _ => None,
         }
+    }
+
+    /// The tries of netperf, if the flow is of its client.
+    pub(crate) fn tries(&mut self) -> Option<&mut Tries> {
+        self.browser()?.tries()
+    }
+
+    /// The client of this connection gives it up. Of one that was never open nothing is left.
+    pub(crate) fn give_up(&mut self, now: Time, sender: &mut Host) {
+        if let Some(connection) = self.connection() {
+            connection.give_up();
+        }
+        if !sender.is_open() {
+            self.closed = true;
+            sender.close(now);
+        }
+        self.settle();
+    }
+
+    /// How much the application writes at once.
+    pub(crate) fn write_size(&self) -> u64 {
+        self.write_size
     }
 
     /// Whether the client may ask for more.

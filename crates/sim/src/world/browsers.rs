@@ -43,7 +43,9 @@ impl World {
     #[cold]
     fn attend_client(&mut self, now: Time, flow: FlowId, arrived: Option<u32>) {
         let Some(client) = self.client_of(flow) else {
-            if self.flows[flow].browser().is_some() {
+            if self.flows[flow].tries().is_some() {
+                self.try_on(now, flow);
+            } else if self.flows[flow].browser().is_some() {
                 self.browse(now, flow);
                 self.wake(now, flow);
             }
@@ -51,6 +53,10 @@ impl World {
         };
         if let Some(bytes) = arrived {
             self.flows[client].measure_packet(now, bytes);
+        }
+        if self.flows[client].tries().is_some() {
+            self.try_on(now, client);
+            return;
         }
         if let Some(steps) = self.flows[flow].connection().and_then(|connection| connection.take_answer()) {
             if let Some(browser) = self.flows[client].browser() {
@@ -101,7 +107,7 @@ impl World {
 
     /// The application at the sender of a flow has its turn, and what it writes is sent after what
     /// happens at this time.
-    fn wake(&mut self, now: Time, flow: FlowId) {
+    pub(super) fn wake(&mut self, now: Time, flow: FlowId) {
         let host = flow.sender();
         self.flows[flow].drive(now, &mut self.hosts[host]);
         let due = if self.flows[flow].connection().is_some() { now } else { self.flows[flow].acts_at() };

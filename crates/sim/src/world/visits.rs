@@ -120,12 +120,11 @@ impl World {
         if let Some(direction) = first {
             self.rearm_direction(direction);
         }
-        let flow = &mut self.flows[host.flow()];
-        if is_finished && !flow.is_finished() && self.hosts[host.peer()].is_finished() {
-            flow.finish(now);
+        if is_finished && !self.flows[host.flow()].is_finished() {
+            self.ended(now, host);
         }
         // As in `pump`.
-        let due = if host.is_sender() { due.min(flow.acts_at()) } else { due };
+        let due = if host.is_sender() { due.min(self.flows[host.flow()].acts_at()) } else { due };
         self.host_wakeups.arm_by(host.slot(), due);
     }
 
@@ -247,6 +246,9 @@ impl World {
     /// A timer of a host, or its application's, is due.
     #[inline(never)]
     pub(super) fn serve_host(&mut self, now: Time, host: HostId) {
+        if !self.metrics.is_empty() {
+            self.recall(host);
+        }
         let state = &mut self.hosts[host];
         if let Host::Datagrams(_) = state {
             return self.serve_datagrams(now, host);
@@ -285,8 +287,8 @@ impl World {
             self.send(now, host, ecn, by_timer);
         }
         let flow = host.flow();
-        if !self.flows[flow].is_finished() && self.hosts[host].is_finished() && self.hosts[host.peer()].is_finished() {
-            self.flows[flow].finish(now);
+        if !self.flows[flow].is_finished() && self.hosts[host].is_finished() {
+            self.ended(now, host);
         }
         // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each
         // time.

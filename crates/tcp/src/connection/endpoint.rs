@@ -11,6 +11,7 @@ use crate::connection::fast_open::Opening;
 use crate::connection::icmp::SoftErrors;
 use crate::connection::liveness::Liveness;
 use crate::connection::negotiated::Negotiated;
+use crate::connection::remembered::Metrics;
 use crate::connection::socket::Socket;
 use crate::connection::syn::Handshake;
 use crate::connection::timers::Timers;
@@ -185,6 +186,8 @@ pub struct Endpoint {
     pub(crate) states: StateClock,
     /// Its part in Fast Open, if it has one.
     pub(crate) opening: Option<Box<Opening>>,
+    /// What is remembered of its destination, until it is established.
+    pub(super) recalled: Option<Box<Metrics>>,
     pub(crate) soft_errors: SoftErrors,
     pub(super) error: Option<Error>,
 }
@@ -239,6 +242,7 @@ impl Endpoint {
             latest_sample: None,
             states: StateClock::default(),
             opening: None,
+            recalled: None,
             socket: Socket::default(),
             queue: Queue::new(config.send_buffer),
             counters: Counters::new(),

@@ -37,6 +37,7 @@ impl Endpoint {
         self.begin_probing(now);
         let flight = self.flight(now);
         self.cc.on_established(&flight);
+        self.use_recalled();
         self.cc.on_ecn(self.ecn.usable_feedback());
         if self.cc.needs() != self.observer.needs {
             self.adopt_needs();

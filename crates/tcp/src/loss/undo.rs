@@ -57,6 +57,7 @@ impl Endpoint {
             self.cc.on_signal(&flight, Signal::Spurious);
             self.ecn.reduction_undone();
         }
+        self.moderate_window();
         self.recovery.undo.marker = 0;
         self.detector.undone(by_dsack);
         self.stats.undos += 1;
@@ -83,6 +84,7 @@ impl Endpoint {
     fn holds_state(&mut self) -> bool {
         let holds = !self.negotiated.sack() && self.send.una() == self.recovery.point;
         if holds {
+            self.moderate_window();
             self.forget_retransmissions();
         }
         holds

@@ -146,6 +146,20 @@ impl RttEstimator {
         }
     }
 
+    /// What earlier connections have measured, where it is more: the deviation is four times the
+    /// mean one, as RTTVAR is if it is in `quarters`.
+    pub(crate) fn recall(&mut self, rtt: Span, deviation: Span, floor: Span, quarters: bool) {
+        self.timeout.set(Span::ZERO);
+        self.srtt = self.srtt.map(|srtt| srtt.max(rtt));
+        if !quarters {
+            self.rttvar = self.rttvar.max(deviation / 4);
+        } else if deviation > self.deviation {
+            self.deviation = deviation;
+            self.rttvar = deviation.max(floor);
+            self.largest = self.rttvar;
+        }
+    }
+
     /// New data was acknowledged. The back-off stays until there is a sample (the note after rule
     /// 5.7): an ACK that answers a retransmission does not tell that the timeout is long enough.
     #[inline]

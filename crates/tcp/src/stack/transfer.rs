@@ -73,6 +73,22 @@ pub struct TransferRules {
     pub timer_tick: Span,
     /// When ACKs restart the retransmission timer, and end its back-off.
     pub timer: TimerRule,
+    /// How the episodes of Linux's engine run. Default: as in later releases.
+    pub episodes: EpisodeRule,
+}
+
+/// How the episodes of Linux's engine run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EpisodeRule {
+    /// As from 4.0 on.
+    #[default]
+    Later,
+    /// As in 2.4. The window is at most three segments more than are in flight after each ACK that
+    /// is not ordinary progress, unless it comes down (`tcp_moderate_cwnd`). What was sent since an
+    /// episode began is not declared lost before the next one (`tcp_mark_head_lost`, up to
+    /// `high_seq`). A timeout while another one is being repaired leaves the threshold as it is
+    /// (`tcp_enter_loss`: `retransmits` counts on until then).
+    Linux24,
 }
 
 /// What ACKs do to the retransmission timer.
@@ -114,6 +130,7 @@ impl Default for TransferRules {
             least_burst: 2,
             timer_tick: Span::ZERO,
             timer: TimerRule::Rfc6298,
+            episodes: EpisodeRule::Later,
         }
     }
 }
@@ -146,6 +163,7 @@ impl TransferRules {
             least_burst: 2,
             timer_tick: Span::ZERO,
             timer: TimerRule::Rfc6298,
+            episodes: EpisodeRule::Later,
         }
     }
 
@@ -186,6 +204,7 @@ impl TransferRules {
             least_burst: 2,
             timer_tick: Span::ZERO,
             timer: TimerRule::Rfc6298,
+            episodes: EpisodeRule::Later,
         }
     }
 }

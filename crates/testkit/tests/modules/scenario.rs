@@ -29,6 +29,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "video",
         "web",
         "probe",
+        "netperf",
         "medium",
         "application",
         "link",

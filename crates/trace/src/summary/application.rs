@@ -22,6 +22,9 @@ pub struct ApplicationSummary {
     /// Of a browser; left out for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesSummary>,
+    /// Of netperf's stream test; left out for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netperf: Option<NetperfSummary>,
     /// Of probes of responsiveness; left out where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<ProbesSummary>,
@@ -94,6 +97,20 @@ pub struct PagesSummary {
     pub response_bytes: u64,
     /// From the request of a page until all of it has arrived.
     pub load_ms: Spread,
+}
+
+/// What became of the tries of netperf's stream test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetperfSummary {
+    /// Tries that have started.
+    pub tries: u64,
+    /// Those whose data and report have arrived as a whole.
+    pub completed: u64,
+    /// Those that were given up: no connection, or no response.
+    pub failed: u64,
+    /// What netperf reports of those that completed: the bytes that have arrived over the time
+    /// since the data connection was open, until both ends had closed it.
+    pub goodput_bps: Spread,
 }
 
 /// What the viewer of a video has seen.

@@ -10,6 +10,7 @@ use ackclock_traffic::{Exchange, ProbeTimes, Requests, Web};
 use ackclock_units::Time;
 
 use super::client::requests_summary;
+use super::netperf::Tries;
 use super::probes::{Probes, Steps};
 use crate::flow::counts::Counts;
 use crate::host::Host;
@@ -40,6 +41,7 @@ pub(super) enum User {
     Requests(Requests),
     Web(Box<Web>),
     Probes(Box<Probes>),
+    Netperf(Box<Tries>),
 }
 
 /// Where a client asks.
@@ -70,6 +72,7 @@ impl Browser {
             User::Requests(requests) => requests.next_at(),
             User::Web(web) => web.next_at(),
             User::Probes(probes) => probes.next_at(),
+            User::Netperf(tries) => tries.next_at(),
         }
     }
 
@@ -78,7 +81,7 @@ impl Browser {
         match &self.user {
             User::Requests(requests) => requests.is_done(),
             User::Web(web) => web.is_done(),
-            User::Probes(_) => false,
+            User::Probes(_) | User::Netperf(_) => false,
         }
     }
 
@@ -99,6 +102,8 @@ impl Browser {
             User::Requests(requests) => requests.make(now),
             User::Web(web) => web.make(now),
             User::Probes(probes) => probes.make(now),
+            // Its connections are no exchanges.
+            User::Netperf(_) => None,
         }?;
         self.busy += 1;
         // The one that was used last has the widest window.
@@ -109,7 +114,15 @@ impl Browser {
     pub(crate) fn then(&self) -> Option<Exchange> {
         match &self.user {
             User::Probes(probes) => probes.then(),
-            User::Requests(_) | User::Web(_) => None,
+            User::Requests(_) | User::Web(_) | User::Netperf(_) => None,
+        }
+    }
+
+    /// The tries of netperf, if it is one.
+    pub(crate) fn tries(&mut self) -> Option<&mut Tries> {
+        match &mut self.user {
+            User::Netperf(tries) => Some(tries),
+            User::Requests(_) | User::Web(_) | User::Probes(_) => None,
         }
     }
 
@@ -122,7 +135,7 @@ impl Browser {
     pub(super) fn probe_times(&self) -> Option<&ProbeTimes> {
         match &self.user {
             User::Probes(probes) => Some(probes.samples()),
-            User::Requests(_) | User::Web(_) => None,
+            User::Requests(_) | User::Web(_) | User::Netperf(_) => None,
         }
     }
 
@@ -139,6 +152,7 @@ impl Browser {
                 probes.answered(now, steps);
                 None
             }
+            User::Netperf(_) => None,
         };
         if let Some(time) = time {
             self.times.add(time.as_nanos());
@@ -166,6 +180,7 @@ impl Browser {
         let active = over.since(self.start);
         match &self.user {
             User::Probes(probes) => probes.summary(),
+            User::Netperf(tries) => tries.summary(),
             User::Requests(requests) => {
                 let requests = requests_summary(requests, &self.times, active, self.response_bytes);
                 ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }

@@ -2,7 +2,7 @@
 //! server at its receiver answers.
 
 use ackclock_traffic::Exchange;
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
 
 use super::probes::Steps;
 use crate::host::{Host, Writable};
@@ -76,9 +76,57 @@ pub(crate) struct Connection {
     then: Option<Exchange>,
     /// What has been done so far.
     steps: Steps,
+    /// It is written to without end, for a time.
+    stream: Option<Stream>,
+}
+
+/// Data for a time, which begins when the connection is open.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    length: Span,
+    write_size: u64,
+    until: Time,
 }
 
 impl Connection {
+    /// The client writes for a time, in pieces of this size, and closes.
+    pub(crate) fn begin_stream(&mut self, length: Span, write_size: u64) {
+        self.stream = Some(Stream { length, write_size, until: Time::NEVER });
+    }
+
+    /// The server has this to say, unasked.
+    pub(crate) fn report(&mut self, now: Time, bytes: u64, server: &mut Host) {
+        self.begin(Exchange { request: 0, response: bytes }, false);
+        self.exchanges.serve(now, server);
+    }
+
+    /// The client gives up: nothing more is asked for or waited for.
+    pub(crate) fn give_up(&mut self) {
+        (self.is_busy, self.is_ending) = (false, true);
+    }
+
+    /// When the client does something by itself; what else it does follows from what happens.
+    pub(super) fn next_at(&self) -> Time {
+        self.stream.filter(|_| !self.is_ending).map_or(Time::NEVER, |stream| stream.until)
+    }
+
+    fn write_stream(&mut self, now: Time, client: &mut Host) {
+        let Some(stream) = self.stream.as_mut().filter(|_| client.is_open()) else { return };
+        if stream.until == Time::NEVER {
+            stream.until = now + stream.length;
+        }
+        if now >= stream.until {
+            self.is_ending = true;
+            return;
+        }
+        while client.is_writable() {
+            let most = client.writes_at_once(stream.write_size);
+            if client.write(now, most) < most {
+                break;
+            }
+        }
+    }
+
     /// The client has a request; the only one, if so.
     pub(crate) fn begin(&mut self, exchange: Exchange, is_single: bool) {
         self.exchanges.begin(exchange);
@@ -113,6 +161,9 @@ impl Connection {
     pub(super) fn act(&mut self, now: Time, client: &mut Host) {
         if self.steps.asked.is_some() && self.steps.open.is_none() && client.is_open() {
             self.steps.open = Some(now);
+        }
+        if self.stream.is_some() {
+            return self.write_stream(now, client);
         }
         self.exchanges.ask(now, client);
         if let Some(then) = self.then.take_if(|_| self.is_busy && self.exchanges.is_answered(client)) {

@@ -7,8 +7,8 @@ use crate::Error;
 /// The last one, until it is reported or the peer is heard.
 #[derive(Debug, Default)]
 pub(crate) struct SoftErrors {
-    /// The error, and when it came.
-    last: Option<(Error, Time)>,
+    /// The error, and when it came. Few connections have any.
+    last: Option<Box<(Error, Time)>>,
     /// Errors of an open connection are reported at once (IP_RECVERR).
     at_once: bool,
 }
@@ -24,7 +24,7 @@ impl SoftErrors {
     }
 
     pub(crate) fn note(&mut self, error: Error, at: Time) {
-        self.last = Some((error, at));
+        self.last = Some(Box::new((error, at)));
     }
 
     /// Whether there has been one.
@@ -34,11 +34,11 @@ impl SoftErrors {
 
     /// The last one, and when it came.
     pub(crate) fn last(&self) -> Option<(Error, Time)> {
-        self.last
+        self.last.as_deref().copied()
     }
 
     /// The same, once.
     pub(crate) fn take(&mut self) -> Option<(Error, Time)> {
-        self.last.take()
+        self.last.take().map(|last| *last)
     }
 }

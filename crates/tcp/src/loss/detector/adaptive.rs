@@ -93,7 +93,7 @@ impl Adaptive {
         if !view.sack {
             board.lose_front();
         } else if fack {
-            board.lose_first(view.reach.saturating_sub(threshold).max(1));
+            board.lose_first(view.reach.saturating_sub(threshold).max(1).min(board.segments_below(view.limit)));
         } else if let Some(most) = view.sacked.checked_sub(threshold) {
             board.lose_below_sacked(most);
         } else if view.begins {

@@ -36,7 +36,7 @@ use rr::RrTcp;
 
 /// Duplicate ACKs that prove a loss where the threshold is fixed, and where an adaptive one starts
 /// (RFC 5681 section 3.2; Linux `sysctl_tcp_reordering`).
-pub(super) const DUP_THRESH: u32 = 3;
+pub(crate) const DUP_THRESH: u32 = 3;
 
 /// What the sender knows at a call, in segments (the names in brackets are Linux's).
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,8 @@ pub(super) struct View {
     pub(super) newly_sacked: bool,
     /// The episode begins with this call.
     pub(super) begins: bool,
+    /// What was sent from here on is not to be declared lost.
+    pub(super) limit: u64,
     /// The ACK carries the ECN echo.
     pub(super) ece: bool,
     /// The application has data and both windows let it go out. This and the last three are known
@@ -111,6 +113,13 @@ impl Detector {
             LossDetector::Ncr(variant) => Detector::Ncr(Box::new(Ncr::new(variant))),
             LossDetector::RrTcp(rules) => Detector::RrTcp(Box::new(RrTcp::new(rules))),
             LossDetector::Rack => Detector::Rack(Box::new(Rack::new())),
+        }
+    }
+
+    /// Reordering as far as `segments` was seen on earlier connections.
+    pub(crate) fn reordered_before(&mut self, segments: u64) {
+        if let Detector::Linux(adaptive) = self {
+            adaptive.reordered(segments);
         }
     }
 

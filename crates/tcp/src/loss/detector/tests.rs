@@ -24,6 +24,7 @@ fn view(now: u64) -> View {
         duplicate: true,
         newly_sacked: true,
         begins: false,
+        limit: u64::MAX,
         can_send: true,
         ece: false,
         to_timeout: MS(300),

@@ -212,6 +212,7 @@ impl Endpoint {
             duplicate: false,
             newly_sacked: false,
             begins: false,
+            limit: u64::MAX,
             ece: false,
             can_send: false,
             to_timeout: Span::ZERO,
@@ -222,6 +223,7 @@ impl Endpoint {
             return view;
         }
         View {
+            limit: if self.episodes_of_2_4() { self.recovery.point } else { u64::MAX },
             can_send: self.may_send_now(),
             to_timeout: self.until_timeout(now),
             rto: self.rto(),

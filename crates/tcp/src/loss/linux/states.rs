@@ -206,6 +206,7 @@ impl Endpoint {
                 self.recovery.emulated_sacks = 0;
             }
         }
+        self.moderate_window();
         Resend::Lost
     }
 
@@ -246,6 +247,7 @@ impl Endpoint {
         }
         if self.recovery.state() != CaState::Cwr {
             self.keep_open();
+            self.moderate_window();
         }
     }
 }

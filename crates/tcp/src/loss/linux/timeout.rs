@@ -17,7 +17,7 @@ impl Endpoint {
         // One reduction per window of data.
         let reduces = view.state <= CaState::Disorder
             || self.send.una() >= self.recovery.point
-            || (view.state == CaState::Loss && !repeats);
+            || (view.state == CaState::Loss && !repeats && !self.episodes_of_2_4());
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
         self.recovery.emulated_sacks = 0;

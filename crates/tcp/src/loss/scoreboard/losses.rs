@@ -110,6 +110,11 @@ impl Scoreboard {
         self.pass(end);
     }
 
+    /// Segments that begin below `seq`.
+    pub(crate) fn segments_below(&self, seq: u64) -> u64 {
+        if seq == u64::MAX { self.segments() } else { (self.position_of(seq) - self.base).min(self.segments()) }
+    }
+
     /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed
     /// segments below it is lost, that is what has the other SACKed segments above it.
     pub(crate) fn lose_below_sacked(&mut self, most: u64) {

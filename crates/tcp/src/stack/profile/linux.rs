@@ -5,8 +5,8 @@ use ackclock_units::Span;
 
 use super::Profile;
 use crate::{
-    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing,
-    PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, TimerRule, TransferRules,
+    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, InitialWindow, LossDetector, MinRto,
+    Pacing, PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, TimerRule, TransferRules,
 };
 
 impl Profile {
@@ -35,8 +35,12 @@ impl Profile {
                 receive_buffer: 174_760 / 2,            // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
-                states: before_fallback(),
-                transfer: TransferRules { timer: TimerRule::Linux24, ..common.transfer },
+                states: StateRules { syn_retries: 5, ..before_fallback() }, // TCP_SYN_RETRIES
+                transfer: TransferRules {
+                    timer: TimerRule::Linux24,
+                    episodes: EpisodeRule::Linux24,
+                    ..common.transfer
+                },
                 ..common
             },
             cc: "newreno",

@@ -27,8 +27,9 @@
 //!   Linux 2.4.0 set the timer anew from when the first segment was sent, a variance later than RFC
 //!   6298, and left the back-off in force after the ACK of a retransmission; 2.4.17 does neither,
 //!   nor does this profile.
-//! - Linux up to 3.9 bounds the window to three segments more than are in flight whenever an ACK is
-//!   not ordinary progress (`tcp_moderate_cwnd`); here it does not.
+//! - Linux 3.9 bounds the window to three segments more than are in flight whenever an ACK is not
+//!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4.
+//! - What Linux remembers of a destination is not part of a profile: a scenario asks for it.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always
 //!   40 ms (but for sockets). It acknowledges every segment while its window grows
 //!   (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is the whole

@@ -1,0 +1,237 @@
+//! The sender of netperf's stream test, run again and again: which connection it opens or waits for
+//! next.
+//!
+//! Each test, a try, has two connections. Over the first one, the control connection, the client
+//! sends a request and waits for the response; then it opens the data connection and writes for a
+//! time, which begins when that is open. It closes its end and waits until the server has closed
+//! too, and for a second response over the control connection, which it closes. A script starts the
+//! next test when one has ended, well or not.
+//!
+//! # Source
+//! netperf 2.2pl4, `nettest_bsd.c` (`send_tcp_stream`), `netlib.c` (`establish_control`,
+//! `send_request`, `recv_response`, `shutdown_control`), `netlib.h`: requests and responses of 64
+//! integers, and 60 s of patience for each of the two responses and for the end of the control
+//! connection.
+//!
+//! # Departures
+//! - Programs take no time to start, to answer and to end.
+
+use ackclock_units::{Span, Time};
+
+use crate::request::Exchange;
+
+/// A stream test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetperfPattern {
+    /// For how long the data connection is written to.
+    pub length: Span,
+    /// What is asked for over the control connection, and each of the two responses.
+    pub control: Exchange,
+    /// How long a response is waited for, and the end of the control connection.
+    pub patience: Span,
+}
+
+/// What can be seen of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConnectionSeen {
+    /// The handshake is over.
+    pub open: bool,
+    /// There was one, or is given up, and it is no connection any more.
+    pub over: bool,
+    /// A response has come since this was asked last.
+    pub answered: bool,
+    /// The server has closed.
+    pub ended: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetperfStep {
+    /// Open the control connection with its request.
+    OpenControl,
+    /// Open the data connection.
+    OpenData,
+    /// The server sends its report over the control connection.
+    Report,
+    /// Close the control connection.
+    CloseControl,
+    /// Leave both: the try has failed.
+    Abandon,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Until the next try starts.
+    Waiting,
+    /// For the control connection.
+    Connecting,
+    /// For the response.
+    Asking,
+    /// For the data connection.
+    Opening,
+    /// For the end of the data.
+    Transferring,
+    /// For the report.
+    Reporting,
+    /// For the end of the control connection.
+    Closing,
+}
+
+/// The client, with what became of its tries.
+#[derive(Clone, Debug)]
+pub struct Netperf {
+    pattern: NetperfPattern,
+    phase: Phase,
+    /// When it waits no longer.
+    until: Time,
+    /// When the data connection was open.
+    begun: Time,
+    /// How long it took, of the last try.
+    elapsed: Span,
+    tries: u64,
+    completed: u64,
+    failed: u64,
+}
+
+impl Netperf {
+    /// The first try starts at `start`.
+    pub fn new(pattern: &NetperfPattern, start: Time) -> Netperf {
+        Netperf {
+            pattern: pattern.clone(),
+            phase: Phase::Waiting,
+            until: start,
+            begun: start,
+            elapsed: Span::ZERO,
+            tries: 0,
+            completed: 0,
+            failed: 0,
+        }
+    }
+
+    /// What the test is.
+    pub fn pattern(&self) -> &NetperfPattern {
+        &self.pattern
+    }
+
+    /// When it does something whatever happens on its connections.
+    pub fn next_at(&self) -> Time {
+        self.until
+    }
+
+    /// Tries that have started.
+    pub fn tries(&self) -> u64 {
+        self.tries
+    }
+
+    /// Those whose data and report have come as a whole.
+    pub fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// Those that were given up.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// How long the data of the last try took, until the server had closed.
+    pub fn elapsed(&self) -> Span {
+        self.elapsed
+    }
+
+    /// What is to be done now, if anything; to be asked again after each step.
+    pub fn step(&mut self, now: Time, control: ConnectionSeen, data: ConnectionSeen) -> Option<NetperfStep> {
+        let expired = now >= self.until;
+        match self.phase {
+            Phase::Waiting if expired => {
+                self.tries += 1;
+                self.enter(Phase::Connecting, Time::NEVER, NetperfStep::OpenControl)
+            }
+            Phase::Connecting if control.over => self.fail(now),
+            Phase::Connecting if control.open => {
+                (self.phase, self.until) = (Phase::Asking, now + self.pattern.patience);
+                None
+            }
+            Phase::Asking if control.answered => self.enter(Phase::Opening, Time::NEVER, NetperfStep::OpenData),
+            Phase::Opening if data.over => self.fail(now),
+            Phase::Opening if data.open => {
+                (self.phase, self.begun) = (Phase::Transferring, now);
+                None
+            }
+            Phase::Transferring if data.ended => {
+                self.elapsed = now.since(self.begun);
+                self.enter(Phase::Reporting, now + self.pattern.patience, NetperfStep::Report)
+            }
+            Phase::Transferring if data.over => self.fail(now),
+            Phase::Reporting if control.answered => {
+                self.completed += 1;
+                self.enter(Phase::Closing, now + self.pattern.patience, NetperfStep::CloseControl)
+            }
+            Phase::Asking | Phase::Reporting if expired || control.over => self.fail(now),
+            Phase::Closing if control.ended || control.over || expired => {
+                (self.phase, self.until) = (Phase::Waiting, now);
+                self.step(now, ConnectionSeen::default(), ConnectionSeen::default())
+            }
+            _ => None,
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, until: Time, step: NetperfStep) -> Option<NetperfStep> {
+        (self.phase, self.until) = (phase, until);
+        Some(step)
+    }
+
+    fn fail(&mut self, now: Time) -> Option<NetperfStep> {
+        self.failed += 1;
+        self.enter(Phase::Waiting, now, NetperfStep::Abandon)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: ConnectionSeen = ConnectionSeen { open: false, over: false, answered: false, ended: false };
+    const OPEN: ConnectionSeen = ConnectionSeen { open: true, ..NONE };
+
+    fn at(seconds: u64) -> Time {
+        Time::from_secs(seconds)
+    }
+
+    fn netperf() -> Netperf {
+        let control = Exchange { request: 256, response: 256 };
+        let pattern = NetperfPattern { length: Span::from_secs(30), control, patience: Span::from_secs(60) };
+        Netperf::new(&pattern, at(5))
+    }
+
+    #[test]
+    fn a_try_that_completes_is_followed_by_the_next() {
+        let mut netperf = netperf();
+        assert_eq!((netperf.next_at(), netperf.step(at(4), NONE, NONE)), (at(5), None));
+        assert_eq!(netperf.step(at(5), NONE, NONE), Some(NetperfStep::OpenControl));
+        assert_eq!((netperf.step(at(8), OPEN, NONE), netperf.next_at()), (None, at(68)));
+        let answered = ConnectionSeen { answered: true, ..OPEN };
+        assert_eq!(netperf.step(at(9), answered, NONE), Some(NetperfStep::OpenData));
+        assert_eq!((netperf.step(at(12), OPEN, OPEN), netperf.next_at()), (None, Time::NEVER));
+        let ended = ConnectionSeen { ended: true, ..OPEN };
+        assert_eq!(netperf.step(at(43), OPEN, ended), Some(NetperfStep::Report));
+        // From the handshake of the data connection to the end of the server's side.
+        assert_eq!(netperf.elapsed(), Span::from_secs(31));
+        assert_eq!(netperf.step(at(44), answered, ended), Some(NetperfStep::CloseControl));
+        assert_eq!(netperf.step(at(45), ended, NONE), Some(NetperfStep::OpenControl));
+        assert_eq!((netperf.tries(), netperf.completed(), netperf.failed()), (2, 1, 0));
+    }
+
+    #[test]
+    fn a_try_that_fails_is_left_and_followed_by_the_next() {
+        let over = ConnectionSeen { over: true, ..NONE };
+        let mut netperf = netperf();
+        assert_eq!(netperf.step(at(5), NONE, NONE), Some(NetperfStep::OpenControl));
+        assert_eq!(netperf.step(at(194), over, NONE), Some(NetperfStep::Abandon));
+        assert_eq!(netperf.step(at(194), NONE, NONE), Some(NetperfStep::OpenControl));
+        // No response within a minute.
+        assert_eq!(netperf.step(at(195), OPEN, NONE), None);
+        assert_eq!(netperf.step(at(254), OPEN, NONE), None);
+        assert_eq!(netperf.step(at(255), OPEN, NONE), Some(NetperfStep::Abandon));
+        assert_eq!((netperf.tries(), netperf.completed(), netperf.failed()), (2, 0, 2));
+    }
+}
