@@ -56,6 +56,55 @@ impl Ranks {
     }
 }
 
+/// The segments of a flow that have not arrived, whichever transmission brings them.
+#[derive(Debug, Default)]
+pub(super) struct Firsts {
+    /// Number of the first transmission that is known.
+    first: u64,
+    /// By transmission: its first byte; `None` once its fate is known.
+    known: VecDeque<Option<u64>>,
+    /// In order of their first bytes.
+    missing: VecDeque<Ranked>,
+    /// The place of the next segment that is sent for the first time.
+    next: u64,
+}
+
+impl Firsts {
+    /// A transmission arrives, before its flow is told; the place of its segment if that had not
+    /// arrived. A segment is found by its first byte: what is cut anew has a place only where it
+    /// begins as before.
+    pub(super) fn arrive(&mut self, number: u64, truth: &Truth) -> Option<u64> {
+        let seq = self.take(number, truth)?;
+        let found = self.missing.binary_search_by_key(&seq, |segment| segment.seq).ok()?;
+        self.missing.remove(found).map(|segment| segment.rank)
+    }
+
+    /// A transmission is lost: another may bring its segment.
+    pub(super) fn lose(&mut self, number: u64, truth: &Truth) {
+        self.take(number, truth);
+    }
+
+    fn take(&mut self, number: u64, truth: &Truth) -> Option<u64> {
+        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
+            if self.known.is_empty() {
+                self.first = number;
+            }
+            self.known.resize((number - self.first) as usize, None);
+            self.known.push_back(Some(seq));
+            if !again {
+                self.missing.push_back(Ranked { rank: self.next, seq });
+                self.next += 1;
+            }
+        }
+        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
+        while let Some(None) = self.known.front() {
+            self.known.pop_front();
+            self.first += 1;
+        }
+        taken
+    }
+}
+
 /// The displacements of packets that are recorded one by one.
 #[derive(Debug, Default)]
 pub(super) struct Each {
@@ -119,6 +168,27 @@ mod tests {
 
     use super::*;
     use crate::record::Source;
+
+    #[test]
+    fn a_segment_arrives_for_the_first_time_by_any_of_its_transmissions() {
+        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let send = |truth: &mut Truth, from: u64| {
+            let stamp = Stamp { at: Time::from_millis(from), order: 0 };
+            truth.sent(stamp, from, from + 1000, SentAs::New)
+        };
+        let mut firsts = Firsts::default();
+        let numbers: Vec<u64> = [0, 1000, 2000, 1000, 3000, 0].map(|from| send(&mut truth, from)).to_vec();
+        // The second is lost and comes again; the first comes twice.
+        assert_eq!(firsts.arrive(numbers[2], &truth), Some(2));
+        firsts.lose(numbers[1], &truth);
+        assert_eq!(firsts.arrive(numbers[5], &truth), Some(0));
+        assert_eq!(firsts.arrive(numbers[4], &truth), Some(3));
+        assert_eq!(firsts.arrive(numbers[0], &truth), None);
+        assert_eq!(firsts.arrive(numbers[3], &truth), Some(1));
+        assert!(firsts.missing.is_empty() && firsts.known.is_empty());
+        let more = send(&mut truth, 4000);
+        assert_eq!(firsts.arrive(more, &truth), Some(4));
+    }
 
     #[test]
     fn what_is_sent_again_has_no_place() {

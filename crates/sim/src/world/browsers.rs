@@ -50,7 +50,8 @@ impl World {
             return;
         };
         if let Some(bytes) = arrived {
-            self.flows[client].measure_packet(now, bytes);
+            // What its connections have got is known when they are over.
+            self.flows[client].measure_packet(now, bytes, || 0);
         }
         if let Some(steps) = self.flows[flow].connection().and_then(|connection| connection.take_answer()) {
             if let Some(browser) = self.flows[client].browser() {
