@@ -1,7 +1,8 @@
 //! Places of packets in the order of TCP's sequence numbers.
 //!
 //! Data is sent for the first time in the order of its sequence numbers, so that the place of such
-//! a transmission is the count of those before it. What is sent again has none.
+//! a transmission is the count of those before it. What is sent again has none, or, where the first
+//! arrival of a segment counts ([`Firsts`]), that of what it repeats.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -14,15 +15,40 @@ use ackclock_units::Time;
 use crate::index::FlowId;
 use crate::truth::Truth;
 
-/// The places of a flow's transmissions that are on their way.
-#[derive(Debug, Default)]
-pub(super) struct Ranks {
-    /// Number of the first that is known.
+/// What is known of the transmissions of a flow that are on their way.
+#[derive(Debug)]
+struct OnTheirWay<T> {
+    /// Number of the first of them.
     first: u64,
-    /// By transmission: its place and its first byte; `None` without a place, or once it is used.
-    known: VecDeque<Option<Ranked>>,
-    /// The place of the next.
-    next: u64,
+    /// By transmission; `None` once it is used.
+    known: VecDeque<Option<T>>,
+}
+
+impl<T> Default for OnTheirWay<T> {
+    fn default() -> OnTheirWay<T> {
+        OnTheirWay { first: 0, known: VecDeque::new() }
+    }
+}
+
+impl<T> OnTheirWay<T> {
+    /// What is known of a transmission that arrives or is lost, before its flow is told; once. Of
+    /// those that are new, `learn` tells it, by their first bytes and whether they are sent again.
+    fn take(&mut self, number: u64, truth: &Truth, mut learn: impl FnMut(u64, bool) -> Option<T>) -> Option<T> {
+        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
+            if self.known.is_empty() {
+                self.first = number;
+            }
+            // None is skipped, unless its fate was told before.
+            self.known.resize_with((number - self.first) as usize, || None);
+            self.known.push_back(learn(seq, again));
+        }
+        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
+        while let Some(None) = self.known.front() {
+            self.known.pop_front();
+            self.first += 1;
+        }
+        taken
+    }
 }
 
 /// A transmission of new data.
@@ -34,35 +60,32 @@ pub(super) struct Ranked {
     pub(super) seq: u64,
 }
 
+/// The places of a flow's transmissions that are on their way.
+#[derive(Debug, Default)]
+pub(super) struct Ranks {
+    /// What is sent again has no place.
+    sent: OnTheirWay<Ranked>,
+    /// The place of the next.
+    next: u64,
+}
+
 impl Ranks {
     /// The place of a transmission that arrives or is lost, before its flow is told; once.
     pub(super) fn take(&mut self, number: u64, truth: &Truth) -> Option<Ranked> {
-        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
-            if self.known.is_empty() {
-                self.first = number;
-            }
-            // None is skipped, unless its fate was told before.
-            self.known.resize((number - self.first) as usize, None);
-            let ranked = (!again).then_some(Ranked { rank: self.next, seq });
-            self.next += u64::from(!again);
-            self.known.push_back(ranked);
-        }
-        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
-        while let Some(None) = self.known.front() {
-            self.known.pop_front();
-            self.first += 1;
-        }
-        taken
+        let Ranks { sent, next } = self;
+        sent.take(number, truth, |seq, again| {
+            let ranked = (!again).then_some(Ranked { rank: *next, seq });
+            *next += u64::from(!again);
+            ranked
+        })
     }
 }
 
 /// The segments of a flow that have not arrived, whichever transmission brings them.
 #[derive(Debug, Default)]
 pub(super) struct Firsts {
-    /// Number of the first transmission that is known.
-    first: u64,
-    /// By transmission: its first byte; `None` once its fate is known.
-    known: VecDeque<Option<u64>>,
+    /// The first byte of each transmission.
+    sent: OnTheirWay<u64>,
     /// In order of their first bytes.
     missing: VecDeque<Ranked>,
     /// The place of the next segment that is sent for the first time.
@@ -85,23 +108,14 @@ impl Firsts {
     }
 
     fn take(&mut self, number: u64, truth: &Truth) -> Option<u64> {
-        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
-            if self.known.is_empty() {
-                self.first = number;
-            }
-            self.known.resize((number - self.first) as usize, None);
-            self.known.push_back(Some(seq));
+        let Firsts { sent, missing, next } = self;
+        sent.take(number, truth, |seq, again| {
             if !again {
-                self.missing.push_back(Ranked { rank: self.next, seq });
-                self.next += 1;
+                missing.push_back(Ranked { rank: *next, seq });
+                *next += 1;
             }
-        }
-        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
-        while let Some(None) = self.known.front() {
-            self.known.pop_front();
-            self.first += 1;
-        }
-        taken
+            Some(seq)
+        })
     }
 }
 
@@ -185,7 +199,7 @@ mod tests {
         assert_eq!(firsts.arrive(numbers[4], &truth), Some(3));
         assert_eq!(firsts.arrive(numbers[0], &truth), None);
         assert_eq!(firsts.arrive(numbers[3], &truth), Some(1));
-        assert!(firsts.missing.is_empty() && firsts.known.is_empty());
+        assert!(firsts.missing.is_empty() && firsts.sent.known.is_empty());
         let more = send(&mut truth, 4000);
         assert_eq!(firsts.arrive(more, &truth), Some(4));
     }
