@@ -367,6 +367,14 @@ impl Connection {
         self.receiving.next
     }
 
+    /// Bytes of the peer's stream that arrived, what lies beyond gaps of it included, and what lies
+    /// beyond those of a subflow.
+    pub fn received_bytes(&self) -> u64 {
+        let held = |endpoint: &Endpoint| endpoint.received_bytes() - endpoint.delivered_bytes();
+        let held: u64 = self.subflows.iter().map(|subflow| held(&subflow.endpoint)).sum();
+        self.receiving.next + self.receiving.beyond.len() + held
+    }
+
     /// Whether a range of the peer's stream has arrived.
     pub fn holds(&self, from: u64, to: u64) -> bool {
         to <= self.receiving.next || self.receiving.beyond.contain(from.max(self.receiving.next)..to)

@@ -36,6 +36,9 @@ const RECEIVER: &str = "receiver";
 /// The same by the order of TCP's sequence numbers.
 const SEQUENCE: &str = "sequence";
 
+/// The same by the first arrival of each segment.
+const FIRST_ARRIVAL: &str = "first_arrival";
+
 /// The length of the intervals in which it is recorded.
 const REORDERING_EVERY: Span = Span::from_secs(1);
 
@@ -84,6 +87,7 @@ impl Record {
         let name = |tap: &ReorderTap| match *tap {
             ReorderTap::Receiver => RECEIVER.to_owned(),
             ReorderTap::Sequence => SEQUENCE.to_owned(),
+            ReorderTap::FirstArrival => FIRST_ARRIVAL.to_owned(),
             ReorderTap::Direction(direction) => {
                 let of = DirectionId::all(links.len()).zip(ids(links));
                 of.filter(|(known, _)| *known == direction).map(|(_, id)| id).collect()
@@ -221,7 +225,7 @@ fn reordering(
     outside: bool,
     displacement: bool,
 ) -> Option<ReorderingSpec> {
-    let expected = "an array of `receiver`, `sequence` and link directions, such as \
+    let expected = "an array of `receiver`, `sequence`, `first_arrival` and link directions, such as \
                     [\"receiver\", \"bottleneck.forward\"], or `false`";
     let entry = fields.get("reordering");
     if entry.is_none() {
@@ -268,6 +272,7 @@ fn taps(fields: &mut Fields<'_>, items: &[Node], links: &[LinkSpec]) -> Vec<Reor
         let tap = match item.str() {
             Some(RECEIVER) => Some(ReorderTap::Receiver),
             Some(SEQUENCE) => Some(ReorderTap::Sequence),
+            Some(FIRST_ARRIVAL) => Some(ReorderTap::FirstArrival),
             name => name.and_then(|name| direction(name, links)).map(ReorderTap::Direction),
         };
         match tap {
@@ -275,9 +280,9 @@ fn taps(fields: &mut Fields<'_>, items: &[Node], links: &[LinkSpec]) -> Vec<Reor
             Some(_) => {}
             None => {
                 let Problem { expected, help, .. } = unknown(item, links);
-                let mut problem =
-                    Problem::new("there is no such place", format!("`{RECEIVER}`, `{SEQUENCE}`, or {expected}"));
-                let near = item.str().and_then(|name| nearest(name, [RECEIVER, SEQUENCE]));
+                let places = format!("`{RECEIVER}`, `{SEQUENCE}`, `{FIRST_ARRIVAL}`, or {expected}");
+                let mut problem = Problem::new("there is no such place", places);
+                let near = item.str().and_then(|name| nearest(name, [RECEIVER, SEQUENCE, FIRST_ARRIVAL]));
                 problem.help = near.map(|near| format!("did you mean `{near}`?")).or(help);
                 fields.reject("reordering", item, problem);
             }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
 use ackclock_tcp::Acknowledgment;
-use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited};
+use ackclock_trace::{FlowSummary, Histogram, Limited, MeanQuantiles};
 use ackclock_traffic::ProbeTimes;
-use ackclock_units::{Span, Time, prefetch_part};
+use ackclock_units::{Time, prefetch_part};
 
 use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
@@ -17,8 +17,9 @@ use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
-use counts::{Counts, bits_per_second, ca_states, limited};
 pub(crate) use counts::{FlowCount, variables, variables_of};
+use counts::{bits_per_second, ca_states, limited};
+pub(crate) use marks::FlowMark;
 pub(crate) use names::Names;
 pub(crate) use subflows::{Subflows, number as subflow_number, of_all};
 pub(crate) use sums::Sums;
@@ -29,6 +30,7 @@ mod browser;
 mod classes;
 mod counts;
 mod datagrams;
+mod marks;
 mod names;
 mod remembered;
 mod subflows;
@@ -72,6 +74,8 @@ pub(crate) struct Flow {
     pub(crate) dscp: u8,
     /// Packets that an end discarded because of bit errors.
     pub(crate) checksum_errors: u64,
+    /// New payload at the receiver, read where a step of the throughput ends.
+    goodput: Throughput,
     cc: Arc<str>,
     /// An application that is no bulk transfer.
     application: Option<Box<Application>>,
@@ -137,6 +141,7 @@ impl Flow {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
+            goodput: Throughput::new(spec.start),
             truth: Truth::new(Source::of(id)),
         };
         flow.settle();
@@ -337,7 +342,7 @@ impl Flow {
         if !self.started {
             self.started = true;
             self.start = now;
-            self.throughput = Throughput::new(now);
+            (self.throughput, self.goodput) = (Throughput::new(now), Throughput::new(now));
             self.settle();
         }
     }
@@ -381,15 +386,38 @@ impl Flow {
         self.finished.or(self.over).unwrap_or(end)
     }
 
-    /// A packet of `bytes` bytes arrived at the receiver.
+    /// A packet of `bytes` bytes arrives at the receiver, which has got so much new payload before
+    /// it.
     #[inline]
-    pub(crate) fn measure_packet(&mut self, now: Time, bytes: u32) {
-        if self.is_live {
-            self.throughput.add(now, bytes);
-        } else if self.aborted {
+    pub(crate) fn measure_packet(&mut self, now: Time, bytes: u32, received: impl FnOnce() -> u64) {
+        if !self.is_live {
+            if !self.aborted {
+                return;
+            }
             self.over = Some(now);
-            self.throughput.add(now, bytes);
         }
+        if self.throughput.is_over(now) {
+            self.pass(now, received());
+        }
+        self.throughput.count(bytes);
+    }
+
+    /// Windows of throughput and goodput have ended.
+    #[cold]
+    #[inline(never)]
+    fn pass(&mut self, now: Time, received: u64) {
+        self.goodput.reach(received);
+        self.goodput.pass(now);
+        self.throughput.pass(now);
+    }
+
+    /// The goodput in windows, of a flow that lasted until `end`.
+    fn goodput_windows(&mut self, end: Time, receiver: &Host) -> MeanQuantiles {
+        if self.is_carried() {
+            return MeanQuantiles::default();
+        }
+        self.goodput.reach(receiver.received_bytes());
+        self.goodput.summary(end)
     }
 
     /// The summary of a run that ended at `end`; `link` names a direction.
@@ -400,6 +428,7 @@ impl Flow {
         receiver: &Host,
         link: impl Fn(DirectionId) -> &'a str,
     ) -> FlowSummary {
+        let goodput_windows_bps = self.goodput_windows(self.end(end), receiver);
         let whole = self.subflows.as_ref().map(|subflows| subflows.truth(self.truth.source()));
         let truth = whole.as_ref().unwrap_or(&self.truth);
         let found = truth.counts();
@@ -416,6 +445,7 @@ impl Flow {
             loss_detector: self.loss_detector,
             goodput_bps: bits_per_second(counts.delivered_bytes, active),
             throughput_bps: self.throughput.summary(self.end(end)),
+            goodput_windows_bps,
             rtt_ms: self.rtt.distribution(1e-6),
             cwnd_bytes: self.cwnd.quantiles(1.0),
             sent_packets: counts.sent_packets,
@@ -462,37 +492,4 @@ impl Flow {
     pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
         self.application.as_ref()?.probe_times()
     }
-
-    /// What stands at the start of a window.
-    pub(crate) fn mark(&self, sender: &Host, receiver: &Host) -> FlowMark {
-        FlowMark { rtt: self.rtt.clone(), cwnd: self.cwnd.clone(), counts: Counts::of(sender, receiver) }
-    }
-
-    /// What came since, in a window of this length that ends now.
-    pub(crate) fn since(&self, mark: &FlowMark, length: Span, sender: &Host, receiver: &Host) -> FlowWindow {
-        let (now, then) = (Counts::of(sender, receiver), mark.counts);
-        let delivered_bytes = now.delivered_bytes - then.delivered_bytes;
-        FlowWindow {
-            id: self.id.clone(),
-            goodput_bps: bits_per_second(delivered_bytes, length),
-            rtt_ms: self.rtt.since(&mark.rtt).distribution(1e-6),
-            cwnd_bytes: self.cwnd.since(&mark.cwnd).quantiles(1.0),
-            sent_packets: now.sent_packets - then.sent_packets,
-            retransmitted_packets: now.retransmitted_packets - then.retransmitted_packets,
-            timeouts: now.timeouts - then.timeouts,
-            fast_recoveries: now.fast_recoveries - then.fast_recoveries,
-            undos: now.undos - then.undos,
-            ece_acks: now.ece_acks - then.ece_acks,
-            delivered_bytes,
-            acked_bytes: now.acked_bytes - then.acked_bytes,
-        }
-    }
-}
-
-/// What a flow had measured at the start of a window.
-#[derive(Debug)]
-pub(crate) struct FlowMark {
-    rtt: Histogram,
-    cwnd: Histogram,
-    counts: Counts,
 }

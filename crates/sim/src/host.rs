@@ -307,6 +307,15 @@ impl Host {
         }
     }
 
+    /// Bytes that arrived, what lies beyond gaps included, where the host tells it.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.received_bytes(),
+            Host::Mptcp(connection) => connection.received_bytes(),
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => self.delivered_bytes(),
+        }
+    }
+
     /// Another congestion control takes over; a stock socket keeps its own.
     pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
         match self {

@@ -15,7 +15,7 @@ use ackclock_units::{Span, Time};
 use crate::index::{DirectionId, FlowId, HostId, Id};
 use crate::spec::{ReorderTap, ReorderingSpec};
 use crate::truth::Truth;
-use sequence::{Each, Ranks};
+use sequence::{Each, Firsts, Ranks};
 
 mod sequence;
 
@@ -24,6 +24,9 @@ const RECEIVER: &str = "receiver";
 
 /// That of the receivers, where packets are in the order of TCP's sequence numbers.
 const SEQUENCE: &str = "sequence";
+
+/// That of the receivers, where each segment counts when it arrives for the first time.
+const FIRST_ARRIVAL: &str = "first_arrival";
 
 /// Rows that wait at most before they are handed on.
 const BATCH: usize = 1024;
@@ -35,6 +38,8 @@ pub(crate) struct Reorderings {
     receiver: Option<usize>,
     /// Receivers, by the order of sequence numbers.
     sequence: Option<Sequence>,
+    /// Receivers, by the first arrival of each segment.
+    first_arrival: Option<FirstArrival>,
     /// Which place each direction is, in order.
     directions: Vec<(DirectionId, usize)>,
     /// The length of the intervals; `None` unless they are recorded.
@@ -52,6 +57,15 @@ struct Sequence {
     ranks: Vec<Ranks>,
     /// The displacement of each packet, if it is recorded.
     each: Option<Each>,
+}
+
+/// The receivers as a place where segments are in the order of TCP's sequence numbers, and count
+/// when they arrive for the first time.
+#[derive(Debug)]
+struct FirstArrival {
+    tap: usize,
+    /// By the number of the flow.
+    firsts: Vec<Firsts>,
 }
 
 /// A place.
@@ -86,7 +100,7 @@ impl Reorderings {
         let mut directions: Vec<(DirectionId, usize)> = numbered()
             .filter_map(|(tap, number)| match tap {
                 ReorderTap::Direction(direction) => Some((*direction, number)),
-                ReorderTap::Receiver | ReorderTap::Sequence => None,
+                ReorderTap::Receiver | ReorderTap::Sequence | ReorderTap::FirstArrival => None,
             })
             .collect();
         directions.sort_unstable();
@@ -95,6 +109,7 @@ impl Reorderings {
             taps: spec.taps.iter().map(|&place| Tap { place, meters: Vec::new() }).collect(),
             receiver: number_of(ReorderTap::Receiver),
             sequence: number_of(ReorderTap::Sequence).map(|tap| Sequence { tap, ranks: Vec::new(), each: None }),
+            first_arrival: number_of(ReorderTap::FirstArrival).map(|tap| FirstArrival { tap, firsts: Vec::new() }),
             directions,
             every: None,
             hosts: 2 * flows,
@@ -116,16 +131,20 @@ impl Reorderings {
 
     /// Whether receivers are measured.
     pub(crate) fn has_receivers(&self) -> bool {
-        self.receiver.is_some() || self.sequence.is_some()
+        self.receiver.is_some() || self.sequence.is_some() || self.first_arrival.is_some()
     }
 
     /// A transmission of this flow arrives at its receiver with so many bytes, or `None` if it is
     /// lost: before its flow is told.
     pub(crate) fn in_sequence(&mut self, at: Time, flow: FlowId, number: u64, truth: &Truth, bytes: Option<u32>) {
-        let Some(Sequence { tap, ranks, each }) = &mut self.sequence else { return };
-        if 2 * flow.index() >= self.hosts {
-            return;
+        if 2 * flow.index() < self.hosts {
+            self.in_rank(at, flow, number, truth, bytes);
+            self.for_the_first_time(at, flow, number, truth, bytes);
         }
+    }
+
+    fn in_rank(&mut self, at: Time, flow: FlowId, number: u64, truth: &Truth, bytes: Option<u32>) {
+        let Some(Sequence { tap, ranks, each }) = &mut self.sequence else { return };
         if ranks.len() <= flow.index() {
             ranks.resize_with(flow.index() + 1, Ranks::default);
         }
@@ -140,6 +159,20 @@ impl Reorderings {
         match bytes {
             Some(bytes) => self.arrive(tap, at, Passing { from, number: ranked.rank, bytes }),
             None => self.meter(tap, from).lost(ranked.rank),
+        }
+    }
+
+    fn for_the_first_time(&mut self, at: Time, flow: FlowId, number: u64, truth: &Truth, bytes: Option<u32>) {
+        let Some(FirstArrival { tap, firsts }) = &mut self.first_arrival else { return };
+        if firsts.len() <= flow.index() {
+            firsts.resize_with(flow.index() + 1, Firsts::default);
+        }
+        let firsts = &mut firsts[flow.index()];
+        let Some(bytes) = bytes else { return firsts.lose(number, truth) };
+        let (tap, from, rank) = (*tap, flow.sender(), firsts.arrive(number, truth));
+        match rank {
+            Some(number) => self.arrive(tap, at, Passing { from, number, bytes }),
+            None => self.meter(tap, from).arrive_again(),
         }
     }
 
@@ -164,7 +197,9 @@ impl Reorderings {
 
     /// A packet of this host was lost: where its like passes, it may still be missing.
     pub(crate) fn lost(&mut self, from: HostId, number: u64) {
-        for tap in self.taps.iter_mut().filter(|tap| tap.place != ReorderTap::Sequence) {
+        // Sequence numbers have places of their own.
+        let by_sending = |tap: &&mut Tap| !matches!(tap.place, ReorderTap::Sequence | ReorderTap::FirstArrival);
+        for tap in self.taps.iter_mut().filter(by_sending) {
             if let Some(Some(meter)) = tap.meters.get_mut(from.index()) {
                 meter.lost(number);
             }
@@ -260,6 +295,7 @@ fn name<'a>(place: ReorderTap, link: impl Fn(DirectionId) -> &'a str) -> &'a str
     match place {
         ReorderTap::Receiver => RECEIVER,
         ReorderTap::Sequence => SEQUENCE,
+        ReorderTap::FirstArrival => FIRST_ARRIVAL,
         ReorderTap::Direction(direction) => link(direction),
     }
 }

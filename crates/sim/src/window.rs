@@ -72,7 +72,7 @@ impl Windows {
         match edge {
             Edge::Start => {
                 let ends = flows.iter().zip(hosts.pairs()).take(self.listed);
-                let flows = ends.map(|(flow, (sender, receiver))| flow.mark(sender, receiver)).collect();
+                let flows = ends.map(|(flow, (sender, receiver))| flow.mark(at, sender, receiver)).collect();
                 let directions = directions.iter().map(|direction| direction.mark(at)).collect();
                 self.open[number] = Some(Mark { flows, directions, passing });
             }
@@ -102,7 +102,7 @@ impl Windows {
         let length = to.since(from);
         let ways = flows;
         let flows: Vec<FlowWindow> = (flows.iter().zip(hosts.pairs()).zip(&mark.flows))
-            .map(|((flow, (sender, receiver)), mark)| flow.since(mark, length, sender, receiver))
+            .map(|((flow, (sender, receiver)), mark)| flow.since(mark, to, sender, receiver))
             .collect();
         let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
             .map(|(direction, mark)| direction.since(mark, length, to))

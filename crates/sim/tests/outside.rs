@@ -547,6 +547,7 @@ fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
         reordering_max: 0,
         limited_s: Default::default(),
         ca_state_s: Default::default(),
+        goodput_windows_bps: Default::default(),
         retransmissions: Default::default(),
         loss_declarations: Default::default(),
         loss_declared_late_ms: Default::default(),
@@ -571,6 +572,9 @@ fn assert_same_windows(watched: &Summary<()>, inside: &Summary<()>) {
             undos: 0,
             goodput_bps: 0.0,
             delivered_bytes: 0,
+            ca_state_s: Default::default(),
+            dupthresh: None,
+            dupthresh_start: None,
             ..from.clone()
         };
         assert_eq!(known(flow), known(expected));

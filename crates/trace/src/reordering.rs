@@ -172,6 +172,11 @@ impl ReorderMeter {
         });
     }
 
+    /// A further copy of a packet arrives, whichever it is.
+    pub fn arrive_again(&mut self) {
+        self.duplicates += 1;
+    }
+
     /// The packet with this place in the order of sending will not arrive, none of its copies: as
     /// who loses it knows. Without this, a packet is taken for lost by the threshold.
     pub fn lost(&mut self, number: u64) {

@@ -273,7 +273,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("record.series_window", "sliding window of the series, and its step"),
     (
         "record.reordering",
-        "places where reordering is measured: receivers (by the order of sending, or of sequence numbers), link directions",
+        "places where reordering is measured: receivers (by the order of sending, of sequence numbers, or by the first arrival of each segment), link directions",
     ),
     ("record.reordering_every", "length of the intervals of reordering.csv"),
     ("record.displacement", "how far each packet arrives from its place by sequence numbers"),

@@ -3,7 +3,8 @@
 use ackclock_trace::{Histogram, Spread, WorkloadSummary, slowdown_millionths};
 use ackclock_units::{Rate, Span, Time};
 
-use super::{Counts, Flow};
+use super::Flow;
+use super::counts::Counts;
 use crate::host::Host;
 use crate::spec::{FlowGroup, HostSpec, LinkSpec};
 

@@ -169,18 +169,35 @@ pub(super) fn limited(time: LimitedTime) -> Limited {
 
 /// How long a sender was in which state until `end`, in seconds, in a time of this length.
 pub(super) fn ca_states(sender: &Host, end: Time, length: Span) -> CaStateSeconds {
-    let time = match sender {
+    ca_time(sender, end).map_or_else(CaStateSeconds::default, |time| ca_seconds(time, length))
+}
+
+/// How long a sender was in which state until `end`; `None` where it is none of ours, or has not
+/// sent.
+pub(super) fn ca_time(sender: &Host, end: Time) -> Option<CaStateTime> {
+    match sender {
         // One that never sent has a flow that consists of other connections.
-        Host::Endpoint(endpoint) if endpoint.stats().sent_packets > 0 => endpoint.ca_state_time(end),
-        _ => return CaStateSeconds::default(),
-    };
-    let CaStateTime { disorder, cwr, recovery, loss } = time;
+        Host::Endpoint(endpoint) if endpoint.stats().sent_packets > 0 => Some(endpoint.ca_state_time(end)),
+        _ => None,
+    }
+}
+
+/// These times in seconds, in a time of this length.
+pub(super) fn ca_seconds(CaStateTime { disorder, cwr, recovery, loss }: CaStateTime, length: Span) -> CaStateSeconds {
     CaStateSeconds {
         open: (length - (disorder + cwr + recovery + loss)).as_secs_f64(),
         disorder: disorder.as_secs_f64(),
         cwr: cwr.as_secs_f64(),
         recovery: recovery.as_secs_f64(),
         loss: loss.as_secs_f64(),
+    }
+}
+
+/// The adaptive threshold of a sender, segments.
+pub(super) fn dupthresh(sender: &Host) -> Option<u64> {
+    match sender {
+        Host::Endpoint(endpoint) => Some(endpoint.snapshot().counts.reordering.into()),
+        Host::Mptcp(_) | Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
     }
 }
 

@@ -5,10 +5,11 @@ use ackclock_tcp::{Acknowledgment, LimitClock};
 use ackclock_trace::{Histogram, Limited, MultipathSummary, SubflowSummary};
 use ackclock_units::{Span, Time};
 
+use super::counts::Counts;
 use super::counts::{bits_per_second, limited};
 use super::names::KERNEL;
 use super::throughput::Throughput;
-use super::{Counts, Flow, FlowCount};
+use super::{Flow, FlowCount};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId};
 use crate::record::Source;
@@ -231,11 +232,12 @@ impl Flow {
         }
     }
 
-    /// A packet of `bytes` bytes arrived over a path at the receiver, which may have several.
+    /// A packet of `bytes` bytes arrives over a path at the receiver, which may have several, and
+    /// has got so much new payload before it.
     #[inline]
-    pub(crate) fn measure_packet_of(&mut self, now: Time, path: usize, bytes: u32) {
+    pub(crate) fn measure_packet_of(&mut self, now: Time, path: usize, bytes: u32, received: impl FnOnce() -> u64) {
         let counts = self.is_live || self.aborted;
-        self.measure_packet(now, bytes);
+        self.measure_packet(now, bytes, received);
         if let Some(subflows) = &mut self.subflows
             && counts
         {

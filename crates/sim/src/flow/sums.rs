@@ -3,7 +3,8 @@
 use ackclock_trace::{GroupSummary, Histogram, Spread};
 use ackclock_units::{Span, Time};
 
-use super::{Counts, FORWARD, Flow, FlowCount, Names, REVERSE};
+use super::counts::Counts;
+use super::{FORWARD, Flow, FlowCount, Names, REVERSE};
 use crate::host::Host;
 
 /// What was counted of the flows of a group that have ended.

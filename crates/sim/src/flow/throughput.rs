@@ -1,4 +1,4 @@
-//! The throughput of a flow.
+//! The throughput and the goodput of a flow.
 
 use ackclock_trace::{Histogram, MeanQuantiles};
 use ackclock_units::{Span, Time};
@@ -41,15 +41,33 @@ impl Throughput {
     /// So many bytes have arrived.
     #[inline]
     pub(super) fn add(&mut self, now: Time, bytes: u32) {
-        if now.since(self.step_start) >= STEP {
+        if self.is_over(now) {
             self.pass(now);
         }
+        self.count(bytes);
+    }
+
+    /// So many bytes have arrived in the step that is being filled.
+    #[inline]
+    pub(super) fn count(&mut self, bytes: u32) {
         self.bytes += u64::from(bytes);
+    }
+
+    /// Whether the step that is being filled has ended by `now`.
+    #[inline]
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        now.since(self.step_start) >= STEP
+    }
+
+    /// So many bytes have arrived in all, since the last step none but in that which is being
+    /// filled.
+    pub(super) fn reach(&mut self, total: u64) {
+        self.bytes = total.saturating_sub(self.past);
     }
 
     /// Completes every step that ends by `now`.
     #[inline(never)]
-    fn pass(&mut self, now: Time) {
+    pub(super) fn pass(&mut self, now: Time) {
         while now.since(self.step_start) >= STEP {
             self.past += self.bytes;
             self.steps[self.current] = std::mem::take(&mut self.bytes);
@@ -99,6 +117,27 @@ mod tests {
         let near = |found: Option<f64>, exact: f64| (found.unwrap() - exact).abs() <= exact / 1000.0;
         assert!(near(quantiles.p95, 16_000.0) && near(quantiles.p5, 8_000.0), "{quantiles:?}");
         assert_eq!(mean, Some(13_600.0));
+    }
+
+    #[test]
+    fn a_counter_that_is_read_once_a_step_gives_the_same() {
+        let (mut added, mut read) = (Throughput::new(Time::ZERO), Throughput::new(Time::ZERO));
+        let mut total = 0;
+        // Steps with many arrivals, with one, and a silence of several.
+        for (millis, bytes) in [(0, 1000), (300, 500), (499, 70), (500, 9), (1700, 400), (60_000, 3), (60_500, 1)] {
+            let now = Time::from_millis(millis);
+            if read.is_over(now) {
+                read.reach(total);
+                read.pass(now);
+            }
+            added.add(now, bytes);
+            total += u64::from(bytes);
+        }
+        read.reach(total);
+        let end = Time::from_secs(70);
+        assert_eq!(added.summary(end), read.summary(end));
+        assert_eq!(added.total(), total);
+        assert_eq!(added.windows.samples(), read.windows.samples());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Places of packets in the order of TCP's sequence numbers.
 //!
 //! Data is sent for the first time in the order of its sequence numbers, so that the place of such
-//! a transmission is the count of those before it. What is sent again has none.
+//! a transmission is the count of those before it. What is sent again has none, or, where the first
+//! arrival of a segment counts ([`Firsts`]), that of what it repeats.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -14,15 +15,40 @@ use ackclock_units::Time;
 use crate::index::FlowId;
 use crate::truth::Truth;
 
-/// The places of a flow's transmissions that are on their way.
-#[derive(Debug, Default)]
-pub(super) struct Ranks {
-    /// Number of the first that is known.
+/// What is known of the transmissions of a flow that are on their way.
+#[derive(Debug)]
+struct OnTheirWay<T> {
+    /// Number of the first of them.
     first: u64,
-    /// By transmission: its place and its first byte; `None` without a place, or once it is used.
-    known: VecDeque<Option<Ranked>>,
-    /// The place of the next.
-    next: u64,
+    /// By transmission; `None` once it is used.
+    known: VecDeque<Option<T>>,
+}
+
+impl<T> Default for OnTheirWay<T> {
+    fn default() -> OnTheirWay<T> {
+        OnTheirWay { first: 0, known: VecDeque::new() }
+    }
+}
+
+impl<T> OnTheirWay<T> {
+    /// What is known of a transmission that arrives or is lost, before its flow is told; once. Of
+    /// those that are new, `learn` tells it, by their first bytes and whether they are sent again.
+    fn take(&mut self, number: u64, truth: &Truth, mut learn: impl FnMut(u64, bool) -> Option<T>) -> Option<T> {
+        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
+            if self.known.is_empty() {
+                self.first = number;
+            }
+            // None is skipped, unless its fate was told before.
+            self.known.resize_with((number - self.first) as usize, || None);
+            self.known.push_back(learn(seq, again));
+        }
+        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
+        while let Some(None) = self.known.front() {
+            self.known.pop_front();
+            self.first += 1;
+        }
+        taken
+    }
 }
 
 /// A transmission of new data.
@@ -34,25 +60,62 @@ pub(super) struct Ranked {
     pub(super) seq: u64,
 }
 
+/// The places of a flow's transmissions that are on their way.
+#[derive(Debug, Default)]
+pub(super) struct Ranks {
+    /// What is sent again has no place.
+    sent: OnTheirWay<Ranked>,
+    /// The place of the next.
+    next: u64,
+}
+
 impl Ranks {
     /// The place of a transmission that arrives or is lost, before its flow is told; once.
     pub(super) fn take(&mut self, number: u64, truth: &Truth) -> Option<Ranked> {
-        for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
-            if self.known.is_empty() {
-                self.first = number;
+        let Ranks { sent, next } = self;
+        sent.take(number, truth, |seq, again| {
+            let ranked = (!again).then_some(Ranked { rank: *next, seq });
+            *next += u64::from(!again);
+            ranked
+        })
+    }
+}
+
+/// The segments of a flow that have not arrived, whichever transmission brings them.
+#[derive(Debug, Default)]
+pub(super) struct Firsts {
+    /// The first byte of each transmission.
+    sent: OnTheirWay<u64>,
+    /// In order of their first bytes.
+    missing: VecDeque<Ranked>,
+    /// The place of the next segment that is sent for the first time.
+    next: u64,
+}
+
+impl Firsts {
+    /// A transmission arrives, before its flow is told; the place of its segment if that had not
+    /// arrived. A segment is found by its first byte: what is cut anew has a place only where it
+    /// begins as before.
+    pub(super) fn arrive(&mut self, number: u64, truth: &Truth) -> Option<u64> {
+        let seq = self.take(number, truth)?;
+        let found = self.missing.binary_search_by_key(&seq, |segment| segment.seq).ok()?;
+        self.missing.remove(found).map(|segment| segment.rank)
+    }
+
+    /// A transmission is lost: another may bring its segment.
+    pub(super) fn lose(&mut self, number: u64, truth: &Truth) {
+        self.take(number, truth);
+    }
+
+    fn take(&mut self, number: u64, truth: &Truth) -> Option<u64> {
+        let Firsts { sent, missing, next } = self;
+        sent.take(number, truth, |seq, again| {
+            if !again {
+                missing.push_back(Ranked { rank: *next, seq });
+                *next += 1;
             }
-            // None is skipped, unless its fate was told before.
-            self.known.resize((number - self.first) as usize, None);
-            let ranked = (!again).then_some(Ranked { rank: self.next, seq });
-            self.next += u64::from(!again);
-            self.known.push_back(ranked);
-        }
-        let taken = self.known.get_mut(number.checked_sub(self.first)? as usize)?.take();
-        while let Some(None) = self.known.front() {
-            self.known.pop_front();
-            self.first += 1;
-        }
-        taken
+            Some(seq)
+        })
     }
 }
 
@@ -119,6 +182,27 @@ mod tests {
 
     use super::*;
     use crate::record::Source;
+
+    #[test]
+    fn a_segment_arrives_for_the_first_time_by_any_of_its_transmissions() {
+        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let send = |truth: &mut Truth, from: u64| {
+            let stamp = Stamp { at: Time::from_millis(from), order: 0 };
+            truth.sent(stamp, from, from + 1000, SentAs::New)
+        };
+        let mut firsts = Firsts::default();
+        let numbers: Vec<u64> = [0, 1000, 2000, 1000, 3000, 0].map(|from| send(&mut truth, from)).to_vec();
+        // The second is lost and comes again; the first comes twice.
+        assert_eq!(firsts.arrive(numbers[2], &truth), Some(2));
+        firsts.lose(numbers[1], &truth);
+        assert_eq!(firsts.arrive(numbers[5], &truth), Some(0));
+        assert_eq!(firsts.arrive(numbers[4], &truth), Some(3));
+        assert_eq!(firsts.arrive(numbers[0], &truth), None);
+        assert_eq!(firsts.arrive(numbers[3], &truth), Some(1));
+        assert!(firsts.missing.is_empty() && firsts.sent.known.is_empty());
+        let more = send(&mut truth, 4000);
+        assert_eq!(firsts.arrive(more, &truth), Some(4));
+    }
 
     #[test]
     fn what_is_sent_again_has_no_place() {

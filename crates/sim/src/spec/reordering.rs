@@ -21,6 +21,8 @@ pub enum ReorderTap {
     /// The same, of flows of TCP by the order of their sequence numbers: retransmissions are left
     /// out, and what they repeat is lost.
     Sequence,
+    /// The same, with each segment where it arrives for the first time, sent again or not.
+    FirstArrival,
     /// The far end of a link direction.
     Direction(DirectionId),
 }

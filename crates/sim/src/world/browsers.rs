@@ -52,7 +52,8 @@ impl World {
             return;
         };
         if let Some(bytes) = arrived {
-            self.flows[client].measure_packet(now, bytes);
+            // What its connections have got is known when they are over.
+            self.flows[client].measure_packet(now, bytes, || 0);
         }
         if self.flows[client].tries().is_some() {
             self.try_on(now, client);

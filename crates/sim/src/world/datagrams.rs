@@ -63,11 +63,12 @@ impl World {
         let datagram = Datagram::from(self.pool.get(packet.slot));
         self.free(packet.slot);
         let Some(end) = end(&mut self.hosts, host) else { return };
-        let is_new = end.input(now, datagram, packet.ecn);
         let flow = &mut self.flows[host.flow()];
         if !host.is_sender() {
-            flow.measure_packet(now, packet.wire_len);
-        } else if is_new {
+            flow.measure_packet(now, packet.wire_len, || end.delivered());
+        }
+        let is_new = end.input(now, datagram, packet.ecn);
+        if host.is_sender() && is_new {
             flow.measure_rtt(now.since(datagram.sent));
         }
         self.send_datagrams(now, host);

@@ -39,10 +39,10 @@ impl World {
             return self.arrive_observed(now, host, packet);
         };
         let Contents { segment, number } = self.pool.get(packet.slot);
-        let (arrival, number) = (endpoint.input(now, segment, packet.ecn), *number);
-        self.pool.release(packet.slot);
-        let flow = &mut self.flows[host.flow()];
+        let (number, flow) = (*number, &mut self.flows[host.flow()]);
         if host.is_sender() {
+            let arrival = endpoint.input(now, segment, packet.ecn);
+            self.pool.release(packet.slot);
             flow.measure_ack(&arrival, || Some(endpoint.cwnd()));
             if endpoint.has_loss_declarations() {
                 let truth = &mut flow.truth;
@@ -62,10 +62,12 @@ impl World {
                 flow.complete(now, &self.hosts[host.peer()]);
             }
         } else {
+            flow.measure_packet(now, packet.wire_len, || endpoint.received_bytes());
+            endpoint.input(now, segment, packet.ecn);
+            self.pool.release(packet.slot);
             if number > 0 {
                 flow.truth.arrived(now, number, |from, to| endpoint.holds(from, to), None);
             }
-            flow.measure_packet(now, packet.wire_len);
             endpoint.read(u64::MAX);
             let peer_finished = endpoint.peer_finished();
             if flow.has_application() {
@@ -169,6 +171,10 @@ impl World {
             turnover.reached(host.flow());
         }
         let Contents { segment, number } = self.pool.get(packet.slot);
+        if !host.is_sender() {
+            let receiver = &self.hosts[host];
+            self.flows[host.flow()].measure_packet_of(now, path, packet.wire_len, || receiver.received_bytes());
+        }
         let (arrival, number) = (self.hosts[host].input(now, path, segment, packet.ecn), *number);
         self.outside.iter_mut().for_each(|outside| outside.free(&self.pool, packet.slot));
         self.pool.release(packet.slot);
@@ -179,7 +185,6 @@ impl World {
             if number > 0 {
                 flow.arrived(now, (path, number), state, self.records.tcp.as_deref_mut());
             }
-            flow.measure_packet_of(now, path, packet.wire_len);
             state.read_all(now);
             if flow.has_application() {
                 flow.receive(now, state);

@@ -344,6 +344,11 @@ impl Endpoint {
         self.receiver.delivered()
     }
 
+    /// Bytes of the peer's stream that arrived, what lies beyond gaps included.
+    pub fn received_bytes(&self) -> u64 {
+        self.receiver.received()
+    }
+
     /// Data segments that brought nothing new.
     pub fn duplicate_segments(&self) -> u64 {
         self.receiver.duplicate_segments()

@@ -224,6 +224,11 @@ impl Receiver {
         self.end_of_data().saturating_sub(1)
     }
 
+    /// Bytes that arrived, what lies beyond gaps included.
+    pub(crate) fn received(&self) -> u64 {
+        self.delivered() + self.reassembly.ranges().map(|(left, right)| right - left).sum::<u64>()
+    }
+
     /// Bytes in order that the application has not read.
     #[inline]
     pub(crate) fn unread(&self) -> u64 {

@@ -11,6 +11,13 @@
 //! - A burst that could become larger with the next ACK is not put off (`tcp_tso_should_defer`),
 //!   and small segments that wait in the queue of the device hold nothing back (`tcp_autocorking`).
 //! - The overhead of what is queued is that of buffers filled to the goal, whatever their number.
+//! - A tuned buffer grows with the window alone, and unless what is in the network fills that.
+//!   `tcp_sndbuf_expand` counts at least `reordering` + 1 segments, and up to 4.x
+//!   `tcp_should_expand_sndbuf` compares all that is unacknowledged (`packets_out`), SACKed or not,
+//!   with the window. Both belong to a sender whose buffers have several segments (offload). With
+//!   one each, a connection over two paths in turn, the shorter one first, stays where it began:
+//!   HyStart ends slow start at some twenty segments, the first buffer is full of those and what is
+//!   SACKed, and may not grow; having nothing to send then begins a recovery in each round trip.
 //! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together;
 //!   Linux stops at half a megabyte, or at 17 fragments.
 
@@ -258,9 +265,7 @@ impl Endpoint {
         (self.half_window(MAX_BUFFER) / mss).max(1) * mss
     }
 
-    /// Grows a send buffer that was not set so that two windows fit. Linux also makes room for two
-    /// times as much as packets are out of order (`reordering` + 1), and releases up to 4.x count
-    /// what was SACKed as in flight.
+    /// Grows a send buffer that was not set so that two windows fit.
     #[inline(never)]
     fn expand_send_buffer(&mut self) {
         let (release, most) = match (self.config.transfer.send_space, self.config.transfer.send_tuning) {

@@ -7,8 +7,9 @@ use super::Distribution;
 /// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
 /// data, each transmission one of its own, in the order in which the sender sent them; on a link
 /// that the flow's ACKs take, what its receiver sent; at the place `sequence`, those with data that
-/// was not sent before, in the order of TCP's sequence numbers. Further copies of a packet are left
-/// out.
+/// was not sent before, in the order of TCP's sequence numbers; at `first_arrival`, each segment
+/// when it arrives for the first time, sent again or not, in the same order: what a capture at the
+/// receiver tells. Further copies of a packet are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketReordering {
     /// Packets that arrived.

@@ -51,7 +51,8 @@ impl World {
                 // Whether the kernel kept it, it does not tell.
                 flow.arrived(now, (path, *number), &self.hosts[host], self.records.tcp.as_deref_mut());
             }
-            flow.measure_packet_of(now, path, packet.wire_len);
+            let receiver = &self.hosts[host];
+            flow.measure_packet_of(now, path, packet.wire_len, || receiver.received_bytes());
         }
         let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(segment)) else { return };
         let (arrival, turning) = watch.receives(now, segment);

@@ -1,0 +1,72 @@
+//! A flow in a part of a run.
+
+use ackclock_tcp::CaStateTime;
+use ackclock_trace::{CaStateSeconds, FlowWindow, Histogram};
+use ackclock_units::Time;
+
+use super::Flow;
+use super::counts::{Counts, bits_per_second, ca_seconds, ca_time, dupthresh};
+use crate::host::Host;
+
+/// What a flow had measured at the start of a window.
+#[derive(Debug)]
+pub(crate) struct FlowMark {
+    at: Time,
+    rtt: Histogram,
+    cwnd: Histogram,
+    counts: Counts,
+    states: Option<CaStateTime>,
+    dupthresh: Option<u64>,
+}
+
+impl Flow {
+    /// What stands at the start of a window.
+    pub(crate) fn mark(&self, at: Time, sender: &Host, receiver: &Host) -> FlowMark {
+        FlowMark {
+            at,
+            rtt: self.rtt.clone(),
+            cwnd: self.cwnd.clone(),
+            counts: Counts::of(sender, receiver),
+            states: ca_time(sender, self.end(at)),
+            dupthresh: dupthresh(sender),
+        }
+    }
+
+    /// What came since, in a window that ends at `to`.
+    pub(crate) fn since(&self, mark: &FlowMark, to: Time, sender: &Host, receiver: &Host) -> FlowWindow {
+        let (now, then) = (Counts::of(sender, receiver), mark.counts);
+        let length = to.since(mark.at);
+        let delivered_bytes = now.delivered_bytes - then.delivered_bytes;
+        FlowWindow {
+            id: self.id.clone(),
+            goodput_bps: bits_per_second(delivered_bytes, length),
+            rtt_ms: self.rtt.since(&mark.rtt).distribution(1e-6),
+            cwnd_bytes: self.cwnd.since(&mark.cwnd).quantiles(1.0),
+            sent_packets: now.sent_packets - then.sent_packets,
+            retransmitted_packets: now.retransmitted_packets - then.retransmitted_packets,
+            timeouts: now.timeouts - then.timeouts,
+            fast_recoveries: now.fast_recoveries - then.fast_recoveries,
+            undos: now.undos - then.undos,
+            ece_acks: now.ece_acks - then.ece_acks,
+            delivered_bytes,
+            acked_bytes: now.acked_bytes - then.acked_bytes,
+            ca_state_s: self.states_since(mark, to, sender),
+            dupthresh: dupthresh(sender),
+            dupthresh_start: mark.dupthresh,
+        }
+    }
+
+    /// How long the sender was in which congestion state since.
+    fn states_since(&self, mark: &FlowMark, to: Time, sender: &Host) -> CaStateSeconds {
+        let end = self.end(to);
+        let Some(now) = ca_time(sender, end) else { return CaStateSeconds::default() };
+        let then = mark.states.unwrap_or_default();
+        let time = CaStateTime {
+            disorder: now.disorder - then.disorder,
+            cwr: now.cwr - then.cwr,
+            recovery: now.recovery - then.recovery,
+            loss: now.loss - then.loss,
+        };
+        ca_seconds(time, end.since(mark.at.max(self.start)))
+    }
+}
