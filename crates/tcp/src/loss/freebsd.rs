@@ -274,29 +274,6 @@ impl Endpoint {
         self.timers.retransmit(now + self.rtt.rto(&self.config));
     }
 
-    /// What counts against the window in `tcp_output`, in every state but Open.
-    pub(super) fn window_used_freebsd(&self) -> u64 {
-        let (una, nxt) = (self.send.una(), self.send.nxt());
-        let outstanding = self.board.outstanding();
-        match self.recovery.state() {
-            CaState::Recovery if self.negotiated.sack() => match self.board.resent() {
-                resent if self.board.may_resend() => resent,
-                0 => outstanding,
-                resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
-            },
-            CaState::Recovery => outstanding,
-            CaState::Loss => self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una)),
-            // RFC 3042: the first two duplicates let as many segments go as they are.
-            CaState::Open | CaState::Disorder | CaState::Cwr => match self.recovery.dup_acks {
-                duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {
-                    let limit = self.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
-                    outstanding.min(self.cwnd().saturating_sub(limit.saturating_sub(nxt)))
-                }
-                _ => outstanding,
-            },
-        }
-    }
-
     /// The part of a lost segment for which there is room while `used` counts against the window:
     /// what is sent for a hole may be short.
     #[cold]

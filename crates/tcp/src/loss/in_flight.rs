@@ -3,6 +3,7 @@
 use ackclock_cc::Flight;
 use ackclock_units::Time;
 
+use super::detector::DUP_THRESH;
 use crate::{CaState, Endpoint, LossCounts};
 
 impl Endpoint {
@@ -44,6 +45,29 @@ impl Endpoint {
             None => return pipe,
         };
         pipe.max(self.board.outstanding().saturating_sub(beyond * mss))
+    }
+
+    /// What counts against the window in `tcp_output`, in every state but Open.
+    fn window_used_freebsd(&self) -> u64 {
+        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let outstanding = self.board.outstanding();
+        match self.recovery.state() {
+            CaState::Recovery if self.negotiated.sack() => match self.board.resent() {
+                resent if self.board.may_resend() => resent,
+                0 => outstanding,
+                resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
+            },
+            CaState::Recovery => outstanding,
+            CaState::Loss => self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una)),
+            // RFC 3042: the first two duplicates let as many segments go as they are.
+            CaState::Open | CaState::Disorder | CaState::Cwr => match self.recovery.dup_acks {
+                duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {
+                    let limit = self.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
+                    outstanding.min(self.cwnd().saturating_sub(limit.saturating_sub(nxt)))
+                }
+                _ => outstanding,
+            },
+        }
     }
 
     /// Segments that left the network without being acknowledged: SACKed, or without SACK as many

@@ -44,13 +44,6 @@ impl Endpoint {
         self.episodes == Episodes::Linux
     }
 
-    /// Whether FreeBSD 9's engine is in use. A controller that sets the window in every state was
-    /// unknown to it, and has the engine of the RFCs.
-    #[inline]
-    pub(crate) fn freebsd_episodes(&self) -> bool {
-        self.episodes == Episodes::FreeBsd9 && !self.recovery.whole_control
-    }
-
     /// The scoreboard has taken the ACK in: the congestion state, the controller and the window
     /// react.
     #[inline]

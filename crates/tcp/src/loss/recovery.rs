@@ -230,6 +230,13 @@ impl Recovery {
 }
 
 impl Endpoint {
+    /// Whether FreeBSD 9's engine is in use. A controller that sets the window in every state was
+    /// unknown to it, and has the engine of the RFCs.
+    #[inline]
+    pub(crate) fn freebsd_episodes(&self) -> bool {
+        self.episodes == Episodes::FreeBsd9 && !self.recovery.whole_control
+    }
+
     /// Where the sender stands.
     pub fn ca_state(&self) -> CaState {
         self.recovery.state

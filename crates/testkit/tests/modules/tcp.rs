@@ -64,7 +64,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "connection/timers",
         "send/pmtu",
         "connection/rare_timers",
-        // Loss recovery: two engines behind one entry.
+        // Loss recovery: three engines behind one entry.
         "loss/rfc",
         "loss/linux/reduction",
         "loss/tail_probe",
