@@ -309,9 +309,7 @@ fn read<'a>(
         Traffic::Connection { sender, .. } => schedule::read(&mut fields, sender, times.start, duration),
         Traffic::Datagrams(_) => Vec::new(),
     };
-    let every = times.restart_every.unwrap_or(Span::ZERO);
-    let others = [("stagger", stagger), ("start_jitter", times.start_jitter), ("restart_every", every)];
-    let arrivals = arrivals::read(&mut fields, table, setting.outside, others);
+    let arrivals = arrivals::read(&mut fields, table, setting.outside, times.others(stagger));
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
     let Load { mut sender, mut receiver, bytes, write_size, application } = traffic.load();
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
@@ -323,7 +321,7 @@ fn read<'a>(
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
     let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
-    let remembers = remembers(&mut fields, table, &sender, mptcp.is_some() || setting.outside);
+    let metrics = memory(&mut fields, table, index, (&sender, mptcp.is_some() || setting.outside));
     fields.finish();
     let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
@@ -340,7 +338,7 @@ fn read<'a>(
         dscp,
         abort: abort.map(|abort| Instant::ZERO + abort),
         schedule,
-        metrics: remembers.then_some(index),
+        metrics,
     };
     Some(Group {
         id: id?,
@@ -358,15 +356,21 @@ fn read<'a>(
     })
 }
 
-/// Whether the sender's host remembers from one connection to the next; not `elsewhere`.
-fn remembers(fields: &mut Fields<'_>, table: &Table, sender: &HostSpec, elsewhere: bool) -> bool {
+/// The memory of entry `index`, if the sender's host remembers from one connection to the next; not
+/// elsewhere than where one endpoint of ours is the sender.
+fn memory(
+    fields: &mut Fields<'_>,
+    table: &Table,
+    index: usize,
+    (sender, elsewhere): (&HostSpec, bool),
+) -> Option<usize> {
     let remembers = fields.or("metrics_cache", false, Flag);
     let possible = matches!(sender, HostSpec::Endpoint(_)) && !elsewhere;
     if let (true, false, Some(entry)) = (remembers, possible, table.get("metrics_cache")) {
         let title = "not over MPTCP, in a live run, or with a host that is no endpoint of ackclock";
         fields.reject("metrics_cache", &entry.node, Problem::new(title, "`false`"));
     }
-    remembers && possible
+    (remembers && possible).then_some(index)
 }
 
 /// The codepoint of packets of our own.
@@ -441,6 +445,12 @@ impl Times {
             abort: fields.maybe("abort", Time::Positive),
             restart_every: fields.maybe("restart_every", Time::Positive),
         }
+    }
+
+    /// What else says when connections start.
+    fn others(&self, stagger: Span) -> [(&'static str, Span); 3] {
+        let every = self.restart_every.unwrap_or(Span::ZERO);
+        [("stagger", stagger), ("start_jitter", self.start_jitter), ("restart_every", every)]
     }
 
     /// Checks them against each other. `staggered` is how much later the last flow starts than the

@@ -1,10 +1,10 @@
 //! What is in the network, and how much of the window it takes.
 
-use ackclock_cc::Flight;
+use ackclock_cc::{Flight, Window};
 use ackclock_units::Time;
 
 use super::detector::DUP_THRESH;
-use crate::{CaState, Endpoint, LossCounts};
+use crate::{CaState, Endpoint, EpisodeRule, LossCounts};
 
 impl Endpoint {
     /// The congestion window in force, bytes.
@@ -95,6 +95,24 @@ impl Endpoint {
         if self.recovery.state() != state {
             self.enter(self.now, state);
             self.recovery.point = self.send.nxt();
+        }
+    }
+
+    /// Whether episodes run as in Linux 2.4.
+    pub(in crate::loss) fn episodes_of_2_4(&self) -> bool {
+        self.config.transfer.episodes == EpisodeRule::Linux24
+    }
+
+    /// `tcp_moderate_cwnd` of 2.4: no burst of more than `tcp_max_burst` segments.
+    pub(in crate::loss) fn moderate_window(&mut self) {
+        const MAX_BURST: u64 = 3;
+        if !self.episodes_of_2_4() || self.recovery.whole_control {
+            return;
+        }
+        let most = (self.segments_in_flight() + MAX_BURST) * u64::from(self.negotiated.mss());
+        let Window { cwnd, ssthresh } = self.cc.window();
+        if cwnd > most {
+            self.cc.take_over(Window { cwnd: most, ssthresh });
         }
     }
 

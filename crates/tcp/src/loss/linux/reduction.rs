@@ -3,7 +3,7 @@
 use ackclock_cc::{EcnUse, Signal, Window};
 use ackclock_units::Time;
 
-use crate::{CaState, Endpoint, EpisodeRule, Prr};
+use crate::{CaState, Endpoint, Prr};
 
 impl Endpoint {
     /// `tcp_enter_recovery`.
@@ -22,24 +22,6 @@ impl Endpoint {
         }
         self.enter(now, CaState::Recovery);
         self.stats.fast_recoveries += 1;
-    }
-
-    /// Whether episodes run as in Linux 2.4.
-    pub(in crate::loss) fn episodes_of_2_4(&self) -> bool {
-        self.config.transfer.episodes == EpisodeRule::Linux24
-    }
-
-    /// `tcp_moderate_cwnd` of 2.4: no burst of more than `tcp_max_burst` segments.
-    pub(in crate::loss) fn moderate_window(&mut self) {
-        const MAX_BURST: u64 = 3;
-        if !self.episodes_of_2_4() || self.recovery.whole_control {
-            return;
-        }
-        let most = (self.segments_in_flight() + MAX_BURST) * u64::from(self.negotiated.mss());
-        let Window { cwnd, ssthresh } = self.cc.window();
-        if cwnd > most {
-            self.cc.take_over(Window { cwnd: most, ssthresh });
-        }
     }
 
     /// `tcp_init_cwnd_reduction` for a signal.
