@@ -367,8 +367,7 @@ impl Connection {
         self.receiving.next
     }
 
-    /// Bytes of the peer's stream that arrived, what lies beyond gaps of it included, and what lies
-    /// beyond those of a subflow.
+    /// Bytes of the peer's stream that arrived, what lies beyond gaps of it or a subflow included.
     pub fn received_bytes(&self) -> u64 {
         let held = |endpoint: &Endpoint| endpoint.received_bytes() - endpoint.delivered_bytes();
         let held: u64 = self.subflows.iter().map(|subflow| held(&subflow.endpoint)).sum();
