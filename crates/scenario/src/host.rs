@@ -303,10 +303,7 @@ fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
 
 fn cwnd_validation(fields: &mut Fields<'_>, config: &Config) -> CwndValidation {
     let freebsd = config.loss_detector == LossDetector::FreeBsd9;
-    let profile = match config.cwnd_validation {
-        CwndValidation::Peer if !freebsd => CwndValidation::Growth,
-        rule => rule,
-    };
+    let profile = if freebsd { CwndValidation::Peer } else { config.cwnd_validation };
     match fields.or("cwnd_validation", profile.name(), VALIDATION) {
         "off" => CwndValidation::Off,
         "peer" if !freebsd => {

@@ -177,12 +177,12 @@ fn a_loss_detector_is_a_name_or_a_table() {
 #[test]
 fn freebsd_9_recovers_by_itself() {
     let of = |text: &str| config(&ends(&format!("host = \"freebsd-9.2\"\n{text}")).0).clone();
-    assert_eq!((of("").loss_detector, of("").cwnd_validation), (LossDetector::FreeBsd9, CwndValidation::Peer));
-    // With another detector the host is what it is with that.
-    let other = of("loss_detector = \"rfc6675\"\nprr = \"rfc6937\"");
+    let own = of("loss_detector = \"freebsd-9\"");
+    assert_eq!((own.loss_detector, own.cwnd_validation), (LossDetector::FreeBsd9, CwndValidation::Peer));
+    let other = of("prr = \"rfc6937\"");
     assert_eq!((other.prr, other.cwnd_validation), (Prr::Rfc6937, CwndValidation::Growth));
     for (key, value) in [("prr", "\"ssrb\""), ("undo", "true"), ("frto", "true"), ("tlp", "true")] {
-        let text = format!("{BASE}{FLOW}host = \"freebsd-9.2\"\n{key} = {value}\n");
+        let text = format!("{BASE}{FLOW}host = \"freebsd-9.2\"\n{key} = {value}\nloss_detector = \"freebsd-9\"\n");
         let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
         assert!(error.contains(&format!("`{key}` does not go with `loss_detector = \"freebsd-9\"`")), "{error}");
         assert!(error.contains("test.toml:10:"), "{error}");

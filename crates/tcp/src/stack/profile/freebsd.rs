@@ -46,13 +46,13 @@ impl Profile {
                 initial_rto: Span::from_secs(3), // TCPTV_RTOBASE
                 limited_transmit: true,          // rfc3042 = 1
                 prr: Prr::Off,
-                loss_detector: LossDetector::FreeBsd9,
+                loss_detector: LossDetector::Rfc6675,
                 undo: false,
                 frto: false,
                 tlp: false,
                 nagle: true,
-                slow_start_after_idle: true,           // newreno_after_idle, always
-                cwnd_validation: CwndValidation::Peer, // CCF_CWND_LIMITED
+                slow_start_after_idle: true, // newreno_after_idle, always
+                cwnd_validation: CwndValidation::Growth,
                 pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT

@@ -14,8 +14,9 @@
 //! and for Windows what each field's comment names.
 //!
 //! # Departures
-//! - Loss detection is RFC 6675 except in Linux and FreeBSD 9. Not modelled: F-RTO (RFC 4138) of
-//!   Windows.
+//! - Loss detection is RFC 6675 except in Linux. FreeBSD 9 recovers by rules of its own, which
+//!   [`crate::LossDetector::FreeBsd9`] has; its profile awaits their audit by a second reader. Not
+//!   modelled: F-RTO (RFC 4138) of Windows.
 //! - FreeBSD 9 takes RTT samples of every ACK from its timestamps, in ticks and one more; here they
 //!   are exact. Its receiver remembers six ranges (`MAX_SACK_BLKS`); here it remembers all. ABC
 //!   bounds an ACK to two segments in congestion avoidance as well (`t_bytes_acked`).
