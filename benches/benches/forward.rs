@@ -52,6 +52,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
                 dscp: 0,
                 abort: None,
                 schedule: Vec::new(),
+                metrics: None,
             }
             .into(),
             start: Time::ZERO,

@@ -70,8 +70,8 @@ pub struct EnhancedRtt {
     pub delayed_acks: bool,
 }
 
-/// The measurement. A controller that embeds it hands it every segment sent, every arrival and every
-/// timeout, as `h_ertt` hooks into FreeBSD's TCP:
+/// The measurement. A controller that embeds it hands it every segment sent, every arrival and
+/// every timeout, as `h_ertt` hooks into FreeBSD's TCP:
 ///
 /// ```
 /// use ackclock_cc::{

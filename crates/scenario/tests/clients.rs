@@ -400,6 +400,17 @@ fn netperf_opens_two_connections_for_each_try() {
 }
 
 #[test]
+fn a_try_of_netperf_without_a_connection_is_followed_by_the_next() {
+    let text = scenario("10mbit", "370s", "host = \"linux-2.4\"\napplication = \"netperf\"");
+    let text = text.replace("delay = \"20ms\"", "delay = \"20ms\", loss = { kind = \"iid\", probability = 1.0 }");
+    let flow = run_all(&text).flows.remove(0);
+    let seen = netperf(&flow);
+    // Six SYNs: given up after 3 + 6 + 12 + 24 + 48 + 96 s.
+    assert_eq!((seen.tries, seen.completed, seen.failed), (2, 0, 1));
+    assert_eq!(seen.goodput_bps.mean, None);
+}
+
+#[test]
 fn netperf_waits_for_a_response_for_so_long() {
     // The request is the third packet, and is sent again a second later.
     let keys = "application = { kind = \"netperf\", length = \"1s\", patience = \"100ms\" }";

@@ -14,7 +14,9 @@ use crate::direction::Direction;
 use crate::flow::{Application, Flow, Names};
 use crate::host::Host;
 use crate::index::{FlowId, Table};
-use crate::spec::{CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec, SmoltcpCc};
+use crate::spec::{
+    self, CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec, SmoltcpCc,
+};
 use crate::stock::{Side, Stock};
 use crate::watch::{Peer, Watch};
 
@@ -172,9 +174,11 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
             HostSpec::Endpoint(endpoint) => {
                 let ports = Ports { local, remote };
                 let mut config = endpoint.config.clone();
-                // There is no application that would open the connection once more: the handshake
-                // is as patient as the transfer.
-                config.states.syn_retries = config.max_retries;
+                // There is no application that would open the connection once more, but for
+                // netperf: the handshake is as patient as the transfer.
+                if !matches!(flow.application, spec::Application::Connection { tried_again: true }) {
+                    config.states.syn_retries = config.max_retries;
+                }
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;
                 if let Some(mptcp) = &flow.mptcp {

@@ -27,6 +27,7 @@ pub struct Metrics {
 
 /// A window that has had no loss: slow start goes on.
 const NO_THRESHOLD: u64 = 0xffff;
+
 impl Metrics {
     /// `tcp_update_metrics`: a connection is over that was in this state.
     pub(super) fn learn(&mut self, rtt: Span, deviation: Span, state: CaState, [cwnd, ssthresh]: [u64; 2]) {

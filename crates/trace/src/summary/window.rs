@@ -29,7 +29,7 @@ pub struct WindowSummary {
     pub fairness_jain_reverse: Option<f64>,
 }
 
-/// A flow in a window; names as in [`FlowSummary`].
+/// A flow in a window; names as in [`super::FlowSummary`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
     /// Name of the flow and its number.
@@ -68,7 +68,7 @@ pub struct FlowWindow {
     pub dupthresh_start: Option<u64>,
 }
 
-/// A link direction in a window; names as in [`LinkSummary`].
+/// A link direction in a window; names as in [`super::LinkSummary`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkWindow {
     /// Name and direction.

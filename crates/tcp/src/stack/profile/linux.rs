@@ -35,7 +35,7 @@ impl Profile {
                 receive_buffer: 174_760 / 2,            // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
-                states: before_fallback(),
+                states: StateRules { syn_retries: 5, ..before_fallback() }, // TCP_SYN_RETRIES
                 transfer: TransferRules {
                     timer: TimerRule::Linux24,
                     episodes: EpisodeRule::Linux24,
