@@ -157,12 +157,15 @@ fn a_change_that_cannot_be_read_breaks_the_replay_off() {
     // precedes it.
     let error = with(at - 12, &[0; 8]);
     assert!(error.contains("a change that was made before what precedes it"), "{error}");
-    let time = at - 12;
-    let low = u32::from_le_bytes(file[time + 4..time + 8].try_into().unwrap()).wrapping_sub(1_000_000);
-    let error = with(time + 4, &low.to_le_bytes());
+    // It has two halves, the upper one first.
+    let place = at - 12;
+    let half = |from: usize| u64::from(u32::from_le_bytes(file[from..from + 4].try_into().unwrap()));
+    let time = half(place) << 32 | half(place + 4);
+    let halves = |time: u64| time.rotate_left(32).to_le_bytes();
+    let error = with(place, &halves(time - 1_000_000));
     assert!(error.contains("a change that was made before what precedes it"), "{error}");
     // And long after what follows it.
-    let error = with(time + 4, &low.wrapping_add(60_000_000).to_le_bytes());
+    let error = with(place, &halves(time + 59_000_000));
     assert!(error.contains("comes before it in the file") || error.contains("chronological"), "{error}");
     let error = run(&spec, Recorders::default(), &recording.path(), None).unwrap().broken_off.unwrap().to_string();
     assert!(error.contains("nothing that reads it"), "{error}");
