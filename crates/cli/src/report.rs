@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::table::Table;
 use applications::Applications;
 use kinds::Kinds;
+use live::Live;
 use repetitions::Repetitions;
 use responsiveness::Responsiveness;
 
@@ -18,6 +19,7 @@ mod applications;
 mod datagrams;
 mod detail;
 mod kinds;
+mod live;
 mod repetitions;
 mod responsiveness;
 mod workloads;
@@ -51,6 +53,7 @@ pub(crate) struct Report<'a> {
     applications: Applications,
     responsiveness: Responsiveness,
     kinds: Kinds,
+    live: Live,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -88,6 +91,7 @@ impl<'a> Report<'a> {
             applications: Applications::default(),
             responsiveness: Responsiveness::default(),
             kinds: Kinds::default(),
+            live: Live::default(),
         }
     }
 
@@ -109,6 +113,7 @@ impl<'a> Report<'a> {
         self.applications.add(summary);
         self.responsiveness.add(summary);
         self.kinds.add(summary);
+        self.live.add(summary);
     }
 
     /// Adds a run that failed.
@@ -175,6 +180,7 @@ impl<'a> Report<'a> {
         self.applications.end_point(&names, &axes);
         self.responsiveness.end_point(&names, &axes);
         self.kinds.end_point(&names, &axes);
+        self.live.end_point(&names, &axes);
     }
 
     /// The text, with the results of the expectations if they were evaluated.
@@ -190,16 +196,19 @@ impl<'a> Report<'a> {
                 if scenario.repeat() > 1 { ", medians +- standard deviations over the n runs of a point" } else { "" };
             let runs = if scenario.is_adaptive() { self.runs } else { scenario.runs() };
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-            let _ = writeln!(out, "{runs}{medians}\n\n{}", self.sweep.render().trim_end());
+            let _ = writeln!(out, "{runs}{medians}");
+            // A live sweep may have commands alone.
+            if self.sweep.has_rows() || self.live.text().is_none() {
+                let _ = writeln!(out, "\n{}", self.sweep.render().trim_end());
+            }
             if scenario.runs() / scenario.repeat() > MAX_POINTS {
                 let _ = writeln!(out, "the first {MAX_POINTS} points; --out and --json have all of them");
             }
             for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
-            let others =
-                self.applications.text().into_iter().chain(self.responsiveness.text()).chain(self.kinds.text());
-            others.for_each(|table| _ = writeln!(out, "\n{table}"));
+            let others = [self.responsiveness.text(), self.kinds.text(), self.live.text()].into_iter().flatten();
+            self.applications.text().into_iter().chain(others).for_each(|table| _ = writeln!(out, "\n{table}"));
             if let Some(note) = self.repetitions.note() {
                 let _ = writeln!(out, "\n{note}");
             }

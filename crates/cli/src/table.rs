@@ -17,6 +17,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Whether there is anything under the header.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.rows.len() > 1
+    }
+
     /// The table with a blank between columns and a rule under the header.
     pub(crate) fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

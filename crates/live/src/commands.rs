@@ -293,7 +293,7 @@ impl Schedule {
 impl Program {
     fn spawn(&self, testbed: &Testbed, directory: Option<&Path>) -> io::Result<Running> {
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(&self.spec.run);
+        command.arg("-c").arg(&self.spec.run).envs(self.spec.env.iter().cloned());
         // Unless it is gone: then nothing of it could be run.
         if let Ok(path) = env::current_exe() {
             command.env(ACKCLOCK, path);

@@ -28,7 +28,7 @@ use crate::{Engine, LiveError, Offload, Options, Outcome, Outgoing};
 use drive::{Drive, Driven, End, Port};
 use listener::Listener;
 pub(crate) use listener::{have_programs_heed_interrupts, interrupt, interrupted, listen};
-use punctuality::Punctuality;
+use punctuality::{Processor, Punctuality};
 use scheduling::Scheduled;
 
 /// How long what is on its way at the end may take beyond the longest delay of a path: that of its
@@ -93,7 +93,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         drive.be_watched(watch.clone());
     }
     drive.takes_changes(options.control.clone());
-    let (mut end, waited) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
+    let (mut end, processor) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
     let (changes, longest) = drive.no_more_changes();
     // What comes later is not read any more, and dropped.
@@ -127,7 +127,10 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
     let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
     let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
-    summary.live = Some(live_summary(live, &punctuality, (sleeps, spin, waited), hosts, &engine));
+    let mut of_live = live_summary(live, &punctuality, (sleeps, spin, processor), hosts, &engine);
+    let duration = summary.duration_s;
+    of_live.cpu_utilization = of_live.cpu_s.filter(|_| duration > 0.0).map(|used| used / duration);
+    summary.live = Some(of_live);
     let broken_off = why(end, |index| &live.nodes[ports[index].node]).or(captured.err());
     summary.partial = broken_off.is_some();
     Ok(Outcome { summary, broken_off })
@@ -145,21 +148,20 @@ fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveH
     engine.hosts().zip(lost).map(with).collect()
 }
 
-/// The run by the loop, whose thread has its priority for as long. Also for how long it has waited
-/// for a processor.
+/// The run by the loop, whose thread has its priority for as long. Also what it had of processors.
 fn go(
     drive: &mut Drive<'_, Device>,
     runtime: &Runtime,
     recorders: &mut Recorders<'_>,
     scheduling: &Scheduling,
-) -> Result<(End, Option<Span>), LiveError> {
+) -> Result<(End, Option<Processor>), LiveError> {
     // Threads that were started before are as they were.
     let scheduled = Scheduled::set(scheduling)?;
-    let before = punctuality::run_delay();
+    let before = Processor::of_this_thread();
     let end = runtime.block_on(drive.run(recorders));
     drop(scheduled);
-    let waited = punctuality::run_delay().zip(before).map(|(until, before)| until - before);
-    Ok((end, waited))
+    let processor = Processor::of_this_thread().zip(before).map(|(until, before)| until.since(before));
+    Ok((end, processor))
 }
 
 /// Why a run ended before its time.
@@ -177,10 +179,11 @@ fn why<'n>(end: End, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> 
 fn live_summary(
     live: &LiveSpec,
     punctuality: &Punctuality,
-    (sleeps, spin, waited): (u64, Span, Option<Span>),
+    (sleeps, spin, processor): (u64, Span, Option<Processor>),
     hosts: Vec<LiveHost>,
     engine: &Engine,
 ) -> LiveSummary {
+    let waited = processor.map(|processor| processor.waited);
     let advice = advice(&live.scheduling, waited, punctuality.behind());
     let mut invalid = punctuality.faults(live.lateness_limit, advice, &hosts);
     invalid.extend(engine.faults());
@@ -193,6 +196,7 @@ fn live_summary(
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
         run_delay_ms: waited.map(Span::as_millis_f64),
+        cpu_s: processor.map(|processor| processor.used.as_secs_f64()),
         valid: invalid.is_empty(),
         invalid,
         hosts,

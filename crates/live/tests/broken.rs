@@ -72,6 +72,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         id: id.to_owned(),
         node: 0,
         run,
+        env: Vec::new(),
         at: Span::from_millis(at),
         until: None,
         measure: None,

@@ -74,6 +74,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         id: format!("command{number}"),
         node,
         run: run.to_owned(),
+        env: Vec::new(),
         at: Span::from_millis(at),
         until: None,
         measure: None,

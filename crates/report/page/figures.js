@@ -18,12 +18,12 @@ const Figures = (() => {
     retransmitted_packets: "Retransmitted packets", sent_packets: "Data packets sent", timeouts: "Timeouts",
     dropped: "Drops", marked: "Marks", mean: "mean", min: "minimum", max: "maximum", p5: "5th percentile",
     p25: "25th percentile", p50: "median", p75: "75th percentile", p95: "95th percentile", p99: "99th percentile",
-    "*": "within runs", probability: "Drop or mark probability", responsiveness_rpm: "Responsiveness (RPM)",
+    "*": "within runs", probability: "Drop or mark probability", cpu_utilization: "Processor use of the loop", lateness: "Lateness", responsiveness_rpm: "Responsiveness (RPM)",
   };
   const SUFFIX = /_(bps|ms|s|bytes)$/;
   const SUBJECTS = {
     flows: "flows", subflows: "subflows", links: "link directions", groups: "groups of flows", workloads: "workloads",
-    kinds: "kinds of traffic", run: "runs",
+    kinds: "kinds of traffic", live: "live runs", run: "runs",
   };
 
   function words(part) {
@@ -112,7 +112,7 @@ const Figures = (() => {
   const MAIN = [
     "goodput_bps", "throughput_bps.mean", "rtt_ms.p50", "rtt_ms.p95", "rtt_ms.*", "throughput_bps.*", "sojourn_ms.p50",
     "sojourn_ms.p95", "sojourn_ms.*", "utilization", "fct_s", "fct_ms.p99", "fairness_jain", "retransmitted_packets",
-    "timeouts", "marked",
+    "timeouts", "marked", "cpu_utilization", "lateness_ms.p99",
   ];
 
   // Of axes that change together (of a zipped sweep), those that tell all points apart, on the densest
@@ -918,7 +918,7 @@ const Figures = (() => {
 
   // The subject and the metrics of throughput and delay that there are.
   function main(data) {
-    const subject = ["flows", "groups", "workloads", "links", "run"].find((name) => data.subjects[name]);
+    const subject = ["flows", "groups", "workloads", "links", "live", "run"].find((name) => data.subjects[name]);
     if (!subject) return null;
     const all = metrics(data, subject);
     const first = (...names) => names.find((name) => all.includes(name));

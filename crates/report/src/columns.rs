@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// The values of flows, links or runs: a row for each of them and each run.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    /// `flows`, `subflows`, `links`, `kinds`, `groups`, `workloads` or `run`.
+    /// `flows`, `subflows`, `links`, `kinds`, `groups`, `workloads`, `live` or `run`.
     pub(crate) name: &'static str,
     /// The run of each row, by its place in the report.
     pub(crate) runs: Vec<usize>,
@@ -103,7 +103,7 @@ impl Subject {
 
 /// Whether a metric is one of those that people look at first.
 pub(crate) fn is_main(name: &str) -> bool {
-    const MAIN: [&str; 13] = [
+    const MAIN: [&str; 15] = [
         "goodput_bps",
         "throughput_bps.mean",
         "rtt_ms.p50",
@@ -117,6 +117,8 @@ pub(crate) fn is_main(name: &str) -> bool {
         "marked",
         "fairness_jain",
         "fct_ms.p99",
+        "cpu_utilization",
+        "lateness_ms.p99",
     ];
     MAIN.contains(&name)
 }

@@ -25,6 +25,9 @@ const LISTS: [(&str, &[&str]); 5] = [
 /// What is known of the subflows of flows that have several.
 const SUBFLOWS: &str = "subflows";
 
+/// How punctual live runs were, and what they used of a processor.
+const LIVE: &str = "live";
+
 /// Of which runs the results are.
 #[derive(Debug)]
 pub(crate) struct Results {
@@ -121,7 +124,7 @@ impl Output {
 /// Reads all results.
 pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<Results> {
     let outputs = dirs.iter().map(|dir| Output::read(dir)).collect::<anyhow::Result<Vec<_>>>()?;
-    let names = ["flows", SUBFLOWS, "links", "groups", "workloads", "kinds", "run"];
+    let names = ["flows", SUBFLOWS, "links", "groups", "workloads", "kinds", LIVE, "run"];
     let mut results = Results {
         outputs: Vec::new(),
         runs: Vec::new(),
@@ -202,8 +205,13 @@ impl Results {
             densities: densities(summary),
         });
         // What counts runs, or is in lists, is no result.
-        for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands", "live"] {
+        for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands"] {
             rest.remove(key);
+        }
+        if let Some(live) = rest.remove(LIVE).filter(Value::is_object)
+            && let Some(subject) = self.subjects.iter_mut().find(|subject| subject.name == LIVE)
+        {
+            subject.add(run, &live, &[]);
         }
         if let Some(subject) = self.subjects.iter_mut().find(|subject| subject.name == "run") {
             subject.add(run, &Value::Object(rest), &[]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ackclock_sim::spec::{CommandSpec, Measure, NodeSpec};
 use ackclock_units::Span;
 
-use crate::document::Node;
+use crate::document::{Entry, Node, Value};
 use crate::fields::Fields;
 use crate::paths;
 use crate::quantity::{Flag, OneOf, OrOff, Problem, Text, Time, is_name};
@@ -99,6 +99,7 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
         let title = if run.contains('\0') { "a command cannot have a NUL in it" } else { "must not be empty" };
         fields.reject("run", &entry.node, Problem::new(title, "a command for /bin/sh"));
     }
+    let env = environment(&mut fields);
     let at = fields.or("at", Span::ZERO, Time::Any);
     let until = fields.maybe("until", Time::Positive);
     let measure = fields.or("measure", None, OrOff(MEASURES)).map(|name| match name {
@@ -112,7 +113,38 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
     }
     times(&mut fields, at, until, duration);
     fields.finish();
-    Some(CommandSpec { id: id?, node: node?, run: run?, at, until, measure, terminal })
+    Some(CommandSpec { id: id?, node: node?, run: run?, env, at, until, measure, terminal })
+}
+
+/// Variables of the command's environment: text and whole numbers, sorted by their names.
+fn environment(fields: &mut Fields<'_>) -> Vec<(String, String)> {
+    let Some(entry) = fields.get("env") else { return Vec::new() };
+    let Some(table) = entry.node.table() else {
+        let problem = Problem::new("not a table", "names with values, such as `{ RATE = \"10M\" }`");
+        fields.reject("env", &entry.node, problem);
+        return Vec::new();
+    };
+    let mut variables = Vec::new();
+    for Entry { key, key_place, node } in &table.0 {
+        let shown = format!("env.{key}");
+        let begins = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !begins || !key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || key.starts_with("ACKCLOCK") {
+            let title = format!("{}.{shown}: not a name for a variable", fields.shown());
+            let expected = "expected a letter or `_`, then letters, digits and `_`, but not `ACKCLOCK...`";
+            fields.push(Diagnostic::new(title, key_place, "this name").note(expected));
+            continue;
+        }
+        match &node.value {
+            Value::String(text) if !text.contains('\0') => variables.push((key.clone(), text.clone())),
+            Value::Integer(number) => variables.push((key.clone(), number.to_string())),
+            _ => {
+                let problem = Problem::new("not the right type", "text without a NUL, or a whole number");
+                fields.reject(&shown, node, problem);
+            }
+        }
+    }
+    variables.sort();
+    variables
 }
 
 /// Checks that the command has some time to run.

@@ -72,6 +72,7 @@ fn hosts_and_paths_become_a_live_run() {
 fn a_command_has_defaults() {
     let commands = "[[commands]]\nhost = \"left\"\nrun = \"ping 10.0.0.2\"\nmeasure = \"ping\"\n\
                     [[commands]]\nid = \"x\"\nhost = \"right\"\nrun = \"true\"\nat = \"1s\"\nuntil = \"2s\"\n\
+                    env = { RATE = 10, _b = \"20 kB\" }\n\
                     [[commands]]\nhost = \"left\"\nrun = \"false\"\n";
     let live = live(commands);
     let ids: Vec<&str> = live.commands.iter().map(|command| command.id.as_str()).collect();
@@ -81,6 +82,7 @@ fn a_command_has_defaults() {
         id: "x".to_owned(),
         node: 1,
         run: "true".to_owned(),
+        env: [("RATE", "10"), ("_b", "20 kB")].map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         at: Span::from_secs(1),
         until: Some(Span::from_secs(2)),
         measure: None,
@@ -272,6 +274,11 @@ fn what_cannot_be_is_refused() {
         (command, "commands.left-0.until=11s", "commands.left-0.until: after the end of the run"),
         (command, "commands.left-0.run=\"\"", "commands.left-0.run: must not be empty"),
         (command, "commands.left-0.measure=pong", "did you mean `ping`?"),
+        (command, "commands.left-0.env=1", "commands.left-0.env: not a table"),
+        (command, "commands.left-0.env.4x=1", "commands.left-0.env.4x: not a name for a variable"),
+        (command, "commands.left-0.env.ACKCLOCK=\"x\"", "commands.left-0.env.ACKCLOCK: not a name for a variable"),
+        (command, "commands.left-0.env.X=[1]", "commands.left-0.env.X: not the right type"),
+        (command, "commands.left-0.env.X=1.5", "commands.left-0.env.X: not the right type"),
         (command, "commands.left-0.id=a.b", "not a valid command name"),
         (FLOW, "flows.f.port=0", "flows.f.port: must not be zero"),
         (FLOW, "flows.f.port=65536", "flows.f.port: too large"),

@@ -13,6 +13,7 @@ fn command(id: &str, run: &str, at: u64, until: Option<u64>, measure: Option<Mea
         id: id.into(),
         node: 0,
         run: run.into(),
+        env: vec![("WORD".into(), "a b".into())],
         at: millis(at),
         until: until.map(millis),
         measure,
@@ -55,7 +56,7 @@ fn programs_run_at_their_times_and_tell_how_they_ended() {
         "ctime",
         vec![
             command("fine", "exit 0", 200, None, None),
-            command("three", "exit 3", 0, None, None),
+            command("three", "[ \"$WORD\" = 'a b' ] && exit 3", 0, None, None),
             command("until", "exec sleep 100", 0, Some(300), None),
             command("end", "exec sleep 100", 0, None, None),
             command("late", "exit 0", 100_000, None, None),

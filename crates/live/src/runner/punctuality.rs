@@ -170,12 +170,28 @@ fn of(times: &Histogram) -> Lateness {
     }
 }
 
-/// How long the calling thread has waited for a processor while it could have run, since it began;
-/// `None` where the kernel does not say.
-pub(super) fn run_delay() -> Option<Span> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    // Time on a processor, time waiting for one, and how often it got one.
-    text.split_whitespace().nth(1)?.parse().ok().map(Span::from_nanos)
+/// What the calling thread has had of processors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Processor {
+    /// How long it ran.
+    pub(super) used: Span,
+    /// How long it could have run, and waited.
+    pub(super) waited: Span,
+}
+
+impl Processor {
+    /// Since the thread began; `None` where the kernel does not say.
+    pub(super) fn of_this_thread() -> Option<Processor> {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        // The third number is how often it got one.
+        let mut numbers = text.split_whitespace().map(|number| number.parse().ok().map(Span::from_nanos));
+        Some(Processor { used: numbers.next()??, waited: numbers.next()?? })
+    }
+
+    /// What it has had since it had this.
+    pub(super) fn since(self, before: Processor) -> Processor {
+        Processor { used: self.used - before.used, waited: self.waited - before.waited }
+    }
 }
 
 fn packets(count: u64) -> String {
@@ -241,10 +257,11 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_processor_only_adds_up() {
-        if let (Some(before), Some(after)) = (run_delay(), run_delay()) {
-            assert!(after >= before);
-        }
+    fn what_a_thread_had_of_processors_only_adds_up() {
+        let Some(before) = Processor::of_this_thread() else { return };
+        // The kernel brings its numbers up to date at its ticks, and when a thread sleeps.
+        let had = || Processor::of_this_thread().expect("as before").since(before);
+        assert!((0..1_000_000).any(|_| had().used > Span::ZERO), "{:?}", had());
     }
 
     #[test]

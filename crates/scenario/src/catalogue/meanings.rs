@@ -98,6 +98,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("commands[].id", "name of the command"),
     ("commands[].host", "host in whose namespace it runs"),
     ("commands[].run", "command line for `/bin/sh -c`"),
+    ("commands[].env", "variables of its environment: text or whole numbers by their names"),
     ("commands[].at", "when it starts"),
     ("commands[].until", "when it is sent SIGINT"),
     ("commands[].measure", "format of its output that the summary takes numbers from"),

@@ -43,6 +43,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "commands",
     "host",
     "run",
+    // Names of one's own.
+    "env",
     "port",
     "source_port",
     "data",
@@ -359,6 +361,9 @@ fn between_hosts(draw: &mut Draw) -> Document {
         let at = document.push("commands");
         document.put(&format!("{at}.host"), "\"l\"");
         document.put(&format!("{at}.run"), "\"true\"");
+        if draw.chance(0.5) {
+            document.put(&format!("{at}.env.WORD"), "\"a b\"");
+        }
     }
     document
 }

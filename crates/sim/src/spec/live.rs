@@ -161,6 +161,8 @@ pub struct CommandSpec {
     pub node: usize,
     /// What is run, by `/bin/sh -c`.
     pub run: String,
+    /// Variables of its environment, by their names.
+    pub env: Vec<(String, String)>,
     /// When it starts.
     pub at: Span,
     /// When it is asked to end (SIGINT), if it has not; `None` is the end of the run.

@@ -27,6 +27,13 @@ pub struct LiveSummary {
     /// not say.
     #[serde(default)]
     pub run_delay_ms: Option<f64>,
+    /// Time of a processor that the loop used, its system calls included, s; null if the kernel
+    /// does not say.
+    #[serde(default)]
+    pub cpu_s: Option<f64>,
+    /// The same as a share of the run's duration.
+    #[serde(default)]
+    pub cpu_utilization: Option<f64>,
     /// How often the loop slept.
     pub sleeps: u64,
     /// Whether lateness stayed within the limit and no packet was lost outside the path.

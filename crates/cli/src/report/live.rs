@@ -1,0 +1,62 @@
+//! Live runs in the text on standard output: one row for each point of a sweep.
+
+use ackclock_trace::Summary;
+use serde_json::{Map, Value};
+
+use super::cell;
+use crate::table::Table;
+
+const COLUMNS: [&str; 5] = ["lateness p50 ms", "p99", "packets", "processor %", "valid runs"];
+/// Digits after the point.
+const DIGITS: [usize; COLUMNS.len() - 1] = [3, 3, 0, 1];
+
+/// What a run shows.
+#[derive(Debug)]
+struct Line {
+    /// In the order of [`COLUMNS`].
+    values: [Option<f64>; DIGITS.len()],
+    is_valid: bool,
+}
+
+fn line(summary: &Summary<Map<String, Value>>) -> Option<Line> {
+    let live = summary.live.as_ref()?;
+    let sent: u64 = live.hosts.iter().map(|host| host.sent_packets).sum();
+    let percent = live.cpu_utilization.map(|share| share * 100.0);
+    let values = [live.lateness_ms.p50, live.lateness_ms.p99, Some(sent as f64), percent];
+    Some(Line { values, is_valid: live.valid })
+}
+
+/// The table of a sweep.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    /// The runs of the point at hand.
+    point: Vec<Line>,
+    table: Option<Table>,
+}
+
+impl Live {
+    /// Adds a run of the point at hand.
+    pub(super) fn add(&mut self, summary: &Summary<Map<String, Value>>) {
+        self.point.extend(line(summary));
+    }
+
+    /// Every run of the point at hand has been added; it has these values on these axes.
+    pub(super) fn end_point(&mut self, axes: &[String], values: &[String]) {
+        let runs = std::mem::take(&mut self.point);
+        if runs.is_empty() {
+            return;
+        }
+        let header = axes.iter().cloned().chain(COLUMNS.map(str::to_owned));
+        let table = self.table.get_or_insert_with(|| Table::new(axes.len(), header));
+        let numbers = DIGITS.iter().enumerate();
+        let numbers =
+            numbers.map(|(column, &digits)| cell(runs.iter().filter_map(|run| run.values[column]).collect(), digits));
+        let valid = format!("{} of {}", runs.iter().filter(|run| run.is_valid).count(), runs.len());
+        table.row(values.iter().cloned().chain(numbers).chain([valid]).collect());
+    }
+
+    /// The table, if there is one.
+    pub(super) fn text(&self) -> Option<String> {
+        self.table.as_ref().map(|table| table.render().trim_end().to_owned())
+    }
+}
