@@ -112,6 +112,39 @@ fn rows_are_ok_in_part_or_missed() {
 }
 
 #[test]
+fn a_row_that_the_median_of_runs_would_meet_says_so() {
+    let dir = folder("reproduce_median");
+    let lossy = SMALL.replace("delay = \"5ms\"", "delay = \"5ms\"\nloss = { kind = \"iid\", probability = 0.05 }");
+    let with_bound = |bound: f64| {
+        let expect = "[[expect]]\nsource = \"Figure 1\"\nmetric = \"flows.f.0.completed_s\"";
+        let text = format!("{lossy}[sweep]\nrepeat = 5\n{expect}\nat_most = {bound}\n");
+        write(dir.join("scenarios/paper/one.toml"), &text);
+        write(dir.join("scenarios/paper/README.md"), README);
+        let row: Value = serde_json::from_str(&reproduce(&dir, &["--json"]).out).expect("JSON");
+        row
+    };
+    let row = with_bound(1e3);
+    assert_eq!((&row["result"], &row["result_by_median"]), (&"ok".into(), &"ok".into()));
+    let values = row["expectations"][0]["values"].as_array().expect("values");
+    let mut values: Vec<f64> = values.iter().map(|value| value.as_f64().expect("a time")).collect();
+    values.sort_by(f64::total_cmp);
+    assert!(values[2] < values[4], "{values:?}");
+
+    let row = with_bound(f64::midpoint(values[2], values[4]));
+    assert_eq!((&row["result"], &row["result_by_median"]), (&"miss".into(), &"ok".into()));
+    assert_eq!(reproduce(&dir, &["--readme"]).status, 0);
+    let text = fs::read_to_string(dir.join("scenarios/paper/README.md")).expect("a README");
+    assert!(text.contains("| miss; ok by medians |\n"), "{text}");
+    let totals = "1 row: 0 ok, 0 part, 1 miss (1 ok by the medians of runs)";
+    assert!(text.contains(&format!("\n{totals}.\n")), "{text}");
+    let said = reproduce(&dir, &[]);
+    assert!(said.out.contains(totals) && said.out.contains("\n    ok by the medians of runs\n"), "{}", said.out);
+
+    let row = with_bound(values[0] / 2.0);
+    assert_eq!((&row["result"], &row["result_by_median"]), (&"miss".into(), &"miss".into()));
+}
+
+#[test]
 fn json_has_a_row_in_each_line() {
     let dir = gallery("reproduce_json");
     let said = reproduce(&dir, &["paper", "--json", "--threads", "1"]);

@@ -23,7 +23,10 @@ fn table(folder: &Folder) -> String {
     for row in &folder.rows {
         let kernel = kernel(&cell(&row.kernel));
         let (source, published) = (escaped(&row.source), cell(&row.published));
-        let _ = writeln!(out, "| {source} | {published} | {} |{kernel} {} |", found(row), row.verdict().name());
+        let by_median =
+            row.other_by_median().map_or_else(String::new, |other| format!("; {} by medians", other.name()));
+        let result = format!("{}{by_median}", row.verdict().name());
+        let _ = writeln!(out, "| {source} | {published} | {} |{kernel} {result} |", found(row));
     }
     let _ = writeln!(out, "\n{}.", folder.totals());
     let notes: Vec<String> = notes(folder)

@@ -30,6 +30,9 @@ pub(crate) fn table(folder: &Folder) -> String {
         let text = [0, 1, 2].map(|cell: usize| wrapped(&text[cell], widths[cell]));
         cells(&mut out, &text, &widths, row.verdict().name());
         row.lines.iter().for_each(|line| expectation(&mut out, line));
+        if let Some(verdict) = row.other_by_median() {
+            let _ = writeln!(out, "{:INDENT$}{} by the medians of runs", "", verdict.name());
+        }
     }
     let _ = writeln!(out, "\n{}", folder.totals());
     for (row, note) in notes(folder) {
