@@ -127,10 +127,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
     let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
     let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
-    let mut of_live = live_summary(live, &punctuality, (sleeps, spin, processor), hosts, &engine);
-    let duration = summary.duration_s;
-    of_live.cpu_utilization = of_live.cpu_s.filter(|_| duration > 0.0).map(|used| used / duration);
-    summary.live = Some(of_live);
+    summary.live =
+        Some(live_summary(live, &punctuality, (sleeps, spin, processor), hosts, &engine, summary.duration_s));
     let broken_off = why(end, |index| &live.nodes[ports[index].node]).or(captured.err());
     summary.partial = broken_off.is_some();
     Ok(Outcome { summary, broken_off })
@@ -182,7 +180,9 @@ fn live_summary(
     (sleeps, spin, processor): (u64, Span, Option<Processor>),
     hosts: Vec<LiveHost>,
     engine: &Engine,
+    duration_s: f64,
 ) -> LiveSummary {
+    let cpu_s = processor.map(|processor| processor.used.as_secs_f64());
     let waited = processor.map(|processor| processor.waited);
     let advice = advice(&live.scheduling, waited, punctuality.behind());
     let mut invalid = punctuality.faults(live.lateness_limit, advice, &hosts);
@@ -196,7 +196,8 @@ fn live_summary(
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
         run_delay_ms: waited.map(Span::as_millis_f64),
-        cpu_s: processor.map(|processor| processor.used.as_secs_f64()),
+        cpu_s,
+        cpu_utilization: cpu_s.filter(|_| duration_s > 0.0).map(|used| used / duration_s),
         valid: invalid.is_empty(),
         invalid,
         hosts,
