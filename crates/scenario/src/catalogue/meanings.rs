@@ -155,7 +155,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].max_rto", "largest retransmission timeout"),
     ("flows[].initial_rto", "timeout before the first sample of the round-trip time"),
     ("flows[].rto_timer", "what ACKs do to the retransmission timer"),
-    ("flows[].rto_slop", "added to every timeout (FreeBSD's `rexmit_slop`)"),
+    ("flows[].rto_slop", "added to every timeout after its back-off (FreeBSD's `rexmit_slop`)"),
     ("flows[].limited_transmit", "limited transmit (RFC 3042)"),
     ("flows[].prr", "proportional rate reduction (RFC 6937, RFC 9937)"),
     ("flows[].loss_detector", "how losses are detected from ACKs"),

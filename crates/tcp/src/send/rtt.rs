@@ -228,9 +228,11 @@ impl RttEstimator {
         };
         // The granularity of the clock (rule 2.3): a timer for this very instant would expire over
         // and over.
-        let base = (base + config.rto_slop).max(Span::from_nanos(1)).min(config.max_rto);
-        // Sixty-four doublings reach any bound.
-        Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63))).min(config.max_rto)
+        let base = base.max(Span::from_nanos(1)).min(config.max_rto);
+        // Sixty-four doublings reach any bound. The slop is added to what they give
+        // (TCPT_RANGESET).
+        let doubled = Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63)));
+        (doubled + config.rto_slop).min(config.max_rto)
     }
 }
 
@@ -281,6 +283,21 @@ mod tests {
         assert_eq!(rto(&of(MinRto::OfTotal(MS(200)))), MS(200));
         assert_eq!(rto(&of(MinRto::OfVariance(MS(200)))), MS(300));
         assert_eq!(rto(&Config { rto_slop: MS(200), ..of(MinRto::OfTotal(MS(30))) }).as_millis(), 300);
+    }
+
+    #[test]
+    fn the_slop_is_added_to_what_back_off_gives() {
+        // tcp_timer_rexmt: TCP_REXMTVAL = max(30, 100), times 1, 2, 4, 8, plus 200, at most 1000.
+        let config =
+            Config { rto_slop: MS(200), max_rto: MS(1000), min_rto: MinRto::OfTotal(MS(30)), ..Config::default() };
+        let mut rtt = RttEstimator::new();
+        for _ in 0..200 {
+            rtt.sample(MS(100));
+        }
+        for expected in [300, 400, 600, 1000, 1000] {
+            assert_eq!(rtt.rto(&config).as_millis(), expected);
+            rtt.back_off();
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Config {
     pub max_rto: Span,
     /// Timeout before the first RTT sample. Default 1 s (RFC 6298 rule 2.1).
     pub initial_rto: Span,
-    /// Added to every computed timeout, as FreeBSD's `rexmit_slop`. Default 0.
+    /// Added to every computed timeout after back-off, as FreeBSD's `rexmit_slop`. Default 0.
     pub rto_slop: Span,
     /// Send new data on the first two duplicate ACKs (RFC 3042). Default true.
     pub limited_transmit: bool,
