@@ -26,6 +26,8 @@
 //! - The threshold is the controller's: half of the window by default, rounded down, two segments at
 //!   least. What is in flight beyond the window by limited transmit does not count (RFC 5681 section
 //!   3.2). A controller hears of Tahoe's fast retransmit as of a timeout, since that is what follows.
+//! - What the window grows by with the ACK that ends fast recovery is the controller's: by bytes, an ACK
+//!   of many segments counts in full.
 //! - Reno's window is the threshold after fast recovery, however many duplicates there were; 4.3BSD
 //!   leaves it inflated after exactly three (`t_dupacks > tcprexmtthresh`).
 //! - A timeout that repeats sets the threshold again, as in BSD; RFC 5681 is later.
