@@ -171,7 +171,7 @@ fn any_settings(random: &mut Random) -> Settings {
         ("ecn", &["on", "off", "passive", "dctcp", "accecn", "accecn-classic", "accecn-passive"]),
         ("accecn_option", &["off", "minimum", "full", "persist"]),
         ("accecn_rules", &["rfc9768", "linux"]),
-        ("loss_detector", &["rfc6675", "freebsd-9", "linux", "ncr", "rr-tcp", "rack"]),
+        ("loss_detector", &["rfc6675", "freebsd-9", "tahoe", "reno", "linux", "ncr", "rr-tcp", "rack"]),
         ("abe", &["on", "off"]),
     ];
     let mut settings = Settings::new();

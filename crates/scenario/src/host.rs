@@ -190,7 +190,6 @@ impl Named {
 fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.mss = fields.or("mss", config.mss.into(), Bytes(MIN_MSS, 65_495)) as u16;
     config.initial_window = fields.or("initial_window", config.initial_window, InitialWindows);
-    config.sack = fields.or("sack", config.sack, Flag);
     config.dsack = fields.or("dsack", config.dsack, Flag);
     config.timestamps = fields.or("timestamps", config.timestamps, Flag);
     config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);

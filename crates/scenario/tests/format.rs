@@ -10,8 +10,8 @@ use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc, SplitRule, SplitSpec, WayBack};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, CwndValidation, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, Prr, TuningRelease, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CwndValidation, EcnFeedback,
+    InitialWindow, LossDetector, MinRto, Prr, TuningRelease, WindowRule,
 };
 use ackclock_units::{Rate, Span, Time};
 
@@ -190,6 +190,25 @@ fn freebsd_9_recovers_by_itself() {
     let text = format!("{BASE}{FLOW}host = \"rfc\"\ncwnd_validation = \"peer\"\n");
     let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
     assert!(error.contains("goes with `loss_detector = \"freebsd-9\"` alone"), "{error}");
+}
+
+#[test]
+fn tahoe_and_reno_know_no_sack() {
+    let of = |text: &str| config(&ends(&format!("host = \"rfc\"\nprr = false\n{text}")).0).clone();
+    let bare = of("loss_detector = \"tahoe\"");
+    assert_eq!((bare.loss_detector, bare.sack), (LossDetector::Tahoe(BerkeleyRules { bugfix: false }), false));
+    let fixed = of("loss_detector = { kind = \"reno\", bugfix = true }\nsack = false");
+    assert_eq!((fixed.loss_detector, fixed.sack), (LossDetector::Reno(BerkeleyRules { bugfix: true }), false));
+    assert!(of("loss_detector = \"rfc6675\"").sack);
+    for (key, value) in [("sack", "true"), ("prr", "\"ssrb\""), ("undo", "true"), ("frto", "true"), ("tlp", "true")] {
+        let prr = if key == "prr" { "" } else { "prr = false\n" };
+        let text = format!("{BASE}{FLOW}host = \"rfc\"\n{prr}{key} = {value}\nloss_detector = \"reno\"\n");
+        let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
+        assert!(error.contains(&format!("`{key}` does not go with `loss_detector = \"reno\"`")), "{error}");
+    }
+    let text = format!("{BASE}{FLOW}loss_detector = {{ kind = \"rfc6675\", bugfix = true }}\n");
+    let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
+    assert!(error.contains("bugfix"), "{error}");
 }
 
 #[test]

@@ -15,8 +15,9 @@ use ackclock_sim::spec::{
     RunSpec, SmoltcpCc, SmoltcpSpec,
 };
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback,
-    InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, QuickAcks, RrRules, StateRules, TransferRules,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, Config, CwndValidation, DelayedAck,
+    EcnFeedback, InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, QuickAcks, RrRules, StateRules,
+    TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -125,7 +126,17 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
-    let plain = || prop_oneof![Just(LossDetector::Rfc6675), Just(LossDetector::FreeBsd9), Just(LossDetector::Rack)];
+    let berkeley =
+        |bugfix| [LossDetector::Tahoe(BerkeleyRules { bugfix }), LossDetector::Reno(BerkeleyRules { bugfix })];
+    let berkeley = any::<(bool, bool)>().prop_map(move |(bugfix, reno)| berkeley(bugfix)[usize::from(reno)]);
+    let plain = move || {
+        prop_oneof![
+            Just(LossDetector::Rfc6675),
+            Just(LossDetector::FreeBsd9),
+            berkeley.clone(),
+            Just(LossDetector::Rack),
+        ]
+    };
     prop_oneof![3 => plain(), 1 => linux, 1 => ncr, 1 => rr_tcp]
 }
 

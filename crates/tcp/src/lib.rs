@@ -112,7 +112,8 @@ pub use report::tcp_info::{
 };
 pub use send::limited::{Limit, LimitClock, LimitedTime};
 pub use stack::config::{
-    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, QuickAcks, RrRules,
+    AdaptiveRules, BerkeleyRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, QuickAcks,
+    RrRules,
 };
 pub use stack::controllers::{CONTROLLERS, Controller};
 pub use stack::ecn::{AccEcnOption, AccEcnRule, AccEcnRules};

@@ -140,7 +140,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "loss_detector",
-        takes: "rfc6675, freebsd-9, linux, ncr, ncr-aggressive, rr-tcp or rack",
+        takes: "rfc6675, freebsd-9, tahoe, reno, linux, ncr, ncr-aggressive, rr-tcp or rack",
         apply: set_loss_detector,
     },
     Key { name: "rack", takes: "on or off", apply: set_rack },

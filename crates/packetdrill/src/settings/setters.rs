@@ -1,8 +1,8 @@
 //! Values of settings as they are written, and settings that are more than a value in one place.
 
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
-    MinRto, MtuProbing, NcrVariant, Prr, RrRules,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, EcnFeedback, InitialWindow,
+    LossDetector, MinRto, MtuProbing, NcrVariant, Prr, RrRules,
 };
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
@@ -104,6 +104,8 @@ pub(super) fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), Stri
     host.config.loss_detector = match (value, host.config.loss_detector) {
         ("rfc6675", _) => LossDetector::Rfc6675,
         ("freebsd-9", _) => LossDetector::FreeBsd9,
+        ("tahoe", _) => LossDetector::Tahoe(BerkeleyRules::default()),
+        ("reno", _) => LossDetector::Reno(BerkeleyRules::default()),
         ("linux", LossDetector::Linux(rules)) => LossDetector::Linux(rules),
         ("linux", _) => LossDetector::Linux(rules),
         ("ncr", _) => LossDetector::Ncr(NcrVariant::Careful),

@@ -44,7 +44,8 @@ impl Request<'_> {
 
     /// Whether the host detects losses as Linux does.
     fn is_linux(&self) -> bool {
-        !matches!(self.host.config.loss_detector, LossDetector::Rfc6675 | LossDetector::FreeBsd9)
+        use LossDetector::{FreeBsd9, Reno, Rfc6675, Tahoe};
+        !matches!(self.host.config.loss_detector, Rfc6675 | FreeBsd9 | Tahoe(_) | Reno(_))
     }
 }
 

@@ -159,6 +159,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].limited_transmit", "limited transmit (RFC 3042)"),
     ("flows[].prr", "proportional rate reduction (RFC 6937, RFC 9937)"),
     ("flows[].loss_detector", "how losses are detected from ACKs"),
+    ("flows[].loss_detector.bugfix", "no fast retransmit for data sent before the last retransmission or timeout"),
     ("flows[].loss_detector.max_reordering", "largest duplicate threshold, in segments"),
     ("flows[].loss_detector.fack", "forward acknowledgment until reordering is seen"),
     ("flows[].loss_detector.early_retransmit", "early retransmit (RFC 5827) until reordering is seen"),

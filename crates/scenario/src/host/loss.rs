@@ -1,6 +1,6 @@
 //! How a host detects losses and repairs them.
 
-use ackclock_tcp::{AdaptiveRules, Config, LossDetector, NcrVariant, Prr, RrRules};
+use ackclock_tcp::{AdaptiveRules, BerkeleyRules, Config, LossDetector, NcrVariant, Prr, RrRules};
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
@@ -10,7 +10,7 @@ use crate::report::Diagnostic;
 
 pub(crate) const DETECTORS: OneOf = OneOf {
     what: "loss detector",
-    names: &["rfc6675", "freebsd-9", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"],
+    names: &["rfc6675", "freebsd-9", "tahoe", "reno", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"],
 };
 
 pub(super) fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
@@ -21,11 +21,19 @@ pub(super) fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.undo = fields.or("undo", config.undo, Flag);
     config.frto = fields.or("frto", config.frto, Flag);
     config.tlp = fields.or("tlp", config.tlp, Flag);
-    if config.loss_detector == LossDetector::FreeBsd9 {
-        let others =
-            [("prr", config.prr != Prr::Off), ("undo", config.undo), ("frto", config.frto), ("tlp", config.tlp)];
+    let berkeley = matches!(config.loss_detector, LossDetector::Tahoe(_) | LossDetector::Reno(_));
+    config.sack = fields.or("sack", config.sack && !berkeley, Flag);
+    if berkeley || config.loss_detector == LossDetector::FreeBsd9 {
+        let others = [
+            ("prr", config.prr != Prr::Off),
+            ("undo", config.undo),
+            ("frto", config.frto),
+            ("tlp", config.tlp),
+            ("sack", berkeley && config.sack),
+        ];
+        let why = format!("does not go with `loss_detector = \"{}\"`", config.loss_detector.name());
         for (key, _) in others.into_iter().filter(|&(_, on)| on) {
-            refuse(fields, key, "does not go with `loss_detector = \"freebsd-9\"`", "`false`");
+            refuse(fields, key, &why, "`false`");
         }
     }
 }
@@ -67,8 +75,14 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
         }
         "rack" => LossDetector::Rack,
         "freebsd-9" => LossDetector::FreeBsd9,
+        "tahoe" => LossDetector::Tahoe(berkeley(fields)),
+        "reno" => LossDetector::Reno(berkeley(fields)),
         _ => LossDetector::Rfc6675,
     }
+}
+
+fn berkeley(fields: &mut Fields<'_>) -> BerkeleyRules {
+    BerkeleyRules { bugfix: fields.or("bugfix", BerkeleyRules::default().bugfix, Flag) }
 }
 
 /// `false` or the document that defines the reduction.

@@ -314,8 +314,20 @@ fn over_paths(draw: &mut Draw) -> Document {
         if !datagrams && draw.chance(0.1) {
             change(&mut document, &at, draw);
         }
+        if !datagrams && draw.chance(0.15) {
+            engine_of_bsd(&mut document, &at, draw);
+        }
     }
     document
+}
+
+/// A loss detector that few other keys go with: by itself it would hardly be drawn.
+fn engine_of_bsd(document: &mut Document, flow: &str, draw: &mut Draw) {
+    let kind = *draw.of(&["freebsd-9", "tahoe", "reno"]);
+    document.put(&format!("{flow}.loss_detector.kind"), format!("\"{kind}\""));
+    for key in ["prr", "undo", "frto", "tlp"] {
+        document.put(&format!("{flow}.{key}"), "false");
+    }
 }
 
 /// A controller that takes over later.

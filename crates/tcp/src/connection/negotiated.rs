@@ -48,7 +48,7 @@ impl Negotiated {
 
     /// The peer's SYN has arrived: what both ends support is in force.
     pub(crate) fn agree(&mut self, now: Time, config: &Config, syn: &Segment) {
-        self.sack = config.sack && syn.sack_permitted;
+        self.sack = config.knows_sack() && syn.sack_permitted;
         self.scaling = config.window_scaling && syn.window_scale.is_some();
         self.peer_shift = if self.scaling { syn.window_scale.unwrap_or(0).min(LARGEST_SHIFT) } else { 0 };
         self.timestamps = config.timestamps && syn.timestamps.is_some();

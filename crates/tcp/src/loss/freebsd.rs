@@ -38,20 +38,22 @@ use ackclock_units::Time;
 use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::scoreboard::{Sent, Whole};
+use crate::stack::config::Episodes;
 use crate::{CaState, CwndValidation, Endpoint};
 
 impl Endpoint {
-    /// The congestion side of an ACK.
-    pub(super) fn on_ack_freebsd(&mut self, context: &AckContext) {
+    /// The congestion side of an ACK, with Tahoe and Reno too.
+    pub(super) fn on_ack_bsd(&mut self, context: &AckContext) {
         if self.recovery.whole_control {
             self.on_ack_rfc(context);
             return;
         }
         let recovering = self.recovery.state() >= CaState::Cwr;
+        let berkeley = self.episodes == Episodes::Berkeley;
         if self.send.una() > context.una_before {
-            self.on_progress(context);
+            if berkeley { self.on_progress_berkeley(context) } else { self.on_progress(context) }
         } else if self.counts_as_duplicate(context) {
-            self.on_duplicate(context.now);
+            if berkeley { self.on_duplicate_berkeley(context.now) } else { self.on_duplicate(context.now) }
         } else {
             self.recovery.dup_acks = 0;
         }
@@ -279,7 +281,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn part_of_hole(&mut self, lost: Sent, used: u64) -> Option<Sent> {
         let room = self.cwnd().saturating_sub(used);
-        let applies = self.freebsd_episodes() && self.recovery.state() == CaState::Recovery && self.negotiated.sack();
+        let applies = self.bsd_episodes() && self.recovery.state() == CaState::Recovery && self.negotiated.sack();
         (applies && room > 0 && room < u64::from(lost.payload())).then(|| self.board.cut(lost, room as u32))
     }
 }

@@ -4,6 +4,7 @@ use ackclock_cc::{Flight, Window};
 use ackclock_units::Time;
 
 use super::detector::DUP_THRESH;
+use crate::stack::config::Episodes;
 use crate::{CaState, Endpoint, EpisodeRule, LossCounts};
 
 impl Endpoint {
@@ -21,7 +22,7 @@ impl Endpoint {
         self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
     }
 
-    /// What counts against the window: FreeBSD 9 has rules of its own (`freebsd.rs`). With others,
+    /// What counts against the window: FreeBSD 9, Tahoe and Reno have rules of their own. With others,
     /// before recovery duplicate ACKs free room for two segments by
     /// limited transmit (RFC 3042 section 2), and for none without it.
     #[inline]
@@ -35,8 +36,8 @@ impl Endpoint {
 
     #[inline(never)]
     fn window_used_apart(&self, pipe: u64) -> u64 {
-        if self.freebsd_episodes() {
-            return self.window_used_freebsd();
+        if self.bsd_episodes() {
+            return self.window_used_bsd();
         }
         let mss = u64::from(self.negotiated.mss());
         let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / mss) {
@@ -48,7 +49,7 @@ impl Endpoint {
     }
 
     /// What counts against the window in `tcp_output`, in every state but Open.
-    fn window_used_freebsd(&self) -> u64 {
+    fn window_used_bsd(&self) -> u64 {
         let (una, nxt) = (self.send.una(), self.send.nxt());
         let outstanding = self.board.outstanding();
         match self.recovery.state() {
@@ -57,8 +58,10 @@ impl Endpoint {
                 0 => outstanding,
                 resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
             },
-            CaState::Recovery => outstanding,
-            CaState::Loss => self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una)),
+            CaState::Recovery if self.episodes == Episodes::FreeBsd9 => outstanding,
+            CaState::Recovery | CaState::Loss => {
+                self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una))
+            }
             // RFC 3042: the first two duplicates let as many segments go as they are.
             CaState::Open | CaState::Disorder | CaState::Cwr => match self.recovery.dup_acks {
                 duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {

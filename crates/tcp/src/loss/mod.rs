@@ -1,13 +1,15 @@
 //! What is in flight, what is lost of it, and how the sender repairs that.
 //!
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
-//! decides when a segment is lost. Three engines react to losses, marks and timeouts: `rfc`, as the
-//! RFCs have it, `linux`, as Linux does, and `freebsd`, as FreeBSD 9 did. All are entered by
+//! decides when a segment is lost. Four engines react to losses, marks and timeouts: `rfc`, as the
+//! RFCs have it, `linux`, as Linux does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and Reno,
+//! which are as BSD was before and share what they can with `freebsd`. All are entered by
 //! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a
 //! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
 //! timeout.
 
 mod ack_context;
+mod berkeley;
 mod ca_state;
 pub(crate) mod detector;
 mod freebsd;
@@ -51,7 +53,7 @@ impl Endpoint {
         match self.episodes {
             Episodes::Linux => self.on_ack_linux(context),
             Episodes::Rfc => self.on_ack_rfc(context),
-            Episodes::FreeBsd9 => self.on_ack_freebsd(context),
+            Episodes::FreeBsd9 | Episodes::Berkeley => self.on_ack_bsd(context),
         }
     }
 
@@ -60,7 +62,7 @@ impl Endpoint {
     pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
         match self.episodes {
             Episodes::Linux => self.on_whole_ack_linux(now, whole),
-            Episodes::Rfc => self.on_whole_ack_rfc(now, whole),
+            Episodes::Rfc | Episodes::Berkeley => self.on_whole_ack_rfc(now, whole),
             Episodes::FreeBsd9 => self.on_whole_ack_freebsd(now, whole),
         }
     }
@@ -87,7 +89,8 @@ impl Endpoint {
         match self.episodes {
             Episodes::Linux => self.on_timeout_linux(now),
             Episodes::FreeBsd9 if !self.recovery.whole_control => self.on_timeout_freebsd(now),
-            Episodes::Rfc | Episodes::FreeBsd9 => self.on_timeout_rfc(now),
+            Episodes::Berkeley if !self.recovery.whole_control => self.on_timeout_berkeley(now),
+            Episodes::Rfc | Episodes::FreeBsd9 | Episodes::Berkeley => self.on_timeout_rfc(now),
         }
     }
 }

@@ -95,13 +95,13 @@ impl Recovery {
 
     /// What follows from the state.
     fn review(&mut self, episodes: Episodes, prr: Prr) {
-        let freebsd = episodes == Episodes::FreeBsd9 && !self.whole_control;
-        self.shapes = if freebsd {
+        let bsd = episodes.of_bsd() && !self.whole_control;
+        self.shapes = if bsd {
             self.state == CaState::Recovery
         } else {
             prr != Prr::Off && !self.whole_control && self.in_reduction()
         };
-        self.counts_apart = self.state == CaState::Disorder || freebsd && self.state != CaState::Open;
+        self.counts_apart = self.state == CaState::Disorder || bsd && self.state != CaState::Open;
     }
 
     /// Whether the window comes down, for a loss or a mark.
@@ -230,11 +230,11 @@ impl Recovery {
 }
 
 impl Endpoint {
-    /// Whether FreeBSD 9's engine is in use. A controller that sets the window in every state was
-    /// unknown to it, and has the engine of the RFCs.
+    /// Whether FreeBSD 9's engine is in use, or that of Tahoe and Reno. A controller that sets the
+    /// window in every state was unknown to them, and has the engine of the RFCs.
     #[inline]
-    pub(crate) fn freebsd_episodes(&self) -> bool {
-        self.episodes == Episodes::FreeBsd9 && !self.recovery.whole_control
+    pub(crate) fn bsd_episodes(&self) -> bool {
+        self.episodes.of_bsd() && !self.recovery.whole_control
     }
 
     /// Where the sender stands.

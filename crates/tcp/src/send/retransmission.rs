@@ -12,7 +12,7 @@ impl Endpoint {
     /// there is room.
     #[cold]
     pub(crate) fn next_speculative(&mut self, now: Time) -> Option<Piece> {
-        if self.freebsd_episodes() {
+        if self.bsd_episodes() {
             return None;
         }
         let (holes, last) = self.detector.resends_holes();

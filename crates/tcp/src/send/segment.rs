@@ -73,7 +73,7 @@ impl Endpoint {
             if self.config.timestamps {
                 out.timestamps = Some(Timestamps { value: self.negotiated.clock(now), echo: 0 });
             }
-            (self.config.sack, self.config.window_scaling)
+            (self.config.knows_sack(), self.config.window_scaling)
         };
         out.mss = self.config.transfer.mss_option.then(|| self.announced_mss());
         out.sack_permitted = sack;

@@ -90,10 +90,17 @@ impl Config {
             _ if self.undo || self.frto || self.tlp => Episodes::Linux,
             LossDetector::Rfc6675 => Episodes::Rfc,
             LossDetector::FreeBsd9 => Episodes::FreeBsd9,
+            LossDetector::Tahoe(_) | LossDetector::Reno(_) => Episodes::Berkeley,
             LossDetector::Linux(_) | LossDetector::Ncr(_) | LossDetector::RrTcp(_) | LossDetector::Rack => {
                 Episodes::Linux
             }
         }
+    }
+
+    /// Whether SACK is offered and agreed to: [`LossDetector::Tahoe`] and [`LossDetector::Reno`] know
+    /// none.
+    pub(crate) fn knows_sack(&self) -> bool {
+        self.sack && self.episodes() != Episodes::Berkeley
     }
 
     /// The receive buffer is tuned. Windows then follow Linux's rules ([`WindowRule::Linux`]).
@@ -274,8 +281,9 @@ pub enum Prr {
 
 /// How losses are detected: a choice independent of the congestion controller.
 ///
-/// Episodes run as the RFCs write them with RFC 6675's, and as FreeBSD 9 has them with FreeBSD 9's,
-/// where [`Prr`] is not asked. With any other, and where undoing, F-RTO or tail loss probes are on,
+/// Episodes run as the RFCs write them with RFC 6675's, as FreeBSD 9 has them with FreeBSD 9's, and
+/// as the releases of Berkeley with Tahoe's and Reno's; [`Prr`] is asked by the RFCs' alone. With any
+/// other, and where undoing, F-RTO or tail loss probes are on,
 /// they run as Linux has them: counted in segments, with PRR from the window at their start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossDetector {
@@ -286,6 +294,12 @@ pub enum LossDetector {
     /// report; then every hole is lost. The window is one segment at first, and grows by one for
     /// each further duplicate while less than the threshold is in flight.
     FreeBsd9,
+    /// Tahoe: the third duplicate ACK begins slow start from one segment, and everything is sent
+    /// again in order, as far as it is not acknowledged by then. Without SACK.
+    Tahoe(BerkeleyRules),
+    /// Reno (RFC 2581): the third duplicate ACK begins fast recovery, which the first ACK of new data
+    /// ends. Without SACK.
+    Reno(BerkeleyRules),
     /// Linux before RACK: a threshold that grows with the reordering that is seen.
     Linux(AdaptiveRules),
     /// TCP-NCR (RFC 4653): a threshold of a round trip's worth of segments, for which new data goes
@@ -306,6 +320,16 @@ pub(crate) enum Episodes {
     Linux,
     /// FreeBSD 9's.
     FreeBsd9,
+    /// Tahoe's or Reno's.
+    Berkeley,
+}
+
+impl Episodes {
+    /// Duplicate ACKs are counted, and everything between SND.UNA and what is sent next counts
+    /// against the window.
+    pub(crate) fn of_bsd(self) -> bool {
+        matches!(self, Episodes::FreeBsd9 | Episodes::Berkeley)
+    }
 }
 
 /// How much new data TCP-NCR sends while it waits (RFC 4653 section 3).
@@ -323,6 +347,8 @@ impl LossDetector {
         match self {
             LossDetector::Rfc6675 => "rfc6675",
             LossDetector::FreeBsd9 => "freebsd-9",
+            LossDetector::Tahoe(_) => "tahoe",
+            LossDetector::Reno(_) => "reno",
             LossDetector::Linux(_) => "linux",
             LossDetector::Ncr(NcrVariant::Careful) => "ncr",
             LossDetector::Ncr(NcrVariant::Aggressive) => "ncr-aggressive",
@@ -330,6 +356,15 @@ impl LossDetector {
             LossDetector::Rack => "rack",
         }
     }
+}
+
+/// Parameters of Tahoe and Reno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct BerkeleyRules {
+    /// Duplicate ACKs begin nothing until all is acknowledged that had been sent when the last fast
+    /// retransmit or timeout was (ns-2's `bugFix_`; RFC 2582 section 5). Default false: neither the
+    /// releases of Berkeley nor RFC 2581 have it.
+    pub bugfix: bool,
 }
 
 /// Parameters of RR-TCP.

@@ -4,6 +4,7 @@
 mod accurate;
 mod arbitrary;
 mod belonging;
+mod berkeley;
 mod closing;
 mod dctcp;
 mod ecn;

@@ -107,8 +107,10 @@ pub(crate) enum Detector {
 impl Detector {
     pub(crate) fn new(kind: LossDetector) -> Detector {
         match kind {
-            // Its engine judges by itself.
-            LossDetector::Rfc6675 | LossDetector::FreeBsd9 => Detector::Rfc6675,
+            // The others' engines judge by themselves.
+            LossDetector::Rfc6675 | LossDetector::FreeBsd9 | LossDetector::Tahoe(_) | LossDetector::Reno(_) => {
+                Detector::Rfc6675
+            }
             LossDetector::Linux(rules) => Detector::Linux(Box::new(Adaptive::new(rules))),
             LossDetector::Ncr(variant) => Detector::Ncr(Box::new(Ncr::new(variant))),
             LossDetector::RrTcp(rules) => Detector::RrTcp(Box::new(RrTcp::new(rules))),

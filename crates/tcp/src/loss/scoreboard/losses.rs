@@ -192,8 +192,17 @@ impl Scoreboard {
     /// SACKed segment at the front means that the receiver dropped data it had reported, and its
     /// reports are forgotten (RFC 2018 section 8).
     pub(crate) fn mark_all_lost(&mut self) {
+        self.declare_all_lost(true);
+    }
+
+    /// The same for duplicate ACKs (Tahoe).
+    pub(crate) fn lose_all(&mut self) {
+        self.declare_all_lost(false);
+    }
+
+    fn declare_all_lost(&mut self, by_timeout: bool) {
         self.forget_reneged();
-        self.declarations.set_by_timeout(true);
+        self.declarations.set_by_timeout(by_timeout);
         for index in 0..self.entries.len() {
             let sent = &mut self.entries[index];
             let again = sent.lost && std::mem::take(&mut sent.resent);
@@ -202,7 +211,7 @@ impl Scoreboard {
                 self.note(index);
             }
             // What was lost before is the timer's from now on.
-            self.entries[index].set(Sent::BY_TIMEOUT, true);
+            self.entries[index].set(Sent::BY_TIMEOUT, by_timeout);
         }
         self.declarations.set_by_timeout(false);
         (self.resent, self.resent_segments) = (0, 0);

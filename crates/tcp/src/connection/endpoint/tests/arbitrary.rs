@@ -13,9 +13,9 @@ use super::*;
 use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, Controller, CwndValidation,
-    GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, QuickAcks,
-    Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, ChallengeLimit, Controller,
+    CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules,
+    QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -295,6 +295,8 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
     prop_oneof![
         2 => Just(LossDetector::Rfc6675),
         3 => Just(LossDetector::FreeBsd9),
+        2 => any::<bool>().prop_map(|bugfix| LossDetector::Tahoe(BerkeleyRules { bugfix })),
+        2 => any::<bool>().prop_map(|bugfix| LossDetector::Reno(BerkeleyRules { bugfix })),
         2 => linux,
         3 => Just(LossDetector::Rack),
         1 => ncr,
