@@ -24,6 +24,7 @@ use crate::report::counters::Counters;
 use crate::send::burst::Burst;
 use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
+use crate::send::offload::Units;
 use crate::send::pacing::Pacer;
 use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
@@ -181,6 +182,7 @@ pub struct Endpoint {
     pub(crate) validation: Validation,
     pub(crate) socket: Socket,
     pub(crate) path: Path,
+    pub(crate) units: Units,
 
     // What few connections have.
     pub(crate) states: StateClock,
@@ -248,6 +250,7 @@ impl Endpoint {
             counters: Counters::new(),
             held: LimitClock::default(),
             path,
+            units: Units::default(),
             config,
             soft_errors: SoftErrors::default(),
             sent_as: SentAs::New,

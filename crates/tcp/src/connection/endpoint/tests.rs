@@ -16,6 +16,7 @@ mod hostile;
 mod limited;
 mod linux;
 mod loss;
+mod offload;
 mod own_reduction;
 mod pacing;
 mod patience;

@@ -20,6 +20,7 @@ impl Scoreboard {
         assert_eq!(self.lost_segments, count(|sent| sent.lost));
         assert_eq!(self.resent_segments, count(|sent| sent.resent));
         assert_eq!(self.merged_segments, count(|sent| sent.merged()));
+        assert_eq!(self.joined_segments, count(|sent| sent.joined()));
         for (i, _) in self.entries.iter().enumerate().filter(|(_, sent)| sent.lost && !sent.resent) {
             let position = self.base + i as u64;
             let listed = || self.lost_again.iter().any(|&Reverse(seq)| self.position_of(seq) == position);

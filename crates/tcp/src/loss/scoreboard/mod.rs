@@ -18,6 +18,7 @@ mod rates;
 mod resending;
 mod sacks;
 mod sent;
+mod units;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -50,6 +51,7 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     sacked_segments: u64,
     merged_segments: u64,
+    joined_segments: u64,
     lost: u64,
     lost_segments: u64,
     resent: u64,
@@ -332,6 +334,7 @@ impl Scoreboard {
             }
         }
         self.merged_segments -= u64::from(taken.merged());
+        self.joined_segments -= u64::from(taken.joined());
         if taken.sacked {
             self.remove_sacked(&taken, position);
         } else {
