@@ -92,7 +92,10 @@ impl World {
             flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len: datagram.wire_len(),
-            route: self.routes.next(host, Leaving { now, flow_hash, continues: false, is_handshake: || false }).number(),
+            route: self
+                .routes
+                .next(host, Leaving { now, flow_hash, continues: false, is_handshake: || false })
+                .number(),
             hop: 0,
             ecn,
             class: Class::new(self.flows[host.flow()].dscp, false),

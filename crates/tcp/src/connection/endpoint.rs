@@ -182,10 +182,11 @@ pub struct Endpoint {
     pub(crate) validation: Validation,
     pub(crate) socket: Socket,
     pub(crate) path: Path,
-    pub(crate) units: Units,
 
     // What few connections have.
     pub(crate) states: StateClock,
+    /// Its units of segments, where it sends such.
+    pub(crate) units: Option<Box<Units>>,
     /// Its part in Fast Open, if it has one.
     pub(crate) opening: Option<Box<Opening>>,
     /// What is remembered of its destination, until it is established.
@@ -250,7 +251,7 @@ impl Endpoint {
             counters: Counters::new(),
             held: LimitClock::default(),
             path,
-            units: Units::default(),
+            units: None,
             config,
             soft_errors: SoftErrors::default(),
             sent_as: SentAs::New,

@@ -22,6 +22,8 @@
 //!   sample for each segment, not for each buffer.
 //! - Where a part of a unit is acknowledged, RACK takes that part for what arrived, not the unit
 //!   (`tcp_clean_rtx_queue` passes on the end of the buffer).
+//! - A segment with data and the FIN counts against the congestion window as any other, which
+//!   `tcp_cwnd_test` lets go until 6.9.
 //! - With Accurate ECN nothing bounds units by the ACE field (`tcp_accecn_gso_limit`).
 
 use ackclock_units::{Span, Time};
@@ -162,22 +164,29 @@ struct Head {
 impl Endpoint {
     /// Whether the segment that was sent last is of the same unit as the one before it.
     pub fn continues_unit(&self) -> bool {
-        self.units.continued > 0 && self.units.continued == self.stats.sent_packets
+        self.units.as_ref().is_some_and(|units| units.continued > 0 && units.continued == self.stats.sent_packets)
     }
 
     /// Whether a unit is begun that goes on at `now`: nothing holds the rest of it back.
     #[inline]
     pub(crate) fn is_in_unit(&self, now: Time) -> bool {
-        let units = &self.units;
-        units.at == now && (self.send.nxt() < units.end || units.again < units.again_end)
+        self.units
+            .as_ref()
+            .is_some_and(|units| units.at == now && (self.send.nxt() < units.end || units.again < units.again_end))
+    }
+
+    fn units(&mut self) -> &mut Units {
+        self.units.get_or_insert_default()
     }
 
     /// [`Endpoint::next_new`] in units, by Linux's rules.
     #[inline(never)]
     pub(crate) fn next_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         let nxt = self.send.nxt();
-        if self.units.at == now && nxt < self.units.end {
-            self.units.continued = self.stats.sent_packets + 1;
+        let sent = self.stats.sent_packets;
+        let units = self.units();
+        if units.at == now && nxt < units.end {
+            units.continued = sent + 1;
             return Some(self.send_of_unit(now, window, true));
         }
         if self.board.is_empty() {
@@ -188,7 +197,7 @@ impl Endpoint {
         let most = self.most_segments();
         let unbounded = self.recovery.probe().is_unbounded();
         let mut head = self.head(available);
-        let lone_fin = head.fin && head.len <= mss && rule != OffloadRule::Linux618;
+        let lone_fin = head.fin && head.len == 0 && rule != OffloadRule::Linux618;
         let quota = match self.quota() {
             _ if lone_fin => 1,
             0 if unbounded => 1,
@@ -208,7 +217,6 @@ impl Endpoint {
             return self.next_probe(now, available, window);
         }
         let exempt = self.persist.has_expired() || unbounded;
-        let partial = head.len % mss;
         if head.len <= mss {
             if head.is_tail && !head.fin && !exempt && self.waits(head.len) {
                 if self.board.is_empty() {
@@ -231,9 +239,9 @@ impl Endpoint {
                 }
             }
         };
-        debug_assert!(partial < mss);
-        self.units.deferred = None;
-        (self.units.at, self.units.end) = (now, nxt + split.min(head.len));
+        let units = self.units();
+        units.deferred = None;
+        (units.at, units.end) = (now, nxt + split.min(head.len));
         Some(self.send_of_unit(now, window, false))
     }
 
@@ -241,16 +249,17 @@ impl Endpoint {
     fn send_of_unit(&mut self, now: Time, window: u64, joins: bool) -> Piece {
         let mss = u64::from(self.full_payload());
         let nxt = self.send.nxt();
-        let payload = (self.units.end - nxt).min(mss);
+        let unit_end = self.units().end;
+        let payload = (unit_end - nxt).min(mss);
         let end = nxt + payload;
         let fin = self.send.is_closed() && end == self.send.written() + 1 && (payload < window || joins);
         if payload < mss {
             self.queue.small = end;
         }
-        let begin = if joins { 0 } else { self.units.end - nxt };
-        let pushes = self.queue.note_unit(self.units.end, begin, mss, self.config.transfer.offload);
+        let begin = if joins { 0 } else { unit_end - nxt };
+        let pushes = self.queue.note_unit(unit_end, begin, mss, self.config.transfer.offload);
         // tcp_write_wakeup: what the probe timer sends, too.
-        let push = self.queue.sent(end) || pushes && end == self.units.end || self.persist.has_expired();
+        let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
         self.window_use.admit(true);
         self.persist.satisfy();
         let piece = self.send_new(now, payload as u32, fin);
@@ -266,10 +275,12 @@ impl Endpoint {
         let nxt = self.send.nxt();
         let mut len = self.queue.of_record(nxt, available);
         if self.config.transfer.send_space != SpaceRule::Linux {
-            if self.units.buffer_end <= nxt {
-                self.units.buffer_end = nxt + self.buffer_goal();
+            let goal = self.buffer_goal();
+            let units = self.units();
+            if units.buffer_end <= nxt {
+                units.buffer_end = nxt + goal;
             }
-            len = len.min(self.units.buffer_end - nxt);
+            len = len.min(units.buffer_end - nxt);
         }
         let is_tail = len == available;
         Head { len, is_tail, fin: is_tail && self.send.is_closed() }
@@ -302,7 +313,7 @@ impl Endpoint {
             is_tail: head.is_tail,
             fin: head.fin,
             ends: self.ends_record_within(head.len),
-            deferred: self.units.deferred,
+            deferred: self.units().deferred,
             jiffy,
             idle: now.since(self.send.last_sent_at().max(self.pacer.released())),
             age: self.board.front().map(|front| now.since(front.sent_at)),
@@ -315,7 +326,7 @@ impl Endpoint {
             Choice::ForPeer => self.counters.window_stopped = true,
             Choice::ForMore => {}
         }
-        self.units.deferred.get_or_insert(jiffy);
+        self.units().deferred.get_or_insert(jiffy);
         true
     }
 
@@ -344,18 +355,20 @@ impl Endpoint {
     /// far as the congestion window has room.
     #[cold]
     pub(crate) fn note_unit_again(&mut self, now: Time, sent: &Sent) {
-        let units = &mut self.units;
+        let sent_packets = self.stats.sent_packets;
+        let units = self.units();
         if units.at == now && units.again == sent.seq && sent.seq < units.again_end {
-            units.continued = self.stats.sent_packets + 1;
+            units.continued = sent_packets + 1;
         } else {
             let most = match self.config.transfer.offload {
                 OffloadRule::Off | OffloadRule::Linux40 => 1,
                 _ => self.room().min(self.most_segments()).max(1),
             };
-            self.units.again_end = self.board.take_unit(sent.seq, most);
-            self.units.at = now;
+            let end = self.board.take_unit(sent.seq, most);
+            let units = self.units();
+            (units.at, units.again_end) = (now, end);
         }
-        self.units.again = sent.end();
+        self.units().again = sent.end();
     }
 
     /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all

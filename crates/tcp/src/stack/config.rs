@@ -3,7 +3,9 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::{BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, WindowRule};
+use crate::{
+    BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, WindowRule,
+};
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
 /// settings of real stacks.

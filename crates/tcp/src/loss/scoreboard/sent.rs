@@ -80,7 +80,10 @@ impl Sent {
     /// It was sent once, and is not reported or lost: nothing is known of it.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.marks & (Sent::EVER_RESENT | Sent::MERGED | Sent::JOINED) == 0 && !self.sacked && !self.lost && !self.resent
+        self.marks & (Sent::EVER_RESENT | Sent::MERGED | Sent::JOINED) == 0
+            && !self.sacked
+            && !self.lost
+            && !self.resent
     }
 
     /// Linux has added it to the socket buffer of the segment before it.

@@ -18,7 +18,7 @@ impl Scoreboard {
     /// added to it since.
     pub(crate) fn buffers(&self) -> u64 {
         let front = self.entries.front().is_some_and(|front| front.joined() || front.merged());
-        self.segments() - self.joined_segments - self.merged_segments + u64::from(front)
+        self.segments() + u64::from(front) - u64::from(self.joined_segments) - u64::from(self.merged_segments)
     }
 
     /// The segment at `index` begins a unit.

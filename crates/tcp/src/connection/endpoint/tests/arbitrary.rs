@@ -14,8 +14,8 @@ use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, Controller, CwndValidation,
-    GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule, Pacing, PacingWhen, PathRules, QuickAcks,
-    Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule, Pacing, PacingWhen, PathRules,
+    QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -320,8 +320,11 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
         1 => Just(OffloadRule::Linux61),
         1 => Just(OffloadRule::Linux618)
     ];
-    let transfer = (transfer, acc_ecn, offload)
-        .prop_map(|(transfer, acc_ecn, offload)| TransferRules { acc_ecn, offload, ..transfer });
+    let transfer = (transfer, acc_ecn, offload).prop_map(|(transfer, acc_ecn, offload)| TransferRules {
+        acc_ecn,
+        offload,
+        ..transfer
+    });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let hurry = ((0u8..20, 0u8..20, 0u8..20), any::<[bool; 2]>())
