@@ -138,9 +138,9 @@ fn between<'n>(
 /// way back.
 fn way(pipe: &PipeSpec, along: bool) -> (Vec<usize>, Option<SplitSpec>) {
     match pipe.split.clone() {
-        Some(SplitSpec { others, along: acks, back: WayBack::Split(rule), after_handshake }) if !along => {
+        Some(SplitSpec { others, along: acks, back: WayBack::Split(rule), after_handshake, whole_units }) if !along => {
             let back = WayBack::Split(acks);
-            (pipe.path.clone(), Some(SplitSpec { others, along: rule, back, after_handshake }))
+            (pipe.path.clone(), Some(SplitSpec { others, along: rule, back, after_handshake, whole_units }))
         }
         Some(split @ SplitSpec { back: WayBack::Over(path), .. }) if !along => {
             (split.path(&pipe.path, path).to_vec(), None)

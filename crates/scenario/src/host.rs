@@ -200,6 +200,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     }
     acc_ecn(fields, &mut config.transfer.acc_ecn);
     buffers::read(fields, config, profile);
+    buffers::read_offload(fields, config, profile);
     let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
     config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
     config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);

@@ -164,15 +164,17 @@ pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Opt
     let along = split(fields, nodes.len());
     let back = back(fields, &along);
     let after_handshake = fields.or("diverge", "start", DIVERGE) == "handshake";
+    let whole_units = fields.or("split_unit", "packet", UNIT) == "unit";
     let mut paths = nodes.iter().map(|node| links_of(fields, "paths", node, links));
     let first = paths.next().unwrap_or_default();
     let others = paths.collect();
-    (first, Some(SplitSpec { others, along, back, after_handshake }))
+    (first, Some(SplitSpec { others, along, back, after_handshake, whole_units }))
 }
 
 const SPLITS: OneOf =
     OneOf { what: "split", names: &["round_robin", "weighted", "send_vector", "random", "flow_hash", "flip"] };
 const DIVERGE: OneOf = OneOf { what: "time to diverge", names: &["start", "handshake"] };
+const UNIT: OneOf = OneOf { what: "unit that takes a path", names: &["packet", "unit"] };
 
 /// Weights of paths are no finer.
 const MAX_WEIGHT: u64 = 1 << 20;

@@ -698,7 +698,10 @@ fn a_flow_takes_one_path_or_two() {
     };
     let over = |path: usize, second: usize, along| {
         let others = vec![vec![second]];
-        (vec![path], Some(SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false }))
+        (
+            vec![path],
+            Some(SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false, whole_units: false }),
+        )
     };
     // The links are numbered in order of the file.
     let names: Vec<String> =

@@ -166,6 +166,12 @@ impl Host {
         }
     }
 
+    /// Whether what was sent last is of the same unit as the segment before it.
+    #[inline]
+    pub(crate) fn continues_unit(&self) -> bool {
+        matches!(self, Host::Endpoint(endpoint) if endpoint.continues_unit())
+    }
+
     pub(crate) fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         match self {
             Host::Endpoint(endpoint) => endpoint.transmit(now, out),

@@ -254,6 +254,8 @@ pub struct SplitSpec {
     pub back: WayBack,
     /// Whether packets with SYN take the first path both ways and are not counted.
     pub after_handshake: bool,
+    /// Whether segments that a host hands down as one unit take one path, and count as one.
+    pub whole_units: bool,
 }
 
 /// The way back over several paths.

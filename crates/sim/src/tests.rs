@@ -312,6 +312,7 @@ fn packets_alternate_over_two_paths_and_acks_take_the_first() {
             along: SplitRule::Vector(vector),
             back: WayBack::Over(0),
             after_handshake: false,
+            whole_units: false,
         });
         run_to_end(&spec(links(), vec![flow]))
     };

@@ -58,7 +58,7 @@ fn queues() -> Vec<QueueSpec> {
 /// What goes along takes the second path as a vector says.
 fn over_second(vector: u64) -> SplitSpec {
     let (others, along) = (vec![vec![1]], SplitRule::Vector(vector));
-    SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false }
+    SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false, whole_units: false }
 }
 
 /// Two hosts behind devices, and one in this process; between the two a path over the links, with a

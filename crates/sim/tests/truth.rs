@@ -273,6 +273,7 @@ proptest! {
             along: SplitRule::Vector(vector),
             back: WayBack::Over(0),
             after_handshake: false,
+            whole_units: false,
         });
         let mut rows = Rows::default();
         let flow = run(&spec, &mut Queue::default(), &mut rows);

@@ -117,6 +117,7 @@ pub use stack::config::{
 };
 pub use stack::controllers::{CONTROLLERS, Controller};
 pub use stack::ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
+pub use stack::offload::OffloadRule;
 pub use stack::path::{IcmpRule, MtuProbing, PathRules};
 pub use stack::profile;
 pub use stack::rules::{

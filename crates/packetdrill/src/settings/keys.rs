@@ -4,7 +4,7 @@ use ackclock_tcp::SackCompression;
 
 use super::setters::{
     acc_ecn, bytes, number, positive_span, set_abe, set_acc_ecn_option, set_acc_ecn_rules, set_cc, set_delayed_ack,
-    set_ecn, set_initial_window, set_ip_version, set_loss_detector, set_min_rto, set_mtu_probing, set_prr,
+    set_ecn, set_initial_window, set_ip_version, set_loss_detector, set_min_rto, set_mtu_probing, set_offload, set_prr,
     set_quick_ack, set_rack, set_tolerance_percent, set_ts_tick, span, switch,
 };
 use crate::host::Host;
@@ -90,6 +90,7 @@ pub(super) const KEYS: &[Key] = &[
             switch(value).map(|value| host.config.transfer.sack_compression = value.then(SackCompression::default))
         },
     },
+    Key { name: "segmentation_offload", takes: "off, linux-4.0, linux-6.1 or linux-6.18", apply: set_offload },
     Key {
         name: "mss",
         takes: "bytes",

@@ -2,7 +2,7 @@
 
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, MtuProbing, NcrVariant, Prr, RrRules,
+    LossDetector, MinRto, MtuProbing, NcrVariant, OffloadRule, Prr, RrRules,
 };
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
@@ -155,6 +155,12 @@ pub(super) fn set_prr(host: &mut Host, value: &str) -> Result<(), String> {
         "rfc9937" => Prr::Rfc9937,
         _ => return Err(format!("`{value}` is not one of them")),
     };
+    Ok(())
+}
+
+pub(super) fn set_offload(host: &mut Host, value: &str) -> Result<(), String> {
+    let rule = if value == "off" { Some(OffloadRule::Off) } else { OffloadRule::of_profile(value) };
+    host.config.hand_down_units(rule.ok_or_else(|| format!("`{value}` is not one of them"))?);
     Ok(())
 }
 

@@ -1,13 +1,13 @@
 //! Socket buffers: of a fixed size, or tuned by the host.
 
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{BufferTuning, Config, SpaceRule, Tuning};
+use ackclock_tcp::{BufferTuning, Config, OffloadRule, SpaceRule, Tuning};
 
 use super::MAX_BUFFER;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, OneOf, Problem};
+use crate::quantity::{Bytes, Flag, Kind, OneOf, Problem};
 
 /// What a buffer that is tuned is called.
 const AUTO: &str = "auto";
@@ -53,6 +53,41 @@ impl Kind for Size {
             false => Domain::Bytes(1, MAX_BUFFER),
         }
     }
+}
+
+/// `true` on a host whose segmentation offload is modelled.
+struct Units(Option<OffloadRule>);
+
+impl Kind for Units {
+    type Held = bool;
+
+    fn read(&self, node: &Node) -> Result<bool, Problem> {
+        let held = Flag.read(node)?;
+        if !held || self.0.is_some() {
+            return Ok(held);
+        }
+        let hosts = Profile::all().map(|profile| profile.name);
+        let hosts = hosts.into_iter().filter(|name| OffloadRule::of_profile(name).is_some()).collect::<Vec<_>>();
+        Err(Problem::new(
+            "the segmentation offload of this host is not modelled",
+            format!("`false`, or one of the hosts {}", hosts.join(", ")),
+        ))
+    }
+
+    fn show(&self, held: &bool) -> Value {
+        Flag.show(held)
+    }
+
+    fn domain(&self) -> Domain {
+        if self.0.is_some() { Domain::Flag } else { Domain::Off }
+    }
+}
+
+/// Reads whether a host hands segments down in units, and what fills its send buffer then.
+pub(super) fn read_offload(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
+    let rule = OffloadRule::of_profile(profile.name);
+    let on = fields.or("segmentation_offload", config.transfer.offload.is_on(), Units(rule));
+    config.hand_down_units(rule.filter(|_| on).unwrap_or_default());
 }
 
 /// Reads both buffers of a host, and the sysctls of those that are tuned.

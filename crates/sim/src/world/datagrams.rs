@@ -3,6 +3,7 @@
 use ackclock_packet::{Class, Packet, Payload, Segment, flow_hash};
 use ackclock_units::{Ecn, Time};
 
+use super::routes::Leaving;
 use super::{Contents, World};
 use crate::datagrams::{Datagram, Datagrams};
 use crate::host::Host;
@@ -91,7 +92,10 @@ impl World {
             flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len: datagram.wire_len(),
-            route: self.routes.next(host, now, flow_hash, || false).number(),
+            route: self
+                .routes
+                .next(host, Leaving { now, flow_hash, continues: false, is_handshake: || false })
+                .number(),
             hop: 0,
             ecn,
             class: Class::new(self.flows[host.flow()].dscp, false),

@@ -20,7 +20,7 @@ use ackclock_units::{Ecn, Span, Time};
 mod listening;
 mod passing;
 
-use super::routes::{Routes, directions};
+use super::routes::{Leaving, Routes, directions};
 use super::{Contents, World};
 use crate::host::Host;
 use crate::index::{FlowId, HostId, RouteId, SplitId, Table};
@@ -312,9 +312,11 @@ impl World {
         }
         let route = match (inbound.end, &self.outside) {
             (Some(end), _) if self.routes.are_told(end) => self.routes.of(end, inbound.path),
-            (Some(end), _) => self.routes.next(end, now, inbound.flow_hash, || {
-                inbound.segment.is_some_and(|segment| segment.flags.contains(Flags::SYN))
-            }),
+            (Some(end), _) => {
+                let is_handshake = || inbound.segment.is_some_and(|segment| segment.flags.contains(Flags::SYN));
+                let flow_hash = inbound.flow_hash;
+                self.routes.next(end, Leaving { now, flow_hash, continues: false, is_handshake })
+            }
             (None, Some(outside)) => {
                 match outside.route(&mut self.routes, inbound.from, inbound.to, now, inbound.flow_hash) {
                     Some(route) => route,

@@ -46,6 +46,37 @@ struct Spread<S> {
     split: S,
     /// Whether those with SYN take the first path and are not counted.
     after_handshake: bool,
+    /// Whether those of a unit take one path, and the path of the last packet.
+    whole_units: bool,
+    last: usize,
+}
+
+impl<S> Spread<S> {
+    fn new(split: S, spec: &SplitSpec) -> Spread<S> {
+        let SplitSpec { after_handshake, whole_units, .. } = *spec;
+        Spread { split, after_handshake, whole_units, last: 0 }
+    }
+
+    /// The path of a packet, which `next` gives if it begins a unit.
+    #[inline]
+    fn take(&mut self, continues: bool, next: impl FnOnce(&mut S) -> usize) -> usize {
+        if !(self.whole_units && continues) {
+            self.last = next(&mut self.split);
+        }
+        self.last
+    }
+}
+
+/// What of a packet the choice of its path depends on.
+pub(super) struct Leaving<H> {
+    /// When it enters.
+    pub(super) now: Time,
+    /// The hash of its flow.
+    pub(super) flow_hash: u64,
+    /// Whether it is of the same unit as the one before it.
+    pub(super) continues: bool,
+    /// Whether it has SYN.
+    pub(super) is_handshake: H,
 }
 
 /// The way of packets.
@@ -128,8 +159,7 @@ impl Routes {
         let Some(split) = flow.split.as_ref().filter(|_| flow.ends.is_none()) else { return };
         let own = |routes: &Routes, rule: &SplitRule, way: &str| {
             let random = routes.streams.random(&format!("flows.{}.{way}", flow.id));
-            let boxed = Box::new(Split::new(rule.clone(), random));
-            Taken::Own(Spread { split: boxed, after_handshake: split.after_handshake })
+            Taken::Own(Spread::new(Box::new(Split::new(rule.clone(), random)), split))
         };
         let along = own(self, &split.along, "split");
         self.set_paths(sender, split.paths(&flow.path), flow.reverse, along);
@@ -187,7 +217,7 @@ impl Routes {
 
     /// A host sends over several paths, against their directions if `reverse`, in turn with others.
     pub(super) fn share(&mut self, host: HostId, shared: SplitId, first: &[usize], split: &SplitSpec, reverse: bool) {
-        let taken = Taken::Shared(Spread { split: shared, after_handshake: split.after_handshake });
+        let taken = Taken::Shared(Spread::new(shared, split));
         self.set_paths(host, split.paths(first), reverse, taken);
     }
 
@@ -236,13 +266,14 @@ impl Routes {
         matches!(self.by_host.get(host), Some(Taken::Told))
     }
 
-    /// The route of the next packet of a host, which enters at `now`; not of a host with subflows,
+    /// The route of the next packet of a host; not of a host with subflows,
     /// which tells their paths.
     #[inline]
-    pub(super) fn next(&mut self, host: HostId, now: Time, flow_hash: u64, is_handshake: impl Fn() -> bool) -> RouteId {
+    pub(super) fn next(&mut self, host: HostId, packet: Leaving<impl Fn() -> bool>) -> RouteId {
         if !self.are_shared() {
             return RouteId::of_host(host);
         }
+        let Leaving { now, flow_hash, continues, is_handshake } = packet;
         let path = match &mut self.by_host[host] {
             Taken::First | Taken::Told => 0,
             Taken::Own(Spread { after_handshake: true, .. }) | Taken::Shared(Spread { after_handshake: true, .. })
@@ -250,8 +281,11 @@ impl Routes {
             {
                 0
             }
-            Taken::Own(own) => own.split.next(now, flow_hash),
-            Taken::Shared(shared) => self.splits[shared.split].next(now, flow_hash),
+            Taken::Own(own) => own.take(continues, |split| split.next(now, flow_hash)),
+            Taken::Shared(shared) => {
+                let splits = &mut self.splits;
+                shared.take(continues, |&mut split| splits[split].next(now, flow_hash))
+            }
         };
         self.of(host, path)
     }

@@ -8,6 +8,7 @@ use ackclock_packet::{Class, Flags, Packet, flow_hash};
 use ackclock_tcp::Acknowledgment;
 use ackclock_units::{Ecn, Time};
 
+use super::routes::Leaving;
 use super::{Contents, World};
 use crate::host::{Host, range_sent};
 use crate::index::{HostId, Id, RouteId};
@@ -329,7 +330,10 @@ impl World {
         let is_handshake = || contents.segment.flags.contains(Flags::SYN);
         let route = match state {
             Host::Mptcp(connection) => self.routes.of(host, connection.last_path()),
-            _ => self.routes.next(host, now, flow_hash, is_handshake),
+            _ => {
+                let continues = state.continues_unit() && contents.segment.payload.len > 0;
+                self.routes.next(host, Leaving { now, flow_hash, continues, is_handshake })
+            }
         };
         let packet = Packet {
             flow_hash,

@@ -24,6 +24,7 @@ use crate::report::counters::Counters;
 use crate::send::burst::Burst;
 use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
+use crate::send::offload::Units;
 use crate::send::pacing::Pacer;
 use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
@@ -184,6 +185,8 @@ pub struct Endpoint {
 
     // What few connections have.
     pub(crate) states: StateClock,
+    /// Its units of segments, where it sends such.
+    pub(crate) units: Option<Box<Units>>,
     /// Its part in Fast Open, if it has one.
     pub(crate) opening: Option<Box<Opening>>,
     /// What is remembered of its destination, until it is established.
@@ -248,6 +251,7 @@ impl Endpoint {
             counters: Counters::new(),
             held: LimitClock::default(),
             path,
+            units: None,
             config,
             soft_errors: SoftErrors::default(),
             sent_as: SentAs::New,

@@ -5,6 +5,7 @@ pub(crate) mod limited;
 pub(crate) mod loss_probe;
 pub(crate) mod new_data;
 pub(crate) mod observer;
+pub(crate) mod offload;
 pub(crate) mod output;
 pub(crate) mod pacing;
 pub(crate) mod persist;

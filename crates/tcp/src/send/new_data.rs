@@ -52,6 +52,9 @@ impl Endpoint {
                 ProbeStep::Send(payload) => return Some(self.send_mtu_probe(now, payload)),
             }
         }
+        if self.config.transfer.offload.is_on() {
+            return self.next_unit(now, available, window);
+        }
         if self.config.transfer.sending == SendRule::Linux {
             return self.next_new_linux(now, available, window);
         }
@@ -164,7 +167,7 @@ impl Endpoint {
 
     /// Books a segment of new data.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
+    pub(super) fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.persist.window_used();
         let seq = self.send.nxt();
         let len = payload + u32::from(fin);
@@ -177,7 +180,7 @@ impl Endpoint {
 
     /// RFC 5681 section 4.1.
     #[inline]
-    fn restart_after_idle(&mut self, now: Time) {
+    pub(super) fn restart_after_idle(&mut self, now: Time) {
         if self.config.cwnd_validation == CwndValidation::Rfc7661 {
             // RFC 7661 section 4.3 in place of RFC 5681 section 4.1.
             self.review_validation(now);

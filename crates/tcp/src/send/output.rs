@@ -88,7 +88,7 @@ impl Endpoint {
             if self.recovery.probe_mut().take_due() {
                 return self.next_loss_probe(now);
             }
-            if self.pacer.on && self.waits_for_release(now) {
+            if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
                 return None;
             }
             if self.recovery.tests_timeout() {
@@ -98,7 +98,7 @@ impl Endpoint {
                 }
             }
             resends = self.recovery.resends_lost();
-        } else if self.pacer.on && self.waits_for_release(now) {
+        } else if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
         if let Some(lost) = self.board.next_lost().filter(|_| resends) {

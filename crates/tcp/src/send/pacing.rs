@@ -17,15 +17,15 @@
 //! ACKs, SYNs and resets have nothing to do with it.
 //!
 //! # Departures
-//! - A segment leaves at a time: there is no segmentation offload whose bursts a rate would move
-//!   (`tcp_tso_autosize`).
+//! - A segment leaves at a time, but for units of segmentation offload (`offload.rs`), of which the
+//!   next one waits for all.
 
 use ackclock_cc::Flight;
 use ackclock_units::{Rate, Span, Time};
 
 use crate::Endpoint;
 use crate::Pacing;
-use crate::PacingWhen;
+use crate::{OffloadRule, PacingWhen};
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
@@ -72,6 +72,12 @@ impl Pacer {
         self.held = false;
     }
 
+    /// `tcp_wstamp_ns`, if there is pacing.
+    #[inline]
+    pub(crate) fn released(&self) -> Time {
+        if self.on { self.release_at } else { Time::ZERO }
+    }
+
     /// Whether the sender stopped last because of it.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
@@ -104,6 +110,23 @@ impl Endpoint {
     /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
     pub(crate) fn rate_of_window(&self) -> Option<u64> {
         let Pacing { ss_ratio, ca_ratio, .. } = self.config.pacing;
+        self.rate_by_ratios(ss_ratio, ca_ratio)
+    }
+
+    /// The rate from which the size of units follows, bytes a second (`sk_pacing_rate`, whether
+    /// there is pacing or not); `None` before there is an RTT.
+    pub(super) fn told_rate_of_units(&self, rule: OffloadRule) -> Option<u64> {
+        // 200 % in every state until 4.3.
+        let own = || match rule {
+            OffloadRule::Linux40 => self.rate_by_ratios(200, 200),
+            _ => self.rate_of_window(),
+        };
+        let asked = self.cc.pacing_rate(&self.flight(self.now)).map(|rate| rate.as_bps() / 8);
+        let rate = asked.or_else(own)?;
+        Some(rate.min(self.pacer.most.unwrap_or(u64::MAX)))
+    }
+
+    fn rate_by_ratios(&self, ss_ratio: u32, ca_ratio: u32) -> Option<u64> {
         let srtt = self.rtt.srtt()?;
         let cwnd = self.cwnd();
         let ratio = if cwnd < self.cc.window().ssthresh / 2 { ss_ratio } else { ca_ratio };

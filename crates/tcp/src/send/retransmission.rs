@@ -46,6 +46,9 @@ impl Endpoint {
         let sent =
             if sent.payload() > self.negotiated.mss() { self.board.cut(sent, self.negotiated.mss()) } else { sent };
         self.path.probing.size = 0;
+        if self.config.transfer.offload.is_on() {
+            self.note_unit_again(now, &sent);
+        }
         let is_first = sent.seq == self.send.una();
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);

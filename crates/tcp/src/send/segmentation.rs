@@ -8,16 +8,19 @@
 //! (`tcp_input.c`, `tcp.h`), `sk_stream_is_writeable` (`sock.h`).
 //!
 //! # Departures
-//! - A burst that could become larger with the next ACK is not put off (`tcp_tso_should_defer`),
-//!   and small segments that wait in the queue of the device hold nothing back (`tcp_autocorking`).
-//! - The overhead of what is queued is that of buffers filled to the goal, whatever their number.
+//! - A burst that could become larger with the next ACK is put off (`tcp_tso_should_defer`) by a
+//!   host with segmentation offload alone (`offload.rs`), and small segments that wait in the queue
+//!   of the device hold nothing back (`tcp_autocorking`).
+//! - The overhead of what is queued is that of buffers filled to the goal, whatever their number;
+//!   with offload, of as many as there are.
 //! - A tuned buffer grows with the window alone, and unless what is in the network fills that.
 //!   `tcp_sndbuf_expand` counts at least `reordering` + 1 segments, and up to 4.x
 //!   `tcp_should_expand_sndbuf` compares all that is unacknowledged (`packets_out`), SACKed or not,
-//!   with the window. Both belong to a sender whose buffers have several segments (offload). With
-//!   one each, a connection over two paths in turn, the shorter one first, stays where it began:
-//!   HyStart ends slow start at some twenty segments, the first buffer is full of those and what is
-//!   SACKed, and may not grow; having nothing to send then begins a recovery in each round trip.
+//!   with the window. Both belong to a sender whose buffers have several segments, and apply with
+//!   segmentation offload. With one each, a connection over two paths in turn, the shorter one
+//!   first, stays where it began: HyStart ends slow start at some twenty segments, the first buffer
+//!   is full of those and what is SACKed, and may not grow; having nothing to send then begins a
+//!   recovery in each round trip.
 //! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together;
 //!   Linux stops at half a megabyte, or at 17 fragments.
 
@@ -26,7 +29,7 @@ use std::collections::VecDeque;
 use ackclock_units::Time;
 
 use crate::stack::tuning::sent_size;
-use crate::{Endpoint, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
+use crate::{Endpoint, OffloadRule, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
 
 /// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
 const MAX_BUFFER: u64 = 65_536 - 1 - 320;
@@ -130,6 +133,15 @@ impl Queue {
         self.marks.iter().find(|mark| mark.end != End::Write && mark.at > seq).map_or(u64::MAX, |mark| mark.at)
     }
 
+    /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Whether it ends with PSH
+    /// (`tcp_transmit_skb`, since 5.5).
+    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, rule: OffloadRule) -> bool {
+        if bytes > 0 {
+            (self.burst_end, self.burst_pushes) = (end, bytes > mss && rule != OffloadRule::Linux40);
+        }
+        self.burst_pushes
+    }
+
     /// Everything below `seq` is sent; whether PSH is set on what ends there.
     pub(crate) fn sent(&mut self, seq: u64) -> bool {
         let mut push = false;
@@ -179,7 +191,7 @@ impl Endpoint {
 
     /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as
     /// Minshall changed it (one small segment may be in flight), TCP_CORK and MSG_MORE.
-    fn waits(&self, payload: u64) -> bool {
+    pub(super) fn waits(&self, payload: u64) -> bool {
         if payload >= u64::from(self.full_payload()) || self.socket.pushes() {
             return false;
         }
@@ -260,7 +272,7 @@ impl Endpoint {
     }
 
     /// The payload to which a buffer is filled: whole segments.
-    fn buffer_goal(&self) -> u64 {
+    pub(super) fn buffer_goal(&self) -> u64 {
         let mss = u64::from(self.full_payload());
         (self.half_window(MAX_BUFFER) / mss).max(1) * mss
     }
@@ -277,7 +289,10 @@ impl Endpoint {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
+        let mut segments = (self.cwnd() / mss).max(FIRST_WINDOW);
+        if self.config.transfer.offload.is_on() {
+            segments = segments.max(u64::from(self.detector.threshold()) + 1);
+        }
         let wanted = (2 * segments * sent_size(release, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
@@ -299,7 +314,7 @@ impl Endpoint {
             self.counters.buffer_limited.set(now, true);
         }
         if std::mem::take(&mut self.queue.acked) {
-            if has_room {
+            if has_room && !(self.config.transfer.offload.is_on() && self.fills_window()) {
                 self.expand_send_buffer();
             }
             if self.has_room_to_tell() {
@@ -318,6 +333,7 @@ impl Endpoint {
                 let mss = u64::from(self.negotiated.mss());
                 bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
             }
+            SpaceRule::Linux if self.config.transfer.offload.is_on() => self.queued_in_units(OVERHEAD),
             SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,
         }
     }

@@ -3,7 +3,9 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::{BufferTuning, CwndValidation, Pacing, PathRules, SpaceRule, StateRules, TransferRules, WindowRule};
+use crate::{
+    BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, WindowRule,
+};
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
 /// settings of real stacks.
@@ -115,6 +117,15 @@ impl Config {
         self.send_buffer = tuning.default;
         self.transfer.send_space = SpaceRule::Tuned;
         self.transfer.send_tuning = Some(tuning);
+    }
+
+    /// Segments are handed down in units. A send buffer that is tuned then counts the memory of
+    /// these ([`SpaceRule::Linux`]).
+    pub fn hand_down_units(&mut self, rule: OffloadRule) {
+        self.transfer.offload = rule;
+        if rule.is_on() && self.transfer.send_space == SpaceRule::Tuned {
+            self.transfer.send_space = SpaceRule::Linux;
+        }
     }
 
     /// What the largest buffers hold of data, bytes: to receive, and to send.

@@ -5,7 +5,7 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use crate::{AccEcnRules, BufferTuning};
+use crate::{AccEcnRules, BufferTuning, OffloadRule};
 
 /// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports
 /// duplicates and cuts its stream into segments. The default is what the RFCs say;
@@ -68,6 +68,8 @@ pub struct TransferRules {
     /// Segments of a burst at least, if the windows allow so many (Linux
     /// `net.ipv4.tcp_min_tso_segs`): where PSH is set by [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
+    /// Whether segments are handed down in units of several, and how large these are. Default off.
+    pub offload: OffloadRule,
     /// The tick at which the retransmission timer expires, rounded as Linux's timer wheel does; 4
     /// ms if `HZ` is 250. Default 0: it expires exactly when it should.
     pub timer_tick: Span,
@@ -128,6 +130,7 @@ impl Default for TransferRules {
             accept_ecn: EcnFeedback::None,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            offload: OffloadRule::Off,
             timer_tick: Span::ZERO,
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
@@ -161,6 +164,7 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            offload: OffloadRule::Off,
             timer_tick: Span::ZERO,
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
@@ -202,6 +206,7 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            offload: OffloadRule::Off,
             timer_tick: Span::ZERO,
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,

@@ -17,6 +17,7 @@ mod hostile;
 mod limited;
 mod linux;
 mod loss;
+mod offload;
 mod own_reduction;
 mod pacing;
 mod patience;

@@ -14,7 +14,8 @@
 //!
 //! # Departures
 //! - The rule of `tcp_mark_head_lost` for a part of a buffer never applies: here every entry is one
-//!   packet.
+//!   packet. Where one buffer is marked as a whole (without FACK, when recovery begins), all of its
+//!   packets are.
 //! - Thin streams (`tcp_thin_dupack`, off by default) are not treated.
 
 use ackclock_units::Span;
@@ -97,7 +98,7 @@ impl Adaptive {
         } else if let Some(most) = view.sacked.checked_sub(threshold) {
             board.lose_below_sacked(most);
         } else if view.begins {
-            board.lose_front();
+            board.lose_front_unit();
         }
         Marked { retransmission, again: None }
     }

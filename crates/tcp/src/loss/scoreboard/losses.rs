@@ -14,14 +14,14 @@ impl Scoreboard {
         let bytes_needed = u64::from(threshold - 1) * u64::from(mss);
         let losses = self.losses;
         // IsLost counts discontiguous sequences, not segments.
-        while self.sacked_above > bytes_needed || self.runs_above >= u64::from(threshold) {
+        while self.sacked_above > bytes_needed || self.runs_above >= threshold {
             self.step();
             let index = (self.lost_below - self.base) as usize;
             let sent = &self.entries[index];
             if sent.sacked {
-                let runs = self.runs_above - u64::from(!self.is_sacked(index + 1));
+                let runs = self.runs_above - u32::from(!self.is_sacked(index + 1));
                 let bytes = self.sacked_above - u64::from(sent.len);
-                if bytes <= bytes_needed && runs < u64::from(threshold) {
+                if bytes <= bytes_needed && runs < threshold {
                     break;
                 }
             }
@@ -38,7 +38,7 @@ impl Scoreboard {
         if sent.sacked {
             self.sacked_below += 1;
             self.sacked_above -= u64::from(sent.len);
-            self.runs_above -= u64::from(!self.is_sacked(index + 1));
+            self.runs_above -= u32::from(!self.is_sacked(index + 1));
         }
         self.lost_below += 1;
     }
@@ -122,7 +122,7 @@ impl Scoreboard {
         while self.lost_below < end {
             self.step();
             let index = (self.lost_below - self.base) as usize;
-            if self.sacked_below + u64::from(self.entries[index].sacked) > most {
+            if u64::from(self.sacked_below) + u64::from(self.entries[index].sacked) > most {
                 break;
             }
             self.lose(index);
@@ -288,8 +288,8 @@ impl Scoreboard {
     }
 
     /// The sequences that SACKed segments form.
-    fn runs(&self) -> u64 {
-        (0..self.entries.len()).filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).count() as u64
+    fn runs(&self) -> u32 {
+        (0..self.entries.len()).filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).count() as u32
     }
 
     /// The losses were none: nothing is lost any more, and everything is judged anew.

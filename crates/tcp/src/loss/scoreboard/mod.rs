@@ -18,6 +18,7 @@ mod rates;
 mod resending;
 mod sacks;
 mod sent;
+mod units;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -49,7 +50,8 @@ pub(crate) struct Scoreboard {
     outstanding: u64,
     sacked: u64,
     sacked_segments: u64,
-    merged_segments: u64,
+    merged_segments: u32,
+    joined_segments: u32,
     lost: u64,
     lost_segments: u64,
     resent: u64,
@@ -64,10 +66,10 @@ pub(crate) struct Scoreboard {
     /// Position below which the loss rule has judged.
     lost_below: u64,
     /// SACKed segments below that position.
-    sacked_below: u64,
+    sacked_below: u32,
     /// SACKed units from that position on, and the sequences that they form there.
     sacked_above: u64,
-    runs_above: u64,
+    runs_above: u32,
     /// Positions between which segments may wait to be resent.
     resend_from: u64,
     resend_to: u64,
@@ -152,7 +154,7 @@ impl Scoreboard {
 
     /// Segments that share the socket buffer of the one before them.
     pub(crate) fn merged_segments(&self) -> u64 {
-        self.merged_segments
+        u64::from(self.merged_segments)
     }
 
     /// Units declared lost and not SACKed since.
@@ -331,7 +333,8 @@ impl Scoreboard {
                 progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
             }
         }
-        self.merged_segments -= u64::from(taken.merged());
+        self.merged_segments -= u32::from(taken.merged());
+        self.joined_segments -= u32::from(taken.joined());
         if taken.sacked {
             self.remove_sacked(&taken, position);
         } else {
@@ -352,7 +355,7 @@ impl Scoreboard {
             self.sacked_below -= 1;
         } else {
             self.sacked_above -= u64::from(taken.len);
-            self.runs_above -= u64::from(!self.is_sacked(0));
+            self.runs_above -= u32::from(!self.is_sacked(0));
         }
     }
 

@@ -140,7 +140,7 @@ impl Scoreboard {
         self.entries[index] = Sent { len: head, marks: whole.marks & !(Sent::FIN | Sent::PUSH), ..whole };
         let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), ..whole };
         self.entries.insert(index + 1, tail);
-        self.entries[index + 1].set(Sent::MERGED, false);
+        self.entries[index + 1].set(Sent::MERGED | Sent::JOINED, false);
         if let Some(rates) = &mut self.rates {
             rates.split(index);
         }

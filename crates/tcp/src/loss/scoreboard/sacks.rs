@@ -130,7 +130,10 @@ impl Scoreboard {
             self.sacked_above += len;
             let joins_before = position > self.lost_below && self.is_sacked(index - 1);
             // One sequence more, or one longer, or two that have become one.
-            self.runs_above = self.runs_above + 1 - u64::from(joins_before) - u64::from(self.is_sacked(index + 1));
+            self.runs_above = self.runs_above + 1 - u32::from(joins_before) - u32::from(self.is_sacked(index + 1));
+        }
+        if self.joined_segments > 0 {
+            self.split_unit_around(index);
         }
         if plain {
             self.merge_sacked(index);

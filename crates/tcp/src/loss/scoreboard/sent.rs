@@ -50,6 +50,7 @@ impl Sent {
     pub(super) const BY_TIMEOUT: u8 = 4;
     pub(super) const EVER_RESENT: u8 = 8;
     pub(super) const MERGED: u8 = 16;
+    pub(super) const JOINED: u8 = 32;
 
     /// The last unit is a FIN.
     pub(crate) fn fin(&self) -> bool {
@@ -79,12 +80,20 @@ impl Sent {
     /// It was sent once, and is not reported or lost: nothing is known of it.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.marks & (Sent::EVER_RESENT | Sent::MERGED) == 0 && !self.sacked && !self.lost && !self.resent
+        self.marks & (Sent::EVER_RESENT | Sent::MERGED | Sent::JOINED) == 0
+            && !self.sacked
+            && !self.lost
+            && !self.resent
     }
 
     /// Linux has added it to the socket buffer of the segment before it.
     pub(super) fn merged(&self) -> bool {
         self.marks & Sent::MERGED > 0
+    }
+
+    /// It was handed down with the segment before it, in one socket buffer.
+    pub(super) fn joined(&self) -> bool {
+        self.marks & Sent::JOINED > 0
     }
 
     pub(super) fn set(&mut self, mark: u8, on: bool) {

@@ -73,6 +73,7 @@ impl Endpoint {
             || self.board.is_empty()
             || unsent < u64::from(full)
             || self.config.transfer.sending == SendRule::Linux
+            || self.config.transfer.offload.is_on()
             || self.path.probing.enabled
             || self.observer.needs.departures
             || !self.ecn.has_no_option()

@@ -14,8 +14,8 @@ use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, ChallengeLimit, Controller,
-    CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules,
-    QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule, Pacing,
+    PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -316,7 +316,17 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let rule = prop_oneof![Just(AccEcnRule::Rfc9768), Just(AccEcnRule::Linux)];
     let acc_ecn = (rule, prop::sample::select(&AccEcnOption::ALL[..]), 0u32..4)
         .prop_map(|(rule, option, beacon)| AccEcnRules { rule, option, beacon });
-    let transfer = (transfer, acc_ecn).prop_map(|(transfer, acc_ecn)| TransferRules { acc_ecn, ..transfer });
+    let offload = prop_oneof![
+        3 => Just(OffloadRule::Off),
+        1 => Just(OffloadRule::Linux40),
+        1 => Just(OffloadRule::Linux61),
+        1 => Just(OffloadRule::Linux618)
+    ];
+    let transfer = (transfer, acc_ecn, offload).prop_map(|(transfer, acc_ecn, offload)| TransferRules {
+        acc_ecn,
+        offload,
+        ..transfer
+    });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let hurry = ((0u8..20, 0u8..20, 0u8..20), any::<[bool; 2]>())

@@ -1,0 +1,199 @@
+//! Units of segmentation offload: what is sent of them, and what SACKs and retransmissions make of
+//! them.
+
+use super::peer::full;
+use super::*;
+use crate::stack::profile::Profile;
+use crate::{OffloadRule, Pacing, PacingWhen};
+
+/// Segments of 1000 bytes, `segments` at first.
+fn host(profile: Profile, segments: u32) -> Config {
+    let rule = OffloadRule::of_profile(profile.name).expect("modelled");
+    let mut config = Config {
+        mss: 1000,
+        timestamps: false,
+        window_scaling: false,
+        initial_window: InitialWindow::Segments(segments),
+        ..profile.endpoint
+    };
+    config.hand_down_units(rule);
+    config
+}
+
+/// What goes out now, as units: where each begins and ends.
+fn units(script: &mut Script) -> Vec<(u64, u64)> {
+    let (mut units, mut segment) = (Vec::<(u64, u64)>::new(), Segment::default());
+    while script.endpoint.transmit(script.now, &mut segment).is_some() {
+        let from = segment.payload.offset + 1;
+        let end = from + u64::from(segment.payload.len);
+        match units.last_mut().filter(|_| script.endpoint.continues_unit()) {
+            Some(unit) => unit.1 = end,
+            None => units.push((from, end)),
+        }
+    }
+    units
+}
+
+#[test]
+fn new_data_goes_out_in_pairs() {
+    for profile in [Profile::linux_4_0(), Profile::linux_6_1(), Profile::linux_6_18()] {
+        let mut script = Script::open(host(profile, 10));
+        assert_eq!(script.endpoint.write(100_000), 100_000);
+        // 100 ms: the rate allows one segment a millisecond, and two is the least.
+        assert_eq!(units(&mut script), [(1, 2001), (2001, 4001), (4001, 6001), (6001, 8001), (8001, 10_001)]);
+    }
+}
+
+#[test]
+fn an_odd_segment_waits_for_two_ticks() {
+    let mut script = Script::open(host(Profile::linux_4_0(), 11));
+    script.write(60_000);
+    assert_eq!(script.data(), full(1, 10), "the eleventh waits");
+    assert!(script.endpoint.window_use.is_stopped());
+    script.wait(4);
+    script.pump();
+    assert_eq!(script.data(), []);
+    // Jiffies of 4 ms from 100 ms on: two more.
+    script.wait(4);
+    script.pump();
+    assert_eq!(script.data(), full(10_001, 1));
+    // Slow start makes room for two.
+    script.ack(1001);
+    assert_eq!(script.data(), full(11_001, 2));
+}
+
+#[test]
+fn disorder_lets_an_odd_segment_go() {
+    // Each that is SACKed makes room for one. The first comes long after the last transmission, the
+    // second soon after another one.
+    for (profile, second) in [(Profile::linux_4_0(), 1), (Profile::linux_6_1(), 0)] {
+        let mut script = Script::open(host(profile, 10));
+        script.write(60_000);
+        assert_eq!(script.data(), full(1, 10));
+        script.wait(60);
+        script.sack(1, &[(1001, 2001)]);
+        assert_eq!(script.data(), full(10_001, 1));
+        script.sack(1, &[(1001, 3001)]);
+        assert_eq!(script.data(), full(11_001, second));
+    }
+}
+
+#[test]
+fn no_unit_has_more_than_half_the_window() {
+    let mut config = host(Profile::linux_4_0(), 10);
+    config.transfer.least_burst = 8;
+    let mut script = Script::open(config);
+    assert_eq!(script.endpoint.write(100_000), 100_000);
+    assert_eq!(units(&mut script), [(1, 5001), (5001, 10_001)]);
+}
+
+#[test]
+fn units_end_with_buffers_before_6_18() {
+    // A peer whose window is 20,000 bytes has buffers of 10,000 (tcp_bound_to_half_wnd).
+    for (profile, second) in [(Profile::linux_6_1(), (8001, 10_001)), (Profile::linux_6_18(), (8001, 12_001))] {
+        let mut config = host(profile, 20);
+        config.transfer.least_burst = 4;
+        let mut script = Script::new(config);
+        script.window = 20_000;
+        let mut script = script.connected();
+        assert_eq!(script.endpoint.write(100_000), 100_000);
+        let units = units(&mut script);
+        assert_eq!((units[1], units[2]), ((4001, 8001), second));
+    }
+}
+
+#[test]
+fn a_small_tail_goes_with_the_unit_unless_a_small_segment_is_in_flight() {
+    let mut script = Script::open(host(Profile::linux_4_0(), 10));
+    assert_eq!(script.endpoint.write(1500), 1500);
+    assert_eq!(units(&mut script), [(1, 1501)]);
+    assert_eq!(script.endpoint.write(1500), 1500);
+    assert_eq!(units(&mut script), [(1501, 2501)], "Minshall: another one is in flight");
+    script.ack(1501);
+    assert_eq!(script.data(), [(2501, 3001)]);
+}
+
+/// Everything between `from` and `to` is SACKed, and all below `ack` acknowledged.
+fn report(script: &mut Script, ack: u64, (from, to): (u64, u64)) {
+    let segment = script.segment(Flags::ACK, 1, 0, ack);
+    let wire = |seq: u64| segment.ack.wrapping_add((seq - ack) as u32);
+    let mut sack = SackBlocks::default();
+    assert!(sack.push(wire(from), wire(to)));
+    script.endpoint.input(script.now, &Segment { sack, ..segment }, Ecn::NotEct);
+}
+
+/// The units that go out by what was reported, perhaps once nothing more can be reordered (RACK).
+fn resent(script: &mut Script) -> Vec<(u64, u64)> {
+    let found = units(script);
+    if !found.is_empty() {
+        return found;
+    }
+    script.now = script.endpoint.next_deadline();
+    script.endpoint.on_deadline(script.now);
+    units(script)
+}
+
+#[test]
+fn units_are_cut_where_sacks_and_acks_end() {
+    for profile in [Profile::linux_4_0(), Profile::linux_6_1()] {
+        let mut config = host(profile, 20);
+        config.transfer.least_burst = 5;
+        let mut script = Script::open(config);
+        script.endpoint.write(20_000);
+        assert_eq!(units(&mut script)[..2], [(1, 5001), (5001, 10_001)]);
+        script.wait(100);
+        // The last segment of the first unit is missing, and the first one of the second.
+        report(&mut script, 4001, (6001, 15_001));
+        assert_eq!(resent(&mut script)[..2], [(4001, 5001), (5001, 6001)]);
+    }
+}
+
+#[test]
+fn what_is_lost_of_a_unit_is_sent_again_as_one_from_6_1_on() {
+    for (profile, first) in [(Profile::linux_4_0(), (1, 1001)), (Profile::linux_6_1(), (1, 3001))] {
+        let mut config = host(profile, 20);
+        config.transfer.least_burst = 5;
+        let mut script = Script::open(config);
+        script.endpoint.write(20_000);
+        assert_eq!(units(&mut script).len(), 4);
+        script.wait(100);
+        // The first three are missing.
+        report(&mut script, 1, (3001, 20_001));
+        let found = resent(&mut script);
+        assert_eq!(found.first(), Some(&first), "{found:?}");
+    }
+}
+
+#[test]
+fn pacing_counts_a_unit() {
+    let pacing = Pacing { when: PacingWhen::On, ..Pacing::default() };
+    let mut script = Script::open(Config { pacing, ..host(Profile::linux_6_1(), 20) });
+    script.write(60_000);
+    // The first ten segments are not paced; then two at 20,000 bytes * 200 % / 100 ms, 400 bytes a
+    // millisecond, take 5 ms.
+    script.wait(20);
+    let times: Vec<_> = script.timed_data().iter().map(|&(at, from, _)| (at, from)).collect();
+    let later: Vec<_> = times.iter().skip_while(|(at, _)| *at == 100).map(|&(at, _)| at).collect();
+    assert_eq!(later.len() % 2, 0, "{times:?}");
+    assert!(later.chunks(2).all(|pair| pair[0] == pair[1]), "{times:?}");
+    assert!(later.windows(3).all(|three| three[2] - three[0] >= 4), "{times:?}");
+}
+
+#[test]
+fn the_memory_of_units_counts() {
+    // 87,040 bytes: 2 * 10 * (4096 + 256), tcp_init_buffer_space.
+    let tuning = crate::Tuning::of_profile("linux-4.0").expect("modelled").send;
+    let mut config = Profile::linux_4_0().endpoint;
+    config.tune_send_buffer(tuning);
+    config.hand_down_units(OffloadRule::Linux40);
+    assert_eq!(config.transfer.send_space, SpaceRule::Linux);
+    let mut script = Script::open(config);
+    assert_eq!(script.endpoint.queue.buffer, 87_040);
+    // Buffers are begun while there is room, of half the peer's window: 22 * 1448 bytes of 32,767.
+    let taken = script.endpoint.write(1 << 20);
+    script.pump();
+    let segments = script.data().len() as u64;
+    assert_eq!(segments, 10);
+    let waiting = (taken - segments * 1448).div_ceil(22 * 1448);
+    assert_eq!(script.endpoint.queued(), taken + (segments / 2 + waiting) * 1280);
+}

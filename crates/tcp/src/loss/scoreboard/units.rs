@@ -1,0 +1,64 @@
+//! Segments that were handed down together, in one socket buffer, and where these are cut.
+
+use super::{Scoreboard, Sent};
+
+impl Scoreboard {
+    /// The segment that was sent last is of the same unit as the one before it.
+    pub(crate) fn join_last(&mut self) {
+        if self.entries.len() > 1
+            && let Some(last) = self.entries.back_mut()
+            && !last.joined()
+        {
+            last.set(Sent::JOINED, true);
+            self.joined_segments += 1;
+        }
+    }
+
+    /// Socket buffers in flight: segments that neither were sent with the one before them nor were
+    /// added to it since.
+    pub(crate) fn buffers(&self) -> u64 {
+        let front = self.entries.front().is_some_and(|front| front.joined() || front.merged());
+        self.segments() + u64::from(front) - u64::from(self.joined_segments) - u64::from(self.merged_segments)
+    }
+
+    /// The segment at `index` begins a unit.
+    fn part(&mut self, index: usize) {
+        if let Some(sent) = self.entries.get_mut(index).filter(|sent| sent.joined()) {
+            sent.set(Sent::JOINED, false);
+            self.joined_segments -= 1;
+        }
+    }
+
+    /// The segment at `index` is SACKed, and what it was sent with is not, at least not before
+    /// (`tcp_match_skb_to_sack`).
+    pub(super) fn split_unit_around(&mut self, index: usize) {
+        self.part(index);
+        self.part(index + 1);
+    }
+
+    /// What is sent again as one from the lost segment at `seq` on, `most` segments at most: one
+    /// past its last unit. The rest is a unit of its own from now on.
+    pub(crate) fn take_unit(&mut self, seq: u64, most: u64) -> u64 {
+        let first = (self.position_of(seq) - self.base) as usize;
+        let mut index = first + 1;
+        while index < first + most as usize
+            && self.entries.get(index).is_some_and(|next| next.joined() && next.lost && !next.resent)
+        {
+            index += 1;
+        }
+        self.part(first);
+        self.part(index);
+        self.entries.get(index - 1).map_or(seq, |last| last.end())
+    }
+
+    /// The whole first unit is lost, without looking at anything else (Linux's
+    /// `tcp_mark_head_lost` of a socket buffer with SACK).
+    pub(crate) fn lose_front_unit(&mut self) {
+        self.lose_front();
+        let mut index = 1;
+        while self.entries.get(index).is_some_and(|next| next.joined() && !next.sacked) {
+            self.lose(index);
+            index += 1;
+        }
+    }
+}

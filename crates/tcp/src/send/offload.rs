@@ -1,0 +1,393 @@
+//! Segmentation offload: new data, and from 6.1 on what is sent again, is handed down in units of
+//! several segments, and one that could become larger with the next ACK is put off.
+//!
+//! A unit leaves as segments of the MSS back to back at one time, as behind a network card that
+//! cuts it. What it changes is when: a unit is decided as a whole, by the windows of that time, and
+//! a part of it is not sent for which there is room. Its segments share one time of sending, and
+//! pacing counts the unit. In the scoreboard each is an entry of its own, as everywhere; those of a
+//! unit are joined until a SACK or a retransmission cuts it, which Linux does at the same places.
+//!
+//! # Source
+//! Linux 4.0.5, 6.1 and 6.18, `net/ipv4/tcp_output.c`: `tcp_write_xmit`, `tcp_cwnd_test`,
+//! `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_mss_split_point`, `tcp_nagle_check`,
+//! `tcp_grow_skb` (6.18), `tcp_xmit_retransmit_queue`, `tcp_retransmit_skb`; `tcp_input.c`:
+//! `tcp_update_pacing_rate`, `tcp_match_skb_to_sack`, `tcp_mark_head_lost`, `tcp_tso_acked`.
+//!
+//! # Departures
+//! - A host takes no time: nothing waits in its queue or its card, so that `tcp_limit_output_bytes`
+//!   (TCP small queues) never holds anything back.
+//! - Socket buffers follow each other from the first byte on, each filled to the goal, where the
+//!   send buffer does not say where they end ([`crate::SpaceRule::Linux`] does).
+//! - BBR's own least unit (`bbr_min_tso_segs`) is that of the host, and delivery rates have a
+//!   sample for each segment, not for each buffer.
+//! - Where a part of a unit is acknowledged, RACK takes that part for what arrived, not the unit
+//!   (`tcp_clean_rtx_queue` passes on the end of the buffer).
+//! - A segment with data and the FIN counts against the congestion window as any other, which
+//!   `tcp_cwnd_test` lets go until 6.9.
+//! - With Accurate ECN nothing bounds units by the ACE field (`tcp_accecn_gso_limit`).
+
+use ackclock_units::{Span, Time};
+
+use super::segment::Piece;
+use crate::loss::scoreboard::Sent;
+use crate::{CaState, Endpoint, OffloadRule, SpaceRule};
+
+/// `GSO_MAX_SIZE`, and `MAX_TCP_HEADER`.
+const MAX_SIZE: u64 = 65_536;
+const MAX_HEADER: u64 = 320;
+/// `tcp_tso_win_divisor`.
+const WINDOW_DIVISOR: u64 = 3;
+/// A jiffy of `HZ` = 250, and how many of them something waits (4.0).
+const JIFFY: u64 = 4_000_000;
+const MOST_JIFFIES: u64 = 1;
+/// A millisecond: the last write was recent (6.1), the next ACK is near (6.18).
+const RECENT: Span = Span::from_millis(1);
+
+/// The units that a sender is in the middle of, or has put off.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    /// When the last one was begun.
+    at: Time,
+    /// One past its last byte.
+    end: u64,
+    /// What of the last one that is sent again comes next, and one past its last unit.
+    again: u64,
+    again_end: u64,
+    /// One past the socket buffer that new data is taken from.
+    buffer_end: u64,
+    /// The jiffy in which something was put off first, since the last unit (`tso_deferred`).
+    deferred: Option<u64>,
+    /// What [`crate::Stats::sent_packets`] is with the last segment that continued a unit.
+    continued: u64,
+}
+
+/// What decides whether a unit is put off.
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    state: CaState,
+    mss: u64,
+    /// Segments of a unit at most.
+    most: u64,
+    /// Bytes that the peer's window and the congestion window have room for.
+    send_win: u64,
+    cong_win: u64,
+    /// The two windows.
+    windows: [u64; 2],
+    /// Bytes of the first unsent socket buffer, whether it is the last one, and whether it ends the
+    /// stream or a record.
+    len: u64,
+    is_tail: bool,
+    fin: bool,
+    ends: bool,
+    /// Since when something is put off, and now, in jiffies (4.0).
+    deferred: Option<u64>,
+    jiffy: u64,
+    /// How long ago something was sent.
+    idle: Span,
+    /// How long ago the first segment in flight was sent, if there is one; and the round trip.
+    age: Option<Span>,
+    srtt: Span,
+}
+
+/// What becomes of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// It is sent.
+    Send,
+    /// It waits, for the congestion window, the peer's, or more data.
+    ForCwnd,
+    ForPeer,
+    ForMore,
+}
+
+impl OffloadRule {
+    /// Segments of a unit at most, at `rate` bytes a second (`tcp_tso_autosize`).
+    fn most_segments(self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
+        let bytes = match self {
+            OffloadRule::Off => return 1,
+            OffloadRule::Linux40 => (rate >> 10).min(MAX_SIZE - 1 - MAX_HEADER),
+            OffloadRule::Linux61 | OffloadRule::Linux618 => {
+                // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
+                let near = min_rtt.map_or(32, |min| min.as_micros() >> 9);
+                let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
+                (rate >> 10).saturating_add(by_rtt).min(MAX_SIZE)
+            }
+        };
+        (bytes / mss).max(least).max(1)
+    }
+
+    /// `tcp_tso_should_defer`, of a unit of several segments for which the windows have room for
+    /// one at least.
+    fn choose(self, sight: &Sight) -> Choice {
+        let Sight { mss, most, send_win, cong_win, windows, len, .. } = *sight;
+        let is_before_6_1 = self == OffloadRule::Linux40;
+        let now = if is_before_6_1 {
+            let waited = sight.deferred.is_some_and(|since| sight.jiffy.saturating_sub(since) > MOST_JIFFIES);
+            sight.fin || sight.state != CaState::Open || waited
+        } else {
+            sight.state >= CaState::Recovery || sight.idle > RECENT
+        };
+        let limit = send_win.min(cong_win);
+        let chunk = windows[0].min(windows[1]) / WINDOW_DIVISOR;
+        if now || limit >= most * mss || !sight.is_tail && limit >= len || limit >= chunk {
+            return Choice::Send;
+        }
+        if is_before_6_1 {
+            return if cong_win < send_win && cong_win < len { Choice::ForCwnd } else { Choice::ForMore };
+        }
+        let Some(age) = sight.age else { return Choice::Send };
+        let half = sight.srtt / 2;
+        let is_far = match self {
+            OffloadRule::Linux618 => sight.srtt - age > half.min(RECENT),
+            _ => age < half,
+        };
+        if is_far {
+            return Choice::Send;
+        }
+        match (cong_win < send_win, limit <= len) {
+            (true, true) => Choice::ForCwnd,
+            (false, true) => Choice::ForPeer,
+            _ if sight.fin || sight.ends => Choice::Send,
+            _ => Choice::ForMore,
+        }
+    }
+}
+
+/// The first unsent socket buffer.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    len: u64,
+    is_tail: bool,
+    fin: bool,
+}
+
+impl Endpoint {
+    /// Whether the segment that was sent last is of the same unit as the one before it.
+    pub fn continues_unit(&self) -> bool {
+        self.units.as_ref().is_some_and(|units| units.continued > 0 && units.continued == self.stats.sent_packets)
+    }
+
+    /// Whether a unit is begun that goes on at `now`: nothing holds the rest of it back.
+    #[inline]
+    pub(crate) fn is_in_unit(&self, now: Time) -> bool {
+        self.units
+            .as_ref()
+            .is_some_and(|units| units.at == now && (self.send.nxt() < units.end || units.again < units.again_end))
+    }
+
+    fn units(&mut self) -> &mut Units {
+        self.units.get_or_insert_default()
+    }
+
+    /// [`Endpoint::next_new`] in units, by Linux's rules.
+    #[inline(never)]
+    pub(crate) fn next_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+        let nxt = self.send.nxt();
+        let sent = self.stats.sent_packets;
+        let units = self.units();
+        if units.at == now && nxt < units.end {
+            units.continued = sent + 1;
+            return Some(self.send_of_unit(now, window, true));
+        }
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+        }
+        let rule = self.config.transfer.offload;
+        let mss = u64::from(self.full_payload());
+        let most = self.most_segments();
+        let unbounded = self.recovery.probe().is_unbounded();
+        let mut head = self.head(available);
+        let lone_fin = head.fin && head.len == 0 && rule != OffloadRule::Linux618;
+        let quota = match self.quota() {
+            _ if lone_fin => 1,
+            0 if unbounded => 1,
+            0 => {
+                // The peer's window may be closed as well.
+                self.window_use.stop();
+                return None;
+            }
+            quota => quota,
+        };
+        let quota = quota.min(most);
+        if rule == OffloadRule::Linux618 {
+            head = self.grown(head, available, quota * mss);
+        }
+        let fin = u64::from(head.fin && head.len < mss);
+        if head.len.min(mss) + fin > window {
+            return self.next_probe(now, available, window);
+        }
+        let exempt = self.persist.has_expired() || unbounded;
+        if head.len <= mss {
+            if head.is_tail && !head.fin && !exempt && self.waits(head.len) {
+                if self.board.is_empty() {
+                    self.arm_persist(now);
+                }
+                return None;
+            }
+        } else if !exempt && self.puts_off(now, head, window, most) {
+            return None;
+        }
+        let split = match quota * mss {
+            whole if head.len <= mss || whole <= window && !head.is_tail => whole,
+            whole => {
+                let needed = head.len.min(window);
+                let partial = needed % mss;
+                match needed {
+                    _ if whole <= needed => whole,
+                    needed if partial > 0 && self.waits(partial) => needed - partial,
+                    needed => needed,
+                }
+            }
+        };
+        let units = self.units();
+        units.deferred = None;
+        (units.at, units.end) = (now, nxt + split.min(head.len));
+        Some(self.send_of_unit(now, window, false))
+    }
+
+    /// The next segment of the unit.
+    fn send_of_unit(&mut self, now: Time, window: u64, joins: bool) -> Piece {
+        let mss = u64::from(self.full_payload());
+        let nxt = self.send.nxt();
+        let unit_end = self.units().end;
+        let payload = (unit_end - nxt).min(mss);
+        let end = nxt + payload;
+        let fin = self.send.is_closed() && end == self.send.written() + 1 && (payload < window || joins);
+        if payload < mss {
+            self.queue.small = end;
+        }
+        let begin = if joins { 0 } else { unit_end - nxt };
+        let pushes = self.queue.note_unit(unit_end, begin, mss, self.config.transfer.offload);
+        // tcp_write_wakeup: what the probe timer sends, too.
+        let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
+        self.window_use.admit(true);
+        self.persist.satisfy();
+        let piece = self.send_new(now, payload as u32, fin);
+        if joins {
+            self.board.join_last();
+        }
+        self.board.set_push(push);
+        Piece { push, ..piece }
+    }
+
+    /// The first unsent socket buffer, of `available` unsent bytes.
+    fn head(&mut self, available: u64) -> Head {
+        let nxt = self.send.nxt();
+        let mut len = self.queue.of_record(nxt, available);
+        if self.config.transfer.send_space != SpaceRule::Linux {
+            let goal = self.buffer_goal();
+            let units = self.units();
+            if units.buffer_end <= nxt {
+                units.buffer_end = nxt + goal;
+            }
+            len = len.min(units.buffer_end - nxt);
+        }
+        let is_tail = len == available;
+        Head { len, is_tail, fin: is_tail && self.send.is_closed() }
+    }
+
+    /// `tcp_grow_skb`: the buffer takes from those behind it, up to `goal` bytes.
+    fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
+        let nxt = self.send.nxt();
+        if head.len >= goal || head.is_tail || self.ends_record_within(head.len) {
+            return head;
+        }
+        let len = goal.min(available);
+        let is_tail = len == available;
+        debug_assert!(nxt + len <= self.send.written() + 1);
+        Head { len, is_tail, fin: is_tail && self.send.is_closed() }
+    }
+
+    /// Whether a unit waits that could become larger.
+    fn puts_off(&mut self, now: Time, head: Head, window: u64, most: u64) -> bool {
+        let mss = u64::from(self.negotiated.mss());
+        let jiffy = now.as_nanos() / JIFFY;
+        let sight = Sight {
+            state: self.recovery.state(),
+            mss,
+            most,
+            send_win: window,
+            cong_win: self.room() * mss,
+            windows: [self.send.window(), self.cwnd() / mss * mss],
+            len: head.len,
+            is_tail: head.is_tail,
+            fin: head.fin,
+            ends: self.ends_record_within(head.len),
+            deferred: self.units().deferred,
+            jiffy,
+            idle: now.since(self.send.last_sent_at().max(self.pacer.released())),
+            age: self.board.front().map(|front| now.since(front.sent_at)),
+            srtt: self.rtt.srtt().unwrap_or(Span::ZERO),
+        };
+        let choice = self.config.transfer.offload.choose(&sight);
+        match choice {
+            Choice::Send => return false,
+            Choice::ForCwnd => self.window_use.stop(),
+            Choice::ForPeer => self.counters.window_stopped = true,
+            Choice::ForMore => {}
+        }
+        self.units().deferred.get_or_insert(jiffy);
+        true
+    }
+
+    /// Segments that the congestion window has room for.
+    fn room(&self) -> u64 {
+        let mss = u64::from(self.negotiated.mss());
+        let used = self.segments_in_flight().max(self.window_used().div_ceil(mss));
+        (self.cwnd() / mss).max(1).saturating_sub(used)
+    }
+
+    /// `tcp_cwnd_test`: no more than half the window in one unit.
+    fn quota(&self) -> u64 {
+        let half = (self.cwnd() / u64::from(self.negotiated.mss()) / 2).max(1);
+        self.room().min(half)
+    }
+
+    /// Segments of a unit at most.
+    fn most_segments(&self) -> u64 {
+        let rule = self.config.transfer.offload;
+        let rate = self.told_rate_of_units(rule).unwrap_or(u64::MAX);
+        let least = u64::from(self.config.transfer.least_burst);
+        rule.most_segments(rate, self.rtt.min(), u64::from(self.negotiated.mss()), least)
+    }
+
+    /// A lost segment is sent again: with it, from 6.1 on, what is lost of its unit behind it, as
+    /// far as the congestion window has room.
+    #[cold]
+    pub(crate) fn note_unit_again(&mut self, now: Time, sent: &Sent) {
+        let sent_packets = self.stats.sent_packets;
+        let units = self.units();
+        if units.at == now && units.again == sent.seq && sent.seq < units.again_end {
+            units.continued = sent_packets + 1;
+        } else {
+            let most = match self.config.transfer.offload {
+                OffloadRule::Off | OffloadRule::Linux40 => 1,
+                _ => self.room().min(self.most_segments()).max(1),
+            };
+            let end = self.board.take_unit(sent.seq, most);
+            let units = self.units();
+            (units.at, units.again_end) = (now, end);
+        }
+        self.units().again = sent.end();
+    }
+
+    /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all
+    /// that is unacknowledged (`tcp_should_expand_sndbuf`).
+    pub(crate) fn fills_window(&self) -> bool {
+        let mss = u64::from(self.negotiated.mss());
+        match self.config.transfer.offload {
+            OffloadRule::Linux40 => self.board.segments() >= self.cwnd() / mss,
+            _ => self.window_used() + mss > self.cwnd(),
+        }
+    }
+
+    /// Memory of what is unsent or unacknowledged, in units in flight and buffers that are not sent.
+    pub(crate) fn queued_in_units(&self, overhead: u64) -> u64 {
+        let bytes = self.send.written() - self.acked_bytes();
+        let waiting = self.unsent().div_ceil(self.buffer_goal());
+        bytes + (self.board.buffers() + waiting) * overhead
+    }
+}
+
+#[cfg(test)]
+mod tests;
