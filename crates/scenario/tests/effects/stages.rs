@@ -304,6 +304,15 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
         "#,
     ),
     (
+        "many losses of a window, without SACK",
+        r#"
+            schema = 1
+            run.duration = "5s"
+            links.wire = { rate = "800kbit", delay = "100ms", reverse = { loss = "none" }, loss = { kind = "list", packets = [12, 13, 14, 15, 17, 18, 19, 20] } }
+            flows = [{ id = "f", path = ["wire"], host = "rfc", prr = false, mss = "1000B", initial_window = "2p", delayed_ack = { segments = 1 }, limited_transmit = false, receive_buffer = "28kB" }]
+        "#,
+    ),
+    (
         "netperf's stream test, with what hosts remember",
         r#"
             schema = 1

@@ -142,7 +142,7 @@ fn draws(direction: &DirectionSpec) -> bool {
     let held = matches!(wire.reorder, Reorder::HoldBack(hold) if hold.probability > 0.0);
     let loses = direction.course.schedule.iter().any(|change| change.loss.is_some());
     let loses = loses || !matches!(wire.loss, Loss::None | Loss::List(_));
-    queue || held || loses || wire.duplicate > 0.0 || wire.jitter > Span::ZERO
+    queue || held || loses || wire.duplicate > 0.0 || wire.corrupt > 0.0 || wire.jitter > Span::ZERO
 }
 
 /// Other names, where no random number depends on them: not with start jitter, BBR, CDG, HD and
