@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ fn cells(line: &str) -> Vec<&str> {
 }
 
 /// The result of each row in the table of a folder, which `ackclock reproduce --readme` writes.
-fn results(folder: &str) -> HashMap<String, String> {
+fn results(folder: &str) -> BTreeMap<String, String> {
     let page = read(&root().join(format!("scenarios/{folder}/README.md")));
     let table = page.lines().skip_while(|line| !line.starts_with("| source | published")).skip(2);
     let rows = table.take_while(|line| line.starts_with('|')).map(cells);
@@ -112,9 +112,9 @@ fn together(results: &[&str]) -> &'static str {
 #[test]
 fn the_list_of_results_agrees_with_the_tables() {
     let page = read(&root().join("docs/reproduction.md"));
-    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (section, folders) in SECTIONS {
-        let rows: HashMap<_, _> = folders.iter().flat_map(|folder| results(folder)).collect();
+        let rows: BTreeMap<_, _> = folders.iter().flat_map(|folder| results(folder)).collect();
         let part = page.split_once(&format!("\n## {section}\n")).expect("a section").1;
         let part = part.split("\n## ").next().expect("text");
         for line in part.lines().filter(|line| line.starts_with("| ")).skip(1) {
