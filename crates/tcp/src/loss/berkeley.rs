@@ -14,11 +14,11 @@
 //! was.
 //!
 //! # Source
-//! RFC 2001 and RFC 2581 section 3; `tcp_input.c` and `tcp_timer.c` of 4.3BSD-Tahoe and 4.3BSD-Reno,
-//! as later kernels have kept them; of ns-2, `tcp/tcp.cc` (`dupack_action`, `reset_rtx_timer`,
-//! `timeout`) and `tcp/tcp-reno.cc`, whose `bugFix_` is `bugfix` here: S. Floyd, TCP and Successive
-//! Fast Retransmits, 1994, and RFC 2582 section 5. With limited transmit RFC 3042, which is later,
-//! as ns-2's `singledup_`.
+//! RFC 2001 and RFC 2581 section 3; `tcp_input.c` and `tcp_timer.c` of 4.3BSD-Tahoe and
+//! 4.3BSD-Reno, as later kernels have kept them; of ns-2, `tcp/tcp.cc` (`dupack_action`,
+//! `reset_rtx_timer`, `timeout`) and `tcp/tcp-reno.cc`, whose `bugFix_` is `bugfix` here: S. Floyd,
+//! TCP and Successive Fast Retransmits, 1994, and RFC 2582 section 5. With limited transmit RFC
+//! 3042, which is later, as ns-2's `singledup_`.
 //!
 //! # Departures
 //! - After a fast retransmit Tahoe goes on from SND.UNA, as in ns-2 and as Fall and Floyd describe
