@@ -137,7 +137,8 @@ fn numbers(laws: &mut Laws, path: &str, json: &Json) {
         }
         Json::Number(number) => {
             let value = number.as_f64().unwrap_or(f64::NAN);
-            // R of the E-model has no lower bound; densities of displacement begin with early packets.
+            // R of the E-model has no lower bound; densities of displacement begin with early
+            // packets.
             let signed = ["displacement", "density.from", "late_ms", "r_factor"].iter().any(|part| path.contains(part));
             laws.hold("nothing is negative", value.is_finite() && (value >= 0.0 || signed), || {
                 format!("{path} = {value}")

@@ -1,35 +1,40 @@
 //! Tahoe and Reno: the loss recovery of BSD before NewReno and SACK.
 //!
-//! The third ACK in a row that acknowledges nothing, carries nothing and leaves the window as it was
-//! shows that the segment it asks for is lost. Tahoe then begins slow start from one segment at
-//! SND.UNA, and sends everything again in order, as far as it is not acknowledged by then. Reno sends
-//! the one segment again, with a window of the threshold and the three segments that have arrived,
-//! which grows by a segment for each further duplicate. The first ACK of new data ends that, however
-//! little it acknowledges: a second loss in the same window needs three duplicates of its own, and
-//! often a timeout. After a timeout both begin slow start at SND.UNA.
+//! The third ACK in a row that acknowledges nothing, carries nothing and leaves the window as it
+//! was shows that the segment it asks for is lost. Tahoe then begins slow start from one segment
+//! at SND.UNA, and sends everything again in order, as far as it is not acknowledged by then. Reno
+//! sends the one segment again, with a window of the threshold and the three segments that have
+//! arrived, which grows by a segment for each further duplicate. The first ACK of new data ends
+//! that, however little it acknowledges: a second loss in the same window needs three duplicates
+//! of its own, and often a timeout. After a timeout both begin slow start at SND.UNA.
 //!
 //! What is sent again in order makes the receiver repeat itself, if it has the segments already.
 //! Three such duplicates are another fast retransmit, unless `bugfix` is set: then duplicates begin
-//! nothing until all is acknowledged that had been sent when the last fast retransmit or timeout was.
+//! nothing until all is acknowledged that had been sent when the last fast retransmit or timeout
+//! was.
 //!
 //! # Source
-//! RFC 2001 and RFC 2581 section 3; `tcp_input.c` and `tcp_timer.c` of 4.3BSD-Tahoe and 4.3BSD-Reno;
-//! of ns-2, `tcp/tcp.cc` (`dupack_action`, `reset_rtx_timer`, `timeout`) and `tcp/tcp-reno.cc`, whose
-//! `bugFix_` is `bugfix` here: S. Floyd, TCP and Successive Fast Retransmits, 1994, and RFC 2582
-//! section 5. With limited transmit RFC 3042, which is later, as ns-2's `singledup_`.
+//! RFC 2001 and RFC 2581 section 3; `tcp_input.c` and `tcp_timer.c` of 4.3BSD-Tahoe and
+//! 4.3BSD-Reno, as later kernels have kept them; of ns-2, `tcp/tcp.cc` (`dupack_action`,
+//! `reset_rtx_timer`, `timeout`) and `tcp/tcp-reno.cc`, whose `bugFix_` is `bugfix` here: S. Floyd,
+//! TCP and Successive Fast Retransmits, 1994, and RFC 2582 section 5. With limited transmit RFC
+//! 3042, which is later, as ns-2's `singledup_`.
 //!
 //! # Departures
-//! - After a fast retransmit Tahoe goes on from SND.UNA, as in ns-2 and as Fall and Floyd describe it;
-//!   4.3BSD-Tahoe puts SND.NXT back to where it was once the one segment is sent.
+//! - After a fast retransmit Tahoe goes on from SND.UNA, as in ns-2 and as Fall and Floyd describe
+//!   it; 4.3BSD-Tahoe puts SND.NXT back to where it was once the one segment is sent.
 //! - SND.NXT is not moved back: it is the first segment that is declared lost and not sent again.
 //!   Segments go out again as they were cut at first.
-//! - The threshold is the controller's: half of the window by default, rounded down, two segments at
-//!   least. What is in flight beyond the window by limited transmit does not count (RFC 5681 section
-//!   3.2). A controller hears of Tahoe's fast retransmit as of a timeout, since that is what follows.
-//! - What the window grows by with the ACK that ends fast recovery is the controller's: by bytes, an ACK
-//!   of many segments counts in full.
+//! - The threshold is the controller's: half of the window by default, rounded down, two segments
+//!   at least. What is in flight beyond the window by limited transmit does not count (RFC 5681
+//!   section 3.2). A controller hears of Tahoe's fast retransmit as of a timeout, since that is
+//!   what follows.
+//! - What the window grows by with the ACK that ends fast recovery is the controller's: by bytes,
+//!   an ACK of many segments counts in full.
 //! - Reno's window is the threshold after fast recovery, however many duplicates there were; 4.3BSD
 //!   leaves it inflated after exactly three (`t_dupacks > tcprexmtthresh`).
+//! - Limited transmit is of new data alone, and not after a timeout, where ns-2 sends the next of
+//!   what is to be sent again.
 //! - A timeout that repeats sets the threshold again, as in BSD; RFC 5681 is later.
 //! - A mark (ECN) reduces the window as with `freebsd.rs`; BSD of then knew none.
 

@@ -22,9 +22,9 @@ impl Endpoint {
         self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
     }
 
-    /// What counts against the window: FreeBSD 9, Tahoe and Reno have rules of their own. With others,
-    /// before recovery duplicate ACKs free room for two segments by
-    /// limited transmit (RFC 3042 section 2), and for none without it.
+    /// What counts against the window: FreeBSD 9, Tahoe and Reno have rules of their own. With
+    /// others, before recovery duplicate ACKs free room for two segments by limited transmit (RFC
+    /// 3042 section 2), and for none without it.
     #[inline]
     pub(crate) fn window_used(&self) -> u64 {
         let pipe = self.pipe();

@@ -2,8 +2,8 @@
 //!
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
 //! decides when a segment is lost. Four engines react to losses, marks and timeouts: `rfc`, as the
-//! RFCs have it, `linux`, as Linux does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and Reno,
-//! which are as BSD was before and share what they can with `freebsd`. All are entered by
+//! RFCs have it, `linux`, as Linux does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and
+//! Reno, which are as BSD was before and share what they can with `freebsd`. All are entered by
 //! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a
 //! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
 //! timeout.

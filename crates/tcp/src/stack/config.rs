@@ -99,8 +99,8 @@ impl Config {
         }
     }
 
-    /// Whether SACK is offered and agreed to: [`LossDetector::Tahoe`] and [`LossDetector::Reno`] know
-    /// none.
+    /// Whether SACK is offered and agreed to: [`LossDetector::Tahoe`] and [`LossDetector::Reno`]
+    /// know none.
     pub(crate) fn knows_sack(&self) -> bool {
         self.sack && self.episodes() != Episodes::Berkeley
     }
@@ -293,9 +293,9 @@ pub enum Prr {
 /// How losses are detected: a choice independent of the congestion controller.
 ///
 /// Episodes run as the RFCs write them with RFC 6675's, as FreeBSD 9 has them with FreeBSD 9's, and
-/// as the releases of Berkeley with Tahoe's and Reno's; [`Prr`] is asked by the RFCs' alone. With any
-/// other, and where undoing, F-RTO or tail loss probes are on,
-/// they run as Linux has them: counted in segments, with PRR from the window at their start.
+/// as the releases of Berkeley with Tahoe's and Reno's; neither of these asks [`Prr`]. With any
+/// other, and where undoing, F-RTO or tail loss probes are on, they run as Linux has them: counted
+/// in segments, with PRR from the window at their start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossDetector {
     /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes,
@@ -308,8 +308,8 @@ pub enum LossDetector {
     /// Tahoe: the third duplicate ACK begins slow start from one segment, and everything is sent
     /// again in order, as far as it is not acknowledged by then. Without SACK.
     Tahoe(BerkeleyRules),
-    /// Reno (RFC 2581): the third duplicate ACK begins fast recovery, which the first ACK of new data
-    /// ends. Without SACK.
+    /// Reno (RFC 2581): the third duplicate ACK begins fast recovery, which the first ACK of new
+    /// data ends. Without SACK.
     Reno(BerkeleyRules),
     /// Linux before RACK: a threshold that grows with the reordering that is seen.
     Linux(AdaptiveRules),

@@ -85,12 +85,13 @@ impl Pace {
         }
     }
 
-    /// The most work that is done from one time to another, 0 at an unlimited rate.
+    /// The most work that is done from one time to another, 0 at an unlimited rate and if the
+    /// second is not after the first.
     pub(super) fn work(&self, from: Time, to: Time) -> u128 {
         match self {
             Pace::Unlimited => 0,
             Pace::Constant(rate) => u128::from(*rate) * u128::from(to.since(from).as_nanos()),
-            Pace::Ramp(ramp) => ramp.integral(to) - ramp.integral(from),
+            Pace::Ramp(ramp) => ramp.integral(to.max(from)) - ramp.integral(from),
         }
     }
 
@@ -137,6 +138,7 @@ mod tests {
         let mbit = 1_000_000 * OF_A_BYTE / 8;
         assert_eq!(ramp.work(ms(1000), ms(2000)), 20 * mbit);
         assert_eq!(ramp.work(ms(1000), ms(1500)), 15 * mbit / 2);
+        assert_eq!(ramp.work(ms(1500), ms(1400)), 0);
         let down = Pace::Ramp(Ramp::new(30_000_000, 10_000_000, ms(1000), ms(2000)));
         assert_eq!(down.work(ms(1500), ms(2000)), 15 * mbit / 2);
         // It ends when that is done; more is not done within the ramp.
