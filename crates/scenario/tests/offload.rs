@@ -115,8 +115,8 @@ fn a_connection_begins_as_in_the_trace_of_a_kernel() {
 
 #[test]
 fn without_units_it_begins_otherwise() {
-    // Every other segment arrives early, not every other pair: after one is acknowledged, the second
-    // one reported ends a distance of two.
+    // Every other segment arrives early, not every other pair: after one is acknowledged, the one
+    // behind the next is reported.
     for flow in ["", "split_unit = \"unit\""] {
         let found = trace(flow);
         assert_eq!(found[1..4], [[1, 0, 0, 0, 3], [1, 1, 2, 0, 3], [1, 2, 4, 0, 3]]);

@@ -4,6 +4,7 @@
 
 use ackclock_units::Time;
 
+use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
@@ -53,7 +54,7 @@ impl Endpoint {
             }
         }
         if self.config.transfer.offload.is_on() {
-            return self.next_unit(now, available, window);
+            return self.next_of_unit(now, available, window);
         }
         if self.config.transfer.sending == SendRule::Linux {
             return self.next_new_linux(now, available, window);
@@ -128,6 +129,51 @@ impl Endpoint {
         }
     }
 
+    /// [`Endpoint::next_new`] in units (`offload.rs`).
+    #[inline(never)]
+    fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+        }
+        match self.begin_unit(now, available, window) {
+            Unit::Goes { joins } => Some(self.send_of_unit(now, window, joins)),
+            Unit::Window => self.next_probe(now, available, window),
+            Unit::Small => {
+                // The probe timer bounds the wait.
+                if self.board.is_empty() {
+                    self.arm_persist(now);
+                }
+                None
+            }
+            Unit::Held => None,
+        }
+    }
+
+    /// The next segment of the unit, in one with the segment before it if it `joins`.
+    fn send_of_unit(&mut self, now: Time, window: u64, joins: bool) -> Piece {
+        let mss = u64::from(self.full_payload());
+        let nxt = self.send.nxt();
+        let unit_end = self.units().end;
+        let payload = (unit_end - nxt).min(mss);
+        let end = nxt + payload;
+        let fin = self.send.is_closed() && end == self.send.written() + 1 && (payload < window || joins);
+        if payload < mss {
+            self.queue.small = end;
+        }
+        let begin = if joins { 0 } else { unit_end - nxt };
+        let pushes = self.queue.note_unit(unit_end, begin, mss, self.config.transfer.offload);
+        // tcp_write_wakeup: what the probe timer sends, too.
+        let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
+        self.window_use.admit(true);
+        self.persist.satisfy();
+        let piece = self.send_new(now, payload as u32, fin);
+        if joins {
+            self.board.join_last();
+        }
+        self.board.set_push(push);
+        Piece { push, ..piece }
+    }
+
     /// Whether a small segment waits, for an acknowledgment or because the application has said
     /// that more follows (TCP_NOPUSH; MSG_MORE, until an ACK comes).
     #[cold]
@@ -167,7 +213,7 @@ impl Endpoint {
 
     /// Books a segment of new data.
     #[inline(always)]
-    pub(super) fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
+    fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.persist.window_used();
         let seq = self.send.nxt();
         let len = payload + u32::from(fin);
@@ -180,7 +226,7 @@ impl Endpoint {
 
     /// RFC 5681 section 4.1.
     #[inline]
-    pub(super) fn restart_after_idle(&mut self, now: Time) {
+    fn restart_after_idle(&mut self, now: Time) {
         if self.config.cwnd_validation == CwndValidation::Rfc7661 {
             // RFC 7661 section 4.3 in place of RFC 5681 section 4.1.
             self.review_validation(now);

@@ -28,7 +28,6 @@
 
 use ackclock_units::{Span, Time};
 
-use super::segment::Piece;
 use crate::loss::scoreboard::Sent;
 use crate::{CaState, Endpoint, OffloadRule, SpaceRule};
 
@@ -49,7 +48,7 @@ pub(crate) struct Units {
     /// When the last one was begun.
     at: Time,
     /// One past its last byte.
-    end: u64,
+    pub(super) end: u64,
     /// What of the last one that is sent again comes next, and one past its last unit.
     again: u64,
     again_end: u64,
@@ -153,6 +152,19 @@ impl OffloadRule {
     }
 }
 
+/// What becomes of the next segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// It is sent, in one unit with the one before it or not.
+    Goes { joins: bool },
+    /// It does not fit into the peer's window.
+    Window,
+    /// It is small, and waits for more or for an ACK.
+    Small,
+    /// The congestion window is full, or it waits for others.
+    Held,
+}
+
 /// The first unsent socket buffer.
 #[derive(Clone, Copy, Debug)]
 struct Head {
@@ -175,22 +187,20 @@ impl Endpoint {
             .is_some_and(|units| units.at == now && (self.send.nxt() < units.end || units.again < units.again_end))
     }
 
-    fn units(&mut self) -> &mut Units {
+    /// The units, made when first asked for.
+    pub(super) fn units(&mut self) -> &mut Units {
         self.units.get_or_insert_default()
     }
 
-    /// [`Endpoint::next_new`] in units, by Linux's rules.
+    /// What becomes of the next segment, of `available` unsent bytes and a window of `window`.
     #[inline(never)]
-    pub(crate) fn next_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+    pub(super) fn begin_unit(&mut self, now: Time, available: u64, window: u64) -> Unit {
         let nxt = self.send.nxt();
         let sent = self.stats.sent_packets;
         let units = self.units();
         if units.at == now && nxt < units.end {
             units.continued = sent + 1;
-            return Some(self.send_of_unit(now, window, true));
-        }
-        if self.board.is_empty() {
-            self.restart_after_idle(now);
+            return Unit::Goes { joins: true };
         }
         let rule = self.config.transfer.offload;
         let mss = u64::from(self.full_payload());
@@ -204,7 +214,7 @@ impl Endpoint {
             0 => {
                 // The peer's window may be closed as well.
                 self.window_use.stop();
-                return None;
+                return Unit::Held;
             }
             quota => quota,
         };
@@ -214,18 +224,15 @@ impl Endpoint {
         }
         let fin = u64::from(head.fin && head.len < mss);
         if head.len.min(mss) + fin > window {
-            return self.next_probe(now, available, window);
+            return Unit::Window;
         }
         let exempt = self.persist.has_expired() || unbounded;
         if head.len <= mss {
             if head.is_tail && !head.fin && !exempt && self.waits(head.len) {
-                if self.board.is_empty() {
-                    self.arm_persist(now);
-                }
-                return None;
+                return Unit::Small;
             }
         } else if !exempt && self.puts_off(now, head, window, most) {
-            return None;
+            return Unit::Held;
         }
         let split = match quota * mss {
             whole if head.len <= mss || whole <= window && !head.is_tail => whole,
@@ -242,32 +249,7 @@ impl Endpoint {
         let units = self.units();
         units.deferred = None;
         (units.at, units.end) = (now, nxt + split.min(head.len));
-        Some(self.send_of_unit(now, window, false))
-    }
-
-    /// The next segment of the unit.
-    fn send_of_unit(&mut self, now: Time, window: u64, joins: bool) -> Piece {
-        let mss = u64::from(self.full_payload());
-        let nxt = self.send.nxt();
-        let unit_end = self.units().end;
-        let payload = (unit_end - nxt).min(mss);
-        let end = nxt + payload;
-        let fin = self.send.is_closed() && end == self.send.written() + 1 && (payload < window || joins);
-        if payload < mss {
-            self.queue.small = end;
-        }
-        let begin = if joins { 0 } else { unit_end - nxt };
-        let pushes = self.queue.note_unit(unit_end, begin, mss, self.config.transfer.offload);
-        // tcp_write_wakeup: what the probe timer sends, too.
-        let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
-        self.window_use.admit(true);
-        self.persist.satisfy();
-        let piece = self.send_new(now, payload as u32, fin);
-        if joins {
-            self.board.join_last();
-        }
-        self.board.set_push(push);
-        Piece { push, ..piece }
+        Unit::Goes { joins: false }
     }
 
     /// The first unsent socket buffer, of `available` unsent bytes.
@@ -369,23 +351,6 @@ impl Endpoint {
             (units.at, units.again_end) = (now, end);
         }
         self.units().again = sent.end();
-    }
-
-    /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all
-    /// that is unacknowledged (`tcp_should_expand_sndbuf`).
-    pub(crate) fn fills_window(&self) -> bool {
-        let mss = u64::from(self.negotiated.mss());
-        match self.config.transfer.offload {
-            OffloadRule::Linux40 => self.board.segments() >= self.cwnd() / mss,
-            _ => self.window_used() + mss > self.cwnd(),
-        }
-    }
-
-    /// Memory of what is unsent or unacknowledged, in units in flight and buffers that are not sent.
-    pub(crate) fn queued_in_units(&self, overhead: u64) -> u64 {
-        let bytes = self.send.written() - self.acked_bytes();
-        let waiting = self.unsent().div_ceil(self.buffer_goal());
-        bytes + (self.board.buffers() + waiting) * overhead
     }
 }
 

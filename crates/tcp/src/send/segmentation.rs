@@ -333,7 +333,7 @@ impl Endpoint {
                 let mss = u64::from(self.negotiated.mss());
                 bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
             }
-            SpaceRule::Linux if self.config.transfer.offload.is_on() => self.queued_in_units(OVERHEAD),
+            SpaceRule::Linux if self.config.transfer.offload.is_on() => self.queued_in_units(),
             SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,
         }
     }
@@ -439,5 +439,22 @@ impl Endpoint {
         let queued = self.queue.buffer.saturating_sub(space);
         // tcp_stream_memory_free with `wake`.
         space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
+    }
+
+    /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all
+    /// that is unacknowledged (`tcp_should_expand_sndbuf`).
+    fn fills_window(&self) -> bool {
+        let mss = u64::from(self.negotiated.mss());
+        match self.config.transfer.offload {
+            OffloadRule::Linux40 => self.board.segments() >= self.cwnd() / mss,
+            _ => self.window_used() + mss > self.cwnd(),
+        }
+    }
+
+    /// Memory of what is unsent or unacknowledged, in units in flight and buffers not sent.
+    fn queued_in_units(&self) -> u64 {
+        let bytes = self.send.written() - self.acked_bytes();
+        let waiting = self.unsent().div_ceil(self.buffer_goal());
+        bytes + (self.board.buffers() + waiting) * OVERHEAD
     }
 }

@@ -7,8 +7,8 @@ pub enum OffloadRule {
     /// Segments are handed down one by one.
     #[default]
     Off,
-    /// Linux 4.0: a millisecond's worth at twice the window's rate; in the state Open one that could
-    /// become larger waits for two clock ticks at most.
+    /// Linux 4.0: a millisecond's worth at twice the window's rate; in the state Open one that
+    /// could become larger waits for two clock ticks at most.
     Linux40,
     /// Linux 6.1: more on short paths; one that could become larger waits for an ACK that is due
     /// within half a round trip.
