@@ -421,7 +421,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `transport`, `host`, `cc`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `rto_timer`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `minshall`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `write_size`, `application`, `dscp`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`, `metrics_cache`
+       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `transport`, `host`, `cc`, `mss`, `initial_window`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `segmentation_offload`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `rto_timer`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `sack`, `nagle`, `minshall`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `write_size`, `application`, `dscp`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`, `metrics_cache`
        = help: did you mean `bytes`?
     "#);
 }

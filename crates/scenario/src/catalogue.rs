@@ -240,7 +240,12 @@ fn range_of(domain: &keys::Domain) -> String {
         keys::Domain::Kind(names) => format!("{}, or a table with `kind`", all(names)),
         keys::Domain::Table => "a table".to_owned(),
         keys::Domain::Structure => String::new(),
-        keys::Domain::Either(domains) => domains.iter().map(range_of).collect::<Vec<_>>().join(", or "),
+        keys::Domain::Either(domains) => {
+            // Where some hosts allow what others refuse.
+            let flag = domains.iter().any(|domain| matches!(domain, keys::Domain::Flag));
+            let told = domains.iter().filter(|domain| !(flag && matches!(domain, keys::Domain::Off)));
+            told.map(range_of).collect::<Vec<_>>().join(", or ")
+        }
         domain => as_parameter(domain).as_ref().map(range).unwrap_or_default(),
     }
 }
