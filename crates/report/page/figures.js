@@ -760,6 +760,9 @@ const Figures = (() => {
         each(["displacement_p25", dashed], ["displacement_p50", {}], ["displacement_p75", dashed]) },
       { title: "Displacement: the earliest and the latest packet", unit: "packets", series: each(["displacement_min", {}], ["displacement_max", {}]) },
     ];
+    if (lines.some((line) => (line.values.duplicates || []).some((count) => count > 0))) {
+      panels.push({ title: "Further copies of packets that had arrived", unit: "packets", min: 0, series: each(["duplicates", {}]) });
+    }
     panels.forEach((panel) => { panel.end = record.duration_s; });
     const { option, height } = stack(theme, width, panels, names);
     option.tooltip = {

@@ -182,25 +182,25 @@ fn reordering(mut sheet: Sheet) -> anyhow::Result<Value> {
         "displacement_p75",
         "displacement_max",
     ];
+    // Files had none before.
+    const LATER: &str = "duplicates";
     let (flow, tap) = (sheet.column("flow")?, sheet.column("tap")?);
-    let places = COLUMNS.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let names: Vec<&str> = COLUMNS.into_iter().chain(sheet.columns.contains_key(LATER).then_some(LATER)).collect();
+    let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut found: Vec<(String, Vec<Vec<Option<f64>>>)> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut row = StringRecord::new();
     while sheet.next(&mut row)? {
         let name = format!("{} at {}", &row[flow], &row[tap]);
         let at = *known.entry(name).or_insert_with_key(|name| {
-            found.push((name.clone(), vec![Vec::new(); COLUMNS.len()]));
+            found.push((name.clone(), vec![Vec::new(); names.len()]));
             found.len() - 1
         });
         found[at].1.iter_mut().zip(&places).for_each(|(column, &place)| column.push(number(&row, place)));
     }
     let object = |(name, columns): (String, Vec<Vec<Option<f64>>>)| {
-        let values: Map<String, Value> = COLUMNS
-            .iter()
-            .zip(columns)
-            .map(|(name, column)| ((*name).to_owned(), numbers(column.into_iter())))
-            .collect();
+        let values: Map<String, Value> =
+            names.iter().zip(columns).map(|(name, column)| ((*name).to_owned(), numbers(column.into_iter()))).collect();
         json!({ "id": name, "values": values })
     };
     Ok(found.into_iter().map(object).collect())

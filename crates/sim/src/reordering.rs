@@ -172,7 +172,7 @@ impl Reorderings {
         let (tap, from, rank) = (*tap, flow.sender(), firsts.arrive(number, truth));
         match rank {
             Some(number) => self.arrive(tap, at, Passing { from, number, bytes }),
-            None => self.meter(tap, from).arrive_again(),
+            None => self.meter(tap, from).arrive_again(at),
         }
     }
 

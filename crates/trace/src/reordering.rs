@@ -90,6 +90,8 @@ pub struct ReorderInterval {
     pub late: u64,
     /// The displacements.
     pub displacement: Distribution,
+    /// Further copies.
+    pub duplicates: u64,
 }
 
 /// Intervals that had arrivals and are not handed out: until all displacements are known.
@@ -105,6 +107,7 @@ struct Interval {
     number: u64,
     packets: u64,
     reordered: u64,
+    duplicates: u64,
     displacement: Tally,
 }
 
@@ -141,8 +144,7 @@ impl ReorderMeter {
     /// go back.
     pub fn arrive(&mut self, number: u64, at: Time, bytes: u32) {
         let Some(arrival) = self.gaps.arrive(number, self.packets, at, bytes) else {
-            self.duplicates += 1;
-            return;
+            return self.arrive_again(at);
         };
         let n = self.behind.arrive(number, self.packets);
         self.packets += 1;
@@ -165,16 +167,20 @@ impl ReorderMeter {
         }
         self.buffer.arrive(number);
         let ReorderMeter { places, displacement, intervals, .. } = self;
-        let interval = intervals.arrive(at, arrival.reordered.is_some());
+        let interval = intervals.at(at, |interval| {
+            interval.packets += 1;
+            interval.reordered += u64::from(arrival.reordered.is_some());
+        });
         places.arrive(number, interval, &mut |interval, by| {
             displacement.add(by);
             intervals.placed(interval, by);
         });
     }
 
-    /// A further copy of a packet arrives, whichever it is.
-    pub fn arrive_again(&mut self) {
+    /// A further copy of a packet arrives, whichever it is. Times never go back.
+    pub fn arrive_again(&mut self, at: Time) {
         self.duplicates += 1;
+        self.intervals.at(at, |interval| interval.duplicates += 1);
     }
 
     /// The packet with this place in the order of sending will not arrive, none of its copies: as
@@ -204,7 +210,7 @@ impl ReorderMeter {
     }
 
     /// The intervals of which everything is known and that were not taken before, in order of time.
-    /// Those without arrivals are left out.
+    /// Those without arrivals, also of further copies, are left out.
     pub fn take_intervals(&mut self) -> impl Iterator<Item = ReorderInterval> + '_ {
         self.intervals.done.drain(..)
     }
@@ -253,16 +259,15 @@ impl ReorderMeter {
 }
 
 impl Intervals {
-    /// A packet arrives; returns the number of its interval.
-    fn arrive(&mut self, at: Time, reordered: bool) -> u64 {
+    /// Something arrives, which is counted; returns the number of its interval.
+    fn at(&mut self, at: Time, count: impl FnOnce(&mut Interval)) -> u64 {
         let Some(every) = self.every else { return 0 };
         let number = at.as_nanos() / every.as_nanos();
         if self.open.back().is_none_or(|last| last.number < number) {
             self.open.push_back(Interval { number, ..Interval::default() });
         }
         if let Some(last) = self.open.back_mut() {
-            last.packets += 1;
-            last.reordered += u64::from(reordered);
+            count(last);
         }
         number
     }
@@ -281,7 +286,8 @@ impl Intervals {
     fn close_before(&mut self, number: u64) {
         let Some(every) = self.every else { return };
         while self.open.front().is_some_and(|first| first.number < number) {
-            let Some(Interval { number, packets, reordered, displacement }) = self.open.pop_front() else { return };
+            let Some(interval) = self.open.pop_front() else { return };
+            let Interval { number, packets, reordered, duplicates, displacement } = interval;
             self.done.push(ReorderInterval {
                 from: Time::from_nanos(number * every.as_nanos()),
                 packets,
@@ -290,6 +296,7 @@ impl Intervals {
                 on_time: displacement.zeros(),
                 late: displacement.positives(),
                 displacement: displacement.distribution(),
+                duplicates,
             });
         }
     }

@@ -26,16 +26,16 @@ pub trait ReorderingSink: fmt::Debug {
 
 /// The first line of a [`ReorderingCsv`].
 pub const REORDERING_COLUMNS: &str = "time_s,flow,tap,packets,reordered_ratio,early,on_time,late,displacement_min,\
-                                      displacement_p25,displacement_p50,displacement_p75,displacement_max";
+                                      displacement_p25,displacement_p50,displacement_p75,displacement_max,duplicates";
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed): a row for each flow, place and
-/// interval with arrivals.
+/// interval with arrivals, also of further copies alone.
 ///
 /// - `time_s`: the start of the interval. `flow`, `tap`: whose packets arrived, and where.
 /// - `packets`: packets that arrived, further copies left out; `reordered_ratio`: the share of them
 ///   that arrived after one sent later (RFC 4737).
 /// - `early`, `on_time`, `late`: shares by displacement (RFC 5236), and `displacement_min` to
-///   `displacement_max` its distribution, packets; empty where every packet was displaced too far.
+///   `displacement_max` its distribution, packets; empty where every packet was displaced too far. `duplicates`: further copies.
 #[derive(Debug)]
 pub struct ReorderingCsv<W>(Rows<W>);
 
@@ -61,7 +61,8 @@ impl<W: Write + fmt::Debug> ReorderingSink for ReorderingCsv<W> {
 }
 
 fn row(out: &mut String, record: &ReorderingRecord<'_>) -> fmt::Result {
-    let ReorderInterval { from, packets, reordered, early, on_time, late, ref displacement } = *record.interval;
+    let ReorderInterval { from, packets, reordered, early, on_time, late, ref displacement, duplicates } =
+        *record.interval;
     seconds(out, from);
     for name in [record.flow, record.tap] {
         out.push(',');
@@ -83,6 +84,8 @@ fn row(out: &mut String, record: &ReorderingRecord<'_>) -> fmt::Result {
             fmt::Write::write_fmt(out, format_args!("{value:.0}"))?;
         }
     }
+    out.push(',');
+    whole(out, duplicates);
     out.push('\n');
     Ok(())
 }
@@ -100,7 +103,11 @@ mod tests {
         for (number, ms) in [0, 3, 1, 4, 2, 5, 6, 7].into_iter().zip(1..) {
             meter.arrive(number, Time::from_millis(ms), 100);
         }
+        meter.arrive_again(Time::from_millis(999));
         meter.arrive(8, Time::from_millis(2500), 100);
+        meter.arrive(8, Time::from_millis(2999), 100);
+        // An interval of copies alone.
+        meter.arrive_again(Time::from_millis(4000));
         meter.finish();
         let mut csv = ReorderingCsv::new(Vec::new());
         for interval in meter.take_intervals() {
@@ -108,8 +115,9 @@ mod tests {
             assert!(csv.record(&record).is_continue());
         }
         // 2 and 3 come after 4: two of eight.
-        let rows = "0.000000000,a.0,receiver,8,0.25,0.25,0.5,0.25,-2,-1,0,0,2\n\
-                    2.000000000,a.0,receiver,1,0.0,0.0,1.0,0.0,0,0,0,0,0\n";
+        let rows = "0.000000000,a.0,receiver,8,0.25,0.25,0.5,0.25,-2,-1,0,0,2,1\n\
+                    2.000000000,a.0,receiver,1,0.0,0.0,1.0,0.0,0,0,0,0,0,1\n\
+                    4.000000000,a.0,receiver,0,,,,,,,,,,1\n";
         let written = String::from_utf8(csv.finish().unwrap()).unwrap();
         assert_eq!(written, format!("{REORDERING_COLUMNS}\n{rows}"));
     }

@@ -37,17 +37,23 @@ fn intervals_add_up_to_the_whole() {
     for (&number, n) in numbers.iter().zip(0..) {
         let at = if n < 18 { 2 * n } else { 30 + n };
         meter.arrive(number, Time::from_millis(at), 100);
+        if number == 12 {
+            meter.arrive(0, Time::from_millis(at), 100);
+            meter.arrive_again(Time::from_millis(at));
+        }
     }
+    meter.arrive_again(Time::from_millis(50));
     meter.finish();
     let intervals: Vec<ReorderInterval> = meter.take_intervals().collect();
     let of = |value: fn(&ReorderInterval) -> u64| -> Vec<u64> { intervals.iter().map(value).collect() };
-    assert_eq!(of(|row| row.from.as_nanos() / 1_000_000), [0, 10, 20, 30, 40]);
-    assert_eq!(of(|row| row.packets), [5, 5, 5, 3, 2]);
+    assert_eq!(of(|row| row.from.as_nanos() / 1_000_000), [0, 10, 20, 30, 40, 50]);
+    assert_eq!(of(|row| row.packets), [5, 5, 5, 3, 2, 0]);
+    assert_eq!(of(|row| row.duplicates), [0, 0, 2, 0, 0, 1]);
     // 11, 12 and 13 are one early each, 10 is three late.
-    assert_eq!(of(|row| row.early), [0, 1, 2, 0, 0]);
-    assert_eq!(of(|row| row.late), [0, 0, 1, 0, 0]);
-    assert_eq!(of(|row| row.reordered), [0, 0, 1, 0, 0]);
-    assert_eq!(of(|row| row.on_time), [5, 4, 2, 3, 2]);
+    assert_eq!(of(|row| row.early), [0, 1, 2, 0, 0, 0]);
+    assert_eq!(of(|row| row.late), [0, 0, 1, 0, 0, 0]);
+    assert_eq!(of(|row| row.reordered), [0, 0, 1, 0, 0, 0]);
+    assert_eq!(of(|row| row.on_time), [5, 4, 2, 3, 2, 0]);
     let third = &intervals[2].displacement;
     assert_eq!((third.min, third.quantiles.p50, third.max), (Some(-1.0), Some(0.0), Some(3.0)));
     assert_eq!(meter.take_intervals().count(), 0);
