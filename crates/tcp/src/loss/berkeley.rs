@@ -29,6 +29,11 @@
 //!   at least. What is in flight beyond the window by limited transmit does not count (RFC 5681
 //!   section 3.2). A controller hears of Tahoe's fast retransmit as of a timeout, since that is
 //!   what follows.
+//! - The peer's window does not bound what is halved, unless the controller halves what is in flight
+//!   (`halve_flight`): BSD and ns-2 take the smaller of both windows.
+//! - An ACK with data, or with another window, ends a row of duplicates, but not fast recovery: of
+//!   those that follow each still lets the window grow. In BSD three of them are another fast
+//!   retransmit.
 //! - What the window grows by with the ACK that ends fast recovery is the controller's: by bytes,
 //!   an ACK of many segments counts in full.
 //! - Reno's window is the threshold after fast recovery, however many duplicates there were; 4.3BSD
@@ -36,7 +41,8 @@
 //! - Limited transmit is of new data alone, and not after a timeout, where ns-2 sends the next of
 //!   what is to be sent again.
 //! - A timeout that repeats sets the threshold again, as in BSD; RFC 5681 is later.
-//! - A mark (ECN) reduces the window as with `freebsd.rs`; BSD of then knew none.
+//! - A mark (ECN) reduces the window as with `freebsd.rs`; BSD of then knew none. A loss in the window
+//!   of data that it was in leaves the threshold as it is, as in ns-2.
 
 use ackclock_cc::{Ack, Flight, Signal};
 use ackclock_units::Time;
@@ -80,7 +86,7 @@ impl Endpoint {
             self.recovery.dup_acks = 0;
             return;
         }
-        let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
+        let fresh = self.send.una() > self.recovery.rescue_above || self.recovery.rescue_above == 0;
         match self.config.loss_detector {
             LossDetector::Tahoe(rules) if fresh || !rules.bugfix => self.begin_slow_start(now),
             LossDetector::Reno(rules) if fresh || !rules.bugfix => self.begin_inflated(now),
@@ -106,10 +112,12 @@ impl Endpoint {
     /// Everything is lost, and goes out again by slow start.
     fn go_back(&mut self, now: Time, flight: &Flight) {
         self.tell_losses(now);
-        self.cc.on_signal(flight, Signal::Timeout { repeated: false, kept: 0 });
+        // The threshold of a mark stays while its window is acknowledged.
+        let repeated = self.is_reduced_by_mark();
+        self.cc.on_signal(flight, Signal::Timeout { repeated, kept: 0 });
         self.forget_validation(now);
         self.enter(now, CaState::Loss);
-        self.recovery.point = self.send.nxt();
+        self.note_episode();
         self.recovery.by_controller = false;
         self.recovery.force = true;
         self.ecn.window_reduced();
@@ -121,8 +129,7 @@ impl Endpoint {
         let flight = self.flight_within(now);
         // What a timeout has sent again is in flight like all else.
         self.board.settle();
-        // A mark has reduced the window already, unless the controller did.
-        if self.recovery.state() != CaState::Cwr || self.recovery.by_controller {
+        if !self.is_reduced_by_mark() {
             self.note_unvalidated(now);
             self.cc.on_signal(&flight, Signal::Loss);
             self.bound_by_use();
@@ -132,14 +139,25 @@ impl Endpoint {
         self.tell_losses(now);
         self.enter(now, CaState::Recovery);
         let nxt = self.send.nxt();
+        self.note_episode();
         let recovery = &mut self.recovery;
-        recovery.point = nxt;
         recovery.by_controller = false;
         recovery.force = true;
         recovery.reduction.begin(ssthresh.saturating_add(u64::from(DUP_THRESH) * mss), ssthresh, nxt);
         self.ecn.window_reduced();
         self.stats.fast_recoveries += 1;
         self.restart_retransmit_timer(now);
+    }
+
+    /// Whether a mark has reduced the window, whose data is not all acknowledged yet.
+    fn is_reduced_by_mark(&self) -> bool {
+        self.recovery.state() == CaState::Cwr && !self.recovery.by_controller
+    }
+
+    /// A fast retransmit, or a timeout: `bugfix` looks at what has been sent until now.
+    fn note_episode(&mut self) {
+        self.recovery.point = self.send.nxt();
+        self.recovery.rescue_above = self.send.nxt();
     }
 
     /// The first ACK of new data: the window is the threshold, and there is no bound to a burst.

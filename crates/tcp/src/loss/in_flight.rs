@@ -62,8 +62,12 @@ impl Endpoint {
             CaState::Recovery | CaState::Loss => {
                 self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una))
             }
-            // RFC 3042: the first two duplicates let as many segments go as they are.
+            // RFC 3042: the first two duplicates let as many segments go as they are, in FreeBSD
+            // whatever is outstanding.
             CaState::Open | CaState::Disorder | CaState::Cwr => match self.recovery.dup_acks {
+                duplicates @ 1..DUP_THRESH if self.config.limited_transmit && self.episodes == Episodes::Berkeley => {
+                    outstanding.saturating_sub(u64::from(duplicates * self.negotiated.mss()))
+                }
                 duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {
                     let limit = self.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
                     outstanding.min(self.cwnd().saturating_sub(limit.saturating_sub(nxt)))

@@ -8,7 +8,7 @@ use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
-use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
+use crate::{CaState, CwndValidation, Endpoint, OffloadRule, SendRule, SentAs};
 
 impl Endpoint {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
@@ -132,11 +132,19 @@ impl Endpoint {
     /// [`Endpoint::next_new`] in units (`offload.rs`).
     #[inline(never)]
     fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
-        if self.board.is_empty() {
+        let first = self.board.is_empty();
+        // tcp_event_data_sent: until 4.1 the first unit still has the window of before.
+        let is_late = self.config.transfer.offload == OffloadRule::Linux40;
+        if first && !is_late {
             self.restart_after_idle(now);
         }
         match self.begin_unit(now, available, window) {
-            Unit::Goes { joins } => Some(self.send_of_unit(now, window, joins)),
+            Unit::Goes { joins } => {
+                if first && is_late {
+                    self.restart_after_idle(now);
+                }
+                Some(self.send_of_unit(now, window, joins))
+            }
             Unit::Window => self.next_probe(now, available, window),
             Unit::Small => {
                 // The probe timer bounds the wait.

@@ -196,7 +196,7 @@ impl Endpoint {
             self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload });
         }
         if self.pacer.on {
-            self.pace(&flight, payload);
+            self.pace(&flight, seq, payload);
         }
     }
 }

@@ -24,16 +24,21 @@
 //!   (`tcp_clean_rtx_queue` passes on the end of the buffer).
 //! - A segment with data and the FIN counts against the congestion window as any other, which
 //!   `tcp_cwnd_test` lets go until 6.9.
+//! - Writes are handed down as a whole: nothing is sent when one of its buffers is full, which
+//!   `tcp_push_one` does without putting it off.
+//! - Bare ACKs are no transmissions: they take no pacing, and what was sent last is data
+//!   (`__tcp_transmit_skb` moves `tcp_wstamp_ns` for each).
+//! - A loss probe that repeats the end of a unit leaves it joined, and a small end stays out of a
+//!   unit where it would wait by itself, at a probe too (`tcp_send_loss_probe`,
+//!   `tcp_mss_split_point`).
 //! - With Accurate ECN nothing bounds units by the ACE field (`tcp_accecn_gso_limit`).
 
 use ackclock_units::{Span, Time};
 
+use super::segmentation::MAX_SIZE;
 use crate::loss::scoreboard::Sent;
 use crate::{CaState, Endpoint, OffloadRule, SpaceRule};
 
-/// `GSO_MAX_SIZE`, and `MAX_TCP_HEADER`.
-const MAX_SIZE: u64 = 65_536;
-const MAX_HEADER: u64 = 320;
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
 /// A jiffy of `HZ` = 250, and how many of them something waits (4.0).
@@ -58,6 +63,8 @@ pub(crate) struct Units {
     deferred: Option<u64>,
     /// What [`crate::Stats::sent_packets`] is with the last segment that continued a unit.
     continued: u64,
+    /// The rate from which their size follows, bytes a second, as of the last ACK.
+    rate: Option<u64>,
 }
 
 /// What decides whether a unit is put off.
@@ -104,7 +111,7 @@ impl OffloadRule {
     fn most_segments(self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
         let bytes = match self {
             OffloadRule::Off => return 1,
-            OffloadRule::Linux40 => (rate >> 10).min(MAX_SIZE - 1 - MAX_HEADER),
+            OffloadRule::Linux40 => (rate >> 10).min(MAX_SIZE),
             OffloadRule::Linux61 | OffloadRule::Linux618 => {
                 // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
                 let near = min_rtt.map_or(32, |min| min.as_micros() >> 9);
@@ -222,7 +229,8 @@ impl Endpoint {
         if rule == OffloadRule::Linux618 {
             head = self.grown(head, available, quota * mss);
         }
-        let fin = u64::from(head.fin && head.len < mss);
+        // tcp_snd_wnd_test: the FIN does not count behind more than a segment.
+        let fin = u64::from(head.fin && head.len <= mss);
         if head.len.min(mss) + fin > window {
             return Unit::Window;
         }
@@ -259,8 +267,11 @@ impl Endpoint {
         if self.config.transfer.send_space != SpaceRule::Linux {
             let goal = self.buffer_goal();
             let units = self.units();
-            if units.buffer_end <= nxt {
+            if units.buffer_end == 0 {
                 units.buffer_end = nxt + goal;
+            } else if units.buffer_end <= nxt {
+                // A unit that has grown ends within a buffer.
+                units.buffer_end += goal * ((nxt - units.buffer_end) / goal + 1);
             }
             len = len.min(units.buffer_end - nxt);
         }
@@ -268,13 +279,18 @@ impl Endpoint {
         Head { len, is_tail, fin: is_tail && self.send.is_closed() }
     }
 
-    /// `tcp_grow_skb`: the buffer takes from those behind it, up to `goal` bytes.
+    /// `tcp_grow_skb`: the buffer takes from the one behind it, up to `goal` bytes.
     fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
         let nxt = self.send.nxt();
         if head.len >= goal || head.is_tail || self.ends_record_within(head.len) {
             return head;
         }
-        let len = goal.min(available);
+        let behind = self.queue.of_record(nxt + head.len, available - head.len);
+        let next = match self.config.transfer.send_space {
+            SpaceRule::Linux => behind,
+            _ => behind.min(self.buffer_goal()),
+        };
+        let len = goal.min(head.len + next);
         let is_tail = len == available;
         debug_assert!(nxt + len <= self.send.written() + 1);
         Head { len, is_tail, fin: is_tail && self.send.is_closed() }
@@ -325,10 +341,35 @@ impl Endpoint {
         self.room().min(half)
     }
 
+    /// Bytes and segments that leave with the segment at `seq`, which has `payload` bytes: those of
+    /// its unit if it is the first; `None` if they have left with the one before it.
+    pub(super) fn departing(&self, now: Time, seq: u64, payload: u32) -> Option<(u64, u64)> {
+        let payload = u64::from(payload);
+        let Some(units) = self.units.as_ref().filter(|units| units.at == now) else { return Some((payload, 1)) };
+        if units.continued == self.stats.sent_packets + 1 {
+            return None;
+        }
+        let end = match () {
+            _ if seq == self.send.nxt() => units.end,
+            _ if units.again == seq + payload => units.again_end,
+            _ => seq,
+        };
+        let bytes = end.saturating_sub(seq).max(payload);
+        Some((bytes, bytes.div_ceil(u64::from(self.negotiated.mss())).max(1)))
+    }
+
+    /// The rate from which the size of units follows, after an ACK.
+    #[cold]
+    pub(super) fn update_rate_of_units(&mut self) {
+        let rate = self.rate_of_units(self.config.transfer.offload);
+        self.units().rate = rate;
+    }
+
     /// Segments of a unit at most.
     fn most_segments(&self) -> u64 {
         let rule = self.config.transfer.offload;
-        let rate = self.told_rate_of_units(rule).unwrap_or(u64::MAX);
+        let known = self.units.as_ref().and_then(|units| units.rate);
+        let rate = known.or_else(|| self.rate_of_units(rule)).unwrap_or(u64::MAX);
         let least = u64::from(self.config.transfer.least_burst);
         rule.most_segments(rate, self.rtt.min(), u64::from(self.negotiated.mss()), least)
     }

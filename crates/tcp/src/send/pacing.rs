@@ -47,7 +47,7 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// `bytes` leave at `now` at a rate of `bits_per_second`.
-    fn depart(&mut self, now: Time, bytes: u32, bits_per_second: u64) {
+    fn depart(&mut self, now: Time, bytes: u64, bits_per_second: u64) {
         // Half of the lateness makes up for timers that come late.
         let credit = now.since(self.release_at).as_nanos();
         let nanos = u128::from(bytes) * 8 * NANOS / u128::from(bits_per_second.max(1));
@@ -105,6 +105,9 @@ impl Endpoint {
         if self.pacer.on {
             self.pacer.by_window = self.rate_of_window();
         }
+        if self.units.is_some() {
+            self.update_rate_of_units();
+        }
     }
 
     /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
@@ -115,7 +118,7 @@ impl Endpoint {
 
     /// The rate from which the size of units follows, bytes a second (`sk_pacing_rate`, whether
     /// there is pacing or not); `None` before there is an RTT.
-    pub(super) fn told_rate_of_units(&self, rule: OffloadRule) -> Option<u64> {
+    pub(super) fn rate_of_units(&self, rule: OffloadRule) -> Option<u64> {
         // 200 % in every state until 4.3.
         let own = || match rule {
             OffloadRule::Linux40 => self.rate_by_ratios(200, 200),
@@ -146,13 +149,15 @@ impl Endpoint {
         }
     }
 
-    /// A segment with `payload` bytes leaves: the next one has to wait.
+    /// A segment with `payload` bytes from `seq` on leaves: the next one has to wait, or the next
+    /// unit if it begins one.
     #[inline(never)]
-    pub(crate) fn pace(&mut self, flight: &Flight, payload: u32) {
+    pub(crate) fn pace(&mut self, flight: &Flight, seq: u64, payload: u32) {
+        let Some((bytes, segments)) = self.departing(flight.now, seq, payload) else { return };
         let asked = self.cc.pacing_rate(flight);
-        let counts = self.stats.sent_packets + 1 >= UNPACED;
+        let counts = self.stats.sent_packets + segments >= UNPACED;
         match self.pacing_rate(asked).filter(|_| counts) {
-            Some(rate) => self.pacer.depart(flight.now, payload, rate),
+            Some(rate) => self.pacer.depart(flight.now, bytes, rate),
             None => self.pacer.release_at = self.pacer.release_at.max(flight.now),
         }
     }

@@ -31,8 +31,9 @@ use ackclock_units::Time;
 use crate::stack::tuning::sent_size;
 use crate::{Endpoint, OffloadRule, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
 
-/// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
-const MAX_BUFFER: u64 = 65_536 - 1 - 320;
+/// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
+/// (`sk_setup_caps`).
+pub(super) const MAX_SIZE: u64 = 65_536 - 320 - 1;
 /// Memory of an empty buffer: `struct sk_buff` of 256 bytes and 1024 bytes of head.
 const OVERHEAD: u64 = 1280;
 /// The last number of `net.ipv4.tcp_wmem`.
@@ -41,8 +42,6 @@ const MAX_SEND_BUFFER: u64 = 4 << 20;
 const DEFAULT_SEGMENT: u64 = 536;
 /// `TCP_INIT_CWND`.
 const FIRST_WINDOW: u64 = 10;
-/// `GSO_MAX_SIZE`.
-const MAX_BURST: u64 = 65_536;
 
 /// An end of a part of the stream that is not sent yet.
 #[derive(Clone, Copy, Debug)]
@@ -233,8 +232,8 @@ impl Endpoint {
         // sk_pacing_shift 10; tcp_tso_rtt_log 9, in microseconds of the least RTT.
         let by_rate = rate >> 10;
         let near = self.rtt.min().map_or(32, |min| min.as_micros() >> 9);
-        let by_rtt = if near < 32 { MAX_BURST >> near } else { 0 };
-        let bytes = by_rate.saturating_add(by_rtt).min(MAX_BURST);
+        let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
+        let bytes = by_rate.saturating_add(by_rtt).min(MAX_SIZE);
         quota.min((bytes / mss).max(u64::from(self.config.transfer.least_burst)))
     }
 
@@ -274,7 +273,7 @@ impl Endpoint {
     /// The payload to which a buffer is filled: whole segments.
     pub(super) fn buffer_goal(&self) -> u64 {
         let mss = u64::from(self.full_payload());
-        (self.half_window(MAX_BUFFER) / mss).max(1) * mss
+        (self.half_window(MAX_SIZE) / mss).max(1) * mss
     }
 
     /// Grows a send buffer that was not set so that two windows fit.

@@ -129,12 +129,14 @@ fn a_unit_has_a_milliseconds_worth() {
         // 12.5 MB/s: 12,207 bytes, eight segments.
         assert_eq!(most(rule, 12_500_000, far), 8);
     }
-    // No more than 65,536 - 1 - 320 bytes, and 65,536: 45 segments both.
-    assert_eq!(ALL.map(|rule| most(rule, u64::MAX, far)), [45; 3]);
-    // tcp_tso_rtt_log: 65,536 bytes halved for each 512 us of the least RTT.
+    // No more than 65,536 - 320 - 1 bytes: 45.9 segments of 1420 bytes, 121.7 of 536.
+    assert_eq!(ALL.map(|rule| rule.most_segments(u64::MAX, far, 1420, 2)), [45; 3]);
+    assert_eq!(ALL.map(|rule| rule.most_segments(u64::MAX, far, 536, 2)), [121; 3]);
+    // tcp_tso_rtt_log: 65,215 bytes halved for each 512 us of the least RTT.
     assert_eq!(most(OffloadRule::Linux40, 2_500_000, Some(Span::from_micros(100))), 2);
     assert_eq!(most(OffloadRule::Linux61, 2_500_000, Some(Span::from_micros(100))), 45);
-    // 1536 us: an eighth, 8192 + 2441 bytes, 7.3 segments.
+    // 1536 us: an eighth, 8151 + 1944 bytes, 6.97 segments, and 8151 + 2441 bytes, 7.3.
+    assert_eq!(most(OffloadRule::Linux61, 1_991_000, Some(Span::from_micros(1536))), 6);
     assert_eq!(most(OffloadRule::Linux61, 2_500_000, Some(Span::from_micros(1536))), 7);
     assert_eq!(OffloadRule::Off.most_segments(u64::MAX, far, 1448, 2), 1);
 }

@@ -167,6 +167,56 @@ fn limited_transmit_does_not_count_for_the_threshold() {
 }
 
 #[test]
+fn limited_transmit_goes_two_segments_beyond_the_window_at_most() {
+    let mut script = bulk_with(Config { loss_detector: reno(false), ..config() });
+    duplicates(&mut script, 1, 9);
+    // Two by limited transmit, and what the window of 5 + 9 has room for: 14 are outstanding.
+    script.ack(3001);
+    // 5 segments, and what this ACK adds; 12 are outstanding.
+    assert_eq!(script.data(), []);
+    // RFC 3042: outstanding data stays within the window and two segments.
+    assert_eq!(duplicates(&mut script, 3001, 2), []);
+    assert_eq!(duplicates(&mut script, 3001, 1), full(3001, 1));
+}
+
+/// Ten segments are in flight, and the ACK of the first echoes a mark: the window is five.
+fn marked(loss_detector: LossDetector) -> Script {
+    let config = Config { loss_detector, limited_transmit: false, ecn: EcnFeedback::Classic, ..config() };
+    let mut script = bulk_with(config);
+    let echo = script.segment(Flags::ACK | Flags::ECE, script.seq, 0, 1001);
+    script.input(echo);
+    assert_eq!((script.data(), script.endpoint.ca_state(), windows(&script)), (vec![], CaState::Cwr, (5000, 5000)));
+    script
+}
+
+#[test]
+fn a_loss_in_a_marked_window_leaves_the_threshold() {
+    // ns-2, dupack_action after CWND_ACTION_ECN: sent again, with and without the bug fix.
+    for bugfix in [false, true] {
+        let mut script = marked(reno(bugfix));
+        assert_eq!(duplicates(&mut script, 1001, 3), full(1001, 1), "{bugfix}");
+        assert_eq!(windows(&script), (8000, 5000));
+        // slowdown(CLOSE_CWND_ONE).
+        let mut script = marked(tahoe(bugfix));
+        assert_eq!(duplicates(&mut script, 1001, 3), full(1001, 1), "{bugfix}");
+        assert_eq!(windows(&script), (1000, 5000));
+    }
+    // timeout(): "if we are in recovery from a recent ECN, don't cut down ssthresh_".
+    let mut script = marked(reno(true));
+    script.wait(RTO);
+    assert_eq!((script.data(), windows(&script)), (full(1001, 1), (1000, 5000)));
+}
+
+#[test]
+fn a_mark_is_no_fast_retransmit_for_the_bugfix() {
+    let mut script = marked(reno(true));
+    script.ack(10_001);
+    let sent = script.data();
+    assert_eq!(sent.first(), Some(&(10_001, 11_001)));
+    assert_eq!(duplicates(&mut script, 10_001, 3), full(10_001, 1));
+}
+
+#[test]
 fn another_window_is_no_duplicate() {
     let mut script = bulk(reno(false));
     duplicates(&mut script, 1, 2);
