@@ -36,7 +36,13 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         duration: Span::from_secs(1_000_000_000),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction, medium: None }],
+        links: vec![LinkSpec {
+            name: "link".to_owned(),
+            forward: direction.clone(),
+            reverse: direction,
+            medium: None,
+            is_interface: false,
+        }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {

@@ -55,6 +55,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         forward: direction(QueueSpec::Pie(PieConfig::default())),
         reverse: direction(QueueSpec::FqCodel(FqCodelConfig::default())),
         medium: None,
+        is_interface: false,
     };
     let node = |host: &str, last: u8| {
         let unique = format!("ackt{}{host}", process::id());

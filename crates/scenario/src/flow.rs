@@ -12,6 +12,7 @@ use crate::dscp::Codepoint;
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
 use crate::host::Place;
+use crate::link::MAX_LINKS;
 use crate::mptcp;
 use crate::paths::{self, Links, Network};
 use crate::quantity::{Flag, OneOf, Problem, Text, Time, Whole, is_name};
@@ -19,10 +20,12 @@ use crate::report::Diagnostic;
 use crate::schedule;
 use arrivals::Arrivals;
 pub(crate) use arrivals::MAX_ARRIVALS;
+use interrupts::Interrupts;
 pub(crate) use traffic::hosts_over_path;
 use traffic::{Load, Traffic};
 
 mod arrivals;
+mod interrupts;
 mod traffic;
 
 /// The most connections of one run.
@@ -37,6 +40,8 @@ pub(crate) struct Group {
     pub(crate) id: String,
     /// What they have in common.
     pub(crate) alike: Arc<FlowGroup>,
+    /// What its hosts receive waits for these.
+    pub(crate) interrupts: Interrupts,
     /// How many there are at the same time.
     pub(crate) parallel: u64,
     stagger: Span,
@@ -227,6 +232,13 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
             root.push(error.note(format!("at most {most}")));
         }
     }
+    let interfaces = groups.iter().map(|group| group.count().saturating_mul(group.interrupts.len()));
+    let (interfaces, most) = (interfaces.fold(0, u64::saturating_add), MAX_LINKS as u64);
+    if interfaces > most {
+        let title = format!("{interfaces} hosts with `interrupts` are too many");
+        let error = Diagnostic::new(title, &node.place, "found here and in what follows");
+        root.push(error.note(format!("at most {most}")));
+    }
     let outside = groups.iter().find(|group| group.outside && group.alike.application.connections().is_some());
     if let Some(group) = outside {
         let title = format!("flows.{}.application: opens connections where packets come from outside", group.id);
@@ -311,7 +323,7 @@ fn read<'a>(
     };
     let arrivals = arrivals::read(&mut fields, table, setting.outside, times.others(stagger));
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
-    let Load { mut sender, mut receiver, bytes, write_size, application } = traffic.load();
+    let Load { mut sender, mut receiver, interrupts, bytes, write_size, application } = traffic.load();
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
         put_outside(&fields, ends, [&mut sender, &mut receiver]);
         if ends.kernels[0] {
@@ -320,6 +332,7 @@ fn read<'a>(
         }
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
+    interrupts.check(&fields, table, !arrivals.sums, setting.outside);
     let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
     let metrics = memory(&mut fields, table, index, (&sender, mptcp.is_some() || setting.outside));
     fields.finish();
@@ -343,6 +356,7 @@ fn read<'a>(
     Some(Group {
         id: id?,
         alike: alike.into(),
+        interrupts,
         parallel,
         stagger,
         ends,

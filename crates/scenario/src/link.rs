@@ -18,7 +18,7 @@ use crate::{course, medium, queue};
 mod burst;
 mod jitter;
 mod loss;
-mod slots;
+pub(crate) mod slots;
 
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
@@ -60,7 +60,7 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
     if let Some(back) = back {
         back.finish();
     }
-    Some(LinkSpec { name: entry.key.clone(), forward, reverse, medium })
+    Some(LinkSpec { name: entry.key.clone(), forward, reverse, medium, is_interface: false })
 }
 
 /// What the way back takes from the other direction.
@@ -141,7 +141,7 @@ fn direction<'a>(
     let rate = if trace.is_some() { None } else { Some(rate) };
     let errors = fields.errors();
     let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
-    let slots = slots::read(fields, base.course.slots);
+    let slots = slots::read(fields, "slots", base.course.slots);
     spec.course = Course { schedule: changes, trace, slots };
     check_course(fields, &spec);
     check_device(fields, &spec);
@@ -151,7 +151,7 @@ fn direction<'a>(
 }
 
 /// A direction of which the file says nothing.
-fn bare() -> DirectionSpec {
+pub(crate) fn bare() -> DirectionSpec {
     DirectionSpec {
         rate: None,
         burst: None,

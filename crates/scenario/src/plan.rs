@@ -1,6 +1,6 @@
 //! The runs of one point of a sweep: everything that the file says of them.
 
-use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure, SumSpec};
+use ackclock_sim::spec::{CommandSpec, FlowSpec, LinkSpec, LiveSpec, Measure, SumSpec};
 use ackclock_sim::{Memory, Population};
 use ackclock_units::{Span, Time as Instant};
 
@@ -113,6 +113,17 @@ impl Plan {
             lateness_limit: self.timing.lateness_limit,
             drain: self.timing.drain,
         })
+    }
+
+    /// The links of a run, and its flows that are listed, where the seed is `seed`.
+    pub(crate) fn links_and_flows(&self, seed: u64, run: u64) -> (Vec<LinkSpec>, Vec<FlowSpec>) {
+        let (mut links, mut flows) = (self.links.clone(), Vec::new());
+        for group in &self.groups {
+            let first = flows.len();
+            flows.extend(group.flows(seed, run));
+            flows[first..].iter_mut().for_each(|flow| group.interrupts.attach(flow, &mut links));
+        }
+        (links, flows)
     }
 
     /// The flows of repetition `run` of which only sums are kept.

@@ -316,13 +316,14 @@ impl Scenario {
         assert!(run < self.runs(), "there is no run {run}");
         let plan = self.points.plan(run / self.repeat(), &self.sweep)?;
         let run = (run % self.repeat()) as u64;
+        let (links, flows) = plan.links_and_flows(plan.seed, run);
         Ok(RunSpec {
             title: self.title.clone(),
             duration: plan.duration,
             seed: plan.seed,
             run,
-            links: plan.links.clone(),
-            flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
+            links,
+            flows,
             sums: plan.sums(run),
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
             reordering: plan.recorded.reordering.clone(),

@@ -132,13 +132,14 @@ impl Template {
     }
 
     fn run(&self, plan: &Plan, seed: u64) -> RunSpec {
+        let (links, flows) = plan.links_and_flows(seed, 0);
         RunSpec {
             title: self.title.clone(),
             duration: plan.duration,
             seed,
             run: 0,
-            links: plan.links.clone(),
-            flows: plan.groups.iter().flat_map(|group| group.flows(seed, 0)).collect(),
+            links,
+            flows,
             sums: plan.sums_of(seed, 0),
             windows: Vec::new(),
             reordering: None,

@@ -70,6 +70,8 @@ pub struct LinkSpec {
     /// The medium that both share; `None` if each has its own. With one, both have a rate, and
     /// neither has a bucket or changes.
     pub medium: Option<MediumConfig>,
+    /// A host's interface, which results do not list. These stand behind all other links.
+    pub is_interface: bool,
 }
 
 impl LinkSpec {

@@ -44,7 +44,7 @@ pub(crate) fn pfifo(limit: u64) -> QueueSpec {
 
 pub(crate) fn link(name: &str, queue: QueueSpec) -> LinkSpec {
     let one = direction(queue);
-    LinkSpec { name: name.to_owned(), forward: one.clone(), reverse: one, medium: None }
+    LinkSpec { name: name.to_owned(), forward: one.clone(), reverse: one, medium: None, is_interface: false }
 }
 
 pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {

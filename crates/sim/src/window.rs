@@ -19,8 +19,10 @@ type Directions = Table<DirectionId, Direction>;
 #[derive(Debug)]
 pub(crate) struct Windows {
     spans: Vec<(Time, Time)>,
-    /// How many flows are listed.
+    /// How many flows are listed, ...
     listed: usize,
+    /// ... and how many link directions.
+    listed_directions: usize,
     /// Starts and ends in order of time, with the number of the window.
     edges: Vec<(Time, Edge, usize)>,
     /// How many of them have passed.
@@ -45,18 +47,24 @@ struct Mark {
 }
 
 impl Windows {
-    pub(crate) fn new(spans: &[(Time, Time)], listed: usize) -> Windows {
+    pub(crate) fn new(spans: &[(Time, Time)], listed: usize, listed_directions: usize) -> Windows {
         let numbered = || spans.iter().enumerate();
         let mut edges: Vec<_> = numbered().map(|(number, span)| (span.0, Edge::Start, number)).collect();
         edges.extend(numbered().map(|(number, span)| (span.1, Edge::End, number)));
         edges.sort_unstable();
         let done = vec![WindowSummary::default(); spans.len()];
-        Windows { spans: spans.to_vec(), listed, edges, passed: 0, open: numbered().map(|_| None).collect(), done }
+        let open = numbered().map(|_| None).collect();
+        Windows { spans: spans.to_vec(), listed, listed_directions, edges, passed: 0, open, done }
     }
 
     /// How many flows are listed, the first ones.
     pub(crate) fn listed(&self) -> usize {
         self.listed
+    }
+
+    /// How many link directions are listed, the first ones.
+    pub(crate) fn listed_directions(&self) -> usize {
+        self.listed_directions
     }
 
     /// When a window starts or ends next.
@@ -73,7 +81,8 @@ impl Windows {
             Edge::Start => {
                 let ends = flows.iter().zip(hosts.pairs()).take(self.listed);
                 let flows = ends.map(|(flow, (sender, receiver))| flow.mark(at, sender, receiver)).collect();
-                let directions = directions.iter().map(|direction| direction.mark(at)).collect();
+                let directions =
+                    directions.iter().take(self.listed_directions).map(|direction| direction.mark(at)).collect();
                 self.open[number] = Some(Mark { flows, directions, passing });
             }
             Edge::End => self.close(number, at, flows, hosts, directions, passing),

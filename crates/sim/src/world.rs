@@ -122,7 +122,8 @@ impl World {
         let mut routes = Routes::new(spec);
         let flows = build::flows(spec);
         let outside = Outside::new(spec, &hosts, &mut routes);
-        let windows = Windows::new(&spec.windows, spec.flows.len());
+        let listed = 2 * spec.links.iter().filter(|link| !link.is_interface).count();
+        let windows = Windows::new(&spec.windows, spec.flows.len(), listed);
         let mut pool = Pool::new();
         let mut world = World {
             about: About::new(spec),

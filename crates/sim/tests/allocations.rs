@@ -82,6 +82,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
             forward: direction.clone(),
             reverse: direction,
             medium: None,
+            is_interface: false,
         }],
         flows: (0..2).map(flow).collect(),
     }

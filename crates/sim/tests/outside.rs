@@ -98,7 +98,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
 }
 
 fn link(name: &str, forward: DirectionSpec, reverse: DirectionSpec) -> LinkSpec {
-    LinkSpec { name: name.to_owned(), forward, reverse, medium: None }
+    LinkSpec { name: name.to_owned(), forward, reverse, medium: None, is_interface: false }
 }
 
 /// A packet of no flow.

@@ -113,7 +113,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
         duration: Span::from_secs(100_000),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None }],
+        links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None, is_interface: false }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {
@@ -267,7 +267,7 @@ proptest! {
     ) {
         let [first, second] = ways;
         let mut spec = transfer(Config { timestamps, ..config }, cc, first, back.clone());
-        spec.links.push(LinkSpec { name: "other".into(), forward: second, reverse: back, medium: None });
+        spec.links.push(LinkSpec { name: "other".into(), forward: second, reverse: back, medium: None, is_interface: false });
         spec.flows[0].split = Some(SplitSpec {
             others: vec![vec![1]],
             along: SplitRule::Vector(vector),

@@ -62,6 +62,7 @@ fn spec() -> RunSpec {
         forward: direction(QueueSpec::Pie(PieConfig::default())),
         reverse: direction(QueueSpec::FqCodel(FqCodelConfig::default())),
         medium: None,
+        is_interface: false,
     };
     let wire = DirectionSpec {
         rate: None,
@@ -69,7 +70,8 @@ fn spec() -> RunSpec {
         impairments: Impairments::default(),
         ..direction(QueueSpec::Pie(PieConfig::default()))
     };
-    let wire = LinkSpec { name: "wire".to_owned(), forward: wire.clone(), reverse: wire, medium: None };
+    let wire =
+        LinkSpec { name: "wire".to_owned(), forward: wire.clone(), reverse: wire, medium: None, is_interface: false };
     let router = RouterSpec { address: [192, 0, 0, 8].into(), address6: "fd00::8".parse().unwrap(), mtu: None };
     RunSpec {
         title: "Replay".to_owned(),

@@ -1,19 +1,29 @@
 //! What a group of flows sends, and between which hosts.
 
+use ackclock_emulator::Slots;
 use ackclock_sim::spec::{Application, DatagramSpec, FlowSpec, HostSpec};
 
 use super::Route;
+use super::interrupts::{INTERRUPTS, Interrupts};
 use crate::application;
 use crate::datagrams;
 use crate::document::Table;
 use crate::fields::Fields;
 use crate::host::{self, Host, Place};
 use crate::keys::Domain;
+use crate::link::slots;
 use crate::quantity::{Bytes, Kind as _, Problem};
 
 /// What a group sends, and between which hosts.
 pub(super) enum Traffic {
-    Connection { sender: Host, receiver: Host, bytes: Option<u64>, write_size: u64, application: Application },
+    Connection {
+        sender: Host,
+        receiver: Host,
+        interrupts: Interrupts,
+        bytes: Option<u64>,
+        write_size: u64,
+        application: Application,
+    },
     Datagrams(DatagramSpec),
 }
 
@@ -21,6 +31,7 @@ pub(super) enum Traffic {
 pub(super) struct Load {
     pub(super) sender: HostSpec,
     pub(super) receiver: HostSpec,
+    pub(super) interrupts: Interrupts,
     pub(super) bytes: Option<u64>,
     pub(super) write_size: u64,
     pub(super) application: Application,
@@ -37,20 +48,23 @@ impl Traffic {
     }
 
     fn connection(fields: &mut Fields<'_>, route: &Route) -> Traffic {
-        let [sender, receiver] = hosts(fields, route);
+        let ([sender, receiver], interrupts) = hosts(fields, route);
         let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
         let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
-        Traffic::Connection { sender, receiver, bytes, write_size, application: application::read(fields) }
+        let application = application::read(fields);
+        Traffic::Connection { sender, receiver, interrupts, bytes, write_size, application }
     }
 
     pub(super) fn load(self) -> Load {
         match self {
-            Traffic::Connection { sender, receiver, bytes, write_size, application } => {
-                Load { sender: sender.spec(), receiver: receiver.spec(), bytes, write_size, application }
+            Traffic::Connection { sender, receiver, interrupts, bytes, write_size, application } => {
+                let (sender, receiver) = (sender.spec(), receiver.spec());
+                Load { sender, receiver, interrupts, bytes, write_size, application }
             }
             Traffic::Datagrams(spec) => Load {
                 sender: HostSpec::Datagrams(spec.clone()),
                 receiver: HostSpec::Datagrams(spec),
+                interrupts: Interrupts::default(),
                 bytes: None,
                 write_size: FlowSpec::WRITE_SIZE,
                 application: Application::Bulk,
@@ -63,25 +77,34 @@ impl Traffic {
 pub(crate) fn hosts_over_path(fields: &mut Fields<'_>) -> [Host; 2] {
     let place = Place { mtu: None };
     let sender = host::read(fields, None, place);
-    let receiver = receiver(fields, &sender, place, false);
+    let receiver = receiver(fields, &sender, place, false, None);
     [sender, receiver]
 }
 
-/// Sender and receiver.
-fn hosts(fields: &mut Fields<'_>, route: &Route) -> [Host; 2] {
+/// Sender and receiver, with their interrupts.
+fn hosts(fields: &mut Fields<'_>, route: &Route) -> ([Host; 2], Interrupts) {
     let mut sender = host::read(fields, None, route.places[0]);
     if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.split, &mut sender) {
         // Which path the first data takes depends on it.
         endpoint.config.transfer.bare_handshake_ack = true;
     }
     let facing_kernel = route.ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
-    let receiver = receiver(fields, &sender, route.places[1], facing_kernel);
-    [sender, receiver]
+    let of_sender = slots::read(fields, INTERRUPTS, None);
+    let mut of_receiver = of_sender.clone();
+    let receiver = receiver(fields, &sender, route.places[1], facing_kernel, Some(&mut of_receiver));
+    ([sender, receiver], Interrupts([of_sender, of_receiver]))
 }
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it
-/// changes. A kernel that an endpoint of ours sends to is not like it.
-fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel: bool) -> Host {
+/// changes. A kernel that an endpoint of ours sends to is not like it. `interrupts` are the sender's,
+/// and then the receiver's; `None` where hosts have none.
+fn receiver(
+    fields: &mut Fields<'_>,
+    sender: &Host,
+    place: Place,
+    facing_kernel: bool,
+    interrupts: Option<&mut Option<Slots>>,
+) -> Host {
     fields.declare("receiver", || Domain::Either(vec![host::Hosts.domain(), Domain::Table]));
     let Some(entry) = fields.get("receiver") else {
         return if facing_kernel {
@@ -91,12 +114,19 @@ fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel:
         };
     };
     if entry.node.table().is_none() && entry.node.str().is_some() {
+        if let Some(interrupts) = interrupts {
+            *interrupts = None;
+        }
         return host::named(fields, "receiver", &entry.node, sender, place).unwrap_or_else(|| sender.clone());
     }
     let Some(mut section) = fields.table("receiver", "the name of a host, or a table of knobs") else {
         return sender.clone();
     };
     let receiver = host::read(&mut section, Some(sender), place);
+    if let Some(interrupts) = interrupts {
+        let inherited = interrupts.take().filter(|_| section.get("host").is_none());
+        *interrupts = slots::read(&mut section, INTERRUPTS, inherited);
+    }
     section.finish();
     receiver
 }

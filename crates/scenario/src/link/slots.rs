@@ -1,4 +1,4 @@
-//! The key `slots`: packets that arrive several at a time.
+//! Packets that arrive several at a time: the key `slots` of a link, and `interrupts` of a host.
 
 use ackclock_emulator::Slots;
 use ackclock_units::Span;
@@ -14,12 +14,12 @@ const EXPECTED: &str = "a table such as { delay = \"4ms\", packets = 16 }, or `f
 /// The most packets, and bytes, of a slot: as netem has it, whose numbers have 31 bits.
 const MOST: u64 = i32::MAX as u64;
 
-/// Reads the key; `base` is what it is without one.
-pub(super) fn read(fields: &mut Fields<'_>, base: Option<Slots>) -> Option<Slots> {
-    fields.declare("slots", || Domain::Either(vec![Domain::Flag, Domain::Table]));
-    let Some(node) = fields.get("slots").map(|entry| &entry.node) else {
+/// Reads a key; `base` is what it is without one.
+pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, base: Option<Slots>) -> Option<Slots> {
+    fields.declare(key, || Domain::Either(vec![Domain::Off, Domain::Table]));
+    let Some(node) = fields.get(key).map(|entry| &entry.node) else {
         if let Some(slots) = &base {
-            let mut section = fields.section("slots", "");
+            let mut section = fields.section(key, "");
             return Some(of(&mut section, slots.clone()));
         }
         return base;
@@ -27,16 +27,16 @@ pub(super) fn read(fields: &mut Fields<'_>, base: Option<Slots>) -> Option<Slots
     match &node.value {
         Value::Boolean(false) => None,
         Value::Table(_) => {
-            let mut section = fields.section("slots", "");
+            let mut section = fields.section(key, "");
             let slots = of(&mut section, base.unwrap_or_default());
             section.finish();
             if slots.delay == Span::ZERO && slots.jitter == Span::ZERO {
-                fields.reject("slots", node, Problem::new("no time between slots", "a `delay`, a `jitter`, or both"));
+                fields.reject(key, node, Problem::new("no time between packets", "a `delay`, a `jitter`, or both"));
             }
             Some(slots)
         }
         _ => {
-            fields.reject("slots", node, Problem::new("not the right type", EXPECTED));
+            fields.reject(key, node, Problem::new("not the right type", EXPECTED));
             base
         }
     }

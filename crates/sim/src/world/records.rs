@@ -91,12 +91,12 @@ impl World {
         self.records.log =
             HostLog::new(recorders.siftr.is_some(), recorders.ertt.is_some().then_some(self.flows.len()));
         if let Some(SeriesRecorder { config, .. }) = &recorders.series {
-            let series = Series::new(*config, self.windows.listed(), self.directions.len());
+            let series = Series::new(*config, self.windows.listed(), self.windows.listed_directions());
             self.next_edge = self.next_edge.min(series.next_edge());
             self.records.series = Some(Box::new(series));
         }
         if let Some(sink) = &recorders.watch {
-            let series = Series::watched(sink.every(), self.windows.listed(), self.directions.len());
+            let series = Series::watched(sink.every(), self.windows.listed(), self.windows.listed_directions());
             self.next_edge = self.next_edge.min(series.next_edge());
             self.records.watched = Some(Box::new(series));
         }

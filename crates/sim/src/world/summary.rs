@@ -115,7 +115,7 @@ impl World {
                 flow.reordering = places.summary(id, |link| &self.directions[link].id);
             }
         }
-        let end = self.end;
+        let (end, listed) = (self.end, self.windows.listed_directions());
         let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
         Summary {
             schema: 1,
@@ -135,7 +135,7 @@ impl World {
             packets: (flows.iter().map(|flow| flow.sent_packets))
                 .chain(groups.iter().map(|group| group.sent_packets))
                 .sum(),
-            links: self.directions.iter_mut().map(|direction| direction.summary(end)).collect(),
+            links: self.directions.iter_mut().take(listed).map(|direction| direction.summary(end)).collect(),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             fairness_jain_forward: jain_of(FORWARD),
             fairness_jain_reverse: jain_of(REVERSE),
