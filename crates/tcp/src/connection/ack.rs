@@ -119,6 +119,7 @@ impl Endpoint {
             outstanding_before: !self.board.is_empty(),
             losses_before: self.board.losses(),
             units_lost_before: self.board.units_declared_lost(),
+            is_old: false,
             has_data,
             not_duplicate: has_data,
             ece: false,
@@ -144,6 +145,8 @@ impl Endpoint {
             let window = u64::from(segment.window) << self.negotiated.peer_shift();
             context.not_duplicate |= ack > una || self.send.is_newer(left) || window > self.send.window();
             self.set_window(segment, left, ack, ack > una);
+        } else {
+            context.is_old = true;
         }
     }
 

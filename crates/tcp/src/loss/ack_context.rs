@@ -26,6 +26,8 @@ pub(crate) struct AckContext {
     /// [`units_declared_lost`](super::scoreboard::Scoreboard::units_declared_lost) before it.
     pub(crate) losses_before: u64,
     pub(crate) units_lost_before: u64,
+    /// It acknowledges less than what was acknowledged before it.
+    pub(crate) is_old: bool,
     /// The segment carries data, or a SYN or FIN.
     pub(crate) has_data: bool,
     /// It has data, acknowledges something or moves the window: no duplicate ACK (`FLAG_NOT_DUP`).

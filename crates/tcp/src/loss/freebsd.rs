@@ -24,7 +24,23 @@
 //! - After a timeout `snd_nxt` is the first segment that is declared lost and not sent again. Where
 //!   fast recovery begins before that is through, what is left of it is sent as holes are; the
 //!   reference sends holes above `snd_nxt` twice then.
-//! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`).
+//! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`). One that is taken back leaves the end of the episode where it was (`snd_recover_prev`), and
+//!   the larger of both thresholds.
+//! - A timeout halves the controller's window, which is the threshold in fast recovery; the
+//!   reference halves `snd_cwnd` as it stands, which is inflated without SACK, or the peer's window
+//!   if that is smaller.
+//! - Nothing goes by limited transmit while a timeout is being repaired.
+//! - From the fourth timeout in a row on the reference forgets the smoothed round trip, so that
+//!   waits begin to double anew; here they go on to.
+//! - The ACK after the last segment of a timeout grows the window by one segment, not by two.
+//! - Duplicate ACKs that report a segment sent once give samples of the round trip, and end a
+//!   back-off.
+//! - Whether the peer's window is the smaller one is asked of the ACK in hand, not of the one
+//!   before, and no credit is kept while it is.
+//! - A timeout tells the peer of a smaller window (CWR), a mark is not heeded while it is repaired,
+//!   and the ACK that ends a mark's reduction lets the window grow.
+//! - What is sent again is bounded by the congestion window alone, and nothing is sent again at the
+//!   start of fast recovery without a report, or of what is reported late by other ACKs.
 //! - A partial ACK that lets nothing go is not answered with a bare ACK (`TF_ACKNOW`).
 //! - Holes are retransmitted in the segments in which they were sent, and their number is not
 //!   limited (`sack.maxholes`, 128).
@@ -65,9 +81,10 @@ impl Endpoint {
         self.review_state(context.now);
     }
 
-    /// Nothing acknowledged, no data, the same window, and something in flight.
+    /// Nothing acknowledged, less than before neither, no data, the same window, and something in flight.
     fn counts_as_duplicate(&self, context: &AckContext) -> bool {
-        !context.has_data
+        !context.is_old
+            && !context.has_data
             && self.send.window() == context.window_before
             && !self.board.is_empty()
             && !self.persist.is_in_flight()

@@ -48,7 +48,8 @@ impl Endpoint {
             && if self.negotiated.sack() {
                 context.progress.delivered > 0
             } else {
-                !context.has_data && self.send.window() == context.window_before
+                // RFC 5681 section 2: the acknowledgment number is the greatest one received.
+                !context.is_old && !context.has_data && self.send.window() == context.window_before
             }
     }
 

@@ -112,6 +112,7 @@ impl Endpoint {
             outstanding_before: true,
             losses_before: self.board.losses(),
             units_lost_before: self.board.units_declared_lost(),
+            is_old: false,
             has_data: false,
             not_duplicate: true,
             ece: false,

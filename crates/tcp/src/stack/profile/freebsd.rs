@@ -1,4 +1,10 @@
 //! FreeBSD 9.2 and 14.
+//!
+//! # Departures
+//! - An idle sender begins anew once it has sent nothing for a timeout; 9.2 counts from the last
+//!   segment that it received (`t_rcvtime`), so that a server that answers a request does not. The
+//!   window is that of RFC 3390 then, whatever the initial one was.
+//! - Window probes follow the timeout; 9.2 sends none before five seconds (`TCPTV_PERSMIN`).
 
 use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, NewRenoConfig, SlowStartRules};
 use ackclock_packet::OptionLayout;

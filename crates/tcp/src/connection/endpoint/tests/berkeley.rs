@@ -238,3 +238,20 @@ fn sack_is_not_agreed_on() {
         assert!(script.segments().iter().all(|(_, segment, _)| segment.sack.is_empty()));
     }
 }
+
+#[test]
+fn old_acks_are_no_duplicates_without_sack() {
+    // RFC 5681 section 2; th_ack != snd_una in tcp_do_segment.
+    let detectors = [LossDetector::Rfc6675, LossDetector::FreeBsd9, reno(false)];
+    for loss_detector in detectors {
+        let mut script = bulk_with(Config { loss_detector, sack: false, ..config() });
+        script.ack(4001);
+        let sent = script.data().len() as u64;
+        for late in [1001, 2001, 3001] {
+            script.ack(late);
+        }
+        assert_eq!((script.data(), script.endpoint.ca_state()), (vec![], CaState::Open), "{loss_detector:?}");
+        assert!(sent > 0);
+        assert_eq!(duplicates(&mut script, 4001, 3).last(), Some(&(4001, 5001)), "{loss_detector:?}");
+    }
+}
