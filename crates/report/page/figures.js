@@ -269,7 +269,7 @@ const Figures = (() => {
   function extent(values) {
     let [low, high] = extremes(values);
     if (!Number.isFinite(low)) return {};
-    if (low === high) [low, high] = [low - Math.abs(low) / 10 - (low === 0 ? 1 : 0), high + Math.abs(high) / 10];
+    if (low === high) [low, high] = [low - Math.abs(low) / 10, high + (Math.abs(high) / 10 || 1)];
     if (low > 0 && low < high / 2) low = 0;
     const step = 10 ** Math.floor(Math.log10(high - low));
     const by = [0.1, 0.2, 0.5, 1, 2].map((one) => one * step).find((one) => (high - low) / one <= 6) || 2 * step;
