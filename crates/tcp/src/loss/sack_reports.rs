@@ -46,7 +46,8 @@ impl Endpoint {
         self.board.sack(&blocks[..len], progress);
         // Not after a timeout, when what was retransmitted is not known well
         // (`tcp_sacktag_write_queue`).
-        if self.recovery.state() != CaState::Loss || self.recovery.undo.is_possible() {
+        let tested = self.recovery.test.high > 0 && self.send.una() <= self.recovery.test.high;
+        if (self.recovery.state() != CaState::Loss || self.recovery.undo.is_possible()) && !tested {
             self.learn_from_sacks(progress);
         }
         duplicates

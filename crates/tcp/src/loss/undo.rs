@@ -20,8 +20,13 @@ impl Endpoint {
     pub(super) fn start_undo(&mut self) {
         let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
+        let (una, signed) = (self.send.una(), self.episodes_of_2_6());
         let undo = &mut self.recovery.undo;
-        (undo.marker, undo.pending) = (self.send.una(), (resent > 0).then_some(resent));
+        if signed {
+            undo.begin_signed(una, resent);
+            return;
+        }
+        (undo.marker, undo.pending) = (una, (resent > 0).then_some(resent));
     }
 
     /// `tcp_retrans_stamp_cleanup`.
@@ -41,9 +46,9 @@ impl Endpoint {
     }
 
     /// `tcp_may_undo`.
-    fn may_undo(&self, progress: &Progress) -> bool {
+    pub(super) fn may_undo(&self, progress: &Progress) -> bool {
         let undo = &self.recovery.undo;
-        self.config.undo && undo.is_possible() && (undo.pending == Some(0) || self.was_delayed(progress))
+        self.config.undo && undo.is_possible() && (undo.none_pending() || self.was_delayed(progress))
     }
 
     /// `tcp_undo_cwnd_reduction`.
@@ -57,7 +62,14 @@ impl Endpoint {
             self.cc.on_signal(&flight, Signal::Spurious);
             self.ecn.reduction_undone();
         }
+        if self.episodes_of_2_6() {
+            self.put_window_back();
+        }
         self.moderate_window();
+        if self.episodes_of_2_6() {
+            // tcp_complete_cwr has its say.
+            self.recovery.reduction.set(self.cc.window().cwnd);
+        }
         self.recovery.undo.marker = 0;
         self.detector.undone(by_dsack);
         self.stats.undos += 1;

@@ -13,6 +13,11 @@ pub(super) struct Undo {
     pub(super) first_resent_at: Option<Time>,
     /// The reduction was for a loss alone (`prior_ssthresh`): undoing restores the window.
     pub(super) restores_window: bool,
+    /// Linux 2.6.32: more duplicates were reported than `pending` counts, by so many (`undo_retrans`
+    /// below zero).
+    surplus: Option<u64>,
+    /// Linux 2.6.32: the threshold to be put back (`prior_ssthresh`).
+    pub(super) prior_ssthresh: u64,
     /// Segments of the connection that were reported twice.
     pub(super) reported_twice: u64,
 }
@@ -46,6 +51,10 @@ impl Undo {
     /// A segment was sent again (`tcp_retransmit_skb`).
     pub(super) fn resent(&mut self, now: Time) {
         self.first_resent_at.get_or_insert(now);
+        if let Some(surplus @ 1..) = &mut self.surplus {
+            *surplus -= 1;
+            return;
+        }
         self.pending = Some(self.pending.unwrap_or(0) + 1);
     }
 
@@ -59,12 +68,27 @@ impl Undo {
     /// `segments` were reported as duplicates.
     pub(super) fn duplicated(&mut self, segments: u64) {
         if self.marker > 0 {
+            if let Some(surplus) = &mut self.surplus {
+                *surplus += segments.saturating_sub(self.pending.unwrap_or(0));
+            }
             self.pending = self.pending.map(|pending| pending.saturating_sub(segments));
         }
     }
 
     /// Whether every retransmission was reported as a duplicate.
     pub(crate) fn all_duplicated(&self) -> bool {
-        self.marker > 0 && self.pending == Some(0)
+        self.marker > 0 && self.none_pending()
+    }
+
+    /// Whether nothing that was sent again may still turn out needed; in Linux 2.6.32, where the
+    /// count can go below zero, if it is exactly zero.
+    pub(super) fn none_pending(&self) -> bool {
+        self.pending == Some(0) && self.surplus.unwrap_or(0) == 0
+    }
+
+    /// Linux 2.6.32: an episode begins with SND.UNA at `marker`, when `resent` segments are in
+    /// flight again.
+    pub(super) fn begin_signed(&mut self, marker: u64, resent: u64) {
+        (self.marker, self.pending, self.surplus) = (marker, Some(resent), Some(0));
     }
 }

@@ -245,7 +245,9 @@ impl Endpoint {
             self.send.forget_max_window();
             self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
         }
-        self.expand_send_buffer();
+        if !self.counts_unacknowledged() {
+            self.expand_send_buffer();
+        }
     }
 
     /// `tcp_bound_to_half_wnd`.
@@ -289,8 +291,9 @@ impl Endpoint {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let mut segments = (self.cwnd() / mss).max(FIRST_WINDOW);
-        if self.config.transfer.offload.is_on() {
+        let window = self.cwnd() / mss;
+        let mut segments = if self.counts_unacknowledged() { window } else { window.max(FIRST_WINDOW) };
+        if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
             segments = segments.max(u64::from(self.detector.threshold()) + 1);
         }
         let wanted = (2 * segments * sent_size(release, mss)).min(most);
@@ -314,7 +317,8 @@ impl Endpoint {
             self.counters.buffer_limited.set(now, true);
         }
         if std::mem::take(&mut self.queue.acked) {
-            if has_room && !(self.config.transfer.offload.is_on() && self.fills_window()) {
+            let counts = self.config.transfer.offload.is_on() || self.counts_unacknowledged();
+            if has_room && !(counts && self.fills_window()) {
                 self.expand_send_buffer();
             }
             if self.has_room_to_tell() {
@@ -447,8 +451,15 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         match self.config.transfer.offload {
             OffloadRule::Linux40 => self.board.segments() >= self.cwnd() / mss,
+            _ if self.counts_unacknowledged() => self.board.segments() >= self.cwnd() / mss,
             _ => self.window_used() + mss > self.cwnd(),
         }
+    }
+
+    /// Linux 2.6.32: the send buffer does not grow with the handshake, nor while what is
+    /// unacknowledged fills the window, and holds twice the threshold at least (`tcp_new_space`).
+    fn counts_unacknowledged(&self) -> bool {
+        self.config.transfer.send_tuning.is_some_and(|tuning| tuning.release == TuningRelease::Linux26)
     }
 
     /// Memory of what is unsent or unacknowledged, in units in flight and buffers not sent.

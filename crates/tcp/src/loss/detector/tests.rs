@@ -25,6 +25,7 @@ fn view(now: u64) -> View {
         newly_sacked: true,
         begins: false,
         limit: u64::MAX,
+        first_hole: false,
         can_send: true,
         ece: false,
         to_timeout: MS(300),

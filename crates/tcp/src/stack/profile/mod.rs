@@ -75,12 +75,13 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile.
-    pub fn all() -> [Profile; 9] {
+    pub fn all() -> [Profile; 10] {
         [
             Profile::rfc(),
             Profile::freebsd_9_2(),
             Profile::freebsd_14(),
             Profile::linux_2_4(),
+            Profile::linux_2_6_32(),
             Profile::linux_3_9(),
             Profile::linux_4_0(),
             Profile::linux_6_1(),

@@ -19,6 +19,7 @@ fn the_default_congestion_control_of_each_host() {
             ("freebsd-9.2", "newreno"),
             ("freebsd-14", "cubic"),
             ("linux-2.4", "newreno"),
+            ("linux-2.6.32", "cubic"),
             ("linux-3.9", "cubic"),
             ("linux-4.0", "cubic"),
             ("linux-6.1", "cubic"),
@@ -37,7 +38,7 @@ fn cubic_starts_slowly_as_its_host_does() {
         let hystart = profile.cubic.reno.slow_start != SlowStartRules::Standard;
         assert_eq!(
             hystart,
-            ["linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18"].contains(&profile.name),
+            ["linux-2.6.32", "linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18"].contains(&profile.name),
             "{}",
             profile.name
         );
@@ -59,6 +60,7 @@ fn initial_windows_of_full_segments() {
         (Profile::rfc(), 14_600),
         (Profile::freebsd_9_2(), 4_380),
         (Profile::freebsd_14(), 14_600),
+        (Profile::linux_2_6_32(), 4_380),
         (Profile::linux_3_9(), 14_600),
         (Profile::linux_6_1(), 14_600),
         (Profile::linux_6_18(), 14_600),
