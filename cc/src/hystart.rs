@@ -164,7 +164,8 @@ impl Hystart {
         self.last_ack = f.now;
         if jiffies {
             // It is long as soon as it is as long as that.
-            return self.since(f.now, self.round_start) >= jiffies_up(shortest) / 2;
+            let half = shortest.as_nanos().div_ceil(JIFFY.as_nanos()) / 2;
+            return self.since(f.now, self.round_start) >= JIFFY * half;
         }
         let allowed = match self.config.rules {
             HystartRules::Linux26 | HystartRules::Linux39 => shortest / 2,

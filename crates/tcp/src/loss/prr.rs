@@ -264,4 +264,17 @@ mod tests {
         // 2500 is half of the threshold: 3000 is above it, 2000 is not.
         assert_eq!(reduction.cwnd(), 2000);
     }
+
+    #[test]
+    fn a_partial_ack_puts_the_window_back_to_a_bound() {
+        // tcp_undo_cwr of 2.6.32 with and without prior_ssthresh, then tcp_moderate_cwnd: ten
+        // segments or five, of which 8000 bytes are allowed.
+        for (whole, cwnd) in [(true, 8000), (false, 5000)] {
+            let mut reduction = halving(10);
+            (0..20).for_each(|_| reduction.halve_rate(3000, MSS, 5000));
+            assert_eq!(reduction.cwnd(), 4000);
+            reduction.restore(MSS, whole, 8000);
+            assert_eq!(reduction.cwnd(), cwnd, "{whole}");
+        }
+    }
 }

@@ -61,16 +61,6 @@ pub(crate) struct Recovery {
     pub(super) rescue_above: u64,
     pub(super) reduction: WindowReduction,
     pub(super) undo: Undo,
-    pub(super) test: Test,
-}
-
-/// Linux 2.6.32: how far a timeout has been tested (RFC 4138).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Test {
-    /// ACKs that are waited for are the first or the second; 0 when none is (`frto_counter`).
-    pub(super) step: u8,
-    /// What was sent before the timeout ends here; 0 once more is acknowledged (`frto_highmark`).
-    pub(super) high: u64,
 }
 
 impl Recovery {

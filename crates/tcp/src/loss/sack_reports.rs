@@ -46,7 +46,7 @@ impl Endpoint {
         self.board.sack(&blocks[..len], progress);
         // Not after a timeout, when what was retransmitted is not known well
         // (`tcp_sacktag_write_queue`).
-        let tested = self.recovery.test.high > 0 && self.send.una() <= self.recovery.test.high;
+        let tested = self.recovery.undo.test_high > 0 && self.send.una() <= self.recovery.undo.test_high;
         if (self.recovery.state() != CaState::Loss || self.recovery.undo.is_possible()) && !tested {
             self.learn_from_sacks(progress);
         }
@@ -87,7 +87,7 @@ impl Endpoint {
         } else {
             0
         };
-        self.recovery.undo.duplicated(known);
+        self.recovery.undo.duplicated(known, self.episodes_of_2_6());
         DuplicateReport { segments, probe }
     }
 

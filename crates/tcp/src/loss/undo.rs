@@ -20,13 +20,8 @@ impl Endpoint {
     pub(super) fn start_undo(&mut self) {
         let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
-        let (una, signed) = (self.send.una(), self.episodes_of_2_6());
-        let undo = &mut self.recovery.undo;
-        if signed {
-            undo.begin_signed(una, resent);
-            return;
-        }
-        (undo.marker, undo.pending) = (una, (resent > 0).then_some(resent));
+        let (una, counts) = (self.send.una(), self.episodes_of_2_6());
+        self.recovery.undo.begin(una, resent, counts);
     }
 
     /// `tcp_retrans_stamp_cleanup`.
@@ -38,8 +33,12 @@ impl Endpoint {
 
     /// `tcp_packet_delayed`: what is acknowledged was sent before the first retransmission.
     fn was_delayed(&self, progress: &Progress) -> bool {
-        match self.recovery.undo.first_resent_at {
-            Some(at) => progress.echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000),
+        match self.recovery.undo.first_resent_at() {
+            Some(at) => {
+                // Timestamps of 2.6.32 are jiffies, of 4 ms with `HZ` = 250.
+                let tick = if self.episodes_of_2_6() { 4 } else { 1 };
+                progress.echo.is_some_and(|echo| echo / tick < at.as_nanos() / 1_000_000 / tick)
+            }
             // Nothing was resent; but without SACK that is forgotten when the episode ends.
             None => self.negotiated.sack() || self.send.una() < self.recovery.point,
         }

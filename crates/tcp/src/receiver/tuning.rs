@@ -328,6 +328,15 @@ impl Receiver {
         payload >= LEAST_GROWING && self.grow_tuned(payload)
     }
 
+    /// Data filled a gap, all or in part: it counts as in order where what lies beyond one does not
+    /// widen the window.
+    pub(super) fn tune_filled_gap(&mut self, now: Time, payload: u32) {
+        let Some(tuned) = &self.tuned else { return };
+        if matches!(tuned.rules.release, TuningRelease::Linux26 | TuningRelease::Linux39) {
+            self.tune_in_order(now, payload);
+        }
+    }
+
     /// Data beyond a gap was taken in (`tcp_data_queue_ofo`).
     pub(super) fn tune_beyond_gap(&mut self, payload: u32) {
         let segment = u64::from(self.context.segment);

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use crate::stack::tuning::sent_size;
+use crate::stack::tuning::{payload_of_2_6, sent_size};
 use crate::{Endpoint, OffloadRule, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
 
 /// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
@@ -247,6 +247,8 @@ impl Endpoint {
         }
         if !self.counts_unacknowledged() {
             self.expand_send_buffer();
+        } else if let Some(tuning) = self.config.transfer.send_tuning.filter(|_| !self.queue.locked) {
+            self.queue.buffer = payload_of_2_6(tuning.default, self.negotiated.mss().into());
         }
     }
 
@@ -299,7 +301,11 @@ impl Endpoint {
         let wanted = (2 * segments * sent_size(release, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
-        let wanted = if tuned { wanted * mss / (mss + OVERHEAD) } else { wanted };
+        let wanted = match tuned {
+            true if release == TuningRelease::Linux26 => payload_of_2_6(wanted, mss),
+            true => wanted * mss / (mss + OVERHEAD),
+            false => wanted,
+        };
         self.queue.buffer = self.queue.buffer.max(wanted);
     }
 
@@ -333,6 +339,8 @@ impl Endpoint {
         let bytes = self.send.written() - self.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
+            // Without segmentation offload nothing is joined (tcp_shift_skb_data).
+            SpaceRule::Tuned if self.counts_unacknowledged() => bytes,
             SpaceRule::Segments | SpaceRule::Tuned => {
                 let mss = u64::from(self.negotiated.mss());
                 bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)

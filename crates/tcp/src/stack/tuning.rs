@@ -114,12 +114,18 @@ pub(crate) fn room_for(release: TuningRelease, segment: u64) -> u64 {
     }
 }
 
+/// The payload that 2.6.32 takes into a send buffer of `memory` bytes: segments of `mss` bytes are
+/// begun while there is room, each in a socket buffer of its own.
+pub(crate) fn payload_of_2_6(memory: u64, mss: u64) -> u64 {
+    memory.div_ceil(mss + HEADERS + BUFFER_OF_2_6) * mss
+}
+
 /// The memory of a segment in the send buffer at worst, on which the tuning counts
 /// (`tcp_sndbuf_expand`; 2.6.32 and 3.9: `tcp_fixup_sndbuf` and `tcp_new_space`).
 pub(crate) fn sent_size(release: TuningRelease, mss: u64) -> u64 {
     match release {
-        // In proportion to the overhead that segments are counted with.
-        TuningRelease::Linux26 | TuningRelease::Linux39 => true_size(mss + HEADERS),
+        TuningRelease::Linux26 => room_for(release, mss),
+        TuningRelease::Linux39 => true_size(mss + HEADERS),
         _ => (mss + HEADERS + SHARED).next_power_of_two() + BUFFER,
     }
 }

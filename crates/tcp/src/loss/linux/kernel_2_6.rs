@@ -11,7 +11,8 @@
 //!   duplicates, or something beyond is acknowledged.
 //! - Without FACK each sign of a loss marks the first hole, however few segments are SACKed above
 //!   it; what was sent since an episode began is not declared lost.
-//! - The window does not grow for what is SACKed.
+//! - The window grows while all of it but as many segments as the threshold has are in flight, and
+//!   not for what is SACKed.
 //! - A timeout is tested before anything is declared lost (F-RTO, RFC 4138): the first segment goes
 //!   out again, after the first ACK two new ones, and the second decides. If the timeout was
 //!   needless, the window still comes down to the threshold, by rate halving; else the threshold of
@@ -19,11 +20,13 @@
 //!
 //! # Source
 //! Linux `net/ipv4/tcp_input.c` of 2.6.32: `tcp_fastretrans_alert`, `tcp_try_undo_partial`,
-//! `tcp_undo_cwr`, `tcp_complete_cwr`, `tcp_try_keep_open`, `tcp_moderate_cwnd`, `tcp_cwnd_down`,
+//! `tcp_undo_cwr`, `tcp_complete_cwr`, `tcp_is_cwnd_limited` (`tcp_cong.c`), `tcp_try_keep_open`, `tcp_moderate_cwnd`, `tcp_cwnd_down`,
 //! `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`; `tcp_current_ssthresh` and
 //! `tcp_max_burst` of `include/net/tcp.h`.
 //!
 //! # Departures
+//! - Timestamps tick every millisecond on the wire; where a late original is told from a
+//!   retransmission by them, every 4 ms, and what is up to 4 ms too old passes PAWS.
 //! - Without SACK a timeout is not tested.
 //! - A controller hears of a timeout when it expires, while the kernel tells it when the test has
 //!   failed: CUBIC forgets its curve for one that turns out needless too.
@@ -58,6 +61,14 @@ impl Endpoint {
     /// `prior_ssthresh`.
     pub(super) fn remember_threshold(&mut self) {
         self.recovery.undo.prior_ssthresh = self.current_threshold();
+    }
+
+    /// `tcp_is_cwnd_limited` without segmentation offload: all but so many segments as the threshold
+    /// has were in flight before an ACK that delivered so many bytes.
+    pub(super) fn is_limited_of_2_6(&self, delivered: u64) -> bool {
+        let mss = u64::from(self.negotiated.mss());
+        let before = self.segments_in_flight() + delivered.div_ceil(mss);
+        self.cwnd() / mss <= before + u64::from(self.detector.threshold())
     }
 
     /// `tcp_cwnd_min`: controllers that halve let the window go down to half of the threshold.
@@ -139,7 +150,7 @@ impl Endpoint {
         let state = self.recovery.state();
         let (una, nxt, point) = (self.send.una(), self.send.nxt(), self.recovery.point);
         let mss = u64::from(self.negotiated.mss());
-        let (again, repeats) = (self.recovery.test.step > 0, self.rtt.timeouts() > 0);
+        let (again, repeats) = (self.recovery.undo.test_step > 0, self.rtt.timeouts() > 0);
         let reduces =
             !again && state <= CaState::Disorder || una == point || (state == CaState::Loss || again) && !repeats;
         let cwnd = self.cwnd();
@@ -161,11 +172,11 @@ impl Endpoint {
         self.cc.take_over(Window { cwnd: cwnd.min(most), ssthresh });
         self.forget_validation(now);
         let possible = !resent_before && self.board.resent_segments() == 0;
-        self.recovery.undo.begin_signed(if possible { una } else { 0 }, 0);
+        self.recovery.undo.begin(if possible { una } else { 0 }, 0, true);
         self.recovery.undo.set_restores_window(reduces || self.recovery.undo.restores_window);
-        self.recovery.test.step = 1;
+        self.recovery.undo.test_step = 1;
         let repairs = again || matches!(state, CaState::Recovery | CaState::Loss);
-        self.recovery.test.high = if repairs && point > una { point } else { nxt };
+        self.recovery.undo.test_high = if repairs && point > una { point } else { nxt };
         self.enter(now, CaState::Disorder);
         self.recovery.point = nxt;
         self.recovery.probe.forget();
@@ -179,16 +190,16 @@ impl Endpoint {
     /// `tcp_process_frto`: an ACK while a timeout is tested. Returns whether the window is set by
     /// that.
     pub(super) fn test_by_ack(&mut self, context: &AckContext) -> bool {
-        let set = self.recovery.test.step > 0 && self.take_test(context);
-        if self.send.una() > self.recovery.test.high {
-            self.recovery.test.high = 0;
+        let set = self.recovery.undo.test_step > 0 && self.take_test(context);
+        if self.send.una() > self.recovery.undo.test_high {
+            self.recovery.undo.test_high = 0;
         }
         set
     }
 
     fn take_test(&mut self, context: &AckContext) -> bool {
         let progress = &context.progress;
-        let (step, high) = (self.recovery.test.step, self.recovery.test.high);
+        let (step, high) = (self.recovery.undo.test_step, self.recovery.undo.test_high);
         let (acked, sacked) = (progress.acked_segments > 0, progress.sacked_segments > 0);
         if step > 1 && progress.acked_resent {
             self.recovery.undo.marker = 0;
@@ -200,7 +211,7 @@ impl Endpoint {
         if step == 1 {
             if acked {
                 self.set_test_window(2);
-                self.recovery.test.step = 2;
+                self.recovery.undo.test_step = 2;
                 if !self.may_send_now() {
                     self.fail_test(2);
                 }
@@ -234,7 +245,7 @@ impl Endpoint {
     /// The timeout was needless: the window comes down to the threshold all the same
     /// (`tcp_ratehalving_spur_to_response`, `tcp_frto_response` = 0).
     fn pass_test(&mut self) {
-        self.recovery.test.step = 0;
+        self.recovery.undo.test_step = 0;
         let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd().min((self.segments_in_flight() + 1) * mss);
         self.shape_window(cwnd);
@@ -243,7 +254,7 @@ impl Endpoint {
 
     /// `tcp_enter_frto_loss`: everything is lost, and the window lets `allowed` segments go.
     fn fail_test(&mut self, allowed: u64) {
-        self.recovery.test.step = 0;
+        self.recovery.undo.test_step = 0;
         self.board.mark_all_lost();
         self.tell_losses(self.now);
         self.detector.forget_reordering();

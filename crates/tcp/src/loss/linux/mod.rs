@@ -67,7 +67,7 @@ impl Endpoint {
             self.on_ack_of_probe(context);
         }
         let before_rack = self.detector.is_before_rack();
-        let tested = before_rack && self.recovery.test.high > 0 && self.test_by_ack(context);
+        let tested = before_rack && self.recovery.undo.test_high > 0 && self.test_by_ack(context);
         let grown = before_rack && !self.recovery.in_reduction() && !self.recovery.whole_control && !tested;
         if grown {
             self.grow(context, delivered);
@@ -193,7 +193,10 @@ impl Endpoint {
     #[inline]
     fn grow_for(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
-        let flight = self.flight(now);
+        let mut flight = self.flight(now);
+        if self.episodes_of_2_6() {
+            flight.cwnd_limited = self.is_limited_of_2_6(ack.delivered);
+        }
         let cwnd = self.cwnd();
         // tcp_enter_cwr does nothing after a timeout.
         if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {

@@ -125,7 +125,7 @@ impl Endpoint {
         if !self.detector.is_before_rack() {
             again = self.judge(view).again.or(again);
         }
-        let tests = self.recovery.test.step > 0;
+        let tests = self.recovery.undo.test_step > 0;
         if self.board.lost_segments() == 0 || tests {
             let start = if tests { StartRecovery::No } else { self.starts_recovery(view) };
             if let StartRecovery::After(wait) = start {
@@ -250,7 +250,7 @@ impl Endpoint {
 
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.
     pub(super) fn try_to_open(&mut self, now: Time, ece: bool) {
-        if self.recovery.test.step == 0 {
+        if self.recovery.undo.test_step == 0 {
             self.forget_retransmissions();
         }
         if ece && self.recovery.state() < CaState::Cwr {

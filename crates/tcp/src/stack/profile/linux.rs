@@ -74,8 +74,9 @@ impl Profile {
                 receive_buffer: 4_194_304 / 4 * 3,      // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
-                frto: true,                                                 // tcp_frto = 2
-                states: StateRules { syn_retries: 5, ..before_fallback() }, // TCP_SYN_RETRIES
+                frto: true, // tcp_frto = 2
+                // TCP_SYN_RETRIES; TCP_PAWS_WINDOW, a tick of 4 ms.
+                states: StateRules { syn_retries: 5, paws_slack: 4, ..before_fallback() },
                 transfer: TransferRules { episodes: EpisodeRule::Linux26, ..common.transfer },
                 ..common
             },
