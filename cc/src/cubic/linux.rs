@@ -1,5 +1,5 @@
-//! Growth as Linux has it: one segment after `cnt` ACKs (2.6.32, 3.9) or segments acknowledged (6.1), all
-//! in whole segments.
+//! Growth as Linux has it: one segment after `cnt` ACKs (2.6.32, 3.9) or segments acknowledged
+//! (6.1), all in whole segments.
 
 use ackclock_units::{Span, Time};
 

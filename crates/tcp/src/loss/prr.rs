@@ -70,8 +70,8 @@ impl WindowReduction {
         self.cwnd = cwnd;
     }
 
-    /// Linux 2.6.32: a partial ACK puts the window back, to what it was at the start if `whole`, else
-    /// to the threshold, but to no more than `most`.
+    /// Linux 2.6.32: a partial ACK puts the window back, to what it was at the start if `whole`,
+    /// else to the threshold, but to no more than `most`.
     pub(super) fn restore(&mut self, mss: u64, whole: bool, most: u64) {
         let before = if whole { self.at_start * mss } else { self.ssthresh };
         self.cwnd = self.cwnd.max(before).min(most).max(mss);
@@ -146,7 +146,8 @@ impl WindowReduction {
         self.cwnd = (pipe + send * mss).max(mss);
     }
 
-    /// `tcp_cwnd_down` of Linux 2.4 and 2.6: one segment less for every second ACK, down to `least`.
+    /// `tcp_cwnd_down` of Linux 2.4 and 2.6: one segment less for every second ACK, down to
+    /// `least`.
     pub(super) fn halve_rate(&mut self, pipe: u64, mss: u64, least: u64) {
         self.delivered += 1;
         if self.delivered.is_multiple_of(2) && self.cwnd > least {

@@ -6,7 +6,7 @@ use ackclock_packet::Segment;
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
 use crate::seq::lift;
-use crate::{CaState, Endpoint};
+use crate::{CaState, Endpoint, EpisodeRule};
 
 /// What had been reported before an ACK acknowledged anything.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,8 @@ impl Endpoint {
         } else {
             0
         };
-        self.recovery.undo.duplicated(known, self.episodes_of_2_6());
+        let signed = self.config.transfer.episodes == EpisodeRule::Linux26;
+        self.recovery.undo.duplicated(known, signed);
         DuplicateReport { segments, probe }
     }
 

@@ -9,7 +9,7 @@
 //! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`,
 //! `tcp_try_undo_*`.
 
-use ackclock_cc::Signal;
+use ackclock_cc::{Signal, Window};
 
 use crate::loss::detector::View;
 use crate::loss::scoreboard::Progress;
@@ -72,6 +72,18 @@ impl Endpoint {
         self.recovery.undo.marker = 0;
         self.detector.undone(by_dsack);
         self.stats.undos += 1;
+    }
+
+    /// `tcp_undo_cwr` of 2.6.32, after the controller has put its window back, if it has one: the
+    /// threshold, or without one the window up to it.
+    fn put_window_back(&mut self) {
+        let prior = self.recovery.undo.prior_ssthresh;
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let window = match self.recovery.undo.restores_window {
+            true => Window { cwnd, ssthresh: ssthresh.max(prior) },
+            false => Window { cwnd: self.cwnd().max(ssthresh), ssthresh },
+        };
+        self.cc.take_over(window);
     }
 
     /// `tcp_try_undo_recovery`: everything sent before the episode is acknowledged. Returns whether

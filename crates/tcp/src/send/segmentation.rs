@@ -323,8 +323,8 @@ impl Endpoint {
             self.counters.buffer_limited.set(now, true);
         }
         if std::mem::take(&mut self.queue.acked) {
-            let counts = self.config.transfer.offload.is_on() || self.counts_unacknowledged();
-            if has_room && !(counts && self.fills_window()) {
+            let counts = || self.config.transfer.offload.is_on() || self.counts_unacknowledged();
+            if has_room && !(counts() && self.fills_window()) {
                 self.expand_send_buffer();
             }
             if self.has_room_to_tell() {

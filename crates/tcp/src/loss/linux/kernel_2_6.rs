@@ -20,9 +20,9 @@
 //!
 //! # Source
 //! Linux `net/ipv4/tcp_input.c` of 2.6.32: `tcp_fastretrans_alert`, `tcp_try_undo_partial`,
-//! `tcp_undo_cwr`, `tcp_complete_cwr`, `tcp_is_cwnd_limited` (`tcp_cong.c`), `tcp_try_keep_open`, `tcp_moderate_cwnd`, `tcp_cwnd_down`,
-//! `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`; `tcp_current_ssthresh` and
-//! `tcp_max_burst` of `include/net/tcp.h`.
+//! `tcp_undo_cwr`, `tcp_complete_cwr`, `tcp_is_cwnd_limited` (`tcp_cong.c`), `tcp_try_keep_open`,
+//! `tcp_moderate_cwnd`, `tcp_cwnd_down`, `tcp_enter_frto`, `tcp_process_frto`,
+//! `tcp_enter_frto_loss`; `tcp_current_ssthresh` and `tcp_max_burst` of `include/net/tcp.h`.
 //!
 //! # Departures
 //! - Timestamps tick every millisecond on the wire; where a late original is told from a
@@ -47,47 +47,12 @@ use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint};
 
 impl Endpoint {
-    /// `tcp_current_ssthresh`: where the window is not coming down, three quarters of it at least.
-    fn current_threshold(&self) -> u64 {
-        let mss = u64::from(self.negotiated.mss());
-        let segments = self.cwnd() / mss;
-        let most = match self.recovery.in_reduction() {
-            true => 0,
-            false => (segments / 2 + segments / 4) * mss,
-        };
-        self.cc.window().ssthresh.max(most)
-    }
-
-    /// `prior_ssthresh`.
-    pub(super) fn remember_threshold(&mut self) {
-        self.recovery.undo.prior_ssthresh = self.current_threshold();
-    }
-
-    /// `tcp_is_cwnd_limited` without segmentation offload: all but so many segments as the threshold
-    /// has were in flight before an ACK that delivered so many bytes.
+    /// `tcp_is_cwnd_limited` without segmentation offload: all but so many segments as the
+    /// threshold has were in flight before an ACK that delivered so many bytes.
     pub(super) fn is_limited_of_2_6(&self, delivered: u64) -> bool {
         let mss = u64::from(self.negotiated.mss());
         let before = self.segments_in_flight() + delivered.div_ceil(mss);
         self.cwnd() / mss <= before + u64::from(self.detector.threshold())
-    }
-
-    /// `tcp_cwnd_min`: controllers that halve let the window go down to half of the threshold.
-    pub(super) fn least_of_reduction(&self) -> u64 {
-        let ssthresh = self.recovery.reduction.ssthresh();
-        let whole = self.episodes_of_2_6() && !matches!(self.cc.name(), "newreno" | "vegas");
-        if whole { ssthresh } else { ssthresh / 2 }
-    }
-
-    /// `tcp_undo_cwr`, after the controller has put its window back, if it has one: the threshold,
-    /// or without one the window up to it.
-    pub(in crate::loss) fn put_window_back(&mut self) {
-        let prior = self.recovery.undo.prior_ssthresh;
-        let Window { cwnd, ssthresh } = self.cc.window();
-        let window = match self.recovery.undo.restores_window {
-            true => Window { cwnd, ssthresh: ssthresh.max(prior) },
-            false => Window { cwnd: self.cwnd().max(ssthresh), ssthresh },
-        };
-        self.cc.take_over(window);
     }
 
     /// Disorder ends with what was sent when it began; without SACK when that is acknowledged, else

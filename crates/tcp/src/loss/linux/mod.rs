@@ -6,8 +6,8 @@
 //! (`states.rs`), and the window moves last. Counts are of segments, as in Linux.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18; of 2.6.32 in `kernel_2_6.rs`. RFC 6582, RFC 8985, RFC 9937; undoing is in
-//! `undo.rs`, probes in `tail_probe.rs`.
+//! Linux `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18; of 2.6.32 in `kernel_2_6.rs`. RFC 6582, RFC
+//! 8985, RFC 9937; undoing is in `undo.rs`, probes in `tail_probe.rs`.
 //!
 //! # Departures
 //! - A segment that is SACKed while a retransmission of it is in flight leaves both the count of
@@ -22,7 +22,7 @@ mod reduction;
 mod states;
 mod timeout;
 
-use ackclock_cc::{Ack, Verdict};
+use ackclock_cc::{Ack, Flight, Verdict};
 use ackclock_units::{Span, Time};
 
 use crate::connection::timers::Pending;
@@ -186,20 +186,36 @@ impl Endpoint {
         let bytes =
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.board.units_declared_lost() - context.units_lost_before;
-        self.grow_for(now, Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() });
+        let ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
+        if self.episodes_of_2_6() {
+            self.grow_in_2_6(now, ack);
+        } else {
+            self.grow_for(now, ack);
+        }
     }
 
     /// The controller grows its window, or reduces it.
     #[inline]
     fn grow_for(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
-        let mut flight = self.flight(now);
-        if self.episodes_of_2_6() {
-            flight.cwnd_limited = self.is_limited_of_2_6(ack.delivered);
-        }
+        let flight = self.flight(now);
+        self.grow_by(&flight, &ack);
+    }
+
+    /// The same with the rule of 2.6.32 for a window that is used.
+    #[inline(never)]
+    fn grow_in_2_6(&mut self, now: Time, mut ack: Ack) {
+        self.add_samples(now, &mut ack);
+        let cwnd_limited = self.is_limited_of_2_6(ack.delivered);
+        let flight = Flight { cwnd_limited, ..self.flight(now) };
+        self.grow_by(&flight, &ack);
+    }
+
+    #[inline]
+    fn grow_by(&mut self, flight: &Flight, ack: &Ack) {
         let cwnd = self.cwnd();
         // tcp_enter_cwr does nothing after a timeout.
-        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {
+        if self.cc.on_ack(flight, ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {
             self.shape_window(cwnd);
             self.enter_cwr();
         }

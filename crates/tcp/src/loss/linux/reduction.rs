@@ -92,4 +92,27 @@ impl Endpoint {
         let bonus = safe || rule != Prr::Rfc9937;
         self.recovery.reduction.on_delivered_segments(delivered, in_flight, pipe, mss, bonus);
     }
+
+    /// `tcp_current_ssthresh`: where the window is not coming down, three quarters of it at least.
+    fn current_threshold(&self) -> u64 {
+        let mss = u64::from(self.negotiated.mss());
+        let segments = self.cwnd() / mss;
+        let most = match self.recovery.in_reduction() {
+            true => 0,
+            false => (segments / 2 + segments / 4) * mss,
+        };
+        self.cc.window().ssthresh.max(most)
+    }
+
+    /// `prior_ssthresh`.
+    pub(super) fn remember_threshold(&mut self) {
+        self.recovery.undo.prior_ssthresh = self.current_threshold();
+    }
+
+    /// `tcp_cwnd_min`: controllers that halve let the window go down to half of the threshold.
+    fn least_of_reduction(&self) -> u64 {
+        let ssthresh = self.recovery.reduction.ssthresh();
+        let whole = self.episodes_of_2_6() && !matches!(self.cc.name(), "newreno" | "vegas");
+        if whole { ssthresh } else { ssthresh / 2 }
+    }
 }

@@ -31,8 +31,8 @@ fn wanted(receiver: &mut Receiver, before: u64, copied: u64) -> Option<(u64, u64
 fn the_window_begins_as_in_each_release() {
     // A window of the buffer's half: 43,690 and 65,536 bytes. 3.9 offers 10 segments, 4.0 20, later
     // ones what fits into the field, in whole segments. 4.0 enlarges the buffer at once, to 2 * 20
-    // * 4 packets of 1448 + 320 + 576 bytes; all keep a segment in reserve. 2.6.32 offers 4, of three
-    // quarters, 65,535 bytes.
+    // * 4 packets of 1448 + 320 + 576 bytes; all keep a segment in reserve. 2.6.32 offers 4, of
+    // three quarters, 65,535 bytes.
     let cases = [
         (TuningRelease::Linux26, 87_380, 5_792, 87_380, 65_535 - 1448),
         (TuningRelease::Linux39, 87_380, 14_480, 87_380, 43_690 - 1448),
@@ -106,8 +106,8 @@ fn what_waits_behind_a_gap_takes_memory() {
 
 #[test]
 fn what_fills_a_gap_widens_the_window_and_what_lies_beyond_does_not() {
-    // tcp_event_data_recv of 2.6.32: two segments for each in order; a packet takes 1460 + 118 + 232 =
-    // 1810 bytes, of which three quarters are less than its payload.
+    // tcp_event_data_recv of 2.6.32: two segments for each in order; a packet takes 1460 + 118 +
+    // 232 = 1810 bytes, of which three quarters are less than its payload.
     let mut receiver = tuned(TuningRelease::Linux26, 87_380);
     receiver.context.segment = SEGMENT as u32;
     receiver.tune_beyond_gap(SEGMENT as u32);

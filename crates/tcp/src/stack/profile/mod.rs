@@ -10,8 +10,9 @@
 //! and Windows 7 hosts. Where they are silent, and for FreeBSD 14 (`tcp_subr.c`, `tcp_input.c`,
 //! `tcp_output.c`, `tcp_timer.h`): FreeBSD
 //! `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
-//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9, 6.1 and 6.18, the
-//! same with `tcp.c`, `tcp_output.c` and `tcp_timer.c` of 2.6.32 (2.6.32.2), and for Windows what each field's comment names.
+//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9, 6.1 and 6.18,
+//! the same with `tcp.c`, `tcp_output.c` and `tcp_timer.c` of 2.6.32 (2.6.32.2), and for Windows
+//! what each field's comment names.
 //!
 //! # Departures
 //! - Loss detection is RFC 6675 except in Linux. FreeBSD 9 recovers by rules of its own, which
@@ -28,9 +29,10 @@
 //!   Linux 2.4.0 set the timer anew from when the first segment was sent, a variance later than RFC
 //!   6298, and left the back-off in force after the ACK of a retransmission; 2.4.17 does neither,
 //!   nor does this profile.
-//! - Linux 2.6.32 is what its episodes leave out (`loss/linux/kernel_2_6.rs`), and its window is not
-//!   reduced while the application sends less (`tcp_cwnd_application_limited`). With segmentation
-//!   offload, which it has, socket buffers would hold several segments; here each holds one.
+//! - What the episodes of Linux 2.6.32 leave out is in `loss/linux/kernel_2_6.rs`. Its window is
+//!   not reduced while the application sends less (`tcp_cwnd_application_limited`). With
+//!   segmentation offload its socket buffers hold several segments; here each holds one. `HZ` is
+//!   250.
 //! - Linux 3.9 bounds the window to three segments more than are in flight whenever an ACK is not
 //!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4 and 2.6.32.
 //! - What Linux remembers of a destination is not part of a profile: a scenario asks for it.
