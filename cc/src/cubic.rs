@@ -7,7 +7,7 @@
 //! turn the curve into growth.
 //!
 //! # Source
-//! RFC 9438. Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1, chosen by [`CubicRules`].
+//! RFC 9438. Linux `net/ipv4/tcp_cubic.c` of 2.6.32, 3.9 and 6.1, chosen by [`CubicRules`].
 //!
 //! # Departures
 //! - The decrease starts from the window, not from the bytes in flight; RFC 9438 section 4.6 allows
@@ -39,6 +39,9 @@ use crate::{Ack, CongestionControl, Flight, NewRenoConfig, Sent, Signal, SlowSta
 pub enum CubicRules {
     /// RFC 9438: a fraction of a segment for every segment acknowledged.
     Rfc9438,
+    /// Linux 2.6.32: as 3.9, but growth does not begin faster before the first loss; and what is
+    /// taken back is the window that the curve has for its maximum.
+    Linux26,
     /// Linux 3.9: one segment after so many ACKs, corrected by the mean number of segments that an
     /// ACK covers.
     Linux39,
@@ -102,7 +105,7 @@ impl Algorithm for CubicConfig {
     }
 }
 
-named! { CubicRules: Rfc9438 = "rfc9438", Linux39 = "linux-3.9", Linux61 = "linux-6.1" }
+named! { CubicRules: Rfc9438 = "rfc9438", Linux26 = "linux-2.6.32", Linux39 = "linux-3.9", Linux61 = "linux-6.1" }
 
 /// CUBIC (RFC 9438, Linux).
 #[derive(Clone, Debug)]
@@ -215,7 +218,9 @@ impl Cubic {
     fn segments(&self, f: &Flight) -> f64 {
         match self.config.rules {
             CubicRules::Rfc9438 => self.state.window.cwnd as f64 / f.segment() as f64,
-            CubicRules::Linux39 | CubicRules::Linux61 => linux::segments(self.state.window.cwnd, f) as f64,
+            CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
+                linux::segments(self.state.window.cwnd, f) as f64
+            }
         }
     }
 
@@ -233,7 +238,7 @@ impl Cubic {
                 state.w_max = w_max;
                 ((state.window.cwnd as f64 * beta) as u64).max(2 * f.segment())
             }
-            CubicRules::Linux39 | CubicRules::Linux61 => {
+            CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
                 state.w_max = w_max.floor();
                 whole_segments(((cwnd * beta) as u64).saturating_mul(f.segment()), f)
             }
@@ -276,7 +281,9 @@ impl Cubic {
             }
             let growth = match self.config.rules {
                 CubicRules::Rfc9438 => Growth::Rfc9438(rfc9438::Growth::new(cwnd)),
-                CubicRules::Linux39 | CubicRules::Linux61 => Growth::Linux(linux::Growth::new(cwnd as u64)),
+                CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
+                    Growth::Linux(linux::Growth::new(cwnd as u64))
+                }
             };
             Epoch { start: f.now, curve: Curve::new(self.config.c, *w_max, cwnd), growth }
         });
@@ -374,6 +381,12 @@ impl CongestionControl for Cubic {
                             self.state = saved;
                         }
                     }
+                    // bictcp_undo_cwnd: the threshold is the endpoint's.
+                    CubicRules::Linux26 => {
+                        let cwnd = (self.state.w_max as u64).saturating_mul(f.segment());
+                        let most = Window { cwnd, ssthresh: saved.window.ssthresh };
+                        put_back(&mut self.state.window, &most);
+                    }
                     // Linux puts back the window alone; the next epoch starts from it.
                     CubicRules::Linux39 | CubicRules::Linux61 => put_back(&mut self.state.window, &saved.window),
                 }
@@ -405,7 +418,7 @@ impl CongestionControl for Cubic {
 
     fn on_sent(&mut self, f: &Flight, _sent: &Sent) {
         let Some(since) = self.path.idle_since.take() else { return };
-        if self.config.rules != CubicRules::Linux39 {
+        if !matches!(self.config.rules, CubicRules::Linux26 | CubicRules::Linux39) {
             self.skip(f.now, since);
             self.path.acked_at = f.now;
         }

@@ -7,11 +7,12 @@
 //! [`SlowStart`](crate::slow_start::SlowStart).
 //!
 //! # Source
-//! Ha, Rhee, "Taming the elephants: new TCP slow start", 2011; Linux `net/ipv4/tcp_cubic.c` of 3.9
-//! and 6.1 (with the later stable fix that a round begins at any window size).
+//! Ha, Rhee, "Taming the elephants: new TCP slow start", 2011; Linux `net/ipv4/tcp_cubic.c` of
+//! 2.6.32, 3.9 and 6.1 (with the later stable fix that a round begins at any window size).
 //!
 //! # Departures
-//! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds.
+//! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds. With the rules of 2.6.32
+//!   they tick every 4 ms.
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
@@ -22,6 +23,9 @@ use crate::controllers::TIME;
 /// Whose HyStart: Linux changed its rules between 3.9 and 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HystartRules {
+    /// As 3.9, with a clock of jiffies (of 4 ms, with `HZ` = 250): ACKs of a train are at most
+    /// `ack_delta` apart, rounded up to a jiffy, and delay has increased by 2 to 16 jiffies.
+    Linux26,
     /// Delay has increased above the minimum plus a sixteenth of it; the round's delay is the least
     /// of its first eight samples.
     Linux39,
@@ -72,6 +76,8 @@ const MIN_SAMPLES: u32 = 8;
 /// Bounds of the increase of delay that counts (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const DELAY_MIN: Span = Span::from_millis(4);
 const DELAY_MAX: Span = Span::from_millis(16);
+/// With `HZ` = 250.
+const JIFFY: Span = Span::from_millis(4);
 /// What receive offload may hold back: four times the largest aggregate, at most 1 ms of it
 /// (`hystart_ack_delay` of 6.1).
 const OFFLOAD_BYTES: u64 = 4 * 65_536;
@@ -134,7 +140,7 @@ impl Hystart {
     /// An ACK is about to grow the window by slow start. Linux 3.9 looks for the end of a round
     /// here, after the sample.
     pub(crate) fn growing(&mut self, f: &Flight) {
-        if self.config.rules == HystartRules::Linux39 && f.snd_una > self.round_end {
+        if self.config.rules != HystartRules::Linux61 && f.snd_una > self.round_end {
             self.begin_round(f);
         }
     }
@@ -150,12 +156,19 @@ impl Hystart {
     /// A train is unbroken since the round began; half of the shortest round trip is about the
     /// delay of one way.
     fn train_is_long(&mut self, f: &Flight, cwnd: u64, shortest: Span) -> bool {
-        if f.now.since(self.last_ack) > self.config.ack_delta {
+        let jiffies = self.config.rules == HystartRules::Linux26;
+        let allowed = if jiffies { jiffies_up(self.config.ack_delta) } else { self.config.ack_delta };
+        if self.since(f.now, self.last_ack) > allowed {
             return false;
         }
         self.last_ack = f.now;
+        if jiffies {
+            // It is long as soon as it is as long as that.
+            let half = shortest.as_nanos().div_ceil(JIFFY.as_nanos()) / 2;
+            return self.since(f.now, self.round_start) >= JIFFY * half;
+        }
         let allowed = match self.config.rules {
-            HystartRules::Linux39 => shortest / 2,
+            HystartRules::Linux26 | HystartRules::Linux39 => shortest / 2,
             // Pacing spreads what is sent in slow start over half a round trip by itself.
             HystartRules::Linux61 if f.paced => shortest + offload_allowance(f, cwnd),
             HystartRules::Linux61 => (shortest + offload_allowance(f, cwnd)) / 2,
@@ -171,8 +184,8 @@ impl Hystart {
         let share = match self.config.rules {
             // Later samples do not count: the shortest delay may fall below the round's, and the
             // round seem longer by it.
-            HystartRules::Linux39 if enough => 16,
-            HystartRules::Linux39 => {
+            HystartRules::Linux26 | HystartRules::Linux39 if enough => 16,
+            HystartRules::Linux26 | HystartRules::Linux39 => {
                 self.least = self.least.min(delay);
                 16
             }
@@ -181,8 +194,26 @@ impl Hystart {
                 8
             }
         };
+        if self.config.rules == HystartRules::Linux26 {
+            let (least, shortest) = (jiffies_up(self.least), jiffies_up(shortest));
+            return enough && least > shortest + (shortest / share).clamp(JIFFY * 2, JIFFY * 16);
+        }
         enough && self.least > shortest + (shortest / share).clamp(DELAY_MIN, DELAY_MAX)
     }
+
+    /// Time between two moments, in whole jiffies with the rules of 2.6.32.
+    fn since(&self, now: Time, then: Time) -> Span {
+        if self.config.rules != HystartRules::Linux26 {
+            return now.since(then);
+        }
+        let tick = JIFFY.as_nanos();
+        JIFFY * (now.as_nanos() / tick).saturating_sub(then.as_nanos() / tick)
+    }
+}
+
+/// `usecs_to_jiffies`: whole ones, rounded up.
+fn jiffies_up(time: Span) -> Span {
+    JIFFY * time.as_nanos().div_ceil(JIFFY.as_nanos())
 }
 
 /// The time of `OFFLOAD_BYTES` at twice the rate of the window, Linux's pacing rate in slow start.

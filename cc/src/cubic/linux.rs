@@ -1,5 +1,5 @@
-//! Growth as Linux has it: one segment after `cnt` ACKs (3.9) or segments acknowledged (6.1), all
-//! in whole segments.
+//! Growth as Linux has it: one segment after `cnt` ACKs (2.6.32, 3.9) or segments acknowledged
+//! (6.1), all in whole segments.
 
 use ackclock_units::{Span, Time};
 
@@ -46,7 +46,7 @@ impl Growth {
         config: &CubicConfig,
     ) {
         let acks = match config.rules {
-            CubicRules::Linux39 => 1,
+            CubicRules::Linux26 | CubicRules::Linux39 => 1,
             CubicRules::Rfc9438 | CubicRules::Linux61 => acked.div_ceil(f.segment()),
         };
         self.acks = self.acks.saturating_add(acks);
@@ -58,14 +58,14 @@ impl Growth {
         let target = target(curve, t);
         // At or above the curve the window all but stands still.
         self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
-        if first {
+        if first && config.rules != CubicRules::Linux26 {
             // No saturation point is known: at least 5 % per round trip.
             self.cnt = self.cnt.min(20);
         }
         if config.reno_friendly {
             self.follow_reno(cwnd, config.beta);
         }
-        if config.rules != CubicRules::Linux39 {
+        if !matches!(config.rules, CubicRules::Linux26 | CubicRules::Linux39) {
             // At most half a window per round trip (RFC 9438 section 4.2 bounds `target` alike).
             self.cnt = self.cnt.max(2);
         }
@@ -95,7 +95,7 @@ impl Growth {
     ) {
         let cnt = match config.rules {
             // ACKs are counted, and each stands for several segments.
-            CubicRules::Linux39 => (self.cnt.saturating_mul(16) / segments_per_ack).max(1),
+            CubicRules::Linux26 | CubicRules::Linux39 => (self.cnt.saturating_mul(16) / segments_per_ack).max(1),
             CubicRules::Rfc9438 | CubicRules::Linux61 => self.cnt,
         };
         avoid(window, credit, cnt.saturating_mul(f.segment()), f, acked, &config.reno);

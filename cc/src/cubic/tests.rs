@@ -281,6 +281,22 @@ fn linux_before_any_loss_grows_by_a_twentieth_per_round_trip() {
 }
 
 #[test]
+fn linux_2_6_32_has_no_hurry_before_any_loss_and_undoes_to_the_maximum_of_the_curve() {
+    // At the threshold slow start acts once: 101. The curve is flat there: 100 * 101 ACKs for one.
+    let mut cubic = established_with(linux(CubicRules::Linux26), 100);
+    cubic.state.window.ssthresh = 100 * MSS;
+    acks(&mut cubic, 0, 100, 1);
+    assert_eq!(cwnd(&cubic), 101);
+    // bictcp_undo_cwnd: last_max_cwnd, which is 100 * 1741 / 2048 = 85 for a window below 120.
+    let mut cubic = established_with(linux(CubicRules::Linux26), 100);
+    cubic.state.w_max = 120.0;
+    cubic.on_signal(&flight(0, 100), Signal::Loss);
+    assert_eq!(cwnd(&cubic), 70);
+    cubic.on_signal(&flight(1, 100), Signal::Spurious);
+    assert_eq!(cwnd(&cubic), 85);
+}
+
+#[test]
 fn linux_follows_reno_on_short_paths() {
     // The curve is flat at 14 segments: 100 * 14. beta_scale 15: 14 * 15 / 8 = 26 segments
     // acknowledged for one of Reno's growth. The 27th makes Reno's window 15, so that cnt = 14 / 1

@@ -81,6 +81,21 @@ fn a_round_slower_than_the_shortest_round_trip() {
 }
 
 #[test]
+fn the_clock_of_2_6_32_ticks_every_four_milliseconds() {
+    // 100 ms are 25 jiffies, of which 12 are waited for: 48 ms.
+    assert_eq!(train_ends(HystartRules::Linux26, 250), Some(48_000));
+    // msecs_to_jiffies(2) is one: ACKs 4 ms apart are next to each other, and 8 ms are a gap.
+    assert_eq!(train_ends(HystartRules::Linux26, 4_000), Some(48_000));
+    assert_eq!(train_ends(HystartRules::Linux26, 8_000), None);
+    // At least two jiffies more; a sixteenth of 25 is less; a sixteenth of 100 is 6.25. A delay of
+    // 108.001 ms is 28 jiffies.
+    for (shortest, none, found) in [(100, 108_000, 108_001), (400, 424_000, 424_001)] {
+        let delay = |micros| delay_ends(HystartRules::Linux26, shortest, Span::from_micros(micros));
+        assert_eq!((delay(none), delay(found)), (None, Some(9)), "{shortest}");
+    }
+}
+
+#[test]
 fn a_late_short_sample_saves_the_round_in_6_1_only() {
     for (rules, over) in [(HystartRules::Linux39, true), (HystartRules::Linux61, false)] {
         let mut hystart = watching(false, true, rules);

@@ -159,7 +159,17 @@ fn any_settings(random: &mut Random) -> Settings {
     const CHOICES: [(&str, &[&str]); 7] = [
         (
             "profile",
-            &["rfc", "linux-2.4", "linux-4.0", "linux-6.1", "linux-6.18", "freebsd-9.2", "freebsd-14", "windows-7"],
+            &[
+                "rfc",
+                "linux-2.4",
+                "linux-2.6.32",
+                "linux-4.0",
+                "linux-6.1",
+                "linux-6.18",
+                "freebsd-9.2",
+                "freebsd-14",
+                "windows-7",
+            ],
         ),
         (
             "cc",

@@ -100,6 +100,7 @@ pub(crate) fn controllers() -> Vec<Item> {
 pub(crate) fn slow_starts() -> Vec<Item> {
     let item = |name: &str, keys| Item { name: name.to_owned(), keys, ..Item::default() };
     vec![
+        item("linux-2.6.32", Rows::of(&mut HystartConfig::default())),
         item("linux-3.9", Rows::of(&mut HystartConfig::default())),
         item("linux-6.1", Rows::of(&mut HystartConfig::default())),
         item("rfc9406", Rows::of(&mut HystartPlusPlusConfig::default())),

@@ -12,7 +12,8 @@ use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::Diagnostic;
 
 /// The names of the rules; the last two are the same.
-const RULES: OneOf = OneOf { what: "set of HyStart rules", names: &["linux-3.9", "linux-6.1", "rfc9406", "hystart++"] };
+const RULES: OneOf =
+    OneOf { what: "set of HyStart rules", names: &["linux-2.6.32", "linux-3.9", "linux-6.1", "rfc9406", "hystart++"] };
 
 /// Reads the key `hystart`: `false`, `true` (as the host has it), whose rules, or a table of
 /// parameters. Without it slow start is as the congestion control has it.
@@ -90,6 +91,7 @@ fn table(fields: &mut Fields<'_>, default: SlowStartRules) -> SlowStartRules {
 
 fn name_of(rules: SlowStartRules) -> &'static str {
     match rules {
+        SlowStartRules::Hystart(HystartConfig { rules: HystartRules::Linux26, .. }) => "linux-2.6.32",
         SlowStartRules::Hystart(HystartConfig { rules: HystartRules::Linux39, .. }) => "linux-3.9",
         SlowStartRules::Standard | SlowStartRules::Hystart(_) => "linux-6.1",
         SlowStartRules::HystartPlusPlus(_) => "rfc9406",
@@ -107,6 +109,7 @@ fn by_name(name: &str, default: SlowStartRules) -> SlowStartRules {
         SlowStartRules::Hystart(HystartConfig { rules, ..parameters })
     };
     match (name, default) {
+        ("linux-2.6.32", _) => linux(HystartRules::Linux26),
         ("linux-3.9", _) => linux(HystartRules::Linux39),
         ("linux-6.1", _) => linux(HystartRules::Linux61),
         (_, SlowStartRules::HystartPlusPlus(_)) => default,

@@ -480,6 +480,7 @@ fn hystart_is_a_choice_for_any_congestion_control() {
     };
     let linux = |rules| SlowStartRules::Hystart(HystartConfig { rules, ..HystartConfig::default() });
     let (linux39, linux61) = (linux(HystartRules::Linux39), linux(HystartRules::Linux61));
+    let linux26 = linux(HystartRules::Linux26);
     let rfc9406 = SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default());
     for (keys, rules) in [
         ("", linux61),
@@ -492,6 +493,8 @@ fn hystart_is_a_choice_for_any_congestion_control() {
         // Off in the CUBIC of one host, on in that of another, off in every NewReno.
         ("host = \"freebsd-14\"", SlowStartRules::Standard),
         ("host = \"freebsd-14\"\nhystart = true", rfc9406),
+        ("hystart = \"linux-2.6.32\"", linux26),
+        ("host = \"linux-2.6.32\"", linux26),
         ("host = \"linux-3.9\"", linux39),
         ("host = \"linux-3.9\"\nhystart = false", SlowStartRules::Standard),
         ("host = \"linux-6.1\"\nhystart = \"linux-3.9\"", linux39),

@@ -17,11 +17,12 @@ pub(crate) struct Named {
 const LINUX_6_1: Named = of("linux-6.1", Profile::linux_6_1);
 
 /// Every host.
-const HOSTS: [Named; 10] = [
+const HOSTS: [Named; 11] = [
     of("rfc", Profile::rfc),
     of("freebsd-9.2", Profile::freebsd_9_2),
     of("freebsd-14", Profile::freebsd_14),
     of("linux-2.4", Profile::linux_2_4),
+    of("linux-2.6.32", Profile::linux_2_6_32),
     of("linux-3.9", Profile::linux_3_9),
     of("linux-4.0", Profile::linux_4_0),
     LINUX_6_1,
@@ -38,7 +39,7 @@ const fn of(name: &'static str, profile: fn() -> Profile) -> Named {
 pub(crate) struct Hosts;
 
 impl Hosts {
-    pub(crate) fn names() -> [&'static str; 10] {
+    pub(crate) fn names() -> [&'static str; 11] {
         HOSTS.map(|host| host.name)
     }
 }

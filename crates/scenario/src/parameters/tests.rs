@@ -77,7 +77,7 @@ fn every_value_that_is_read_has_a_place() {
             check(spec.name(), &mut |check| spec.parameters(check));
         }
     }
-    for rules in [HystartRules::Linux39, HystartRules::Linux61] {
+    for rules in [HystartRules::Linux26, HystartRules::Linux39, HystartRules::Linux61] {
         let mut config = HystartConfig { rules, ..HystartConfig::default() };
         check("hystart", &mut |check| config.parameters(check));
     }

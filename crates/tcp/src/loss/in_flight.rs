@@ -92,13 +92,17 @@ impl Endpoint {
 
     /// `tcp_any_retrans_done`.
     pub(in crate::loss) fn any_resent(&self) -> bool {
-        self.board.resent_segments() > 0 || self.board.front().is_some_and(|front| front.ever_resent())
+        // 2.6.32 looks at what is in flight alone.
+        self.board.resent_segments() > 0
+            || !self.episodes_of_2_6() && self.board.front().is_some_and(|front| front.ever_resent())
     }
 
     /// `tcp_try_keep_open`: Disorder while anything is reported or resent, else Open.
     pub(in crate::loss) fn keep_open(&mut self) {
         let left = self.sacked_segments() + self.board.lost_segments();
-        let state = if left > 0 || self.any_resent() { CaState::Disorder } else { CaState::Open };
+        // 2.6.32 waits for the DSACKs of an episode that is over.
+        let waits = self.episodes_of_2_6() && self.recovery.undo.is_possible();
+        let state = if left > 0 || self.any_resent() || waits { CaState::Disorder } else { CaState::Open };
         if self.recovery.state() != state {
             self.enter(self.now, state);
             self.recovery.point = self.send.nxt();
@@ -110,13 +114,22 @@ impl Endpoint {
         self.config.transfer.episodes == EpisodeRule::Linux24
     }
 
-    /// `tcp_moderate_cwnd` of 2.4: no burst of more than `tcp_max_burst` segments.
+    /// Whether episodes run as in Linux 2.6.32.
+    pub(in crate::loss) fn episodes_of_2_6(&self) -> bool {
+        self.config.transfer.episodes == EpisodeRule::Linux26
+    }
+
+    /// `tcp_moderate_cwnd` of 2.4 and 2.6.32: no burst of more than `tcp_max_burst` segments.
     pub(in crate::loss) fn moderate_window(&mut self) {
-        const MAX_BURST: u64 = 3;
-        if !self.episodes_of_2_4() || self.recovery.whole_control {
+        let burst = match self.config.transfer.episodes {
+            EpisodeRule::Later => return,
+            EpisodeRule::Linux24 => 3,
+            EpisodeRule::Linux26 => u64::from(self.detector.threshold()),
+        };
+        if self.recovery.whole_control {
             return;
         }
-        let most = (self.segments_in_flight() + MAX_BURST) * u64::from(self.negotiated.mss());
+        let most = (self.segments_in_flight() + burst) * u64::from(self.negotiated.mss());
         let Window { cwnd, ssthresh } = self.cc.window();
         if cwnd > most {
             self.cc.take_over(Window { cwnd: most, ssthresh });

@@ -8,7 +8,7 @@
 //! # Source
 //! RFC 9937 section 6 and RFC 6937 section 3, in bytes, for the engine of the RFCs. For Linux's,
 //! in segments, `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18, and
-//! `tcp_cwnd_down` of 2.4.
+//! `tcp_cwnd_down` of 2.4 and 2.6.32.
 
 use ackclock_units::Time;
 
@@ -65,9 +65,16 @@ impl WindowReduction {
         self.cwnd = self.cwnd.saturating_add(bytes).min(most);
     }
 
-    /// FreeBSD 9: the window is `cwnd`.
+    /// FreeBSD 9 and Linux 2.6.32: the window is `cwnd`.
     pub(super) fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd;
+    }
+
+    /// Linux 2.6.32: a partial ACK puts the window back, to what it was at the start if `whole`,
+    /// else to the threshold, but to no more than `most`.
+    pub(super) fn restore(&mut self, mss: u64, whole: bool, most: u64) {
+        let before = if whole { self.at_start * mss } else { self.ssthresh };
+        self.cwnd = self.cwnd.max(before).min(most).max(mss);
     }
 
     /// FreeBSD 9: SND.NXT at the first duplicate ACK, then when recovery began.
@@ -139,11 +146,11 @@ impl WindowReduction {
         self.cwnd = (pipe + send * mss).max(mss);
     }
 
-    /// `tcp_cwnd_down` of Linux 2.4: one segment less for every second ACK, down to half of the
-    /// threshold.
-    pub(super) fn halve_rate(&mut self, pipe: u64, mss: u64) {
+    /// `tcp_cwnd_down` of Linux 2.4 and 2.6: one segment less for every second ACK, down to
+    /// `least`.
+    pub(super) fn halve_rate(&mut self, pipe: u64, mss: u64, least: u64) {
         self.delivered += 1;
-        if self.delivered.is_multiple_of(2) && self.cwnd > self.ssthresh / 2 {
+        if self.delivered.is_multiple_of(2) && self.cwnd > least {
             self.cwnd -= mss;
         }
         self.cwnd = self.cwnd.min(pipe + mss).max(mss);
@@ -250,12 +257,25 @@ mod tests {
         // tcp_cwnd_down of 2.4: never more than what is in flight and a segment, and no further
         // down than half of the threshold.
         let mut reduction = halving(10);
-        let windows: Vec<u64> = (0..4).map(|_| (reduction.halve_rate(9000, MSS), reduction.cwnd()).1).collect();
+        let windows: Vec<u64> = (0..4).map(|_| (reduction.halve_rate(9000, MSS, 2500), reduction.cwnd()).1).collect();
         assert_eq!(windows, [10_000, 9000, 9000, 8000]);
-        reduction.halve_rate(3000, MSS);
+        reduction.halve_rate(3000, MSS, 2500);
         assert_eq!(reduction.cwnd(), 4000);
-        (0..20).for_each(|_| reduction.halve_rate(9000, MSS));
+        (0..20).for_each(|_| reduction.halve_rate(9000, MSS, 2500));
         // 2500 is half of the threshold: 3000 is above it, 2000 is not.
         assert_eq!(reduction.cwnd(), 2000);
+    }
+
+    #[test]
+    fn a_partial_ack_puts_the_window_back_to_a_bound() {
+        // tcp_undo_cwr of 2.6.32 with and without prior_ssthresh, then tcp_moderate_cwnd: ten
+        // segments or five, of which 8000 bytes are allowed.
+        for (whole, cwnd) in [(true, 8000), (false, 5000)] {
+            let mut reduction = halving(10);
+            (0..20).for_each(|_| reduction.halve_rate(3000, MSS, 5000));
+            assert_eq!(reduction.cwnd(), 4000);
+            reduction.restore(MSS, whole, 8000);
+            assert_eq!(reduction.cwnd(), cwnd, "{whole}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use ackclock_packet::Segment;
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
 use crate::seq::lift;
-use crate::{CaState, Endpoint};
+use crate::{CaState, Endpoint, EpisodeRule};
 
 /// What had been reported before an ACK acknowledged anything.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,8 @@ impl Endpoint {
         self.board.sack(&blocks[..len], progress);
         // Not after a timeout, when what was retransmitted is not known well
         // (`tcp_sacktag_write_queue`).
-        if self.recovery.state() != CaState::Loss || self.recovery.undo.is_possible() {
+        let tested = self.recovery.undo.test_high > 0 && self.send.una() <= self.recovery.undo.test_high;
+        if (self.recovery.state() != CaState::Loss || self.recovery.undo.is_possible()) && !tested {
             self.learn_from_sacks(progress);
         }
         duplicates
@@ -86,7 +87,8 @@ impl Endpoint {
         } else {
             0
         };
-        self.recovery.undo.duplicated(known);
+        let signed = self.config.transfer.episodes == EpisodeRule::Linux26;
+        self.recovery.undo.duplicated(known, signed);
         DuplicateReport { segments, probe }
     }
 

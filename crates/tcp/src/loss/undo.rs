@@ -9,7 +9,7 @@
 //! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`,
 //! `tcp_try_undo_*`.
 
-use ackclock_cc::Signal;
+use ackclock_cc::{Signal, Window};
 
 use crate::loss::detector::View;
 use crate::loss::scoreboard::Progress;
@@ -20,8 +20,8 @@ impl Endpoint {
     pub(super) fn start_undo(&mut self) {
         let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
-        let undo = &mut self.recovery.undo;
-        (undo.marker, undo.pending) = (self.send.una(), (resent > 0).then_some(resent));
+        let (una, counts) = (self.send.una(), self.episodes_of_2_6());
+        self.recovery.undo.begin(una, resent, counts);
     }
 
     /// `tcp_retrans_stamp_cleanup`.
@@ -33,17 +33,21 @@ impl Endpoint {
 
     /// `tcp_packet_delayed`: what is acknowledged was sent before the first retransmission.
     fn was_delayed(&self, progress: &Progress) -> bool {
-        match self.recovery.undo.first_resent_at {
-            Some(at) => progress.echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000),
+        match self.recovery.undo.first_resent_at() {
+            Some(at) => {
+                // Timestamps of 2.6.32 are jiffies, of 4 ms with `HZ` = 250.
+                let tick = if self.episodes_of_2_6() { 4 } else { 1 };
+                progress.echo.is_some_and(|echo| echo / tick < at.as_nanos() / 1_000_000 / tick)
+            }
             // Nothing was resent; but without SACK that is forgotten when the episode ends.
             None => self.negotiated.sack() || self.send.una() < self.recovery.point,
         }
     }
 
     /// `tcp_may_undo`.
-    fn may_undo(&self, progress: &Progress) -> bool {
+    pub(super) fn may_undo(&self, progress: &Progress) -> bool {
         let undo = &self.recovery.undo;
-        self.config.undo && undo.is_possible() && (undo.pending == Some(0) || self.was_delayed(progress))
+        self.config.undo && undo.is_possible() && (undo.none_pending() || self.was_delayed(progress))
     }
 
     /// `tcp_undo_cwnd_reduction`.
@@ -57,10 +61,29 @@ impl Endpoint {
             self.cc.on_signal(&flight, Signal::Spurious);
             self.ecn.reduction_undone();
         }
+        if self.episodes_of_2_6() {
+            self.put_window_back();
+        }
         self.moderate_window();
+        if self.episodes_of_2_6() {
+            // tcp_complete_cwr has its say.
+            self.recovery.reduction.set(self.cc.window().cwnd);
+        }
         self.recovery.undo.marker = 0;
         self.detector.undone(by_dsack);
         self.stats.undos += 1;
+    }
+
+    /// `tcp_undo_cwr` of 2.6.32, after the controller has put its window back, if it has one: the
+    /// threshold, or without one the window up to it.
+    fn put_window_back(&mut self) {
+        let prior = self.recovery.undo.prior_ssthresh;
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let window = match self.recovery.undo.restores_window {
+            true => Window { cwnd, ssthresh: ssthresh.max(prior) },
+            false => Window { cwnd: self.cwnd().max(ssthresh), ssthresh },
+        };
+        self.cc.take_over(window);
     }
 
     /// `tcp_try_undo_recovery`: everything sent before the episode is acknowledged. Returns whether

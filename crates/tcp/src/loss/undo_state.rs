@@ -3,21 +3,48 @@
 use ackclock_units::Time;
 
 /// What the retransmissions of an episode have led to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// SND.UNA when the episode began (`undo_marker`); 0 when nothing can be undone.
     pub(super) marker: u64,
-    /// Retransmissions not yet reported as duplicates (`undo_retrans`); `None` before the first.
-    pub(super) pending: Option<u64>,
-    /// When the first was made (`retrans_stamp`).
-    pub(super) first_resent_at: Option<Time>,
-    /// The reduction was for a loss alone (`prior_ssthresh`): undoing restores the window.
-    pub(super) restores_window: bool,
+    /// Retransmissions not yet reported as duplicates (`undo_retrans`); [`Undo::NONE`] before the
+    /// first. Below zero in Linux 2.6.32 alone.
+    pending: i64,
+    /// When the first was made (`retrans_stamp`); [`Time::NEVER`] if none was.
+    first_resent_at: Time,
+    /// Linux 2.6.32: the threshold to be put back (`prior_ssthresh`).
+    pub(super) prior_ssthresh: u64,
+    /// Linux 2.6.32, while a timeout is tested (RFC 4138) and after: what was sent before it ends
+    /// here; 0 once more is acknowledged (`frto_highmark`).
+    pub(super) test_high: u64,
     /// Segments of the connection that were reported twice.
     pub(super) reported_twice: u64,
+    /// Whether the ACK that the test waits for is the first or the second; 0 without a test
+    /// (`frto_counter`).
+    pub(super) test_step: u8,
+    /// The reduction was for a loss alone (`prior_ssthresh`): undoing restores the window.
+    pub(super) restores_window: bool,
+}
+
+impl Default for Undo {
+    fn default() -> Undo {
+        Undo {
+            marker: 0,
+            pending: Undo::NONE,
+            first_resent_at: Time::NEVER,
+            prior_ssthresh: 0,
+            test_high: 0,
+            reported_twice: 0,
+            test_step: 0,
+            restores_window: false,
+        }
+    }
 }
 
 impl Undo {
+    /// Nothing was sent again.
+    const NONE: i64 = i64::MIN;
+
     /// The episode may still turn out needless.
     pub(super) fn is_possible(&self) -> bool {
         self.marker > 0
@@ -40,13 +67,13 @@ impl Undo {
 
     /// Nothing that was sent again is in flight.
     pub(super) fn forget_retransmissions(&mut self) {
-        self.first_resent_at = None;
+        self.first_resent_at = Time::NEVER;
     }
 
     /// A segment was sent again (`tcp_retransmit_skb`).
     pub(super) fn resent(&mut self, now: Time) {
-        self.first_resent_at.get_or_insert(now);
-        self.pending = Some(self.pending.unwrap_or(0) + 1);
+        self.first_resent_at = self.first_resent_at.min(now);
+        self.pending = if self.pending == Undo::NONE { 1 } else { self.pending + 1 };
     }
 
     /// `segments` more were reported twice. Whether the `resent` retransmissions of the connection
@@ -56,15 +83,34 @@ impl Undo {
         self.reported_twice <= resent
     }
 
-    /// `segments` were reported as duplicates.
-    pub(super) fn duplicated(&mut self, segments: u64) {
-        if self.marker > 0 {
-            self.pending = self.pending.map(|pending| pending.saturating_sub(segments));
+    /// `segments` were reported as duplicates; `signed` if more of them than were sent again count.
+    pub(super) fn duplicated(&mut self, segments: u64, signed: bool) {
+        if self.marker > 0 && self.pending != Undo::NONE {
+            let pending = self.pending - i64::try_from(segments).unwrap_or(i64::MAX >> 1);
+            self.pending = if signed { pending } else { pending.max(0) };
         }
     }
 
     /// Whether every retransmission was reported as a duplicate.
     pub(crate) fn all_duplicated(&self) -> bool {
-        self.marker > 0 && self.pending == Some(0)
+        self.marker > 0 && self.none_pending()
+    }
+
+    /// Whether nothing that was sent again may still turn out needed; in Linux 2.6.32, where the
+    /// count can go below zero, if it is exactly zero.
+    pub(super) fn none_pending(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// An episode begins with SND.UNA at `marker`, when `resent` segments are in flight again; zero
+    /// of them count in Linux 2.6.32, which is `counts`.
+    pub(super) fn begin(&mut self, marker: u64, resent: u64, counts: bool) {
+        let resent = i64::try_from(resent).unwrap_or(0);
+        (self.marker, self.pending) = (marker, if resent > 0 || counts { resent } else { Undo::NONE });
+    }
+
+    /// When the first retransmission was made, if one was.
+    pub(super) fn first_resent_at(&self) -> Option<Time> {
+        (self.first_resent_at != Time::NEVER).then_some(self.first_resent_at)
     }
 }

@@ -384,6 +384,7 @@ impl Receiver {
             self.schedule_ack(now, payload);
         } else {
             self.acknowledged_out_of_order();
+            self.tune_filled_gap(now, payload);
         }
         // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is
         // reported of the latest segment only (RFC 2883 section 4).

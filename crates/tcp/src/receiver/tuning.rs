@@ -8,7 +8,8 @@
 //! `tcp_rcv_space_adjust`, `tcp_rcv_rtt_update`, `tcp_rcv_rtt_measure`, `tcp_rcv_rtt_measure_ts`,
 //! `tcp_grow_window`, `__tcp_grow_window`, `tcp_fixup_rcvbuf`, `tcp_init_buffer_space`,
 //! `tcp_clamp_window`, `tcp_measure_rcv_mss`, `tcp_rcvbuf_grow`, `tcp_data_queue_ofo`
-//! (`net/ipv4/tcp_input.c`), `tcp_win_from_space` (`tcp.h`) of Linux 3.9, 4.0, 6.1 and 6.18. W.
+//! (`net/ipv4/tcp_input.c`), `tcp_win_from_space` (`tcp.h`) of Linux 2.6.32, 3.9, 4.0, 6.1 and
+//! 6.18. W.
 //! Feng, M. Fisk et al., "Dynamic Right-Sizing in TCP", LACSI 2001.
 //!
 //! # Departures
@@ -24,13 +25,15 @@
 use ackclock_units::{Span, Time};
 
 use super::Receiver;
-use crate::stack::tuning::{HEADERS, received_size, true_size};
+use crate::stack::tuning::{HEADERS, received_size, room_for, true_size};
 use crate::{BufferTuning, TuningRelease};
 
 /// The least payload that lets the window grow by data in order (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
 /// Half: `tcp_adv_win_scale` = 1, and `TCP_DEFAULT_SCALING_RATIO`, of 256.
 const HALF: u64 = 128;
+/// `tcp_adv_win_scale` = 2, before 3.4.
+const THREE_QUARTERS: u64 = 192;
 /// `TCP_MSS_DEFAULT`: no segment is larger at first.
 const FIRST_SEGMENT: u32 = 536;
 
@@ -67,7 +70,7 @@ impl Tuned {
             last_echo: None,
             copied: (1, Time::NEVER),
             space: 0,
-            ratio: HALF,
+            ratio: if rules.release == TuningRelease::Linux26 { THREE_QUARTERS } else { HALF },
             largest: FIRST_SEGMENT,
         }
     }
@@ -83,13 +86,18 @@ impl Tuned {
 
     /// `tcp_win_from_space`.
     pub(super) fn window_of(&self, space: u64) -> u64 {
-        // Half is rounded up: space - (space >> 1).
-        if self.ratio == HALF { space - space / 2 } else { (space * self.ratio) >> 8 }
+        // Rounded up: space - (space >> tcp_adv_win_scale).
+        match self.ratio {
+            HALF => space - space / 2,
+            THREE_QUARTERS if self.rules.release == TuningRelease::Linux26 => space - space / 4,
+            ratio => (space * ratio) >> 8,
+        }
     }
 
     /// The buffer of an open connection with a first one of `buffer` bytes (`tcp_fixup_rcvbuf`).
     fn fixed_up(&self, buffer: u64, segment: u64) -> u64 {
         let wanted = match self.rules.release {
+            TuningRelease::Linux26 => 4 * self.memory_of_segment(segment),
             TuningRelease::Linux39 => 10 * self.memory_of_segment(segment),
             TuningRelease::Linux40 => 2 * true_size(segment + HEADERS) * 20 * 4,
             TuningRelease::Linux61 | TuningRelease::Linux618 => 0,
@@ -99,7 +107,7 @@ impl Tuned {
 
     /// Memory with which a window has room for a segment (`rcvmem`).
     fn memory_of_segment(&self, segment: u64) -> u64 {
-        let mut memory = true_size(segment + HEADERS);
+        let mut memory = room_for(self.rules.release, segment);
         while self.window_of(memory) < segment {
             memory += 128;
         }
@@ -130,7 +138,7 @@ impl Tuned {
     /// Time between two moments as the release counts it.
     fn between(&self, from: Time, to: Time) -> Span {
         match self.rules.release {
-            TuningRelease::Linux39 | TuningRelease::Linux40 => {
+            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => {
                 let tick = self.rules.release.tick().as_nanos();
                 let ticks = to.as_nanos() / tick - from.as_nanos() / tick;
                 Span::from_nanos(ticks * tick)
@@ -169,7 +177,7 @@ impl Tuned {
         let grown = |window: u64| 2 * (u128::from(window) * u128::from(copied - self.space) / u128::from(before));
         let grown = |window: u64| u64::try_from(grown(window)).unwrap_or(u64::MAX);
         let (window, buffer) = match self.rules.release {
-            TuningRelease::Linux39 => {
+            TuningRelease::Linux26 | TuningRelease::Linux39 => {
                 let window = 2 * copied;
                 (window, (window / segment).max(1) * self.memory_of_segment(segment))
             }
@@ -218,14 +226,14 @@ impl Receiver {
     /// The memory of what is held (`sk_rmem_alloc`).
     fn memory_held(&self) -> u64 {
         let segments = self.held().div_ceil(u64::from(self.peer_segment));
-        segments * received_size(u64::from(self.mss))
+        segments * received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss))
     }
 
     /// The handshake is over, and a window of `offered` bytes announced (`tcp_init_buffer_space`).
     pub(super) fn begin_tuning(&mut self, segment: u64, offered: u64) {
         let Some(tuned) = &mut self.tuned else { return };
         tuned.space = match tuned.rules.release {
-            TuningRelease::Linux39 | TuningRelease::Linux40 => offered,
+            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => offered,
             TuningRelease::Linux61 | TuningRelease::Linux618 => offered.min(10 * segment),
         };
         let buffer = tuned.fixed_up(self.buffer, segment);
@@ -266,8 +274,9 @@ impl Receiver {
             copied = copied.saturating_sub(unread);
         }
         tuned.copied = (read, at);
-        // 3.9 remembers twice of it.
-        let enough = if tuned.rules.release == TuningRelease::Linux39 { 2 * copied } else { copied };
+        // 2.6.32 and 3.9 remember twice of it.
+        let twice = matches!(tuned.rules.release, TuningRelease::Linux26 | TuningRelease::Linux39);
+        let enough = if twice { 2 * copied } else { copied };
         if enough <= tuned.space {
             return;
         }
@@ -285,14 +294,14 @@ impl Receiver {
         }
         self.take_buffer(buffer);
         self.clamp = match self.tuned.as_ref().map(|tuned| tuned.rules.release) {
-            Some(TuningRelease::Linux39 | TuningRelease::Linux40) => window,
+            Some(TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40) => window,
             _ => self.data_space(),
         };
     }
 
     /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`).
     fn measure_ratio(&mut self, payload: u32) {
-        let memory = received_size(u64::from(self.mss));
+        let memory = received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss));
         let Some(tuned) = &mut self.tuned else { return };
         if payload <= tuned.largest {
             return;
@@ -319,13 +328,22 @@ impl Receiver {
         payload >= LEAST_GROWING && self.grow_tuned(payload)
     }
 
+    /// Data filled a gap, all or in part: it counts as in order where what lies beyond one does not
+    /// widen the window.
+    pub(super) fn tune_filled_gap(&mut self, now: Time, payload: u32) {
+        let Some(tuned) = &self.tuned else { return };
+        if matches!(tuned.rules.release, TuningRelease::Linux26 | TuningRelease::Linux39) {
+            self.tune_in_order(now, payload);
+        }
+    }
+
     /// Data beyond a gap was taken in (`tcp_data_queue_ofo`).
     pub(super) fn tune_beyond_gap(&mut self, payload: u32) {
         let segment = u64::from(self.context.segment);
         let beyond = self.reassembly.end().saturating_sub(self.next);
         let Some(tuned) = &self.tuned else { return };
         let (release, most, locked) = (tuned.rules.release, tuned.rules.most, tuned.locked);
-        if release != TuningRelease::Linux39 {
+        if !matches!(release, TuningRelease::Linux26 | TuningRelease::Linux39) {
             self.grow_tuned(payload);
         }
         if release == TuningRelease::Linux618
@@ -351,12 +369,14 @@ impl Receiver {
         let Some(tuned) = &self.tuned else { return false };
         let free = self.free_space();
         let most = match tuned.rules.release {
-            TuningRelease::Linux39 | TuningRelease::Linux40 if self.grown >= free => return false,
-            TuningRelease::Linux39 | TuningRelease::Linux40 => self.clamp,
+            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 if self.grown >= free => {
+                return false;
+            }
+            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => self.clamp,
             TuningRelease::Linux61 | TuningRelease::Linux618 => self.clamp.min(free),
         };
         let sizes = [self.context.segment, self.segment_estimate()].map(u64::from);
-        let memory = received_size(u64::from(self.mss));
+        let memory = received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss));
         let room = most.saturating_sub(self.grown);
         if room == 0 {
             return false;
@@ -392,7 +412,7 @@ impl Tuned {
                 return;
             }
             let least = match self.rules.release {
-                TuningRelease::Linux39 | TuningRelease::Linux40 => self.rules.release.tick(),
+                TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => self.rules.release.tick(),
                 TuningRelease::Linux61 | TuningRelease::Linux618 => Span::from_micros(1),
             };
             let sample = self.between(since, now).max(least);

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use crate::stack::tuning::sent_size;
+use crate::stack::tuning::{payload_of_2_6, sent_size};
 use crate::{Endpoint, OffloadRule, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
 
 /// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
@@ -244,7 +244,11 @@ impl Endpoint {
             self.send.forget_max_window();
             self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
         }
-        self.expand_send_buffer();
+        if !self.counts_unacknowledged() {
+            self.expand_send_buffer();
+        } else if let Some(tuning) = self.config.transfer.send_tuning.filter(|_| !self.queue.locked) {
+            self.queue.buffer = payload_of_2_6(tuning.default, self.negotiated.mss().into());
+        }
     }
 
     /// `tcp_bound_to_half_wnd`.
@@ -288,14 +292,19 @@ impl Endpoint {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let mut segments = (self.cwnd() / mss).max(FIRST_WINDOW);
-        if self.config.transfer.offload.is_on() {
+        let window = self.cwnd() / mss;
+        let mut segments = if self.counts_unacknowledged() { window } else { window.max(FIRST_WINDOW) };
+        if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
             segments = segments.max(u64::from(self.detector.threshold()) + 1);
         }
         let wanted = (2 * segments * sent_size(release, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
-        let wanted = if tuned { wanted * mss / (mss + OVERHEAD) } else { wanted };
+        let wanted = match tuned {
+            true if release == TuningRelease::Linux26 => payload_of_2_6(wanted, mss),
+            true => wanted * mss / (mss + OVERHEAD),
+            false => wanted,
+        };
         self.queue.buffer = self.queue.buffer.max(wanted);
     }
 
@@ -313,7 +322,8 @@ impl Endpoint {
             self.counters.buffer_limited.set(now, true);
         }
         if std::mem::take(&mut self.queue.acked) {
-            if has_room && !(self.config.transfer.offload.is_on() && self.fills_window()) {
+            let counts = || self.config.transfer.offload.is_on() || self.counts_unacknowledged();
+            if has_room && !(counts() && self.fills_window()) {
                 self.expand_send_buffer();
             }
             if self.has_room_to_tell() {
@@ -328,6 +338,8 @@ impl Endpoint {
         let bytes = self.send.written() - self.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
+            // Without segmentation offload nothing is joined (tcp_shift_skb_data).
+            SpaceRule::Tuned if self.counts_unacknowledged() => bytes,
             SpaceRule::Segments | SpaceRule::Tuned => {
                 let mss = u64::from(self.negotiated.mss());
                 bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
@@ -446,8 +458,15 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         match self.config.transfer.offload {
             OffloadRule::Linux40 => self.board.segments() >= self.cwnd() / mss,
+            _ if self.counts_unacknowledged() => self.board.segments() >= self.cwnd() / mss,
             _ => self.window_used() + mss > self.cwnd(),
         }
+    }
+
+    /// Linux 2.6.32: the send buffer does not grow with the handshake, nor while what is
+    /// unacknowledged fills the window, and holds twice the threshold at least (`tcp_new_space`).
+    fn counts_unacknowledged(&self) -> bool {
+        self.config.transfer.send_tuning.is_some_and(|tuning| tuning.release == TuningRelease::Linux26)
     }
 
     /// Memory of what is unsent or unacknowledged, in units in flight and buffers not sent.

@@ -3,8 +3,10 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
+use crate::stack::tuning::payload_of_2_6;
 use crate::{
-    BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, WindowRule,
+    BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, TuningRelease,
+    WindowRule,
 };
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
@@ -114,7 +116,11 @@ impl Config {
 
     /// The send buffer is tuned ([`SpaceRule::Tuned`]).
     pub fn tune_send_buffer(&mut self, tuning: BufferTuning) {
-        self.send_buffer = tuning.default;
+        let mss = u64::from(self.mss) - if self.timestamps { 12 } else { 0 };
+        self.send_buffer = match tuning.release {
+            TuningRelease::Linux26 => payload_of_2_6(tuning.default, mss),
+            _ => tuning.default,
+        };
         self.transfer.send_space = SpaceRule::Tuned;
         self.transfer.send_tuning = Some(tuning);
     }

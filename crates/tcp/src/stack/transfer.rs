@@ -91,6 +91,8 @@ pub enum EpisodeRule {
     /// `high_seq`). A timeout while another one is being repaired leaves the threshold as it is
     /// (`tcp_enter_loss`: `retransmits` counts on until then).
     Linux24,
+    /// As in 2.6.32: see `loss/linux/kernel_2_6.rs`.
+    Linux26,
 }
 
 /// What ACKs do to the retransmission timer.

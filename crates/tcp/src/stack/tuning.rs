@@ -5,6 +5,8 @@ use ackclock_units::Span;
 /// The release of Linux whose law the tuning follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TuningRelease {
+    /// 2.6.32: as 3.9, but three quarters of the buffer are for data.
+    Linux26,
     /// 3.9: twice what the application copied in a round trip.
     Linux39,
     /// 3.13 to 4.18, as 4.0: with a cushion, and three or four times when the rate grows by a
@@ -21,7 +23,7 @@ impl TuningRelease {
     /// The unit of its round-trip samples: a jiffy of `HZ` = 250, or the unit of timestamps.
     pub(crate) fn tick(self) -> Span {
         match self {
-            TuningRelease::Linux39 | TuningRelease::Linux40 => Span::from_millis(4),
+            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => Span::from_millis(4),
             TuningRelease::Linux61 | TuningRelease::Linux618 => Span::from_millis(1),
         }
     }
@@ -29,6 +31,7 @@ impl TuningRelease {
     /// Segments that the first window holds at most (`tcp_default_init_rwnd`), before 4.20.
     pub(crate) fn first_window(self) -> Option<u64> {
         match self {
+            TuningRelease::Linux26 => Some(4), // RFC 2414, for an MSS of an Ethernet
             TuningRelease::Linux39 => Some(10),
             TuningRelease::Linux40 => Some(20),
             TuningRelease::Linux61 | TuningRelease::Linux618 => None,
@@ -62,6 +65,7 @@ impl Tuning {
     /// tuning is not modelled.
     pub fn of_profile(name: &str) -> Option<Tuning> {
         let (release, default, most) = match name {
+            "linux-2.6.32" => (TuningRelease::Linux26, 87_380, 4 << 20),
             "linux-3.9" => (TuningRelease::Linux39, 87_380, 6 << 20),
             "linux-4.0" => (TuningRelease::Linux40, 87_380, 6 << 20),
             "linux-6.1" => (TuningRelease::Linux61, 131_072, 6 << 20),
@@ -82,6 +86,8 @@ pub(crate) const HEADERS: u64 = 320;
 /// `struct sk_buff` and `struct skb_shared_info`, aligned.
 const BUFFER: u64 = 256;
 const SHARED: u64 = 320;
+/// `struct sk_buff` of 2.6.32, about; what follows the data was not counted.
+const BUFFER_OF_2_6: u64 = 232;
 /// Ethernet, IP and TCP headers and the room that drivers leave in front of them (`NET_SKB_PAD`).
 const IN_FRONT: u64 = 14 + 40 + 64;
 
@@ -92,14 +98,33 @@ pub(crate) const fn true_size(bytes: u64) -> u64 {
 
 /// The memory of a packet that was received, into a buffer for an MSS of `mss` bytes without
 /// options: 2304 bytes on an Ethernet.
-pub(crate) fn received_size(mss: u64) -> u64 {
-    (mss + IN_FRONT + SHARED).next_power_of_two() + BUFFER
+pub(crate) fn received_size(release: Option<TuningRelease>, mss: u64) -> u64 {
+    match release {
+        Some(TuningRelease::Linux26) => mss + IN_FRONT + BUFFER_OF_2_6,
+        _ => (mss + IN_FRONT + SHARED).next_power_of_two() + BUFFER,
+    }
+}
+
+/// The memory of a segment for which a window is to have room, before that part of it which is not
+/// for data (`rcvmem` of `tcp_rcv_space_adjust`).
+pub(crate) fn room_for(release: TuningRelease, segment: u64) -> u64 {
+    match release {
+        TuningRelease::Linux26 => segment + HEADERS + 16 + BUFFER_OF_2_6,
+        _ => true_size(segment + HEADERS),
+    }
+}
+
+/// The payload that 2.6.32 takes into a send buffer of `memory` bytes: segments of `mss` bytes are
+/// begun while there is room, each in a socket buffer of its own.
+pub(crate) fn payload_of_2_6(memory: u64, mss: u64) -> u64 {
+    memory.div_ceil(mss + HEADERS + BUFFER_OF_2_6) * mss
 }
 
 /// The memory of a segment in the send buffer at worst, on which the tuning counts
-/// (`tcp_sndbuf_expand`; 3.9: `tcp_fixup_sndbuf` and `tcp_new_space`).
+/// (`tcp_sndbuf_expand`; 2.6.32 and 3.9: `tcp_fixup_sndbuf` and `tcp_new_space`).
 pub(crate) fn sent_size(release: TuningRelease, mss: u64) -> u64 {
     match release {
+        TuningRelease::Linux26 => room_for(release, mss),
         TuningRelease::Linux39 => true_size(mss + HEADERS),
         _ => (mss + HEADERS + SHARED).next_power_of_two() + BUFFER,
     }

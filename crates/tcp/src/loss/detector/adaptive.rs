@@ -95,8 +95,12 @@ impl Adaptive {
             board.lose_front();
         } else if fack {
             board.lose_first(view.reach.saturating_sub(threshold).max(1).min(board.segments_below(view.limit)));
+        } else if view.first_hole {
+            // 2.6.32: whatever is SACKed above it.
+            let most = view.sacked.saturating_sub(threshold).max(u64::from(view.begins));
+            board.lose_below_sacked(most, view.limit);
         } else if let Some(most) = view.sacked.checked_sub(threshold) {
-            board.lose_below_sacked(most);
+            board.lose_below_sacked(most, u64::MAX);
         } else if view.begins {
             board.lose_front_unit();
         }

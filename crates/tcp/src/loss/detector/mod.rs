@@ -62,6 +62,8 @@ pub(super) struct View {
     pub(super) begins: bool,
     /// What was sent from here on is not to be declared lost.
     pub(super) limit: u64,
+    /// The first hole is lost with any sign of a loss (2.6.32).
+    pub(super) first_hole: bool,
     /// The ACK carries the ECN echo.
     pub(super) ece: bool,
     /// The application has data and both windows let it go out. This and the last three are known
@@ -296,6 +298,13 @@ impl Detector {
                 board.mark_old_lost(view.now, rack.rtt());
                 rack.reordering.timed_out(view);
             }
+        }
+    }
+
+    /// A timeout was needed, whatever was reported before (`tcp_enter_loss` before 3.x).
+    pub(super) fn forget_reordering(&mut self) {
+        if let Detector::Linux(adaptive) = self {
+            adaptive.reordering.threshold = adaptive.reordering.threshold.min(DUP_THRESH);
         }
     }
 

@@ -86,7 +86,7 @@ impl Ncr {
             }
         } else if view.begins || view.state == CaState::Recovery {
             if let Some(most) = view.sacked.checked_sub(u64::from(DUP_THRESH)) {
-                board.lose_below_sacked(most);
+                board.lose_below_sacked(most, u64::MAX);
             } else if view.begins {
                 board.lose_front();
             }

@@ -129,7 +129,7 @@ impl RrTcp {
             }
         } else if view.begins || view.state == CaState::Recovery {
             if let Some(most) = view.sacked.checked_sub(u64::from(self.threshold)) {
-                board.lose_below_sacked(most);
+                board.lose_below_sacked(most, u64::MAX);
             } else if view.begins {
                 board.lose_front();
             }

@@ -25,6 +25,7 @@ fn view(now: u64) -> View {
         newly_sacked: true,
         begins: false,
         limit: u64::MAX,
+        first_hole: false,
         can_send: true,
         ece: false,
         to_timeout: MS(300),
@@ -244,6 +245,30 @@ fn without_fack_what_has_the_threshold_of_segments_above_it_is_lost() {
     // Four are SACKed; three of them, 7 to 9, are above 5 and 6, and above 0 to 3 all four.
     adaptive.mark(&mut board, &View { sacked: 4, reach: 10, ..view(60) });
     assert_eq!(board.lost_segments(), 6);
+}
+
+#[test]
+fn in_2_6_32_the_first_hole_is_lost_with_any_sign() {
+    // tcp_update_scoreboard without FACK: sacked_out - reordering, but 0 at least, and 1 when
+    // recovery begins; tcp_mark_head_lost goes on while no more are SACKed, up to high_seq.
+    let rules = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
+    for (begins, limit, lost) in [(false, u64::MAX, 4), (true, u64::MAX, 6), (true, 5001, 4), (true, 6001, 5)] {
+        let mut adaptive = Adaptive::new(rules);
+        let (mut board, mut progress) = board(20, 4..5, 60);
+        board.sack(&[(7001, 8001)], &mut progress);
+        let view = View { sacked: 2, reach: 8, begins, limit, first_hole: true, ..view(60) };
+        adaptive.mark(&mut board, &view);
+        assert_eq!(board.lost_segments(), lost, "{begins} {limit}");
+    }
+}
+
+#[test]
+fn a_timeout_that_was_needed_forgets_reordering() {
+    let mut detector = Detector::new(LossDetector::Linux(AdaptiveRules::default()));
+    detector.more_duplicates(12);
+    assert_eq!(detector.threshold(), 12);
+    detector.forget_reordering();
+    assert_eq!(detector.threshold(), 3);
 }
 
 #[test]

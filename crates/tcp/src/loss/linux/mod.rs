@@ -6,8 +6,8 @@
 //! (`states.rs`), and the window moves last. Counts are of segments, as in Linux.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18. RFC 6582, RFC 8985, RFC 9937; undoing is in
-//! `undo.rs`, probes in `tail_probe.rs`.
+//! Linux `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18; of 2.6.32 in `kernel_2_6.rs`. RFC 6582, RFC
+//! 8985, RFC 9937; undoing is in `undo.rs`, probes in `tail_probe.rs`.
 //!
 //! # Departures
 //! - A segment that is SACKed while a retransmission of it is in flight leaves both the count of
@@ -17,11 +17,12 @@
 //!   differ in nothing but the order, it is 6.1's.
 
 mod emulated_sacks;
+mod kernel_2_6;
 mod reduction;
 mod states;
 mod timeout;
 
-use ackclock_cc::{Ack, Verdict};
+use ackclock_cc::{Ack, Flight, Verdict};
 use ackclock_units::{Span, Time};
 
 use crate::connection::timers::Pending;
@@ -66,7 +67,8 @@ impl Endpoint {
             self.on_ack_of_probe(context);
         }
         let before_rack = self.detector.is_before_rack();
-        let grown = before_rack && !self.recovery.in_reduction() && !self.recovery.whole_control;
+        let tested = before_rack && self.recovery.undo.test_high > 0 && self.test_by_ack(context);
+        let grown = before_rack && !self.recovery.in_reduction() && !self.recovery.whole_control && !tested;
         if grown {
             self.grow(context, delivered);
         }
@@ -79,7 +81,11 @@ impl Endpoint {
             self.pass_to_whole_control(context, delivered);
         } else if self.recovery.in_reduction() {
             let lost = self.board.losses() - context.losses_before;
-            self.reduce_window_linux(delivered, self.send.una() > context.una_before && lost == 0);
+            let advanced = self.send.una() > context.una_before;
+            // An ACK that says nothing new does not halve the rate of 2.6.32.
+            if delivered > 0 || advanced || !self.episodes_of_2_6() {
+                self.reduce_window_linux(delivered, advanced && lost == 0);
+            }
         } else if !(grown || before_rack && matches!(self.config.loss_detector, LossDetector::Linux(_))) {
             // Linux before RACK grows the window first: not by the ACK that ends a reduction.
             self.grow(context, delivered);
@@ -146,7 +152,8 @@ impl Endpoint {
             return true;
         }
         let ordinary = context.not_duplicate || context.progress.acked > 0;
-        let duplicate = !ordinary && !advanced && context.duplicates.segments == 0;
+        // Since 4.x a report of a duplicate is none itself.
+        let duplicate = !ordinary && !advanced && (context.duplicates.segments == 0 || self.episodes_of_2_6());
         let newly_sacked = context.progress.sacked_segments > 0;
         let view = View { advanced, duplicate, newly_sacked, ece: context.ece, ..self.view(now) };
         let Reaction { resend, again } = self.alert(context, &view, delivered);
@@ -170,7 +177,8 @@ impl Endpoint {
     #[inline]
     fn grow(&mut self, context: &AckContext, delivered: u64) {
         let AckContext { now, ece, ref progress, .. } = *context;
-        let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.detector.grows_on_sack());
+        let grows = progress.acked > 0
+            || (progress.sacked_segments > 0 && self.detector.grows_on_sack() && !self.episodes_of_2_6());
         if !grows {
             return;
         }
@@ -179,7 +187,12 @@ impl Endpoint {
         let bytes =
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.board.units_declared_lost() - context.units_lost_before;
-        self.grow_for(now, Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() });
+        let ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
+        if self.episodes_of_2_6() {
+            self.grow_in_2_6(now, ack);
+        } else {
+            self.grow_for(now, ack);
+        }
     }
 
     /// The controller grows its window, or reduces it.
@@ -187,9 +200,23 @@ impl Endpoint {
     fn grow_for(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
         let flight = self.flight(now);
+        self.grow_by(&flight, &ack);
+    }
+
+    /// The same with the rule of 2.6.32 for a window that is used.
+    #[inline(never)]
+    fn grow_in_2_6(&mut self, now: Time, mut ack: Ack) {
+        self.add_samples(now, &mut ack);
+        let cwnd_limited = self.is_limited_of_2_6(ack.delivered);
+        let flight = Flight { cwnd_limited, ..self.flight(now) };
+        self.grow_by(&flight, &ack);
+    }
+
+    #[inline]
+    fn grow_by(&mut self, flight: &Flight, ack: &Ack) {
         let cwnd = self.cwnd();
         // tcp_enter_cwr does nothing after a timeout.
-        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {
+        if self.cc.on_ack(flight, ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {
             self.shape_window(cwnd);
             self.enter_cwr();
         }
@@ -214,6 +241,7 @@ impl Endpoint {
             newly_sacked: false,
             begins: false,
             limit: u64::MAX,
+            first_hole: false,
             ece: false,
             can_send: false,
             to_timeout: Span::ZERO,
@@ -224,7 +252,8 @@ impl Endpoint {
             return view;
         }
         View {
-            limit: if self.episodes_of_2_4() { self.recovery.point } else { u64::MAX },
+            limit: if self.episodes_of_2_4() || self.episodes_of_2_6() { self.recovery.point } else { u64::MAX },
+            first_hole: self.episodes_of_2_6(),
             can_send: self.may_send_now(),
             to_timeout: self.until_timeout(now),
             rto: self.rto(),
@@ -234,7 +263,7 @@ impl Endpoint {
     }
 
     /// `tcp_may_send_now`.
-    fn may_send_now(&self) -> bool {
+    pub(super) fn may_send_now(&self) -> bool {
         let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
         let window = (self.send.window_end()).saturating_sub(self.send.nxt());
         let next = u64::from(self.negotiated.mss()).min(available);

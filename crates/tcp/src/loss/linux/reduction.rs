@@ -10,6 +10,9 @@ impl Endpoint {
     pub(super) fn begin_recovery(&mut self, now: Time, ece: bool) {
         self.forget_retransmissions();
         self.start_undo();
+        if self.episodes_of_2_6() {
+            self.remember_threshold();
+        }
         self.recovery.undo.set_restores_window(false);
         // A sender that is marked all the time has not halved its window for that.
         let marked = self.recovery.state() == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
@@ -17,7 +20,7 @@ impl Endpoint {
             self.recovery.undo.set_restores_window(!ece);
             self.start_reduction(now, Signal::Loss);
         }
-        if self.episodes_of_2_4() {
+        if self.episodes_of_2_4() || self.episodes_of_2_6() {
             self.recovery.point = self.send.nxt();
         }
         self.enter(now, CaState::Recovery);
@@ -60,7 +63,11 @@ impl Endpoint {
         let flight = self.flight(now);
         self.cc.on_recovery_end(&flight);
         let Window { cwnd, ssthresh } = self.cc.window();
-        let reached = self.recovery.reduction.cwnd();
+        let mut reached = self.recovery.reduction.cwnd();
+        if self.episodes_of_2_6() {
+            // Taken back or not, it is no larger than the threshold.
+            reached = reached.min(ssthresh);
+        }
         if self.config.prr == Prr::RateHalving && !self.recovery.whole_control && reached < cwnd {
             self.cc.take_over(Window { cwnd: reached, ssthresh });
         }
@@ -74,7 +81,8 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         let pipe = self.pipe();
         if rule == Prr::RateHalving {
-            self.recovery.reduction.halve_rate(pipe, mss);
+            let least = self.least_of_reduction();
+            self.recovery.reduction.halve_rate(pipe, mss, least);
             return;
         }
         if delivered == 0 || rule == Prr::Off {
@@ -83,5 +91,28 @@ impl Endpoint {
         let in_flight = self.segments_in_flight();
         let bonus = safe || rule != Prr::Rfc9937;
         self.recovery.reduction.on_delivered_segments(delivered, in_flight, pipe, mss, bonus);
+    }
+
+    /// `tcp_current_ssthresh`: where the window is not coming down, three quarters of it at least.
+    fn current_threshold(&self) -> u64 {
+        let mss = u64::from(self.negotiated.mss());
+        let segments = self.cwnd() / mss;
+        let most = match self.recovery.in_reduction() {
+            true => 0,
+            false => (segments / 2 + segments / 4) * mss,
+        };
+        self.cc.window().ssthresh.max(most)
+    }
+
+    /// `prior_ssthresh`.
+    pub(super) fn remember_threshold(&mut self) {
+        self.recovery.undo.prior_ssthresh = self.current_threshold();
+    }
+
+    /// `tcp_cwnd_min`: controllers that halve let the window go down to half of the threshold.
+    fn least_of_reduction(&self) -> u64 {
+        let ssthresh = self.recovery.reduction.ssthresh();
+        let whole = self.episodes_of_2_6() && !matches!(self.cc.name(), "newreno" | "vegas");
+        if whole { ssthresh } else { ssthresh / 2 }
     }
 }

@@ -24,7 +24,12 @@ impl Endpoint {
         }
         match self.recovery.state() {
             CaState::Open => self.alert_in_open(view, delivered),
-            CaState::Disorder => self.look_for_loss(view, delivered, None),
+            CaState::Disorder => {
+                if self.episodes_of_2_6() {
+                    self.end_disorder();
+                }
+                self.look_for_loss(view, delivered, None)
+            }
             CaState::Cwr => self.alert_in_cwr(view, delivered),
             CaState::Recovery => self.alert_in_recovery(&context.progress, view, delivered),
             CaState::Loss => self.alert_in_loss(&context.progress, view, delivered),
@@ -61,6 +66,9 @@ impl Endpoint {
             }
             self.finish_reduction(now);
             return self.look_for_loss(view, delivered, None);
+        }
+        if self.episodes_of_2_6() {
+            return self.alert_in_recovery_of_2_6(progress, view, delivered);
         }
         if !view.advanced {
             *delivered += self.add_emulated_sack(view.duplicate);
@@ -110,14 +118,16 @@ impl Endpoint {
             }
             *delivered += self.add_emulated_sack(view.duplicate);
         }
-        if self.recovery.state() <= CaState::Disorder {
+        let state = self.recovery.state();
+        if state == CaState::Disorder || state == CaState::Open && !self.episodes_of_2_6() {
             self.undo_by_dsack();
         }
         if !self.detector.is_before_rack() {
             again = self.judge(view).again.or(again);
         }
-        if self.board.lost_segments() == 0 {
-            let start = self.starts_recovery(view);
+        let tests = self.recovery.undo.test_step > 0;
+        if self.board.lost_segments() == 0 || tests {
+            let start = if tests { StartRecovery::No } else { self.starts_recovery(view) };
             if let StartRecovery::After(wait) = start {
                 again = Some(wait);
             }
@@ -172,7 +182,7 @@ impl Endpoint {
         View { advanced, duplicate, newly_sacked, ece, ..self.view(now) }
     }
 
-    fn judge(&mut self, view: &View) -> Marked {
+    pub(super) fn judge(&mut self, view: &View) -> Marked {
         if self.board.is_empty() {
             return Marked::default();
         }
@@ -185,7 +195,7 @@ impl Endpoint {
     fn repair_timeout(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Resend {
         let point = self.recovery.point;
         let recovered = self.send.una() >= point;
-        if view.advanced && self.undo_timeout(progress, false) {
+        if (view.advanced || self.episodes_of_2_6()) && self.undo_timeout(progress, false) {
             return Resend::Hold;
         }
         let beyond = self.send.nxt() > point;
@@ -240,7 +250,9 @@ impl Endpoint {
 
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.
     pub(super) fn try_to_open(&mut self, now: Time, ece: bool) {
-        self.forget_retransmissions();
+        if self.recovery.undo.test_step == 0 {
+            self.forget_retransmissions();
+        }
         if ece && self.recovery.state() < CaState::Cwr {
             self.start_reduction(now, Signal::Ecn);
             self.enter_cwr();

@@ -11,6 +11,10 @@ use crate::{CaState, Endpoint};
 impl Endpoint {
     /// `tcp_enter_loss`.
     pub(in crate::loss) fn on_timeout_linux(&mut self, now: Time) {
+        if self.tests_timeouts_of_2_6() {
+            self.begin_test(now);
+            return;
+        }
         let view = self.view(now);
         let began = view.state < CaState::Recovery;
         let repeats = self.rtt.timeouts() > 0;
@@ -20,6 +24,12 @@ impl Endpoint {
             || (view.state == CaState::Loss && !repeats && !self.episodes_of_2_4());
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
+        if self.episodes_of_2_6() {
+            self.detector.forget_reordering();
+            if reduces {
+                self.remember_threshold();
+            }
+        }
         self.recovery.emulated_sacks = 0;
         let kept = self.segments_in_flight() * u64::from(self.negotiated.mss());
         self.tell_losses(now);

@@ -116,9 +116,10 @@ impl Scoreboard {
     }
 
     /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed
-    /// segments below it is lost, that is what has the other SACKed segments above it.
-    pub(crate) fn lose_below_sacked(&mut self, most: u64) {
-        let end = self.base + self.segments();
+    /// segments below it is lost, that is what has the other SACKed segments above it; nothing from
+    /// `limit` on.
+    pub(crate) fn lose_below_sacked(&mut self, most: u64, limit: u64) {
+        let end = self.base + self.segments_below(limit);
         while self.lost_below < end {
             self.step();
             let index = (self.lost_below - self.base) as usize;
@@ -186,6 +187,17 @@ impl Scoreboard {
             self.pass(self.base + 1);
             self.awaits_resending(0);
         }
+    }
+
+    /// The retransmission timer expired, and the first segment is lost or its retransmission, while
+    /// of the others nothing is known (F-RTO of RFC 4138).
+    pub(crate) fn lose_front_by_timeout(&mut self) {
+        self.declarations.set_by_timeout(true);
+        self.mark_front_lost();
+        if let Some(front) = self.entries.front_mut() {
+            front.set(Sent::BY_TIMEOUT, true);
+        }
+        self.declarations.set_by_timeout(false);
     }
 
     /// The retransmission timer expired: all that is not SACKed is lost, retransmissions too. A

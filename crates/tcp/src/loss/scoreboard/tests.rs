@@ -516,7 +516,7 @@ proptest! {
                     }
                 }
                 Mark::First(count) => board.lose_first(*count),
-                Mark::BelowSacked(most) => board.lose_below_sacked(*most),
+                Mark::BelowSacked(most) => board.lose_below_sacked(*most, u64::MAX),
                 Mark::SentBefore { wait, .. } => {
                     let wait = Span::from_millis(*wait);
                     let left = board.lose_sent_before(newest, now, wait);
@@ -577,7 +577,7 @@ impl Judge {
             }
             Judge::Counting => {
                 if let Some(most) = board.sacked_segments().checked_sub(u64::from(THRESHOLD)) {
-                    board.lose_below_sacked(most);
+                    board.lose_below_sacked(most, u64::MAX);
                 }
             }
             Judge::Rack => _ = board.lose_sent_before(progress.delivery.certain.unwrap(), now, Span::ZERO),

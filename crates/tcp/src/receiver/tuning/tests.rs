@@ -31,8 +31,10 @@ fn wanted(receiver: &mut Receiver, before: u64, copied: u64) -> Option<(u64, u64
 fn the_window_begins_as_in_each_release() {
     // A window of the buffer's half: 43,690 and 65,536 bytes. 3.9 offers 10 segments, 4.0 20, later
     // ones what fits into the field, in whole segments. 4.0 enlarges the buffer at once, to 2 * 20
-    // * 4 packets of 1448 + 320 + 576 bytes; all keep a segment in reserve.
+    // * 4 packets of 1448 + 320 + 576 bytes; all keep a segment in reserve. 2.6.32 offers 4, of
+    // three quarters, 65,535 bytes.
     let cases = [
+        (TuningRelease::Linux26, 87_380, 5_792, 87_380, 65_535 - 1448),
         (TuningRelease::Linux39, 87_380, 14_480, 87_380, 43_690 - 1448),
         (TuningRelease::Linux40, 87_380, 28_960, 375_040, 187_520 - 1448),
         (TuningRelease::Linux61, 131_072, 65_160, 131_072, 65_536 - 1448),
@@ -50,6 +52,9 @@ fn the_window_begins_as_in_each_release() {
 fn the_buffer_follows_the_rate_as_in_each_release() {
     // A segment counts 1448 + 320 + 576 = 2344 bytes, and 128 at a time more until half of it holds
     // the segment: 2984.
+    // 2.6.32 counts 1448 + 320 + 16 + 232 = 2016 bytes, of which three quarters, 1512, are enough.
+    let mut receiver = tuned(TuningRelease::Linux26, 87_380);
+    assert_eq!(wanted(&mut receiver, 29_200, 100_000), Some((200_000, 138 * 2016)));
     // 3.9: 2 * 100,000; 138 segments.
     let mut receiver = tuned(TuningRelease::Linux39, 87_380);
     assert_eq!(wanted(&mut receiver, 29_200, 100_000), Some((200_000, 138 * 2984)));
@@ -100,6 +105,18 @@ fn what_waits_behind_a_gap_takes_memory() {
 }
 
 #[test]
+fn what_fills_a_gap_widens_the_window_and_what_lies_beyond_does_not() {
+    // tcp_event_data_recv of 2.6.32: two segments for each in order; a packet takes 1460 + 118 +
+    // 232 = 1810 bytes, of which three quarters are less than its payload.
+    let mut receiver = tuned(TuningRelease::Linux26, 87_380);
+    receiver.context.segment = SEGMENT as u32;
+    receiver.tune_beyond_gap(SEGMENT as u32);
+    assert_eq!(receiver.grown, 4 * SEGMENT);
+    receiver.tune_filled_gap(Time::from_millis(10), SEGMENT as u32);
+    assert_eq!(receiver.grown, 6 * SEGMENT);
+}
+
+#[test]
 fn a_buffer_that_is_set_stays() {
     let mut receiver = tuned(TuningRelease::Linux40, 87_380);
     receiver.set_buffer(100_000);
@@ -108,6 +125,7 @@ fn a_buffer_that_is_set_stays() {
 
 fn release() -> impl Strategy<Value = TuningRelease> {
     prop_oneof![
+        Just(TuningRelease::Linux26),
         Just(TuningRelease::Linux39),
         Just(TuningRelease::Linux40),
         Just(TuningRelease::Linux61),

@@ -49,6 +49,43 @@ impl Profile {
         }
     }
 
+    /// Linux 2.6.32 with its defaults: CUBIC 2.3 with HyStart, SACK, FACK, undo and F-RTO, and a
+    /// window that comes down by half a segment per ACK. The machine has much memory, and `HZ` is
+    /// 250.
+    pub fn linux_2_6_32() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: false, // tcp_abc = 0
+            abc_l_var: 0,
+            limit_burst: false,
+            past_ssthresh: true, // tcp_slow_start up to and at the threshold
+            halve_flight: false,
+            timeout_flight: false,
+            remember_idle: true, // tcp_cwnd_restart
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
+        let common = linux(Prr::RateHalving, QuickAcks::linux_2_4(), 4 * 1460);
+        Profile {
+            name: "linux-2.6.32",
+            endpoint: Config {
+                initial_window: InitialWindow::Rfc3390, // tcp_init_cwnd: 3 segments of an Ethernet
+                initial_rto: Span::from_secs(3),        // TCP_TIMEOUT_INIT
+                receive_buffer: 4_194_304 / 4 * 3,      // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
+                loss_detector: LossDetector::Linux(rules),
+                undo: true,
+                frto: true, // tcp_frto = 2
+                // TCP_SYN_RETRIES; TCP_PAWS_WINDOW, a tick of 4 ms.
+                states: StateRules { syn_retries: 5, paws_slack: 4, ..before_fallback() },
+                transfer: TransferRules { episodes: EpisodeRule::Linux26, ..common.transfer },
+                ..common
+            },
+            cc: "cubic",
+            newreno,
+            cubic: linux_cubic(CubicRules::Linux26, HystartRules::Linux26, newreno),
+        }
+    }
+
     /// Linux 3.9 with the settings of the CAIA report (the defaults of openSUSE 12.3).
     pub fn linux_3_9() -> Profile {
         // 3.9 removed the sysctl of ABC and counted ACKs: tcp_slow_start and tcp_cong_avoid_ai take

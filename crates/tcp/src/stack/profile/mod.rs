@@ -11,7 +11,8 @@
 //! `tcp_output.c`, `tcp_timer.h`): FreeBSD
 //! `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
 //! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9, 6.1 and 6.18,
-//! and for Windows what each field's comment names.
+//! the same with `tcp.c`, `tcp_output.c` and `tcp_timer.c` of 2.6.32 (2.6.32.2), and for Windows
+//! what each field's comment names.
 //!
 //! # Departures
 //! - Loss detection is RFC 6675 except in Linux. FreeBSD 9 recovers by rules of its own, which
@@ -28,8 +29,12 @@
 //!   Linux 2.4.0 set the timer anew from when the first segment was sent, a variance later than RFC
 //!   6298, and left the back-off in force after the ACK of a retransmission; 2.4.17 does neither,
 //!   nor does this profile.
+//! - What the episodes of Linux 2.6.32 leave out is in `loss/linux/kernel_2_6.rs`. Its window is
+//!   not reduced while the application sends less (`tcp_cwnd_application_limited`). With
+//!   segmentation offload its socket buffers hold several segments; here each holds one. `HZ` is
+//!   250.
 //! - Linux 3.9 bounds the window to three segments more than are in flight whenever an ACK is not
-//!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4.
+//!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4 and 2.6.32.
 //! - What Linux remembers of a destination is not part of a profile: a scenario asks for it.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always
 //!   40 ms (but for sockets). It acknowledges every segment while its window grows
@@ -75,12 +80,13 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile.
-    pub fn all() -> [Profile; 9] {
+    pub fn all() -> [Profile; 10] {
         [
             Profile::rfc(),
             Profile::freebsd_9_2(),
             Profile::freebsd_14(),
             Profile::linux_2_4(),
+            Profile::linux_2_6_32(),
             Profile::linux_3_9(),
             Profile::linux_4_0(),
             Profile::linux_6_1(),

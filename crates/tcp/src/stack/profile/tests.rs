@@ -19,6 +19,7 @@ fn the_default_congestion_control_of_each_host() {
             ("freebsd-9.2", "newreno"),
             ("freebsd-14", "cubic"),
             ("linux-2.4", "newreno"),
+            ("linux-2.6.32", "cubic"),
             ("linux-3.9", "cubic"),
             ("linux-4.0", "cubic"),
             ("linux-6.1", "cubic"),
@@ -37,7 +38,7 @@ fn cubic_starts_slowly_as_its_host_does() {
         let hystart = profile.cubic.reno.slow_start != SlowStartRules::Standard;
         assert_eq!(
             hystart,
-            ["linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18"].contains(&profile.name),
+            ["linux-2.6.32", "linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18"].contains(&profile.name),
             "{}",
             profile.name
         );
@@ -53,12 +54,24 @@ fn linux_3_9_is_4_0_without_probes_and_with_an_older_bound() {
 }
 
 #[test]
+fn linux_2_6_32_is_2_4_with_episodes_of_its_own_and_larger_buffers() {
+    let [old, new] = [Profile::linux_2_4(), Profile::linux_2_6_32()].map(|profile| profile.endpoint);
+    let transfer = TransferRules { episodes: crate::EpisodeRule::Linux26, ..TransferRules::default() };
+    let transfer = TransferRules { timer: transfer.timer, episodes: transfer.episodes, ..old.transfer.clone() };
+    let states = crate::StateRules { paws_slack: 4, ..old.states.clone() };
+    // tcp_wmem, and three quarters of tcp_rmem: 4 MiB each on a machine with much memory.
+    let (send_buffer, receive_buffer) = (4 << 20, 3 << 20);
+    assert_eq!(new, Config { send_buffer, receive_buffer, frto: true, states, transfer, ..old });
+}
+
+#[test]
 fn initial_windows_of_full_segments() {
     // RFC 3390: min(4 * 1460, max(2 * 1460, 4380)) = 4380.
     for (profile, bytes) in [
         (Profile::rfc(), 14_600),
         (Profile::freebsd_9_2(), 4_380),
         (Profile::freebsd_14(), 14_600),
+        (Profile::linux_2_6_32(), 4_380),
         (Profile::linux_3_9(), 14_600),
         (Profile::linux_6_1(), 14_600),
         (Profile::linux_6_18(), 14_600),

@@ -1,0 +1,232 @@
+//! What episodes of Linux 2.6.32 have of their own ([`crate::EpisodeRule::Linux26`]).
+//!
+//! - The window is at most as many segments more than are in flight as the threshold has, after
+//!   each ACK that is not ordinary progress, unless it comes down.
+//! - Recovery lasts until everything sent before it is acknowledged, needless or not: a partial ACK
+//!   that shows a late original raises the threshold, and puts the window back, which the next line
+//!   of the source bounds to a segment more than are in flight; DSACKs are not asked before the
+//!   end. A reduction that is taken back at the end leaves the window at the threshold of before,
+//!   or three quarters of the window of before, whichever is more.
+//! - After Recovery the sender is in Disorder until its retransmissions have all been reported as
+//!   duplicates, or something beyond is acknowledged.
+//! - Without FACK each sign of a loss marks the first hole, however few segments are SACKed above
+//!   it; what was sent since an episode began is not declared lost.
+//! - The window grows while all of it but as many segments as the threshold has are in flight, and
+//!   not for what is SACKed.
+//! - A timeout is tested before anything is declared lost (F-RTO, RFC 4138): the first segment goes
+//!   out again, after the first ACK two new ones, and the second decides. If the timeout was
+//!   needless, the window still comes down to the threshold, by rate halving; else the threshold of
+//!   duplicates is 3 again.
+//!
+//! # Source
+//! Linux `net/ipv4/tcp_input.c` of 2.6.32: `tcp_fastretrans_alert`, `tcp_try_undo_partial`,
+//! `tcp_undo_cwr`, `tcp_complete_cwr`, `tcp_is_cwnd_limited` (`tcp_cong.c`), `tcp_try_keep_open`,
+//! `tcp_moderate_cwnd`, `tcp_cwnd_down`, `tcp_enter_frto`, `tcp_process_frto`,
+//! `tcp_enter_frto_loss`; `tcp_current_ssthresh` and `tcp_max_burst` of `include/net/tcp.h`.
+//!
+//! # Departures
+//! - Timestamps tick every millisecond on the wire; where a late original is told from a
+//!   retransmission by them, every 4 ms, and what is up to 4 ms too old passes PAWS.
+//! - Without SACK a timeout is not tested.
+//! - A controller hears of a timeout when it expires, while the kernel tells it when the test has
+//!   failed: CUBIC forgets its curve for one that turns out needless too.
+//! - A retransmission of anything but the first segment rules out that a timeout is taken back from
+//!   the timeout on, not from when the test fails.
+//! - What is first in line for longer than the timeout is not lost by that alone
+//!   (`tcp_head_timedout`, with FACK).
+
+use ackclock_cc::{Signal, Window};
+use ackclock_units::Time;
+
+use super::Reaction;
+use crate::connection::timers::Pending;
+use crate::loss::AckContext;
+use crate::loss::detector::View;
+use crate::loss::recovery::Resend;
+use crate::loss::scoreboard::Progress;
+use crate::{CaState, Endpoint};
+
+impl Endpoint {
+    /// `tcp_is_cwnd_limited` without segmentation offload: all but so many segments as the
+    /// threshold has were in flight before an ACK that delivered so many bytes.
+    pub(super) fn is_limited_of_2_6(&self, delivered: u64) -> bool {
+        let mss = u64::from(self.negotiated.mss());
+        let before = self.segments_in_flight() + delivered.div_ceil(mss);
+        self.cwnd() / mss <= before + u64::from(self.detector.threshold())
+    }
+
+    /// Disorder ends with what was sent when it began; without SACK when that is acknowledged, else
+    /// with more, so that DSACKs are waited for.
+    pub(super) fn end_disorder(&mut self) {
+        let (una, point) = (self.send.una(), self.recovery.point);
+        if una < point {
+            return;
+        }
+        self.undo_by_dsack();
+        if !self.recovery.undo.is_possible() || !self.negotiated.sack() || una != point {
+            self.recovery.undo.marker = 0;
+            self.enter(self.now, CaState::Open);
+        }
+    }
+
+    /// Recovery, up to its end.
+    pub(super) fn alert_in_recovery_of_2_6(
+        &mut self,
+        progress: &Progress,
+        view: &View,
+        delivered: &mut u64,
+    ) -> Reaction {
+        let resend = Reaction { resend: Resend::Lost, again: None };
+        if !view.advanced {
+            *delivered += self.add_emulated_sack(view.duplicate);
+        } else if self.may_undo(progress) {
+            self.undo_partially_of_2_6(progress, view);
+            return resend;
+        }
+        self.judge(view);
+        resend
+    }
+
+    /// `tcp_try_undo_partial`: a delayed original filled the hole. The threshold of the controller
+    /// stays, and the episode goes on.
+    fn undo_partially_of_2_6(&mut self, progress: &Progress, view: &View) {
+        if self.board.resent_segments() == 0 {
+            self.recovery.undo.forget_retransmissions();
+        }
+        let high = self.board.highest_sacked().unwrap_or(self.send.una());
+        let reach = view.reach + progress.acked_segments;
+        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
+        if self.recovery.whole_control {
+            return;
+        }
+        let mss = u64::from(self.negotiated.mss());
+        let most = (self.segments_in_flight() + u64::from(self.detector.threshold())) * mss;
+        self.recovery.reduction.restore(mss, self.recovery.undo.restores_window, most);
+        self.stats.undos += 1;
+    }
+
+    /// Whether a timeout is tested before anything is declared lost (`tcp_use_frto`).
+    pub(super) fn tests_timeouts_of_2_6(&self) -> bool {
+        self.episodes_of_2_6() && self.config.frto && self.negotiated.sack() && !self.recovery.whole_control
+    }
+
+    /// `tcp_enter_frto`: the first segment goes out again.
+    pub(super) fn begin_test(&mut self, now: Time) {
+        let state = self.recovery.state();
+        let (una, nxt, point) = (self.send.una(), self.send.nxt(), self.recovery.point);
+        let mss = u64::from(self.negotiated.mss());
+        let (again, repeats) = (self.recovery.undo.test_step > 0, self.rtt.timeouts() > 0);
+        let reduces =
+            !again && state <= CaState::Disorder || una == point || (state == CaState::Loss || again) && !repeats;
+        let cwnd = self.cwnd();
+        if reduces {
+            self.remember_threshold();
+            if again {
+                // The window was not reduced yet.
+                let ssthresh = self.cc.window().ssthresh;
+                self.cc.take_over(Window { cwnd: 2 * mss, ssthresh });
+            }
+        }
+        let resent_before = self.board.front().is_some_and(|front| front.ever_resent());
+        self.board.lose_front_by_timeout();
+        let flight = self.flight_size(now);
+        self.tell_losses(now);
+        self.cc.on_signal(&flight, Signal::Timeout { repeated: !reduces, kept: mss });
+        let most = (self.segments_in_flight() + 1) * mss;
+        let ssthresh = self.cc.window().ssthresh;
+        self.cc.take_over(Window { cwnd: cwnd.min(most), ssthresh });
+        self.forget_validation(now);
+        let possible = !resent_before && self.board.resent_segments() == 0;
+        self.recovery.undo.begin(if possible { una } else { 0 }, 0, true);
+        self.recovery.undo.set_restores_window(reduces || self.recovery.undo.restores_window);
+        self.recovery.undo.test_step = 1;
+        let repairs = again || matches!(state, CaState::Recovery | CaState::Loss);
+        self.recovery.undo.test_high = if repairs && point > una { point } else { nxt };
+        self.enter(now, CaState::Disorder);
+        self.recovery.point = nxt;
+        self.recovery.probe.forget();
+        self.recovery.frto = false;
+        self.recovery.resend = Resend::Lost;
+        self.recovery.force = true;
+        self.rtt.back_off();
+        self.set_timer(now, Pending::Rto, self.rto());
+    }
+
+    /// `tcp_process_frto`: an ACK while a timeout is tested. Returns whether the window is set by
+    /// that.
+    pub(super) fn test_by_ack(&mut self, context: &AckContext) -> bool {
+        let set = self.recovery.undo.test_step > 0 && self.take_test(context);
+        if self.send.una() > self.recovery.undo.test_high {
+            self.recovery.undo.test_high = 0;
+        }
+        set
+    }
+
+    fn take_test(&mut self, context: &AckContext) -> bool {
+        let progress = &context.progress;
+        let (step, high) = (self.recovery.undo.test_step, self.recovery.undo.test_high);
+        let (acked, sacked) = (progress.acked_segments > 0, progress.sacked_segments > 0);
+        if step > 1 && progress.acked_resent {
+            self.recovery.undo.marker = 0;
+        }
+        if self.send.una() >= high {
+            self.fail_test(if step == 1 { 2 } else { 3 });
+            return true;
+        }
+        if step == 1 {
+            if acked {
+                self.set_test_window(2);
+                self.recovery.undo.test_step = 2;
+                if !self.may_send_now() {
+                    self.fail_test(2);
+                }
+            } else {
+                // No new data before that.
+                self.set_test_window(0);
+            }
+            return true;
+        }
+        let reported = self.board.highest_sacked().unwrap_or(0);
+        let originals = progress.original_end <= high && reported <= high;
+        if !acked && !sacked || sacked && !originals {
+            if acked || sacked || !context.not_duplicate {
+                self.fail_test(3);
+            }
+            return true;
+        }
+        self.pass_test();
+        false
+    }
+
+    /// So many segments more than are in flight; without any, no more than now.
+    fn set_test_window(&mut self, more: u64) {
+        let mss = u64::from(self.negotiated.mss());
+        let most = (self.segments_in_flight() + more) * mss;
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let cwnd = if more > 0 { most } else { cwnd.min(most).max(mss) };
+        self.cc.take_over(Window { cwnd, ssthresh });
+    }
+
+    /// The timeout was needless: the window comes down to the threshold all the same
+    /// (`tcp_ratehalving_spur_to_response`, `tcp_frto_response` = 0).
+    fn pass_test(&mut self) {
+        self.recovery.undo.test_step = 0;
+        let mss = u64::from(self.negotiated.mss());
+        let cwnd = self.cwnd().min((self.segments_in_flight() + 1) * mss);
+        self.shape_window(cwnd);
+        self.enter_cwr();
+    }
+
+    /// `tcp_enter_frto_loss`: everything is lost, and the window lets `allowed` segments go.
+    fn fail_test(&mut self, allowed: u64) {
+        self.recovery.undo.test_step = 0;
+        self.board.mark_all_lost();
+        self.tell_losses(self.now);
+        self.detector.forget_reordering();
+        self.set_test_window(allowed);
+        self.enter(self.now, CaState::Loss);
+        self.recovery.point = self.send.nxt();
+        self.recovery.resend = Resend::Lost;
+        self.ecn.window_reduced();
+    }
+}
