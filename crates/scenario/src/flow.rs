@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SplitSpec};
+use ackclock_sim::spec::{CcChange, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SplitSpec};
 use ackclock_sim::{EXPECTED_STOCK_RANGES, STOCK_RANGES};
 use ackclock_units::{Random, Span, Time as Instant};
 
@@ -21,11 +21,13 @@ use crate::schedule;
 use arrivals::Arrivals;
 pub(crate) use arrivals::MAX_ARRIVALS;
 use interrupts::Interrupts;
+use times::Times;
 pub(crate) use traffic::hosts_over_path;
 use traffic::{Load, Traffic};
 
 mod arrivals;
 mod interrupts;
+mod times;
 mod traffic;
 
 /// The most connections of one run.
@@ -288,15 +290,6 @@ impl Route {
     }
 }
 
-/// When the connections of a group start and end.
-struct Times {
-    start: Span,
-    start_jitter: Span,
-    stop: Option<Span>,
-    abort: Option<Span>,
-    restart_every: Option<Span>,
-}
-
 fn read<'a>(
     cx: &'a Context<'a>,
     index: usize,
@@ -325,11 +318,7 @@ fn read<'a>(
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
     let Load { mut sender, mut receiver, interrupts, bytes, write_size, application } = traffic.load();
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
-        put_outside(&fields, ends, [&mut sender, &mut receiver]);
-        if ends.kernels[0] {
-            // A kernel keeps its controller.
-            schedule.clear();
-        }
+        put_outside(&fields, ends, [&mut sender, &mut receiver], &mut schedule);
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
     interrupts.check(&fields, table, !arrivals.sums, setting.outside);
@@ -438,7 +427,11 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
 }
 
 /// Leaves to kernels which ends are theirs.
-fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2]) {
+fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2], schedule: &mut Vec<CcChange>) {
+    if ends.kernels[0] {
+        // A kernel keeps its controller.
+        schedule.clear();
+    }
     for (kernel, host) in ends.kernels.into_iter().zip(hosts) {
         if kernel {
             *host = HostSpec::Outside;
@@ -447,63 +440,5 @@ fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2]) {
             let error = Diagnostic::new(title, fields.place(), "one of its ends is called `smoltcp`");
             fields.push(error.note("expected another `host`, or the virtual clock"));
         }
-    }
-}
-
-impl Times {
-    fn read(fields: &mut Fields<'_>) -> Times {
-        Times {
-            start: fields.or("start", Span::ZERO, Time::Any),
-            start_jitter: fields.or("start_jitter", Span::ZERO, Time::Any),
-            stop: fields.maybe("stop", Time::Positive),
-            abort: fields.maybe("abort", Time::Positive),
-            restart_every: fields.maybe("restart_every", Time::Positive),
-        }
-    }
-
-    /// What else says when connections start.
-    fn others(&self, stagger: Span) -> [(&'static str, Span); 3] {
-        let every = self.restart_every.unwrap_or(Span::ZERO);
-        [("stagger", stagger), ("start_jitter", self.start_jitter), ("restart_every", every)]
-    }
-
-    /// Checks them against each other. `staggered` is how much later the last flow starts than the
-    /// first.
-    fn check(&self, fields: &mut Fields<'_>, table: &Table, staggered: Span, duration: Span) {
-        let last_start = self.start + staggered + self.start_jitter;
-        check_starts(fields, last_start, [("stop", self.stop), ("abort", self.abort)], duration);
-        if let (Some(stop), Some(abort), Some(entry)) = (self.stop, self.abort, table.get("abort"))
-            && abort <= stop
-        {
-            let title = format!("not after `stop`, which is {stop}; it would have no effect");
-            fields.reject("abort", &entry.node, Problem::new(title, "a later time"));
-        }
-        if let (Some(every), Some(entry)) = (self.restart_every, table.get("start_jitter"))
-            && self.start_jitter >= every
-        {
-            let expected = format!("less than `restart_every`, {every}");
-            let problem = Problem::new("as long as the connections last", expected);
-            fields.reject("start_jitter", &entry.node, problem);
-        }
-    }
-}
-
-/// Checks that every flow of the group has some time to send.
-fn check_starts(fields: &mut Fields<'_>, last_start: Span, ends: [(&'static str, Option<Span>); 2], duration: Span) {
-    let found = |fields: &mut Fields<'_>, keys: &[&'static str]| {
-        let place = keys.iter().find_map(|&key| fields.get(key)).map(|entry| entry.node.place.clone());
-        place.unwrap_or(fields.place().clone())
-    };
-    if duration > Span::ZERO && last_start >= duration {
-        let place = found(fields, &["start", "stagger", "start_jitter"]);
-        let label = format!("the last flow of the group starts at {last_start}");
-        let error = Diagnostic::new(format!("{}: starts when the run is over", fields.shown()), &place, label);
-        fields.push(error.note(format!("`run.duration` is {duration}")));
-        return;
-    }
-    for (key, _) in ends.into_iter().filter(|(_, end)| end.is_some_and(|end| end <= last_start)) {
-        let place = found(fields, &[key, "start"]);
-        let label = format!("the last flow of the group starts at {last_start}");
-        fields.push(Diagnostic::new(format!("{}: {key}s before it starts", fields.shown()), &place, label));
     }
 }

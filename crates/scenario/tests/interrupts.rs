@@ -80,7 +80,8 @@ fn interfaces_are_links_with_slots_at_the_ends_of_the_path() {
 
 #[test]
 fn a_round_trip_is_longer_by_both_delays_when_packets_are_rare() {
-    // One segment per round trip at most: each waits for an interrupt of its own, and so does its ACK.
+    // One segment per round trip at most: each waits for an interrupt of its own, and so does its
+    // ACK.
     let alone = "path = [\"bottleneck\"]\nsend_buffer = \"1000B\"\ndelayed_ack = { segments = 1 }";
     let rtt = |more: &str| {
         let summary = summary(&format!("{alone}\n{more}"), "");

@@ -96,8 +96,8 @@ fn hosts(fields: &mut Fields<'_>, route: &Route) -> ([Host; 2], Interrupts) {
 }
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it
-/// changes. A kernel that an endpoint of ours sends to is not like it. `interrupts` are the sender's,
-/// and then the receiver's; `None` where hosts have none.
+/// changes. A kernel that an endpoint of ours sends to is not like it. `interrupts` are the
+/// sender's, and then the receiver's; `None` where hosts have none.
 fn receiver(
     fields: &mut Fields<'_>,
     sender: &Host,

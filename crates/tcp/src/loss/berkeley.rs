@@ -29,8 +29,8 @@
 //!   at least. What is in flight beyond the window by limited transmit does not count (RFC 5681
 //!   section 3.2). A controller hears of Tahoe's fast retransmit as of a timeout, since that is
 //!   what follows.
-//! - The peer's window does not bound what is halved, unless the controller halves what is in flight
-//!   (`halve_flight`): BSD and ns-2 take the smaller of both windows.
+//! - The peer's window does not bound what is halved, unless the controller halves what is in
+//!   flight (`halve_flight`): BSD and ns-2 take the smaller of both windows.
 //! - An ACK with data, or with another window, ends a row of duplicates, but not fast recovery: of
 //!   those that follow each still lets the window grow. In BSD three of them are another fast
 //!   retransmit.
@@ -41,8 +41,8 @@
 //! - Limited transmit is of new data alone, and not after a timeout, where ns-2 sends the next of
 //!   what is to be sent again.
 //! - A timeout that repeats sets the threshold again, as in BSD; RFC 5681 is later.
-//! - A mark (ECN) reduces the window as with `freebsd.rs`; BSD of then knew none. A loss in the window
-//!   of data that it was in leaves the threshold as it is, as in ns-2.
+//! - A mark (ECN) reduces the window as with `freebsd.rs`; BSD of then knew none. A loss in the
+//!   window of data that it was in leaves the threshold as it is, as in ns-2.
 
 use ackclock_cc::{Ack, Flight, Signal};
 use ackclock_units::Time;

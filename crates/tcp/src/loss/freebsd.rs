@@ -24,8 +24,9 @@
 //! - After a timeout `snd_nxt` is the first segment that is declared lost and not sent again. Where
 //!   fast recovery begins before that is through, what is left of it is sent as holes are; the
 //!   reference sends holes above `snd_nxt` twice then.
-//! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`). One that is taken back leaves the end of the episode where it was (`snd_recover_prev`), and
-//!   the larger of both thresholds.
+//! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`). One that is taken back
+//!   leaves the end of the episode where it set it (`snd_recover_prev`), and the larger of both
+//!   thresholds.
 //! - A timeout halves the controller's window, which is the threshold in fast recovery; the
 //!   reference halves `snd_cwnd` as it stands, which is inflated without SACK, or the peer's window
 //!   if that is smaller.
@@ -39,8 +40,9 @@
 //!   before, and no credit is kept while it is.
 //! - A timeout tells the peer of a smaller window (CWR), a mark is not heeded while it is repaired,
 //!   and the ACK that ends a mark's reduction lets the window grow.
-//! - What is sent again is bounded by the congestion window alone, and nothing is sent again at the
-//!   start of fast recovery without a report, or of what is reported late by other ACKs.
+//! - What is sent again is bounded by the congestion window alone. At the start of fast recovery a
+//!   segment is sent again without a report too, and holes that are reported by other ACKs than
+//!   duplicates wait for the next one.
 //! - A partial ACK that lets nothing go is not answered with a bare ACK (`TF_ACKNOW`).
 //! - Holes are retransmitted in the segments in which they were sent, and their number is not
 //!   limited (`sack.maxholes`, 128).
@@ -81,7 +83,8 @@ impl Endpoint {
         self.review_state(context.now);
     }
 
-    /// Nothing acknowledged, less than before neither, no data, the same window, and something in flight.
+    /// Nothing acknowledged, nor less than before, no data, the same window, and something in
+    /// flight.
     fn counts_as_duplicate(&self, context: &AckContext) -> bool {
         !context.is_old
             && !context.has_data

@@ -57,8 +57,8 @@ pub(crate) struct Recovery {
     pub(super) point: u64,
     /// RescueRxt of RFC 6675: a rescue retransmission (`NextSeg` rule 4) is allowed once everything
     /// below this and the byte at it are acknowledged. First the end of the first retransmission,
-    /// then the end of the episode. Tahoe and Reno have no such thing, and keep here where ended what
-    /// had been sent at the last fast retransmit or timeout.
+    /// then the end of the episode. Tahoe and Reno have no such thing, and keep the end of what had
+    /// been sent at the last fast retransmit or timeout.
     pub(super) rescue_above: u64,
     pub(super) reduction: WindowReduction,
     pub(super) undo: Undo,

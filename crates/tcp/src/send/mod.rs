@@ -16,6 +16,7 @@ pub(crate) mod segment;
 pub(crate) mod segmentation;
 pub(crate) mod sequence;
 pub(crate) mod syn;
+pub(crate) mod units;
 pub(crate) mod validation;
 pub(crate) mod window_probe;
 pub(crate) mod window_use;

@@ -36,6 +36,7 @@
 use ackclock_units::{Span, Time};
 
 use super::segmentation::MAX_SIZE;
+use super::units::Units;
 use crate::loss::scoreboard::Sent;
 use crate::{CaState, Endpoint, OffloadRule, SpaceRule};
 
@@ -46,26 +47,6 @@ const JIFFY: u64 = 4_000_000;
 const MOST_JIFFIES: u64 = 1;
 /// A millisecond: the last write was recent (6.1), the next ACK is near (6.18).
 const RECENT: Span = Span::from_millis(1);
-
-/// The units that a sender is in the middle of, or has put off.
-#[derive(Debug, Default)]
-pub(crate) struct Units {
-    /// When the last one was begun.
-    at: Time,
-    /// One past its last byte.
-    pub(super) end: u64,
-    /// What of the last one that is sent again comes next, and one past its last unit.
-    again: u64,
-    again_end: u64,
-    /// One past the socket buffer that new data is taken from.
-    buffer_end: u64,
-    /// The jiffy in which something was put off first, since the last unit (`tso_deferred`).
-    deferred: Option<u64>,
-    /// What [`crate::Stats::sent_packets`] is with the last segment that continued a unit.
-    continued: u64,
-    /// The rate from which their size follows, bytes a second, as of the last ACK.
-    rate: Option<u64>,
-}
 
 /// What decides whether a unit is put off.
 #[derive(Clone, Copy, Debug)]
@@ -339,30 +320,6 @@ impl Endpoint {
     fn quota(&self) -> u64 {
         let half = (self.cwnd() / u64::from(self.negotiated.mss()) / 2).max(1);
         self.room().min(half)
-    }
-
-    /// Bytes and segments that leave with the segment at `seq`, which has `payload` bytes: those of
-    /// its unit if it is the first; `None` if they have left with the one before it.
-    pub(super) fn departing(&self, now: Time, seq: u64, payload: u32) -> Option<(u64, u64)> {
-        let payload = u64::from(payload);
-        let Some(units) = self.units.as_ref().filter(|units| units.at == now) else { return Some((payload, 1)) };
-        if units.continued == self.stats.sent_packets + 1 {
-            return None;
-        }
-        let end = match () {
-            _ if seq == self.send.nxt() => units.end,
-            _ if units.again == seq + payload => units.again_end,
-            _ => seq,
-        };
-        let bytes = end.saturating_sub(seq).max(payload);
-        Some((bytes, bytes.div_ceil(u64::from(self.negotiated.mss())).max(1)))
-    }
-
-    /// The rate from which the size of units follows, after an ACK.
-    #[cold]
-    pub(super) fn update_rate_of_units(&mut self) {
-        let rate = self.rate_of_units(self.config.transfer.offload);
-        self.units().rate = rate;
     }
 
     /// Segments of a unit at most.

@@ -110,6 +110,13 @@ impl Endpoint {
         }
     }
 
+    /// The rate from which the size of units follows.
+    #[cold]
+    fn update_rate_of_units(&mut self) {
+        let rate = self.rate_of_units(self.config.transfer.offload);
+        self.units.iter_mut().for_each(|units| units.rate = rate);
+    }
+
     /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
     pub(crate) fn rate_of_window(&self) -> Option<u64> {
         let Pacing { ss_ratio, ca_ratio, .. } = self.config.pacing;
@@ -153,9 +160,15 @@ impl Endpoint {
     /// unit if it begins one.
     #[inline(never)]
     pub(crate) fn pace(&mut self, flight: &Flight, seq: u64, payload: u32) {
-        let Some((bytes, segments)) = self.departing(flight.now, seq, payload) else { return };
+        let (span, sent) = ((seq, seq + u64::from(payload)), self.stats.sent_packets);
+        let bytes = match &self.units {
+            Some(units) => units.departing(flight.now, span, self.send.nxt(), sent),
+            None => Some(payload.into()),
+        };
+        let Some(bytes) = bytes else { return };
         let asked = self.cc.pacing_rate(flight);
-        let counts = self.stats.sent_packets + segments >= UNPACED;
+        let segments = bytes.div_ceil(u64::from(self.negotiated.mss())).max(1);
+        let counts = sent + segments >= UNPACED;
         match self.pacing_rate(asked).filter(|_| counts) {
             Some(rate) => self.pacer.depart(flight.now, bytes, rate),
             None => self.pacer.release_at = self.pacer.release_at.max(flight.now),

@@ -54,6 +54,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "loss/in_flight",
         "loss/undo",
         // What the sender does with its parts.
+        "send/units",
         "send/pacing",
         "send/limited",
         "send/observer",

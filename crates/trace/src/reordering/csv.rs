@@ -35,7 +35,8 @@ pub const REORDERING_COLUMNS: &str = "time_s,flow,tap,packets,reordered_ratio,ea
 /// - `packets`: packets that arrived, further copies left out; `reordered_ratio`: the share of them
 ///   that arrived after one sent later (RFC 4737).
 /// - `early`, `on_time`, `late`: shares by displacement (RFC 5236), and `displacement_min` to
-///   `displacement_max` its distribution, packets; empty where every packet was displaced too far. `duplicates`: further copies.
+///   `displacement_max` its distribution, packets; empty where every packet was displaced too far.
+/// - `duplicates`: further copies.
 #[derive(Debug)]
 pub struct ReorderingCsv<W>(Rows<W>);
 

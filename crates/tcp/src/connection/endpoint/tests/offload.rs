@@ -244,8 +244,8 @@ fn pacing_counts_a_unit() {
     let pacing = Pacing { when: PacingWhen::On, ..Pacing::default() };
     let mut script = Script::open(Config { pacing, ..host(Profile::linux_6_1(), 20) });
     script.write(60_000);
-    // Eight segments are not paced, nor is the pair that makes them ten, but it takes its time: two at
-    // 20,000 bytes * 200 % / 100 ms, 400 bytes a millisecond, take 5 ms.
+    // Eight segments are not paced, nor is the pair that makes them ten, but it takes its time: two
+    // at 20,000 bytes * 200 % / 100 ms, 400 bytes a millisecond, take 5 ms.
     script.wait(20);
     let times: Vec<_> = script.timed_data().iter().map(|&(at, from, _)| (at, from)).collect();
     let at_once = times.iter().filter(|(at, _)| *at == 100).count();
