@@ -19,7 +19,7 @@ pub(super) enum Traffic {
     Connection {
         sender: Host,
         receiver: Host,
-        interrupts: Interrupts,
+        interrupts: Box<Interrupts>,
         bytes: Option<u64>,
         write_size: u64,
         application: Application,
@@ -49,6 +49,7 @@ impl Traffic {
 
     fn connection(fields: &mut Fields<'_>, route: &Route) -> Traffic {
         let ([sender, receiver], interrupts) = hosts(fields, route);
+        let interrupts = interrupts.into();
         let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
         let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
         let application = application::read(fields);
@@ -59,7 +60,7 @@ impl Traffic {
         match self {
             Traffic::Connection { sender, receiver, interrupts, bytes, write_size, application } => {
                 let (sender, receiver) = (sender.spec(), receiver.spec());
-                Load { sender, receiver, interrupts, bytes, write_size, application }
+                Load { sender, receiver, interrupts: *interrupts, bytes, write_size, application }
             }
             Traffic::Datagrams(spec) => Load {
                 sender: HostSpec::Datagrams(spec.clone()),
