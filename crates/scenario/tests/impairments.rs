@@ -199,7 +199,7 @@ fn slots_limit_a_rate() {
 #[test]
 fn slots_that_are_none() {
     for (keys, problem) in [
-        ("slots = { packets = 10 }", "links.wire.slots: no time between slots"),
+        ("slots = { packets = 10 }", "links.wire.slots: neither `delay` nor `jitter`"),
         ("slots = { delay = \"1ms\", packets = 0 }", "links.wire.slots.packets: "),
         ("slots = { delay = \"1ms\", bytes = \"0B\" }", "links.wire.slots.bytes: "),
         ("slots = { delay = \"-1ms\" }", "links.wire.slots.delay: "),

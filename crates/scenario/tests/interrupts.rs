@@ -144,5 +144,5 @@ fn where_there_are_none_an_error_says_so() {
     let many = error(&format!("{path}count = 5001\ninterrupts = {{ delay = \"1ms\" }}"));
     assert!(many.contains("10002 hosts with `interrupts` are too many"), "{many}");
     let never = error(&format!("{path}interrupts = {{ packets = 3 }}"));
-    assert!(never.contains("flows.bulk.interrupts: no time between packets"), "{never}");
+    assert!(never.contains("flows.bulk.interrupts: neither `delay` nor `jitter`"), "{never}");
 }

@@ -31,7 +31,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, base: Option<Slot
             let slots = of(&mut section, base.unwrap_or_default());
             section.finish();
             if slots.delay == Span::ZERO && slots.jitter == Span::ZERO {
-                fields.reject(key, node, Problem::new("no time between packets", "a `delay`, a `jitter`, or both"));
+                fields.reject(key, node, Problem::new("neither `delay` nor `jitter`", "one of them, or both"));
             }
             Some(slots)
         }
