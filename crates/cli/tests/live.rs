@@ -429,8 +429,8 @@ metric = \"flows.f.0.delivered_bytes\"
 from = \"1.6s\"
 at_least = 10000
 ";
-    // What was on its way at the end has arrived 0.6 s later; the rest takes more than a second, also
-    // where a busy machine lets the program write late.
+    // What was on its way at the end has arrived 0.6 s later; the rest takes more than a second,
+    // also where a busy machine lets the program write late.
     let text = format!("{}{rest}", text.replace("10mbit", "500kbit"));
     for clock in [&["--out", "live"][..], &["--clock", "virtual", "--out", "virtual"]] {
         let said = run(&folder, &text, clock);
