@@ -135,7 +135,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].tcp_wmem.max", "its largest size"),
     ("flows[].send_space", "when a full send buffer wakes its writer"),
     ("flows[].segmentation_offload", "hand segments down in units, by the rules of the kernel"),
-    ("flows[].interrupts", "what a host receives waits for its next interrupt, and arrives with what comes until then"),
+    ("flows[].interrupts", "packets that a host receives wait for its next interrupt, and are handed over together"),
     ("flows[].interrupts.delay", "time from the first packet to the interrupt (`rx-usecs` of ethtool)"),
     ("flows[].interrupts.jitter", "spread of that time"),
     ("flows[].interrupts.jitter_distribution", "distribution of that spread"),
