@@ -222,7 +222,9 @@ impl Endpoint {
             return;
         }
         self.sync_mss();
-        if self.config.path.icmp == IcmpRule::FreeBsd {
+        // tcp_mtudisc sends all again from the first unacknowledged byte on; so does the recovery of
+        // the BSDs, which counts what is before the next byte to send again, and nothing behind it.
+        if self.config.path.icmp == IcmpRule::FreeBsd || self.bsd_episodes() {
             self.board.lose_larger(0);
         }
         self.resend_too_large(now);

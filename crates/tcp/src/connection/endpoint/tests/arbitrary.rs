@@ -13,9 +13,10 @@ use super::*;
 use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, ChallengeLimit, Controller,
-    CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule, Pacing,
-    PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CaState, ChallengeLimit,
+    Controller, CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule,
+    Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe,
+    WindowRule,
 };
 
 /// What happens next.
@@ -466,8 +467,10 @@ impl Watched {
         // them after a long time without congestion.
         let (una, _) = self.endpoint.sequence();
         let most = 10_000 + 2 * (self.endpoint.send.written() + 2).saturating_sub(una);
+        let mut unit_cwnd = 0;
         for _ in 0..most {
-            let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt(), self.endpoint.negotiated.mss());
+            let cwnd = self.endpoint.cwnd();
+            let (pipe, nxt, mss) = (self.in_flight(), self.endpoint.send.nxt(), self.endpoint.negotiated.mss());
             let mut exempt = self.endpoint.recovery.forces_retransmission()
                 || self.endpoint.recovery.probe().is_due()
                 || self.endpoint.persist.has_expired()
@@ -486,9 +489,20 @@ impl Watched {
                 let options = segment.header_len() - 20 - self.endpoint.negotiated.options_len();
                 assert!(segment.payload.len + options <= self.endpoint.negotiated.mss(), "more than the MSS");
             }
+            if !self.endpoint.continues_unit() {
+                unit_cwnd = cwnd;
+            }
+            // Linux 4.0 restarts the window after an idle time once the first unit is gone, which
+            // may be several segments that the window of before has room for.
+            let first_unit = if self.endpoint.config.transfer.offload == OffloadRule::Linux40 { unit_cwnd } else { 0 };
             // One unit for a FIN, which occupies no window in the network.
-            let allowed = self.endpoint.cwnd().max(pipe) + 1;
-            assert!(!is_data || exempt || self.endpoint.pipe() <= allowed, "more than the congestion window");
+            let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + 1;
+            let in_flight = self.in_flight();
+            assert!(
+                !is_data || exempt || in_flight <= allowed,
+                "more than the congestion window: {in_flight} of {allowed}, {pipe} before, {:?}, {segment:?}",
+                self.endpoint.recovery.state()
+            );
             let new = self.endpoint.send.nxt().max(1) - nxt.max(1);
             assert!(
                 self.endpoint.send.nxt() <= self.edge.max(self.sent).max(1) || with_syn || (exempt && new == 1),
@@ -498,6 +512,28 @@ impl Watched {
             self.watch_own_window(&segment);
         }
         panic!("transmits for ever");
+    }
+
+    /// What counts against the window. RFC 6675's pipe counts a segment twice that is sent again
+    /// without being declared lost, as a window probe is that may go as a whole now. The BSDs count
+    /// bytes of the stream, and in recovery with SACK those that are sent again alone.
+    fn in_flight(&self) -> u64 {
+        let (endpoint, pipe) = (&self.endpoint, self.endpoint.pipe());
+        if !endpoint.bsd_episodes() {
+            return pipe;
+        }
+        let sack = endpoint.negotiated.sack() && endpoint.recovery.state() == CaState::Recovery;
+        pipe.min(if sack { endpoint.board.resent() } else { endpoint.board.outstanding() })
+    }
+
+    /// What may go beyond the window for the first two duplicate ACKs (RFC 3042 section 2) by the
+    /// BSDs' rules; by others they count as segments that have left.
+    fn limited_transmit(&self) -> u64 {
+        let endpoint = &self.endpoint;
+        let applies = endpoint.config.limited_transmit
+            && endpoint.bsd_episodes()
+            && matches!(endpoint.recovery.state(), CaState::Disorder | CaState::Cwr);
+        if applies { 2 * u64::from(endpoint.negotiated.mss()) } else { 0 }
     }
 
     /// What is outstanding or waits has a timer that sees to it, even if the peer never says
