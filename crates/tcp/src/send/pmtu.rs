@@ -222,8 +222,8 @@ impl Endpoint {
             return;
         }
         self.sync_mss();
-        // tcp_mtudisc sends all again from the first unacknowledged byte on; so does the recovery of
-        // the BSDs, which counts what is before the next byte to send again, and nothing behind it.
+        // tcp_mtudisc sends all again from the first unacknowledged byte on. So does the BSDs'
+        // recovery, which counts what lies before the next byte to send again, and no more.
         if self.config.path.icmp == IcmpRule::FreeBsd || self.bsd_episodes() {
             self.board.lose_larger(0);
         }
