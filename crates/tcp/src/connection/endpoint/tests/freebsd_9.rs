@@ -3,7 +3,7 @@
 
 use super::peer::full;
 use super::*;
-use crate::{CaState, CwndValidation, LossDetector};
+use crate::{CaState, CwndValidation, IcmpError, LossDetector, PathRules};
 
 fn freebsd(sack: bool) -> Config {
     Config {
@@ -271,4 +271,19 @@ fn a_controller_may_grow_in_recovery() {
     script.sack(3001, &[(4001, 10_001)]);
     // 0 + 0 + 2 segments, and one.
     assert_eq!((script.data().len(), script.endpoint.cwnd()), (3, 3000));
+}
+
+#[test]
+fn small_segments_are_sent_again_too_after_packet_too_big_by_the_rule_of_another_stack() {
+    // tcp_mtudisc: snd_nxt = snd_una.
+    let mut script = Script::open(Config { path: PathRules::linux(), ..freebsd(false) });
+    script.write(9500);
+    assert_eq!(script.data().last(), Some(&(9001, 9501)));
+    let sequence = script.endpoint.send.lower(script.endpoint.send.una());
+    let error = IcmpError { v6: false, kind: 3, code: 4, mtu: 700, sequence, length: 0 };
+    script.endpoint.icmp(script.now, &error);
+    let board = &script.endpoint.board;
+    assert_eq!((board.segments(), board.lost_segments()), (10, 10));
+    script.pump();
+    assert!(script.endpoint.pipe() <= script.endpoint.cwnd());
 }
