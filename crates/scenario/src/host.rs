@@ -213,6 +213,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     }
     hurry.after_ect = ack.or("quick_after_ect", hurry.after_ect, Flag);
     hurry.cwr = ack.or("quick_cwr", hurry.cwr, Flag);
+    hurry.push = ack.or("quick_push", hurry.push, Flag);
     config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
     ack.finish();
     let compression = config.transfer.sack_compression;
@@ -227,6 +228,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     loss::knobs(fields, config);
     config.nagle = fields.or("nagle", config.nagle, Flag);
     config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
+    config.transfer.push_writes = fields.or("push_writes", config.transfer.push_writes, Flag);
     config.states.fast_open = fields.or("fast_open", config.states.fast_open, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
     config.cwnd_validation = cwnd_validation(fields, config);

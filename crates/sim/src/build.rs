@@ -157,6 +157,13 @@ fn mptcp_config(spec: &MptcpSpec, side: Side, foreign_peer: bool) -> MptcpConfig
     }
 }
 
+/// Whether an application writes as much as its socket takes, [`FlowSpec::write_size`] bytes at a
+/// time.
+fn writes_alike(application: &spec::Application) -> bool {
+    use spec::Application as App;
+    matches!(application, App::Bulk | App::Load(_) | App::Connection { .. })
+}
+
 /// The two ends of a flow, sender first.
 pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
     let outside = [&flow.sender, &flow.receiver].map(|end| matches!(end, HostSpec::Outside));
@@ -181,6 +188,9 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
                 }
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;
+                if config.transfer.push_writes && writes_alike(&flow.application) {
+                    config.transfer.write_size = u32::try_from(flow.write_size).unwrap_or(u32::MAX);
+                }
                 if let Some(mptcp) = &flow.mptcp {
                     let cc = endpoint.cc.clone();
                     let stream = format!("flows.{}.{part}.cc", flow.id);

@@ -72,6 +72,8 @@ pub(crate) struct Receiver {
     ack_now: bool,
     /// The endpoint says what a segment has beside its data.
     described: bool,
+    /// By `policy`: a segment with PSH or a small one has come since the last ACK.
+    pushed: bool,
     /// Window scale in force.
     shift: u8,
     ack_rule: AckRule,
@@ -131,6 +133,7 @@ impl Receiver {
             announced: 0,
             grown: if policy.growth_from > 0 { policy.growth_from } else { buffer },
             described: false,
+            pushed: false,
             shift: 0,
             mss: 1460,
             clamp: 0,
@@ -146,7 +149,7 @@ impl Receiver {
         self.window_rule = rules.window;
         self.sack = Sack::new(rules.reports, rules.exact_duplicates);
         self.tuned = rules.receive_tuning.map(|rules| Box::new(Tuned::new(rules)));
-        self.described = self.ack_rule == AckRule::Linux || self.tuned.is_some();
+        self.described = self.ack_rule == AckRule::Linux || self.policy.hurry.push || self.tuned.is_some();
         self.take_buffer(self.buffer);
         self
     }
@@ -246,7 +249,7 @@ impl Receiver {
         let bytes = most.min(self.unread());
         self.read += bytes;
         if bytes > 0 && !self.ack_now {
-            self.ack_now = self.opens_window() || self.ack_rule == AckRule::Linux && self.owes_reader();
+            self.ack_now = self.opens_window() || self.owes_reader();
         }
         bytes
     }

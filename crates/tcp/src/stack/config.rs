@@ -249,22 +249,26 @@ pub struct QuickAcks {
     /// Data that says that the window came down is acknowledged at once, by itself
     /// (`tcp_ecn_accept_cwr`, from 4.19 on).
     pub cwr: bool,
+    /// A segment with PSH, or a small one, is acknowledged as soon as everything is read
+    /// (`tcp_measure_rcv_mss`, `TCP_REMNANT`, and `cleanup_rbuf` of 2.4; not from 2.6 to 6.1.56,
+    /// where a full segment with PSH waits as any other).
+    pub push: bool,
 }
 
 impl QuickAcks {
     /// Linux 2.4: marks are no reason to hurry.
     pub fn linux_2_4() -> QuickAcks {
-        QuickAcks { gap: 16, mark: 0, not_ect: 16, after_ect: false, cwr: false }
+        QuickAcks { gap: 16, mark: 0, not_ect: 16, after_ect: false, cwr: false, push: true }
     }
 
     /// Linux from 3.7 to 4.17.
     pub fn linux_3_7() -> QuickAcks {
-        QuickAcks { gap: 16, mark: 16, not_ect: 16, after_ect: true, cwr: false }
+        QuickAcks { gap: 16, mark: 16, not_ect: 16, after_ect: true, cwr: false, push: false }
     }
 
     /// Linux from 4.19 on.
     pub fn linux_4_19() -> QuickAcks {
-        QuickAcks { gap: 0, mark: 2, not_ect: 2, after_ect: true, cwr: true }
+        QuickAcks { gap: 0, mark: 2, not_ect: 2, after_ect: true, cwr: true, push: false }
     }
 }
 

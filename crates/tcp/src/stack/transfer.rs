@@ -42,6 +42,13 @@ pub struct TransferRules {
     /// variant of Nagle's algorithm (draft-minshall-nagle-01), as Linux has it. Default false;
     /// [`SendRule::Linux`] includes it.
     pub minshall: bool,
+    /// PSH is set where a write ends, whatever follows it, for an application that writes
+    /// [`TransferRules::write_size`] bytes at a time: Linux until 2.4.3 (`PSH_NEEDED` of
+    /// `tcp_sendmsg`). Default false.
+    pub push_writes: bool,
+    /// Bytes that the application writes at a time, which blocks until they are taken; 0 if that is
+    /// not known. [`TransferRules::push_writes`] alone asks for it.
+    pub write_size: u32,
     /// How the send buffer is filled. Default: by the bytes of the stream.
     pub send_space: SpaceRule,
     /// The receive buffer is tuned while the connection runs, by [`WindowRule::Linux`]. Default
@@ -122,6 +129,8 @@ impl Default for TransferRules {
             capable_control: false,
             sending: SendRule::Rfc,
             minshall: false,
+            push_writes: false,
+            write_size: 0,
             send_space: SpaceRule::Bytes,
             receive_tuning: None,
             send_tuning: None,
@@ -156,6 +165,8 @@ impl TransferRules {
             capable_control: false,
             sending: SendRule::Linux,
             minshall: false,
+            push_writes: false,
+            write_size: 0,
             send_space: SpaceRule::Linux,
             receive_tuning: None,
             send_tuning: None,
@@ -198,6 +209,8 @@ impl TransferRules {
             capable_control: false,
             sending: SendRule::FreeBsd,
             minshall: false,
+            push_writes: false,
+            write_size: 0,
             send_space: SpaceRule::Bytes,
             receive_tuning: None,
             send_tuning: None,

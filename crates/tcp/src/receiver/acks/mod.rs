@@ -93,6 +93,7 @@ impl Receiver {
             self.linux_acks.end_quick();
             self.quick_left = 0;
         }
+        self.pushed = false;
         self.ack_now = false;
         self.ack_at = Time::NEVER;
     }
@@ -248,7 +249,10 @@ impl Receiver {
 
     /// Whether reading is a reason to send the ACK that is owed, in Linux.
     pub(super) fn owes_reader(&self) -> bool {
-        self.linux_acks.owes_reader(self.next - self.last_ack_sent, self.is_drained())
+        if self.ack_rule == AckRule::Linux {
+            return self.linux_acks.owes_reader(self.next - self.last_ack_sent, self.is_drained());
+        }
+        self.pushed && self.delays_ack() && self.is_drained()
     }
 
     /// In-order data: acknowledge now or soon.
@@ -308,6 +312,9 @@ impl Receiver {
                 self.grown += 2 * u64::from(self.peer_segment);
                 self.ack_now = true;
             }
+        }
+        if self.policy.hurry.push {
+            self.pushed |= self.context.pushed || payload < self.peer_segment;
         }
         if self.quick_left > 0 {
             self.quick_left -= 1;
