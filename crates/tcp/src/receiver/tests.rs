@@ -273,6 +273,37 @@ fn a_gap_begins_quick_acks_where_linux_has_it_so() {
 }
 
 #[test]
+fn what_ends_a_write_is_acknowledged_when_all_is_read_by_2_4() {
+    // The first segment, which tells the size of others, and then one of `payload` units.
+    let cases = [
+        (QuickAcks::linux_2_4(), true, 1000, true),
+        (QuickAcks::linux_2_4(), false, 999, true),
+        (QuickAcks::linux_2_4(), false, 1000, false),
+        (QuickAcks::linux_3_7(), true, 1000, false),
+        (QuickAcks::linux_3_7(), false, 999, false),
+    ];
+    for (hurry, pushed, payload, at_once) in cases {
+        let mut receiver = receiver(BUFFER, DelayedAck { quick: 1, hurry, ..DelayedAck::default() });
+        receive(&mut receiver, 1, 1001);
+        receiver.read(u64::MAX);
+        ack(&mut receiver);
+        receiver.describe(Context { pushed, ..Context::default() });
+        receive(&mut receiver, 1001, 1001 + payload);
+        assert!(!receiver.ack_now && receiver.delays_ack());
+        receiver.read(payload - 1);
+        assert!(!receiver.ack_now, "something is left to read");
+        receiver.read(1);
+        assert_eq!(receiver.ack_now, at_once, "{hurry:?}, {pushed}, {payload}");
+        // The ACK answers it, whatever it was sent for.
+        ack(&mut receiver);
+        receiver.describe(Context::default());
+        receive(&mut receiver, 1001 + payload, 2001 + payload);
+        receiver.read(u64::MAX);
+        assert!(!receiver.ack_now);
+    }
+}
+
+#[test]
 fn marks_and_retransmissions_begin_quick_acks_where_linux_has_it_so() {
     // How many segments are acknowledged at once after a mark, after CWR, and after data that is
     // not ECT, before and after some that was.

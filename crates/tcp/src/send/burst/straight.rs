@@ -74,6 +74,7 @@ impl Endpoint {
             || unsent < u64::from(full)
             || self.config.transfer.sending == SendRule::Linux
             || self.config.transfer.offload.is_on()
+            || self.config.transfer.write_size > 0
             || self.path.probing.enabled
             || self.observer.needs.departures
             || !self.ecn.has_no_option()

@@ -56,12 +56,15 @@ fn linux_3_9_is_4_0_without_probes_and_with_an_older_bound() {
 #[test]
 fn linux_2_6_32_is_2_4_with_episodes_of_its_own_and_larger_buffers() {
     let [old, new] = [Profile::linux_2_4(), Profile::linux_2_6_32()].map(|profile| profile.endpoint);
-    let transfer = TransferRules { episodes: crate::EpisodeRule::Linux26, ..TransferRules::default() };
-    let transfer = TransferRules { timer: transfer.timer, episodes: transfer.episodes, ..old.transfer.clone() };
+    let episodes = crate::EpisodeRule::Linux26;
+    let TransferRules { timer, push_writes, .. } = TransferRules::default();
+    let transfer = TransferRules { timer, episodes, push_writes, ..old.transfer.clone() };
     let states = crate::StateRules { paws_slack: 4, ..old.states.clone() };
     // tcp_wmem, and three quarters of tcp_rmem: 4 MiB each on a machine with much memory.
     let (send_buffer, receive_buffer) = (4 << 20, 3 << 20);
-    assert_eq!(new, Config { send_buffer, receive_buffer, frto: true, states, transfer, ..old });
+    let hurry = crate::QuickAcks { push: false, ..old.delayed_ack.hurry };
+    let delayed_ack = crate::DelayedAck { hurry, ..old.delayed_ack };
+    assert_eq!(new, Config { send_buffer, receive_buffer, delayed_ack, frto: true, states, transfer, ..old });
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::peer::full;
 use super::*;
 use crate::stack::profile::Profile;
-use crate::{TcpInfo, WriteFlags};
+use crate::{TcpInfo, TransferRules, WriteFlags};
 
 /// Segments of 1000 bytes, no timestamps, no window scale.
 fn socket() -> Config {
@@ -363,4 +363,19 @@ fn the_timeout_goes_by_the_first_segment_of_an_ack_and_the_controller_by_the_las
         assert_eq!(endpoint.latest_sample, Some(Span::from_millis(80)));
         assert_eq!((endpoint.rtt.srtt(), endpoint.rtt.min()), (Some(Span::from_millis(100)), endpoint.latest_sample));
     }
+}
+
+#[test]
+fn psh_is_where_a_write_ends_by_2_4() {
+    // tcp_sendmsg of 2.4.0: a write of 2500 bytes ends within the third segment and with the fifth.
+    let rules = Profile::linux_2_4().endpoint.transfer;
+    let transfer = TransferRules { write_size: 2500, ..rules };
+    let config = || Config { initial_window: InitialWindow::Segments(20), nagle: false, ..config() };
+    let mut script = Script::open(Config { transfer, ..config() });
+    script.write(9000);
+    let ends = |ends: [u64; 4]| (1..=9).map(|n| n * 1000 + 1).map(|end| (end, ends.contains(&end))).collect::<Vec<_>>();
+    assert_eq!(pushes(&mut script), ends([3001, 5001, 8001, 9001]));
+    let mut script = Script::open(Config { transfer: rules, ..config() });
+    script.write(9000);
+    assert_eq!(pushes(&mut script), ends([9001; 4]), "the size of writes is not known");
 }
