@@ -206,9 +206,12 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
     config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
     let hurry = &mut config.delayed_ack.hurry;
-    for (key, count) in
-        [("quick_gap", &mut hurry.gap), ("quick_mark", &mut hurry.mark), ("quick_not_ect", &mut hurry.not_ect)]
-    {
+    for (key, count) in [
+        ("quick_gap", &mut hurry.gap),
+        ("quick_mark", &mut hurry.mark),
+        ("quick_not_ect", &mut hurry.not_ect),
+        ("quick_idle", &mut hurry.idle),
+    ] {
         *count = ack.or(key, (*count).into(), Whole(0, 255)) as u8;
     }
     hurry.after_ect = ack.or("quick_after_ect", hurry.after_ect, Flag);

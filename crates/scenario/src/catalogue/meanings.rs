@@ -153,6 +153,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].delayed_ack.quick_gap", "the same from data beyond a gap on; 0: none (likewise below)"),
     ("flows[].delayed_ack.quick_mark", "the same from a congestion mark on, while none is echoed"),
     ("flows[].delayed_ack.quick_not_ect", "the same from data on that is not ECN-capable, with ECN"),
+    ("flows[].delayed_ack.quick_idle", "the same from the first data on for longer than the receiver's timeout"),
     ("flows[].delayed_ack.quick_after_ect", "the latter requires that ECN-capable data came before"),
     ("flows[].delayed_ack.quick_cwr", "data that tells of a smaller window is acknowledged at once"),
     ("flows[].delayed_ack.quick_push", "data with PSH, or less than a segment, is acknowledged when all is read"),

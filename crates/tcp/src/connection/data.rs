@@ -97,7 +97,7 @@ impl Endpoint {
             let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
             self.receiver.tune(now, segment.payload.len, echo, self.announced_segment());
         }
-        if self.config.transfer.acks != AckRule::Linux && !self.config.delayed_ack.hurry.push {
+        if self.config.transfer.acks != AckRule::Linux && !self.config.delayed_ack.hurry.looks_closer() {
             return;
         }
         let context = Context {

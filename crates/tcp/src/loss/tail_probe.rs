@@ -11,7 +11,7 @@ use ackclock_units::{Span, Time};
 use crate::connection::timers::Pending;
 use crate::loss::AckContext;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, MinRto};
+use crate::{CaState, Endpoint, MinRto, TimerRule};
 
 /// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
 const SLACK: Span = Span::from_millis(2);
@@ -56,9 +56,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether an ACK moves the timer: it acknowledges something, or reports what was sent before
-    /// the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
+    /// Whether an ACK moves the timer: it acknowledges something, or, but in 2.4, reports what was
+    /// sent before the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
     pub(super) fn restarts_timer(&self, progress: &Progress) -> bool {
+        if self.config.transfer.timer == TimerRule::Linux24 {
+            return progress.acked > 0;
+        }
         progress.acked > 0
             || match (progress.first_sacked_at, self.board.front()) {
                 (Some(sacked), Some(front)) => sacked < front.sent_at,

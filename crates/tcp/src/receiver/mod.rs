@@ -149,7 +149,7 @@ impl Receiver {
         self.window_rule = rules.window;
         self.sack = Sack::new(rules.reports, rules.exact_duplicates);
         self.tuned = rules.receive_tuning.map(|rules| Box::new(Tuned::new(rules)));
-        self.described = self.ack_rule == AckRule::Linux || self.policy.hurry.push || self.tuned.is_some();
+        self.described = self.ack_rule == AckRule::Linux || self.policy.hurry.looks_closer() || self.tuned.is_some();
         self.take_buffer(self.buffer);
         self
     }

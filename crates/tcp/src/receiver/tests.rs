@@ -304,6 +304,25 @@ fn what_ends_a_write_is_acknowledged_when_all_is_read_by_2_4() {
 }
 
 #[test]
+fn data_after_an_idle_time_begins_quick_acks_in_2_4() {
+    // Longer than the receiver's own timeout, which is a second: 16 segments.
+    for (hurry, wait, expected) in
+        [(QuickAcks::linux_2_4(), 1001, 16), (QuickAcks::linux_2_4(), 1000, 0), (QuickAcks::linux_3_7(), 1001, 0)]
+    {
+        let mut receiver = receiver(BUFFER, DelayedAck { quick: 1, hurry, ..DelayedAck::default() });
+        receive(&mut receiver, 1, 1001);
+        ack(&mut receiver);
+        let mut at = |n: u64| {
+            receiver.receive(ms(wait), n * 1000 + 1, n * 1000 + 1001, 1000);
+            let now = receiver.ack_now;
+            ack(&mut receiver);
+            now
+        };
+        assert_eq!((1..).take_while(|&n| at(n)).count(), expected, "{hurry:?} after {wait} ms");
+    }
+}
+
+#[test]
 fn marks_and_retransmissions_begin_quick_acks_where_linux_has_it_so() {
     // How many segments are acknowledged at once after a mark, after CWR, and after data that is
     // not ECT, before and after some that was.

@@ -117,10 +117,15 @@ impl LinuxAcks {
         self.segment = segment.min(half).clamp(LEAST_SEGMENT, DEFAULT_SEGMENT);
     }
 
+    /// How long no data in order had arrived before `now`.
+    pub(in crate::receiver) fn gap(&mut self, now: Time) -> Span {
+        now.since(std::mem::replace(&mut self.last_arrival, now))
+    }
+
     /// Data arrived in order, `payload` bytes; `window` was announced last.
     pub(in crate::receiver) fn arrived(&mut self, now: Time, payload: u32, context: &Context, window: u64) {
         self.measure(payload, context);
-        let gap = now.since(self.last_arrival);
+        let gap = self.gap(now);
         if self.timeout == Span::ZERO {
             self.add_quick(self.most, window);
             self.timeout = LEAST;
@@ -132,7 +137,6 @@ impl LinuxAcks {
             // The sender restarts its window: it waits for these ACKs.
             self.add_quick(self.most, window);
         }
-        self.last_arrival = now;
     }
 
     fn measure(&mut self, payload: u32, context: &Context) {

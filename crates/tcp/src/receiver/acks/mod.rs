@@ -313,8 +313,12 @@ impl Receiver {
                 self.ack_now = true;
             }
         }
-        if self.policy.hurry.push {
+        let hurry = self.policy.hurry;
+        if hurry.push {
             self.pushed |= self.context.pushed || payload < self.peer_segment;
+        }
+        if hurry.idle > 0 && self.linux_acks.gap(now) > self.context.rto {
+            self.hurry(hurry.idle);
         }
         if self.quick_left > 0 {
             self.quick_left -= 1;

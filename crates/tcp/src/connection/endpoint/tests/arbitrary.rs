@@ -329,10 +329,17 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
-    let hurry =
-        ((0u8..20, 0u8..20, 0u8..20), any::<[bool; 3]>()).prop_map(|((gap, mark, not_ect), [after_ect, cwr, push])| {
-            QuickAcks { gap, mark, not_ect, after_ect, cwr, push }
-        });
+    let hurry = ((0u8..20, 0u8..20, 0u8..20, 0u8..20), any::<[bool; 3]>()).prop_map(
+        |((gap, mark, not_ect, idle), [after_ect, cwr, push])| QuickAcks {
+            gap,
+            mark,
+            not_ect,
+            idle,
+            after_ect,
+            cwr,
+            push,
+        },
+    );
     let delayed_ack = (0u32..4, 0u64..200, 0u32..5, hurry, prop_oneof![Just(0u64), 1u64..100_000]);
     let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
     let feedback = prop_oneof![
