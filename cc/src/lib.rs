@@ -57,6 +57,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_signal(&mut self, f: &Flight, signal: Signal);
     /// Recovery is over (`post_recovery`).
     fn on_recovery_end(&mut self, f: &Flight);
+    /// Rate halving, which shares its counter of ACKs with congestion avoidance, has left so many
+    /// counted (`snd_cwnd_cnt`, Linux before 3.2). Default: they do not count.
+    fn carry_acks(&mut self, _f: &Flight, _acks: u32) {}
     /// Sending resumes after an idle time of more than one RTO (`after_idle`).
     fn on_idle_restart(&mut self, f: &Flight);
     /// An ACK was accepted, whatever it acknowledges, in every state; only with

@@ -182,6 +182,12 @@ impl CongestionControl for NewReno {
         }
     }
 
+    fn carry_acks(&mut self, f: &Flight, acks: u32) {
+        if !self.config.abc {
+            self.state.credit = u64::from(acks) * f.segment();
+        }
+    }
+
     fn on_idle_restart(&mut self, f: &Flight) {
         idled(&mut self.state.window, f, &self.config);
         self.state.credit = 0;

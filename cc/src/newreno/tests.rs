@@ -68,6 +68,22 @@ fn congestion_avoidance_adds_a_segment_per_round_trip() {
 }
 
 #[test]
+fn an_ack_that_rate_halving_has_left_counts_where_acks_are_counted() {
+    for (config, left, needed) in
+        [(counting_acks(), 0, 12), (counting_acks(), 1, 11), (NewRenoConfig::default(), 1, 11)]
+    {
+        let mut reno = in_avoidance(config, 10);
+        // Beyond the threshold, where slow start acts no more.
+        reno.set_window(Window { cwnd: 11 * MSS, ssthresh: 10 * MSS });
+        reno.carry_acks(&flight(0, 11), left);
+        acks(&mut reno, 100, needed - 1, 1);
+        assert_eq!(cwnd(&reno), 11, "{config:?}, {left}");
+        acks(&mut reno, 100, 1, 1);
+        assert_eq!(cwnd(&reno), 12, "{config:?}, {left}");
+    }
+}
+
+#[test]
 fn counting_acks_is_slower_by_the_delay_of_acks() {
     // At the threshold slow start acts once more, then one segment for 11 + 1 ACKs of two segments.
     let mut reno = in_avoidance(counting_acks(), 10);

@@ -156,6 +156,11 @@ impl WindowReduction {
         self.cwnd = self.cwnd.min(pipe + mss).max(mss);
     }
 
+    /// The ACKs that [`WindowReduction::halve_rate`] has counted since the last step.
+    pub(super) fn half_steps(&self) -> u32 {
+        (self.delivered % 2) as u32
+    }
+
     /// Linux counts windows in segments, whose size has changed.
     pub(super) fn rescale(&mut self, scaled: impl Fn(u64) -> u64) {
         (self.cwnd, self.ssthresh) = (scaled(self.cwnd), scaled(self.ssthresh));
@@ -259,8 +264,10 @@ mod tests {
         let mut reduction = halving(10);
         let windows: Vec<u64> = (0..4).map(|_| (reduction.halve_rate(9000, MSS, 2500), reduction.cwnd()).1).collect();
         assert_eq!(windows, [10_000, 9000, 9000, 8000]);
+        assert_eq!(reduction.half_steps(), 0);
         reduction.halve_rate(3000, MSS, 2500);
         assert_eq!(reduction.cwnd(), 4000);
+        assert_eq!(reduction.half_steps(), 1);
         (0..20).for_each(|_| reduction.halve_rate(9000, MSS, 2500));
         // 2500 is half of the threshold: 3000 is above it, 2000 is not.
         assert_eq!(reduction.cwnd(), 2000);

@@ -68,8 +68,13 @@ impl Endpoint {
             // Taken back or not, it is no larger than the threshold.
             reached = reached.min(ssthresh);
         }
-        if self.config.prr == Prr::RateHalving && !self.recovery.whole_control && reached < cwnd {
-            self.cc.take_over(Window { cwnd: reached, ssthresh });
+        if self.config.prr == Prr::RateHalving && !self.recovery.whole_control {
+            if reached < cwnd {
+                self.cc.take_over(Window { cwnd: reached, ssthresh });
+            }
+            if self.linux_episodes() {
+                self.cc.carry_acks(&flight, self.recovery.reduction.half_steps());
+            }
         }
         self.end_validation(now);
         self.enter(now, CaState::Open);
