@@ -147,7 +147,15 @@ fn any_config() -> impl Strategy<Value = Config> {
             segments,
             timeout: Span::from_millis(timeout),
             quick,
-            hurry: QuickAcks { gap: hurry, mark: hurry, not_ect: hurry, after_ect: false, cwr: hurry % 2 == 1 },
+            hurry: QuickAcks {
+                gap: hurry,
+                mark: hurry,
+                not_ect: hurry,
+                idle: hurry,
+                after_ect: false,
+                cwr: hurry % 2 == 1,
+                push: hurry % 3 == 1,
+            },
             growth_from,
         },
     );

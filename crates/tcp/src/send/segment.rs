@@ -136,10 +136,10 @@ impl Endpoint {
     }
 
     /// Whether a write ends in a segment ([`crate::TransferRules::push_writes`]).
-    #[inline]
+    #[cold]
     fn ends_write(&self, piece: &Piece) -> bool {
         let size = u64::from(self.config.transfer.write_size);
-        size > 0 && piece.payload > 0 && (piece.seq - 1) / size < (piece.seq - 1 + u64::from(piece.payload)) / size
+        piece.payload > 0 && (piece.seq - 1) / size < (piece.seq - 1 + u64::from(piece.payload)) / size
     }
 
     #[inline(always)]
@@ -154,7 +154,11 @@ impl Endpoint {
             self.enter_fin_sent();
         }
         let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written() + 1;
-        if if self.config.transfer.sending == SendRule::Linux { piece.push } else { last || self.ends_write(&piece) } {
+        if if self.config.transfer.sending == SendRule::Linux {
+            piece.push
+        } else {
+            last || self.config.transfer.write_size > 0 && self.ends_write(&piece)
+        } {
             flags |= Flags::PSH;
         }
         self.write_common(now, out, flags);

@@ -72,7 +72,7 @@ impl Endpoint {
             if reached < cwnd {
                 self.cc.take_over(Window { cwnd: reached, ssthresh });
             }
-            if self.linux_episodes() {
+            if self.episodes_of_2_4() || self.episodes_of_2_6() {
                 self.cc.carry_acks(&flight, self.recovery.reduction.half_steps());
             }
         }

@@ -303,6 +303,18 @@ impl Receiver {
         }
     }
 
+    /// Signs of trouble, and ends of writes, where the policy asks for more than what arrived.
+    #[cold]
+    fn look_closer(&mut self, now: Time, payload: u32) {
+        let hurry = self.policy.hurry;
+        if hurry.push {
+            self.pushed |= self.context.pushed || payload < self.peer_segment;
+        }
+        if hurry.idle > 0 && self.linux_acks.gap(now) > self.context.rto {
+            self.hurry(hurry.idle);
+        }
+    }
+
     #[inline]
     fn schedule_by_policy(&mut self, now: Time, payload: u32) {
         if self.grown < self.buffer {
@@ -313,12 +325,8 @@ impl Receiver {
                 self.ack_now = true;
             }
         }
-        let hurry = self.policy.hurry;
-        if hurry.push {
-            self.pushed |= self.context.pushed || payload < self.peer_segment;
-        }
-        if hurry.idle > 0 && self.linux_acks.gap(now) > self.context.rto {
-            self.hurry(hurry.idle);
+        if self.described {
+            self.look_closer(now, payload);
         }
         if self.quick_left > 0 {
             self.quick_left -= 1;
