@@ -132,7 +132,7 @@ impl Receiver {
             space: buffer,
             announced: 0,
             grown: if policy.growth_from > 0 { policy.growth_from } else { buffer },
-            described: false,
+            described: policy.hurry.looks_closer(),
             pushed: false,
             shift: 0,
             mss: 1460,
@@ -386,6 +386,9 @@ impl Receiver {
         if in_order {
             self.schedule_ack(now, payload);
         } else {
+            if self.described {
+                self.look_closer(now, payload);
+            }
             self.acknowledged_out_of_order();
             self.tune_filled_gap(now, payload);
         }

@@ -305,7 +305,7 @@ impl Receiver {
 
     /// Signs of trouble, and ends of writes, where the policy asks for more than what arrived.
     #[cold]
-    fn look_closer(&mut self, now: Time, payload: u32) {
+    pub(super) fn look_closer(&mut self, now: Time, payload: u32) {
         let hurry = self.policy.hurry;
         if hurry.push {
             self.pushed |= self.context.pushed || payload < self.peer_segment;
