@@ -170,7 +170,7 @@ fn a_loss_detector_is_a_name_or_a_table() {
     assert_eq!(detector("host = \"linux-6.1\"\nloss_detector = \"linux\""), LossDetector::Linux(later));
     // What the table does not say is the profile's.
     let table = "loss_detector = { kind = \"linux\", max_reordering = \"50p\", fack = false }";
-    let rules = AdaptiveRules { max_reordering: 50, fack: false, early_retransmit: false };
+    let rules = AdaptiveRules { max_reordering: 50, fack: false, early_retransmit: false, high_reordering: false };
     assert_eq!(detector(&format!("host = \"linux-2.4\"\n{table}")), LossDetector::Linux(rules));
 }
 

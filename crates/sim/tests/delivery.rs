@@ -121,9 +121,10 @@ fn any_buffer() -> impl Strategy<Value = u64> {
 }
 
 fn any_detector() -> impl Strategy<Value = LossDetector> {
-    let linux = (3u32..300, any::<[bool; 2]>()).prop_map(|(max_reordering, [fack, early_retransmit])| {
-        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit })
-    });
+    let linux =
+        (3u32..300, any::<[bool; 3]>()).prop_map(|(max_reordering, [fack, early_retransmit, high_reordering])| {
+            LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering })
+        });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
     let berkeley =

@@ -173,6 +173,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].loss_detector.max_reordering", "largest duplicate threshold, in segments"),
     ("flows[].loss_detector.fack", "forward acknowledgment until reordering is seen"),
     ("flows[].loss_detector.early_retransmit", "early retransmit (RFC 5827) until reordering is seen"),
+    (
+        "flows[].loss_detector.high_reordering",
+        "above a threshold of 3, SACKs grow the window, and a timeout may keep it",
+    ),
     ("flows[].loss_detector.history", "reordering lengths that RR-TCP remembers"),
     ("flows[].loss_detector.initial_ratio", "share of reordering without false retransmits at the start"),
     ("flows[].loss_detector.step", "what a false fast retransmit adds to that share"),

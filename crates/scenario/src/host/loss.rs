@@ -61,6 +61,7 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
             rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;
             rules.fack = fields.or("fack", rules.fack, Flag);
             rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
+            rules.high_reordering = fields.or("high_reordering", rules.high_reordering, Flag);
             LossDetector::Linux(rules)
         }
         "ncr" => LossDetector::Ncr(NcrVariant::Careful),

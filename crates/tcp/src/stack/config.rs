@@ -427,10 +427,14 @@ pub struct AdaptiveRules {
     /// Early retransmit (RFC 5827) after a quarter of a round trip, until reordering is seen:
     /// `tcp_early_retrans` 2 and 3. Default true.
     pub early_retransmit: bool,
+    /// While the threshold is above 3, reports let the window grow as ACKs do
+    /// (`tcp_may_raise_cwnd`), and a timeout takes the threshold back only if it came after many
+    /// duplicates (`tcp_enter_loss`). Default true; false before 3.12.
+    pub high_reordering: bool,
 }
 
 impl Default for AdaptiveRules {
     fn default() -> AdaptiveRules {
-        AdaptiveRules { max_reordering: 300, fack: true, early_retransmit: true }
+        AdaptiveRules { max_reordering: 300, fack: true, early_retransmit: true, high_reordering: true }
     }
 }

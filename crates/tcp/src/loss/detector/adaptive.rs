@@ -38,8 +38,22 @@ pub(crate) struct Adaptive {
 
 impl Adaptive {
     pub(super) fn new(rules: AdaptiveRules) -> Adaptive {
-        let AdaptiveRules { max_reordering, fack, early_retransmit } = rules;
+        let AdaptiveRules { max_reordering, fack, early_retransmit, .. } = rules;
         Adaptive { rules, reordering: Reordering::new(max_reordering), fack, early: early_retransmit }
+    }
+
+    /// `tcp_may_raise_cwnd`.
+    pub(super) fn grows_on_sack(&self) -> bool {
+        self.rules.high_reordering && self.reordering.threshold > DUP_THRESH
+    }
+
+    /// What `tcp_enter_loss` does to the threshold.
+    pub(super) fn timed_out(&mut self, view: &View) {
+        if self.rules.high_reordering {
+            self.reordering.timed_out(view);
+        } else {
+            self.reordering.forget();
+        }
     }
 
     /// `tcp_update_reordering`.

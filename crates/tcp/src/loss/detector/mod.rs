@@ -292,7 +292,7 @@ impl Detector {
             }
             Detector::Linux(adaptive) => {
                 board.mark_all_lost();
-                adaptive.reordering.timed_out(view);
+                adaptive.timed_out(view);
             }
             Detector::Rack(rack) => {
                 board.mark_old_lost(view.now, rack.rtt());
@@ -301,10 +301,10 @@ impl Detector {
         }
     }
 
-    /// A timeout was needed, whatever was reported before (`tcp_enter_loss` before 3.x).
+    /// A timeout was needed, whatever was reported before (`tcp_enter_frto_loss`).
     pub(super) fn forget_reordering(&mut self) {
         if let Detector::Linux(adaptive) = self {
-            adaptive.reordering.threshold = adaptive.reordering.threshold.min(DUP_THRESH);
+            adaptive.reordering.forget();
         }
     }
 
@@ -350,7 +350,8 @@ impl Detector {
     pub(super) fn grows_on_sack(&self) -> bool {
         match self {
             Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => false,
-            Detector::Linux(_) | Detector::Rack(_) => self.threshold() > DUP_THRESH,
+            Detector::Linux(adaptive) => adaptive.grows_on_sack(),
+            Detector::Rack(_) => self.threshold() > DUP_THRESH,
         }
     }
 
@@ -402,8 +403,12 @@ impl Reordering {
     /// `tcp_enter_loss`: many duplicates and still a timeout, so the threshold was too high.
     fn timed_out(&mut self, view: &View) {
         if view.state <= CaState::Disorder && view.sacked >= u64::from(DUP_THRESH) {
-            self.threshold = self.threshold.min(DUP_THRESH);
+            self.forget();
         }
+    }
+
+    fn forget(&mut self) {
+        self.threshold = self.threshold.min(DUP_THRESH);
     }
 }
 
@@ -425,8 +430,6 @@ pub struct LossCounts {
     /// Times that reordering was seen.
     pub reord_seen: u64,
 }
-
-impl Endpoint {}
 
 #[cfg(test)]
 mod tests;

@@ -210,6 +210,21 @@ fn a_timeout_after_many_duplicates_takes_the_threshold_back() {
 }
 
 #[test]
+fn before_3_12_much_reordering_changes_nothing() {
+    // tcp_enter_loss sets the threshold to three, and tcp_may_raise_cwnd asks for an ACK.
+    for (high_reordering, kept) in [(true, 50), (false, 3)] {
+        let mut adaptive = Adaptive::new(AdaptiveRules { high_reordering, ..AdaptiveRules::default() });
+        assert!(!adaptive.grows_on_sack());
+        adaptive.reordered(50);
+        assert_eq!(adaptive.grows_on_sack(), high_reordering);
+        adaptive.timed_out(&View { state: CaState::Disorder, sacked: 2, ..view(0) });
+        assert_eq!(adaptive.reordering.threshold, kept);
+        adaptive.timed_out(&View { state: CaState::Disorder, sacked: 3, ..view(0) });
+        assert_eq!(adaptive.reordering.threshold, 3);
+    }
+}
+
+#[test]
 fn fack_counts_holes_until_reordering_is_seen() {
     // tcp_dupack_heuristics: fackets_out, then sacked_out + 1, against reordering.
     let mut adaptive = Adaptive::new(AdaptiveRules::default());

@@ -177,8 +177,7 @@ impl Endpoint {
     #[inline]
     fn grow(&mut self, context: &AckContext, delivered: u64) {
         let AckContext { now, ece, ref progress, .. } = *context;
-        let grows = progress.acked > 0
-            || (progress.sacked_segments > 0 && self.detector.grows_on_sack() && !self.episodes_of_2_6());
+        let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.detector.grows_on_sack());
         if !grows {
             return;
         }

@@ -24,11 +24,8 @@ impl Endpoint {
             || (view.state == CaState::Loss && !repeats && !self.episodes_of_2_4());
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
-        if self.episodes_of_2_6() {
-            self.detector.forget_reordering();
-            if reduces {
-                self.remember_threshold();
-            }
+        if reduces && self.episodes_of_2_6() {
+            self.remember_threshold();
         }
         self.recovery.emulated_sacks = 0;
         let kept = self.segments_in_flight() * u64::from(self.negotiated.mss());

@@ -24,7 +24,7 @@ impl Profile {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
-        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
+        let rules = AdaptiveRules { early_retransmit: false, ..before_3_12() };
         let common = linux(Prr::RateHalving, QuickAcks::linux_2_4(), 4 * 1460);
         Profile {
             name: "linux-2.4",
@@ -65,7 +65,7 @@ impl Profile {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
-        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
+        let rules = AdaptiveRules { early_retransmit: false, ..before_3_12() };
         let common = linux(Prr::RateHalving, QuickAcks { idle: 0, push: false, ..QuickAcks::linux_2_4() }, 4 * 1460);
         Profile {
             name: "linux-2.6.32",
@@ -102,11 +102,10 @@ impl Profile {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
-        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: true }; // TCP_MAX_REORDERING
         Profile {
             name: "linux-3.9",
             endpoint: Config {
-                loss_detector: LossDetector::Linux(rules), // tcp_fack = 1, tcp_early_retrans = 2: delayed
+                loss_detector: LossDetector::Linux(before_3_12()), // tcp_fack = 1, tcp_early_retrans = 2: delayed
                 undo: true,
                 frto: true, // tcp_frto = 2
                 states: before_fallback(),
@@ -224,6 +223,12 @@ fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig)
         rules,
         reno: NewRenoConfig { slow_start: SlowStartRules::Hystart(hystart), ..newreno },
     }
+}
+
+/// The adaptive threshold of 2.4 to 3.11: `TCP_MAX_REORDERING`, and nothing apart for much
+/// reordering.
+fn before_3_12() -> AdaptiveRules {
+    AdaptiveRules { max_reordering: 127, high_reordering: false, ..AdaptiveRules::default() }
 }
 
 /// A lost SYN asked for ECN again until 4.2 (`tcp_ecn_fallback`).

@@ -47,9 +47,10 @@ fn cubic_starts_slowly_as_its_host_does() {
 
 #[test]
 fn linux_3_9_is_4_0_without_probes_and_with_an_older_bound() {
-    // TCP_MAX_REORDERING; the probes and the value 3 of tcp_early_retrans came with 3.10.
+    // TCP_MAX_REORDERING; the probes and the value 3 of tcp_early_retrans came with 3.10, the rules
+    // for much reordering with 3.12.
     let [old, new] = [Profile::linux_3_9(), Profile::linux_4_0()].map(|profile| profile.endpoint);
-    let rules = AdaptiveRules { max_reordering: 127, ..AdaptiveRules::default() };
+    let rules = AdaptiveRules { max_reordering: 127, high_reordering: false, ..AdaptiveRules::default() };
     assert_eq!(old, Config { loss_detector: LossDetector::Linux(rules), tlp: false, ..new });
 }
 

@@ -287,9 +287,9 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
 }
 
 fn any_detector() -> impl Strategy<Value = LossDetector> {
-    let rules = (0u32..400, any::<[bool; 2]>());
-    let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit])| {
-        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit })
+    let rules = (0u32..400, any::<[bool; 3]>());
+    let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit, high_reordering])| {
+        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering })
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
