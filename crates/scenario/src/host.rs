@@ -4,7 +4,7 @@ use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec}
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, Pacing, PacingWhen, TimerRule,
+    LossDetector, MinRto, Pacing, PacingWhen, Ticks, TimerRule,
 };
 
 use crate::document::{Node, Value};
@@ -227,6 +227,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);
     config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
     config.transfer.timer = timer_rule(fields, config.transfer.timer);
+    timer_tick(fields, config);
     config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
     loss::knobs(fields, config);
     config.nagle = fields.or("nagle", config.nagle, Flag);
@@ -249,6 +250,19 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
             let label = format!("max_rto is {} and {key} is {time}", config.max_rto);
             fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
         }
+    }
+}
+
+fn timer_tick(fields: &mut Fields<'_>, config: &mut Config) {
+    let ticks = &mut config.transfer.ticks;
+    let length = fields.or("timer_tick", ticks.length(), Time::Any);
+    if let Some(known) = ticks.of_length(length) {
+        *ticks = known;
+    } else {
+        let place = fields.get("timer_tick").map(|entry| entry.node.place.clone());
+        let title = format!("{}: `timer_tick` is too long", fields.shown());
+        let label = format!("it is {length}; expected {} at most", Ticks::LONGEST);
+        fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
     }
 }
 

@@ -17,7 +17,7 @@ use ackclock_sim::spec::{
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, Config, CwndValidation, DelayedAck,
     EcnFeedback, InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, QuickAcks, RrRules, StateRules,
-    TransferRules,
+    Ticks, TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -172,7 +172,12 @@ fn any_config() -> impl Strategy<Value = Config> {
         let rule = if linux { AccEcnRule::Linux } else { AccEcnRule::Rfc9768 };
         AccEcnRules { rule, option, ..AccEcnRules::default() }
     });
-    let transfer = (transfer, acc_ecn).prop_map(|(transfer, acc_ecn)| TransferRules { acc_ecn, ..transfer });
+    let ticks = (any::<bool>(), 0u64..30).prop_map(|(wheel, millis)| {
+        let ticks = if wheel { Ticks::WHEEL } else { Ticks::default() };
+        ticks.of_length(Span::from_millis(millis)).unwrap()
+    });
+    let transfer =
+        (transfer, acc_ecn, ticks).prop_map(|(transfer, acc_ecn, ticks)| TransferRules { acc_ecn, ticks, ..transfer });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer);
     ((options, loss), delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
         |((options, loss), delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {

@@ -123,6 +123,7 @@ pub use stack::profile;
 pub use stack::rules::{
     AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
 };
+pub use stack::ticks::Ticks;
 pub use stack::transfer::{
     AckRule, EpisodeRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules,
     WindowRule,

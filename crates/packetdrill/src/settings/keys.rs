@@ -5,7 +5,7 @@ use ackclock_tcp::SackCompression;
 use super::setters::{
     acc_ecn, bytes, number, positive_span, set_abe, set_acc_ecn_option, set_acc_ecn_rules, set_cc, set_delayed_ack,
     set_ecn, set_initial_window, set_ip_version, set_loss_detector, set_min_rto, set_mtu_probing, set_offload, set_prr,
-    set_quick_ack, set_rack, set_tolerance_percent, set_ts_tick, span, switch,
+    set_quick_ack, set_rack, set_timer_tick, set_tolerance_percent, set_ts_tick, span, switch,
 };
 use crate::host::Host;
 
@@ -154,11 +154,7 @@ pub(super) const KEYS: &[Key] = &[
         takes: "on or off",
         apply: |host, value| switch(value).map(|value| host.profile.newreno.halve_flight = value),
     },
-    Key {
-        name: "timer_tick",
-        takes: "a time, 0 for exact timers",
-        apply: |host, value| span(value).map(|value| host.config.transfer.timer_tick = value),
-    },
+    Key { name: "timer_tick", takes: "a time, 0 for exact timers", apply: set_timer_tick },
     Key { name: "mtu_probing", takes: "off, black-hole or always", apply: set_mtu_probing },
     Key {
         name: "base_mss",

@@ -2,7 +2,7 @@
 
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, MtuProbing, NcrVariant, OffloadRule, Prr, RrRules,
+    LossDetector, MinRto, MtuProbing, NcrVariant, OffloadRule, Prr, RrRules, Ticks,
 };
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
@@ -86,6 +86,12 @@ pub(super) fn set_acc_ecn_rules(host: &mut Host, value: &str) -> Result<(), Stri
         "linux" => AccEcnRule::Linux,
         _ => return Err(format!("`{value}` is not one of them")),
     };
+    Ok(())
+}
+
+pub(super) fn set_timer_tick(host: &mut Host, value: &str) -> Result<(), String> {
+    let ticks = &mut host.config.transfer.ticks;
+    *ticks = ticks.of_length(span(value)?).ok_or_else(|| format!("a tick is {} at most", Ticks::LONGEST))?;
     Ok(())
 }
 

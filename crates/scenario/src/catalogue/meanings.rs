@@ -165,6 +165,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].max_rto", "largest retransmission timeout"),
     ("flows[].initial_rto", "timeout before the first sample of the round-trip time"),
     ("flows[].rto_timer", "what ACKs do to the retransmission timer"),
+    ("flows[].timer_tick", "tick of the host's timers, 1 s / HZ; 0: they are exact"),
     ("flows[].rto_slop", "added to every timeout after its back-off (FreeBSD's `rexmit_slop`)"),
     ("flows[].limited_transmit", "limited transmit (RFC 3042)"),
     ("flows[].prr", "proportional rate reduction (RFC 6937, RFC 9937)"),

@@ -125,28 +125,10 @@ impl Timers {
     }
 }
 
-/// When a timer of Linux that is started at `now` expires: `wait` is rounded up to whole ticks and
-/// counted from the tick before, the tick after that is the first that is not too early, and the
-/// wheel takes only every eighth from 63 ticks on, every 64th from 504 ticks on, and so on
-/// (`kernel/time/timer.c`, `calc_wheel_index`). Ticks are counted from time 0.
-fn wheel(now: Time, wait: Span, tick: Span) -> Time {
-    let tick = tick.as_nanos();
-    let ticks = wait.as_nanos().div_ceil(tick).max(1);
-    let mut shift = 0;
-    while shift < 24 && ticks >= 63 << shift {
-        shift += 3;
-    }
-    let expires = (now.as_nanos() / tick).saturating_add(ticks);
-    let slot = ((expires >> shift) + 1) << shift;
-    Time::ZERO + Span::from_nanos(slot.saturating_mul(tick))
-}
-
 impl Endpoint {
     /// The retransmission timer is for `pending` and expires after `wait`.
     pub(crate) fn set_timer(&mut self, now: Time, pending: Pending, wait: Span) {
-        let tick = self.config.transfer.timer_tick;
-        let at = if tick == Span::ZERO { now + wait } else { wheel(now, wait, tick) };
-        (self.timers.pending, self.timers.retransmit_at) = (pending, at);
+        (self.timers.pending, self.timers.retransmit_at) = (pending, self.config.transfer.ticks.expiry(now, wait));
     }
 
     /// The same, where what the timer is for waits for its time to be sent
@@ -231,7 +213,7 @@ impl Endpoint {
             self.timers.handshake_at = now + wait;
             return;
         }
-        self.timers.retransmit_at = now + self.patience(now, wait);
+        self.timers.retransmit_at = self.config.transfer.ticks.expiry(now, self.patience(now, wait));
         if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.is_passive()) {
             self.timers.handshake_at = now + timeout;
         }
@@ -240,7 +222,7 @@ impl Endpoint {
     /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
     /// if no tick is set.
     pub(crate) fn two_ticks(&self) -> Span {
-        self.config.transfer.timer_tick * 2
+        self.config.transfer.ticks.length() * 2
     }
 }
 
@@ -248,25 +230,4 @@ impl Endpoint {
 pub(crate) fn remaining(now: Time, since: Time, timeout: Span) -> Span {
     let passed = now.since(since);
     if passed < timeout { timeout - passed } else { Span::from_millis(1) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_wheel_of_linux_by_hand() {
-        let at = |now, wait| wheel(Time::ZERO + Span::from_millis(now), Span::from_millis(wait), Span::from_millis(4));
-        let ms = |millis| Time::ZERO + Span::from_millis(millis);
-        // 27 ms are 7 ticks, from tick 25: tick 32, and one more.
-        assert_eq!(at(101, 27), ms(33 * 4));
-        // 248 ms are 62 ticks: still the first level. 252 ms are 63: tick 63 is in the slot that
-        // ends with tick 64.
-        assert_eq!((at(0, 248), at(0, 252)), (ms(63 * 4), ms(64 * 4)));
-        // 342 ms are 86 ticks, from tick 105: 191, whose slot ends with 192; at 192 it would
-        // be 200.
-        assert_eq!((at(421, 342), at(424, 342)), (ms(192 * 4), ms(200 * 4)));
-        // 2016 ms are 504 ticks: slots of 64.
-        assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));
-    }
 }

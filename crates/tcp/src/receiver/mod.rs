@@ -9,7 +9,7 @@ use ackclock_packet::{Payload, SackBlocks};
 use ackclock_units::Time;
 
 use crate::seq::{lift, lower};
-use crate::{AckRule, DelayedAck, TransferRules, WindowRule};
+use crate::{AckRule, DelayedAck, Ticks, TransferRules, WindowRule};
 
 mod acks;
 mod reassembly;
@@ -27,6 +27,9 @@ use tuning::Tuned;
 
 /// The place of the peer's FIN before one has come.
 const NO_FIN: u64 = u64::MAX;
+
+/// The place of the first wrong byte as long as all were right.
+const NO_ERROR: u64 = u64::MAX;
 
 /// The data that a segment brought, sorted into new and known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,7 @@ pub(crate) struct Receiver {
     /// Window scale in force.
     shift: u8,
     ack_rule: AckRule,
+    ticks: Ticks,
     /// The window as Linux would have grown it; see [`DelayedAck::growth_from`].
     grown: u64,
     /// The window that was offered last.
@@ -98,8 +102,8 @@ pub(crate) struct Receiver {
     // What is seldom asked for.
     /// Data segments that brought nothing new.
     duplicate_segments: u64,
-    /// The first stream offset whose bytes were not those of the stream.
-    integrity_error: Option<u64>,
+    /// The first stream offset whose bytes were not those of the stream, or [`NO_ERROR`].
+    integrity_error: u64,
     /// The window that was offered first.
     first_window: u64,
     /// The state of a buffer that is tuned.
@@ -116,7 +120,7 @@ impl Receiver {
             reassembly: Reassembly::default(),
             sack: Sack::default(),
             duplicate_segments: 0,
-            integrity_error: None,
+            integrity_error: NO_ERROR,
             ack_now: false,
             ack_at: Time::NEVER,
             last_ack_sent: 0,
@@ -133,6 +137,7 @@ impl Receiver {
             announced: 0,
             grown: if policy.growth_from > 0 { policy.growth_from } else { buffer },
             described: policy.hurry.looks_closer(),
+            ticks: Ticks::default(),
             pushed: false,
             shift: 0,
             mss: 1460,
@@ -147,6 +152,7 @@ impl Receiver {
     pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
         self.ack_rule = rules.acks;
         self.window_rule = rules.window;
+        self.ticks = rules.ticks;
         self.sack = Sack::new(rules.reports, rules.exact_duplicates);
         self.tuned = rules.receive_tuning.map(|rules| Box::new(Tuned::new(rules)));
         self.described = self.ack_rule == AckRule::Linux || self.policy.hurry.looks_closer() || self.tuned.is_some();
@@ -304,14 +310,14 @@ impl Receiver {
     /// Compares the payload of a segment that begins at `left` with its place in the stream.
     #[inline]
     pub(crate) fn check(&mut self, left: u64, payload: Payload) {
-        if payload.len > 0 && payload.offset != left - 1 && self.integrity_error.is_none() {
-            self.integrity_error = Some(left - 1);
+        if payload.len > 0 && payload.offset != left - 1 && self.integrity_error == NO_ERROR {
+            self.integrity_error = left - 1;
         }
     }
 
     /// The first stream offset whose bytes were not those of the stream.
     pub(crate) fn integrity_error(&self) -> Option<u64> {
-        self.integrity_error
+        Some(self.integrity_error).filter(|&place| place != NO_ERROR)
     }
 
     // What arrives.

@@ -7,6 +7,7 @@ pub(crate) mod offload;
 pub(crate) mod path;
 pub mod profile;
 pub(crate) mod rules;
+pub(crate) mod ticks;
 pub(crate) mod transfer;
 pub(crate) mod tuning;
 pub(crate) mod window;

@@ -74,7 +74,7 @@ pub struct StateRules {
     /// connection (Linux `TCP_PAWS_WINDOW`). Default 0 (RFC 7323 section 5.3).
     pub paws_slack: u32,
     /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon
-    /// if it was sent once (after two ticks if [`crate::TransferRules::timer_tick`] says how long
+    /// if it was sent once (after two ticks if [`crate::TransferRules::ticks`] says how long
     /// they are), so that a peer who was still in an old connection and is reset now gets it (Linux
     /// `tcp_rcv_synsent_state_process`). Default none: when its timeout is over.
     pub syn_after_bad_ack: Option<Span>,

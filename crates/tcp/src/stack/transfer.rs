@@ -5,7 +5,7 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use crate::{AccEcnRules, BufferTuning, OffloadRule};
+use crate::{AccEcnRules, BufferTuning, OffloadRule, Ticks};
 
 /// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports
 /// duplicates and cuts its stream into segments. The default is what the RFCs say;
@@ -77,9 +77,9 @@ pub struct TransferRules {
     pub least_burst: u32,
     /// Whether segments are handed down in units of several, and how large these are. Default off.
     pub offload: OffloadRule,
-    /// The tick at which the retransmission timer expires, rounded as Linux's timer wheel does; 4
-    /// ms if `HZ` is 250. Default 0: it expires exactly when it should.
-    pub timer_tick: Span,
+    /// When the retransmission timer and delayed ACKs expire. [`AckRule::Linux`] has a clock of its
+    /// own.
+    pub ticks: Ticks,
     /// When ACKs restart the retransmission timer, and end its back-off.
     pub timer: TimerRule,
     /// How the episodes of Linux's engine run. Default: as in later releases.
@@ -142,7 +142,7 @@ impl Default for TransferRules {
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             offload: OffloadRule::Off,
-            timer_tick: Span::ZERO,
+            ticks: Ticks::default(),
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
         }
@@ -178,7 +178,7 @@ impl TransferRules {
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             offload: OffloadRule::Off,
-            timer_tick: Span::ZERO,
+            ticks: Ticks::WHEEL,
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
         }
@@ -222,7 +222,7 @@ impl TransferRules {
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             offload: OffloadRule::Off,
-            timer_tick: Span::ZERO,
+            ticks: Ticks::default(),
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
         }

@@ -13,6 +13,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "stack/ecn",
         "stack/tuning",
         "stack/offload",
+        "stack/ticks",
         "stack/transfer",
         "stack/config",
         "stack/profile",

@@ -28,7 +28,7 @@ mod rr;
 use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::{Progress, Scoreboard};
-use crate::{CaState, Endpoint, LossDetector, Stamp};
+use crate::{CaState, LossDetector, Stamp};
 use adaptive::Adaptive;
 use ncr::Ncr;
 use rack::Rack;

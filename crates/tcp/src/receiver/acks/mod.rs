@@ -297,7 +297,7 @@ impl Receiver {
     /// `DELAY_ACK`: no timer runs yet, and no more than a segment arrived.
     fn schedule_by_freebsd(&mut self, now: Time, payload: u32) {
         if self.ack_at == Time::NEVER && payload <= self.mss && self.last_window > 0 {
-            self.ack_at = now + self.policy.timeout;
+            self.ack_at = self.ticks.expiry(now, self.policy.timeout);
         } else {
             self.ack_now = true;
         }
@@ -336,7 +336,7 @@ impl Receiver {
         {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER {
-            self.ack_at = now + self.policy.timeout;
+            self.ack_at = self.ticks.expiry(now, self.policy.timeout);
         }
     }
 }

@@ -6,7 +6,8 @@ use ackclock_units::Span;
 use super::Profile;
 use crate::{
     AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, InitialWindow, LossDetector, MinRto,
-    Pacing, PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, TimerRule, TransferRules,
+    Pacing, PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, Ticks, TimerRule,
+    TransferRules,
 };
 
 impl Profile {
@@ -175,6 +176,7 @@ impl Profile {
                 // controllers by the last.
                 transfer: TransferRules {
                     rtt: RttRule::Linux,
+                    ticks: Ticks::WHEEL,
                     sack_compression: Some(SackCompression::default()),
                     ..common.transfer.clone()
                 },

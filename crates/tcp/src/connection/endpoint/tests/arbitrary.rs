@@ -15,7 +15,7 @@ use crate::stack::profile::Profile;
 use crate::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CaState, ChallengeLimit,
     Controller, CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule,
-    Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe,
+    Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, Ticks, TransferRules, WindowProbe,
     WindowRule,
 };
 
@@ -324,9 +324,14 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
         1 => Just(OffloadRule::Linux618)
     ];
     let write_size = prop_oneof![3 => Just(0u32), 1 => 1u32..10_000, 1 => Just(u32::MAX)];
-    let transfer = (transfer, acc_ecn, offload, write_size).prop_map(|(transfer, acc_ecn, offload, write_size)| {
-        TransferRules { acc_ecn, offload, write_size, ..transfer }
+    let ticks = (any::<bool>(), prop_oneof![3 => Just(0u64), 1 => 1u64..1_000_000_000]).prop_map(|(wheel, length)| {
+        let ticks = if wheel { Ticks::WHEEL } else { Ticks::default() };
+        ticks.of_length(Span::from_nanos(length)).unwrap()
     });
+    let transfer =
+        (transfer, acc_ecn, offload, write_size, ticks).prop_map(|(transfer, acc_ecn, offload, write_size, ticks)| {
+            TransferRules { acc_ecn, offload, write_size, ticks, ..transfer }
+        });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let hurry = ((0u8..20, 0u8..20, 0u8..20, 0u8..20), any::<[bool; 3]>()).prop_map(

@@ -1,0 +1,127 @@
+//! The clock of a host's timers.
+//!
+//! # Source
+//! Linux `kernel/time/timer.c` of 6.1 (`calc_wheel_index`) and, until 4.7, `kernel/timer.c`
+//! (`__run_timers`); FreeBSD `sys/kern/kern_timeout.c` until 9 (`callout_tick`).
+//!
+//! # Departures
+//! - The ticks of all hosts fall on the same times, counted from time 0.
+//! - Round trips are measured exactly, and added to exact bounds: a timeout is cut to whole ticks
+//!   when its timer is set, where those systems do so with each of its parts.
+
+use ackclock_units::{Span, Time};
+
+/// When timers expire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ticks {
+    /// From one tick to the next, in nanoseconds. An endpoint holds this twice.
+    length: u32,
+    /// Otherwise a wait is cut to whole ticks, one at least, the first of which is over with the
+    /// next tick.
+    wheel: bool,
+}
+
+impl Ticks {
+    /// The longest tick.
+    pub const LONGEST: Span = Span::from_secs(1);
+
+    /// As Linux rounds since 4.8.
+    pub const WHEEL: Ticks = Ticks { length: 0, wheel: true };
+
+    /// The same with `length` from one tick to the next: 4 ms if `HZ` is 250. 0, the default: a
+    /// timer expires exactly when it should. `None` if that is longer than [`Ticks::LONGEST`].
+    pub fn of_length(self, length: Span) -> Option<Ticks> {
+        let length = u32::try_from(length.as_nanos()).ok().filter(|_| length <= Ticks::LONGEST)?;
+        Some(Ticks { length, ..self })
+    }
+
+    /// From one tick to the next.
+    pub fn length(self) -> Span {
+        Span::from_nanos(self.length.into())
+    }
+
+    /// When a timer that is started at `now` expires.
+    #[inline]
+    pub(crate) fn expiry(self, now: Time, wait: Span) -> Time {
+        if self.length == 0 { now + wait } else { self.rounded(now, wait) }
+    }
+
+    #[cold]
+    fn rounded(self, now: Time, wait: Span) -> Time {
+        let tick = u64::from(self.length);
+        let passed = now.as_nanos() / tick;
+        let at = if self.wheel {
+            slot(passed, wait.as_nanos().div_ceil(tick).max(1))
+        } else {
+            passed.saturating_add((wait.as_nanos() / tick).max(1))
+        };
+        Time::ZERO + Span::from_nanos(at.saturating_mul(tick))
+    }
+}
+
+/// The wait is counted from the tick before, the tick after that is the first that is not too
+/// early, and the wheel takes only every eighth from 63 ticks on, every 64th from 504 ticks on, and
+/// so on.
+fn slot(passed: u64, ticks: u64) -> u64 {
+    let mut shift = 0;
+    while shift < 24 && ticks >= 63 << shift {
+        shift += 3;
+    }
+    (passed.saturating_add(ticks) >> shift).saturating_add(1).saturating_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn the_wheel_of_linux_by_hand() {
+        let ticks = Ticks { length: 4_000_000, wheel: true };
+        let at = |now, wait| ticks.expiry(ms(now), Span::from_millis(wait));
+        // 27 ms are 7 ticks, from tick 25: tick 32, and one more.
+        assert_eq!(at(101, 27), ms(33 * 4));
+        // 248 ms are 62 ticks: still the first level. 252 ms are 63: tick 63 is in the slot that
+        // ends with tick 64.
+        assert_eq!((at(0, 248), at(0, 252)), (ms(63 * 4), ms(64 * 4)));
+        // 342 ms are 86 ticks, from tick 105: 191, whose slot ends with 192; at 192 it would
+        // be 200.
+        assert_eq!((at(421, 342), at(424, 342)), (ms(192 * 4), ms(200 * 4)));
+        // 2016 ms are 504 ticks: slots of 64.
+        assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));
+    }
+
+    #[test]
+    fn before_the_wheel_a_timer_expires_with_its_last_tick() {
+        let ticks = Ticks { length: 4_000_000, wheel: false };
+        let at = |now, wait| ticks.expiry(ms(now), Span::from_millis(wait));
+        // 10 ticks of HZ = 250: 40 ms from a tick on, and up to 4 ms less after one.
+        assert_eq!((at(100, 40), at(101, 40), at(103, 40)), (ms(140), ms(140), ms(140)));
+        // 43 ms are 10 ticks as well; less than one is one.
+        assert_eq!((at(100, 43), at(101, 1)), (ms(140), ms(104)));
+        let exact = Ticks::default();
+        assert_eq!(exact.expiry(ms(101), Span::from_micros(40_500)), Time::ZERO + Span::from_micros(141_500));
+    }
+
+    #[test]
+    fn no_wait_is_too_long() {
+        for wheel in [false, true] {
+            for (now, wait) in [(u64::MAX, u64::MAX), (u64::MAX, 0), (0, u64::MAX), (1 << 63, 1 << 63)] {
+                let now = Time::ZERO + Span::from_nanos(now);
+                let ticks = Ticks { length: 1, wheel };
+                assert!(ticks.expiry(now, Span::from_nanos(wait)) >= now);
+            }
+        }
+    }
+
+    #[test]
+    fn a_tick_is_a_second_at_most() {
+        let ticks = Ticks::WHEEL;
+        assert_eq!(ticks.of_length(Ticks::LONGEST).map(Ticks::length), Some(Ticks::LONGEST));
+        assert_eq!(ticks.of_length(Ticks::LONGEST + Span::from_nanos(1)), None);
+        assert_eq!(ticks.of_length(Span::from_secs(1 << 33)), None);
+    }
+}
