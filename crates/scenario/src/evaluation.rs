@@ -100,7 +100,8 @@ pub struct Evaluation {
     pub values: Vec<Option<f64>>,
     /// Of the runs that have a value.
     pub spread: Option<Spread>,
-    /// The statistic, if one is judged and all runs have a value.
+    /// The statistic, if one is judged and all runs have a value; to a quantile a ratio of more than
+    /// 0 to 0 is larger than any other.
     pub found: Option<f64>,
     /// How many of the runs meet the bounds by themselves.
     pub runs_met: usize,
@@ -127,16 +128,17 @@ impl Evaluation {
     ) -> Evaluation {
         let is_ratio_to_zero = |value: Option<f64>| value.is_some_and(|value| !value.is_finite());
         let to_zero = (0..values.len()).filter(|&run| is_ratio_to_zero(values[run])).collect();
-        let values: Vec<Option<f64>> =
-            values.into_iter().map(|value| value.filter(|value| value.is_finite())).collect();
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        let complete = known.len() == values.len();
-        let spread = Spread::of(known);
-        let found = match (runs, &spread) {
-            (OfRuns::Quantile(percent, _), Some(spread)) if complete => Some(spread.quantile(percent)),
-            (OfRuns::Mean, Some(spread)) if complete => Some(spread.mean),
+        let ordered: Option<Vec<f64>> = values.iter().map(|value| value.filter(|value| !value.is_nan())).collect();
+        let ordered = ordered.and_then(Spread::of);
+        let found = match (runs, ordered) {
+            (OfRuns::Quantile(percent, _), Some(spread)) => Some(spread.quantile(percent)),
+            (OfRuns::Mean, Some(spread)) => Some(spread.mean),
             _ => None,
         };
+        let found = found.filter(|found| found.is_finite());
+        let values: Vec<Option<f64>> =
+            values.into_iter().map(|value| value.filter(|value| value.is_finite())).collect();
+        let spread = Spread::of(values.iter().copied().flatten().collect());
         let missed: Vec<usize> =
             values.iter().enumerate().filter(|(_, value)| !bounds.meets(**value)).map(|(run, _)| run).collect();
         let met = match runs {
@@ -337,6 +339,14 @@ mod tests {
         let high = of(OfRuns::named("p95"), values());
         assert_eq!((high.met, high.found, high.misses()[0].reason), (false, None, to_zero));
         assert_eq!(high.json(Map::new())["reason"], RELATIVE_TO_ZERO);
+        // How large 5/0 is does not matter to a median among others, and does to what it takes part in.
+        let values = || vec![Some(f64::INFINITY), Some(4.0), Some(5.0)];
+        for (runs, found) in [("median", Some(5.0)), ("p25", Some(4.5)), ("p75", None), ("mean", None)] {
+            let one = of(OfRuns::named(runs), values());
+            assert_eq!((one.met, one.found, one.reason(None)), (found.is_some(), found, to_zero), "{runs}");
+        }
+        let pair = of(OfRuns::named("median"), vec![Some(f64::INFINITY), Some(5.0)]);
+        assert_eq!((pair.met, pair.found), (false, None));
     }
 
     #[test]

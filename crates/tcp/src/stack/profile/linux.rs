@@ -33,7 +33,8 @@ impl Profile {
                 initial_window: InitialWindow::Rfc3390, // tcp_init_cwnd: 3 segments of an Ethernet
                 initial_rto: Span::from_secs(3),        // TCP_TIMEOUT_INIT
                 send_buffer: 131_072,                   // tcp_wmem
-                receive_buffer: 174_760 / 2,            // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
+                // tcp_rmem is 87,380: three quarters of it, less a segment (tcp_init_buffer_space).
+                receive_buffer: 65_535 - 1448,
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
                 states: StateRules { syn_retries: 5, ..before_fallback() }, // TCP_SYN_RETRIES
