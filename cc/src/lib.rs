@@ -60,6 +60,11 @@ pub trait CongestionControl: Debug + Send {
     /// Rate halving, which shares its counter of ACKs with congestion avoidance, has left so many
     /// counted (`snd_cwnd_cnt`, Linux before 3.2). Default: they do not count.
     fn carry_acks(&mut self, _f: &Flight, _acks: u32) {}
+    /// The window at which rate halving ends, for a threshold of so many bytes (`min_cwnd`, Linux
+    /// before 3.2). Default: the threshold.
+    fn least_halved(&self, ssthresh: u64) -> u64 {
+        ssthresh
+    }
     /// Sending resumes after an idle time of more than one RTO (`after_idle`).
     fn on_idle_restart(&mut self, f: &Flight);
     /// An ACK was accepted, whatever it acknowledges, in every state; only with

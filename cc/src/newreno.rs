@@ -188,6 +188,10 @@ impl CongestionControl for NewReno {
         }
     }
 
+    fn least_halved(&self, ssthresh: u64) -> u64 {
+        ssthresh / 2
+    }
+
     fn on_idle_restart(&mut self, f: &Flight) {
         idled(&mut self.state.window, f, &self.config);
         self.state.credit = 0;

@@ -138,6 +138,14 @@ impl CongestionControl for Vegas {
         "vegas"
     }
 
+    fn carry_acks(&mut self, f: &Flight, acks: u32) {
+        self.reno.carry_acks(f, acks);
+    }
+
+    fn least_halved(&self, ssthresh: u64) -> u64 {
+        self.reno.least_halved(ssthresh)
+    }
+
     fn window(&self) -> Window {
         self.reno.window()
     }

@@ -84,6 +84,12 @@ fn an_ack_that_rate_halving_has_left_counts_where_acks_are_counted() {
 }
 
 #[test]
+fn rate_halving_ends_at_half_of_the_threshold() {
+    // tcp_reno_min_cwnd.
+    assert_eq!(in_avoidance(counting_acks(), 10).least_halved(10 * MSS), 5 * MSS);
+}
+
+#[test]
 fn counting_acks_is_slower_by_the_delay_of_acks() {
     // At the threshold slow start acts once more, then one segment for 11 + 1 ACKs of two segments.
     let mut reno = in_avoidance(counting_acks(), 10);

@@ -17,6 +17,8 @@
 //!   packet. Where one buffer is marked as a whole (without FACK, when recovery begins), all of its
 //!   packets are.
 //! - Thin streams (`tcp_thin_dupack`, off by default) are not treated.
+//! - What is first in line for longer than the timeout is not lost by that alone
+//!   (`tcp_head_timedout`, with FACK, in 3.9 and before).
 
 use ackclock_units::Span;
 

@@ -114,10 +114,9 @@ impl Endpoint {
         self.recovery.undo.prior_ssthresh = self.current_threshold();
     }
 
-    /// `tcp_cwnd_min`: controllers that halve let the window go down to half of the threshold.
+    /// `tcp_cwnd_min`: from 2.6 on the controller says how far the window comes down.
     fn least_of_reduction(&self) -> u64 {
         let ssthresh = self.recovery.reduction.ssthresh();
-        let whole = self.episodes_of_2_6() && !matches!(self.cc.name(), "newreno" | "vegas");
-        if whole { ssthresh } else { ssthresh / 2 }
+        if self.episodes_of_2_6() { self.cc.least_halved(ssthresh) } else { ssthresh / 2 }
     }
 }
