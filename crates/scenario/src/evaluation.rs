@@ -100,8 +100,8 @@ pub struct Evaluation {
     pub values: Vec<Option<f64>>,
     /// Of the runs that have a value.
     pub spread: Option<Spread>,
-    /// The statistic, if one is judged and all runs have a value; to a quantile a ratio of more than
-    /// 0 to 0 is larger than any other.
+    /// The statistic, if one is judged and all runs have a value; to a quantile a ratio of more
+    /// than 0 to 0 is larger than any other.
     pub found: Option<f64>,
     /// How many of the runs meet the bounds by themselves.
     pub runs_met: usize,
@@ -339,7 +339,8 @@ mod tests {
         let high = of(OfRuns::named("p95"), values());
         assert_eq!((high.met, high.found, high.misses()[0].reason), (false, None, to_zero));
         assert_eq!(high.json(Map::new())["reason"], RELATIVE_TO_ZERO);
-        // How large 5/0 is does not matter to a median among others, and does to what it takes part in.
+        // How large 5/0 is does not matter to a quantile of others, and does to what it takes part
+        // in.
         let values = || vec![Some(f64::INFINITY), Some(4.0), Some(5.0)];
         for (runs, found) in [("median", Some(5.0)), ("p25", Some(4.5)), ("p75", None), ("mean", None)] {
             let one = of(OfRuns::named(runs), values());
