@@ -77,8 +77,7 @@ pub struct TransferRules {
     pub least_burst: u32,
     /// Whether segments are handed down in units of several, and how large these are. Default off.
     pub offload: OffloadRule,
-    /// When the retransmission timer and delayed ACKs expire. [`AckRule::Linux`] has a clock of its
-    /// own.
+    /// When the retransmission timer and delayed ACKs expire; those of [`AckRule::Linux`] are exact.
     pub ticks: Ticks,
     /// When ACKs restart the retransmission timer, and end its back-off.
     pub timer: TimerRule,

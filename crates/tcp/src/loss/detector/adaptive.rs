@@ -18,7 +18,7 @@
 //!   packets are.
 //! - Thin streams (`tcp_thin_dupack`, off by default) are not treated.
 //! - What is first in line for longer than the timeout is not lost by that alone
-//!   (`tcp_head_timedout`, with FACK, in 3.9 and before).
+//!   (`tcp_head_timedout`, with FACK, until 3.10 or later).
 
 use ackclock_units::Span;
 

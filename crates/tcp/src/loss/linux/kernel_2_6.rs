@@ -28,6 +28,8 @@
 //! - Timestamps tick every millisecond on the wire; where a late original is told from a
 //!   retransmission by them, every 4 ms, and what is up to 4 ms too old passes PAWS.
 //! - Without SACK a timeout is not tested.
+//! - Rate halving of Westwood ends at the threshold (`tcp_westwood_bw_rttmin`), and what it has
+//!   counted is lost to CUBIC's and Westwood's counter of ACKs.
 //! - A controller hears of a timeout when it expires, while the kernel tells it when the test has
 //!   failed: CUBIC forgets its curve for one that turns out needless too.
 //! - A retransmission of anything but the first segment rules out that a timeout is taken back from

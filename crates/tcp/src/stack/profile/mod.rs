@@ -22,13 +22,17 @@
 //!   are exact. Its receiver remembers six ranges (`MAX_SACK_BLKS`); here it remembers all. ABC
 //!   bounds an ACK to two segments in congestion avoidance as well (`t_bytes_acked`).
 //! - F-RTO of Linux 3.9 is that of 3.10 and later (RFC 5682), which takes the reduction back. Its
-//!   own (RFC 4138 Appendix B, `tcp_process_frto`) waits for a second ACK, and has the window come
-//!   down to the threshold all the same (`tcp_frto_response` = 0). What is first in line for longer
-//!   than the timeout is not lost by that alone (`tcp_head_timedout`).
+//!   own (RFC 4138 Appendix B, `tcp_process_frto`) waits for a second ACK, has the window come down
+//!   to the threshold all the same (`tcp_frto_response` = 0), and leaves the threshold of
+//!   duplicates where the timeout was needless. What is first in line for longer than the timeout
+//!   is not lost by that alone (`tcp_head_timedout`, from 2.4.16 on).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
-//!   Linux 2.4.0 set the timer anew from when the first segment was sent, a variance later than RFC
-//!   6298, and left the back-off in force after the ACK of a retransmission; 2.4.17 does neither,
-//!   nor does this profile.
+//! - Linux 2.4 also sets PSH where the peer's window is half full of data without it
+//!   (`pushed_seq`), which windows of more than twice a write do not see; ends quick ACKs where
+//!   less than half of the receive buffer is free; and begins with two of them, not 16. An
+//!   interactive connection there does not acknowledge a write when all is read (`pingpong`).
+//! - Before 3.12 an ACK with ECE let the window grow below the threshold alone
+//!   (`tcp_may_raise_cwnd`); here it grows, and then comes down.
 //! - What the episodes of Linux 2.6.32 leave out is in `loss/linux/kernel_2_6.rs`. Its window is
 //!   not reduced while the application sends less (`tcp_cwnd_application_limited`). With
 //!   segmentation offload its socket buffers hold several segments; here each holds one. `HZ` is
