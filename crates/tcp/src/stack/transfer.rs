@@ -77,7 +77,8 @@ pub struct TransferRules {
     pub least_burst: u32,
     /// Whether segments are handed down in units of several, and how large these are. Default off.
     pub offload: OffloadRule,
-    /// When the retransmission timer and delayed ACKs expire; those of [`AckRule::Linux`] are exact.
+    /// When the retransmission timer and delayed ACKs expire; the latter exactly by
+    /// [`AckRule::Linux`].
     pub ticks: Ticks,
     /// When ACKs restart the retransmission timer, and end its back-off.
     pub timer: TimerRule,
