@@ -165,7 +165,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].max_rto", "largest retransmission timeout"),
     ("flows[].initial_rto", "timeout before the first sample of the round-trip time"),
     ("flows[].rto_timer", "what ACKs do to the retransmission timer"),
-    ("flows[].timer_tick", "tick of the host's timers, 1 s / HZ; 0: they are exact"),
+    ("flows[].timer_tick", "tick of the host's timers, 1 s / HZ, at most 1 s; 0: they are exact"),
     ("flows[].rto_slop", "added to every timeout after its back-off (FreeBSD's `rexmit_slop`)"),
     ("flows[].limited_transmit", "limited transmit (RFC 3042)"),
     ("flows[].prr", "proportional rate reduction (RFC 6937, RFC 9937)"),
@@ -176,7 +176,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].loss_detector.early_retransmit", "early retransmit (RFC 5827) until reordering is seen"),
     (
         "flows[].loss_detector.high_reordering",
-        "above a threshold of 3, SACKs grow the window, and a timeout may keep it",
+        "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold",
     ),
     ("flows[].loss_detector.history", "reordering lengths that RR-TCP remembers"),
     ("flows[].loss_detector.initial_ratio", "share of reordering without false retransmits at the start"),

@@ -27,8 +27,8 @@
 //!   duplicates where the timeout was needless. What is first in line for longer than the timeout
 //!   is not lost by that alone (`tcp_head_timedout`, from 2.4.16 on).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
-//! - Linux 2.4 also sets PSH where the peer's window is half full of data without it
-//!   (`pushed_seq`), which windows of more than twice a write do not see; ends quick ACKs where
+//! - Linux 2.4 also sets PSH where half of the peer's largest window has gone without it
+//!   (`pushed_seq`), unless a write is smaller than that; ends quick ACKs where
 //!   less than half of the receive buffer is free; and begins with two of them, not 16. An
 //!   interactive connection there does not acknowledge a write when all is read (`pingpong`).
 //! - Before 3.12 an ACK with ECE let the window grow below the threshold alone
