@@ -135,11 +135,19 @@ impl Endpoint {
         }
     }
 
-    /// Whether a write ends in a segment ([`crate::TransferRules::push_writes`]).
+    /// Whether a write ends in a segment, or half of the peer's largest window has gone since the
+    /// last PSH ([`crate::TransferRules::push_writes`], `pushed_seq`).
     #[cold]
-    fn ends_write(&self, piece: &Piece) -> bool {
-        let size = u64::from(self.config.transfer.write_size);
-        piece.payload > 0 && (piece.seq - 1) / size < (piece.seq - 1 + u64::from(piece.payload)) / size
+    fn pushes(&self, piece: &Piece) -> bool {
+        let (size, len) = (u64::from(self.config.transfer.write_size), u64::from(piece.payload));
+        let (start, end) = (piece.seq - 1, piece.seq - 1 + len);
+        if len == 0 || start / size < end / size {
+            return len > 0;
+        }
+        // The segments of a write are taken to be of one length.
+        let half = self.send.max_window() / 2;
+        let beyond = end.saturating_sub(start / size * size + half);
+        beyond > 0 && (beyond - 1) / len % (half / len + 1) == 0
     }
 
     #[inline(always)]
@@ -157,7 +165,7 @@ impl Endpoint {
         if if self.config.transfer.sending == SendRule::Linux {
             piece.push
         } else {
-            last || self.config.transfer.write_size > 0 && self.ends_write(&piece)
+            last || self.config.transfer.write_size > 0 && self.pushes(&piece)
         } {
             flags |= Flags::PSH;
         }

@@ -429,7 +429,8 @@ pub struct AdaptiveRules {
     pub early_retransmit: bool,
     /// While the threshold is above 3, reports let the window grow as ACKs do
     /// (`tcp_may_raise_cwnd`), and a timeout takes the threshold back only if it came after many
-    /// duplicates (`tcp_enter_loss`). Default true; false before 3.12.
+    /// duplicates (`tcp_enter_loss`); an ACK with ECE lets the window grow above the threshold too,
+    /// before it comes down. Default true; false before 3.12.
     pub high_reordering: bool,
 }
 

@@ -49,6 +49,11 @@ impl Adaptive {
         self.rules.high_reordering && self.reordering.threshold > DUP_THRESH
     }
 
+    /// `tcp_may_raise_cwnd`, which came to ignore `FLAG_ECE` with 3.12.
+    pub(super) fn grows_on_mark(&self) -> bool {
+        self.rules.high_reordering
+    }
+
     /// What `tcp_enter_loss` does to the threshold.
     pub(super) fn timed_out(&mut self, view: &View) {
         if self.rules.high_reordering {

@@ -355,6 +355,14 @@ impl Detector {
         }
     }
 
+    /// Whether an ACK with ECE lets the window grow at the threshold and above.
+    pub(super) fn grows_on_mark(&self) -> bool {
+        match self {
+            Detector::Linux(adaptive) => adaptive.grows_on_mark(),
+            _ => true,
+        }
+    }
+
     /// Whether it dates from before RACK: Linux 4.0 and before grow the window before they look for
     /// losses, reduce it by PRR with the slow start bound, and look no further once a partial ACK
     /// has undone a reduction.

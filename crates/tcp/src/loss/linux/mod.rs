@@ -22,7 +22,7 @@ mod reduction;
 mod states;
 mod timeout;
 
-use ackclock_cc::{Ack, Flight, Verdict};
+use ackclock_cc::{Ack, Flight, Verdict, Window};
 use ackclock_units::{Span, Time};
 
 use crate::connection::timers::Pending;
@@ -178,7 +178,9 @@ impl Endpoint {
     fn grow(&mut self, context: &AckContext, delivered: u64) {
         let AckContext { now, ece, ref progress, .. } = *context;
         let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.detector.grows_on_sack());
-        if !grows {
+        let reached = |window: Window| window.cwnd >= window.ssthresh;
+        let marked = ece && !self.detector.grows_on_mark() && reached(self.cc.window());
+        if !grows || marked {
             return;
         }
         let bytes = delivered * u64::from(self.negotiated.mss());

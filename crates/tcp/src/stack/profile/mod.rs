@@ -27,12 +27,9 @@
 //!   duplicates where the timeout was needless. What is first in line for longer than the timeout
 //!   is not lost by that alone (`tcp_head_timedout`, from 2.4.16 on).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
-//! - Linux 2.4 also sets PSH where half of the peer's largest window has gone without it
-//!   (`pushed_seq`), unless a write is smaller than that; ends quick ACKs where
-//!   less than half of the receive buffer is free; and begins with two of them, not 16. An
-//!   interactive connection there does not acknowledge a write when all is read (`pingpong`).
-//! - Before 3.12 an ACK with ECE let the window grow below the threshold alone
-//!   (`tcp_may_raise_cwnd`); here it grows, and then comes down.
+//! - Linux 2.4 also ends quick ACKs where less than half of the receive buffer is free, and begins
+//!   with two of them, not 16. An interactive connection there does not acknowledge a write when
+//!   all is read (`pingpong`).
 //! - What the episodes of Linux 2.6.32 leave out is in `loss/linux/kernel_2_6.rs`. Its window is
 //!   not reduced while the application sends less (`tcp_cwnd_application_limited`). With
 //!   segmentation offload its socket buffers hold several segments; here each holds one. `HZ` is

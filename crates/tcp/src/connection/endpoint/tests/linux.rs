@@ -379,3 +379,17 @@ fn psh_is_where_a_write_ends_by_2_4() {
     script.write(9000);
     assert_eq!(pushes(&mut script), ends([9001; 4]), "the size of writes is not known");
 }
+
+#[test]
+fn psh_is_where_half_of_the_window_has_gone_without_it_by_2_4() {
+    // pushed_seq + (max_window >> 1): a window of four segments, and writes of five, of which the
+    // third and the last have PSH.
+    let rules = Profile::linux_2_4().endpoint.transfer;
+    let transfer = TransferRules { write_size: 5000, ..rules };
+    let config = Config { transfer, initial_window: InitialWindow::Segments(20), ..config() };
+    let mut script = Script::open_with(config, |script| script.window = 4000);
+    script.write(9500);
+    assert_eq!(pushes(&mut script), [(1001, false), (2001, false), (3001, true), (4001, false)]);
+    script.ack(4001);
+    assert_eq!(pushes(&mut script), [(5001, true), (6001, false), (7001, false), (8001, true)]);
+}
