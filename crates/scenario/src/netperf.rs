@@ -5,7 +5,7 @@ use ackclock_traffic::{Exchange, NetperfPattern};
 use ackclock_units::Span;
 
 use crate::fields::Fields;
-use crate::quantity::{Bytes, Time};
+use crate::quantity::{Bytes, OrOff, Time, Whole};
 
 /// 64 integers (`netlib.h`).
 const MESSAGE: u64 = 256;
@@ -17,5 +17,6 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
     let request = fields.or("request_size", MESSAGE, Bytes(1, MOST_BYTES));
     let response = fields.or("response", MESSAGE, Bytes(1, MOST_BYTES));
     let patience = fields.or("patience", Span::from_secs(60), Time::Positive);
-    Application::Netperf(NetperfPattern { length, control: Exchange { request, response }, patience })
+    let tries = fields.or("tries", None, OrOff(Whole(1, u64::MAX >> 8)));
+    Application::Netperf(NetperfPattern { length, control: Exchange { request, response }, patience, tries })
 }

@@ -400,6 +400,14 @@ fn netperf_opens_two_connections_for_each_try() {
 }
 
 #[test]
+fn netperf_ends_with_its_last_try() {
+    let keys = "send_buffer = \"64kB\"\napplication = { kind = \"netperf\", length = \"1s\", tries = 2 }";
+    let flow = run("10mbit", "10s", keys);
+    let seen = netperf(&flow);
+    assert_eq!((seen.tries, seen.completed, seen.failed), (2, 2, 0));
+}
+
+#[test]
 fn a_try_of_netperf_without_a_connection_is_followed_by_the_next() {
     let text = scenario("10mbit", "370s", "host = \"linux-2.4\"\napplication = \"netperf\"");
     let text = text.replace("delay = \"20ms\"", "delay = \"20ms\", loss = { kind = \"iid\", probability = 1.0 }");

@@ -29,6 +29,8 @@ pub struct NetperfPattern {
     pub control: Exchange,
     /// How long a response is waited for, and the end of the control connection.
     pub patience: Span,
+    /// How many tries there are; no bound if `None`.
+    pub tries: Option<u64>,
 }
 
 /// What can be seen of a connection.
@@ -118,6 +120,11 @@ impl Netperf {
         self.until
     }
 
+    /// The last try has ended.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Waiting && self.pattern.tries.is_some_and(|most| self.tries >= most)
+    }
+
     /// Tries that have started.
     pub fn tries(&self) -> u64 {
         self.tries
@@ -142,6 +149,10 @@ impl Netperf {
     pub fn step(&mut self, now: Time, control: ConnectionSeen, data: ConnectionSeen) -> Option<NetperfStep> {
         let expired = now >= self.until;
         match self.phase {
+            Phase::Waiting if self.is_done() => {
+                self.until = Time::NEVER;
+                None
+            }
             Phase::Waiting if expired => {
                 self.tries += 1;
                 self.enter(Phase::Connecting, Time::NEVER, NetperfStep::OpenControl)
@@ -199,7 +210,8 @@ mod tests {
 
     fn netperf() -> Netperf {
         let control = Exchange { request: 256, response: 256 };
-        let pattern = NetperfPattern { length: Span::from_secs(30), control, patience: Span::from_secs(60) };
+        let pattern =
+            NetperfPattern { length: Span::from_secs(30), control, patience: Span::from_secs(60), tries: Some(2) };
         Netperf::new(&pattern, at(5))
     }
 
@@ -233,5 +245,8 @@ mod tests {
         assert_eq!(netperf.step(at(254), OPEN, NONE), None);
         assert_eq!(netperf.step(at(255), OPEN, NONE), Some(NetperfStep::Abandon));
         assert_eq!((netperf.tries(), netperf.completed(), netperf.failed()), (2, 0, 2));
+        // There are two.
+        assert!(netperf.is_done());
+        assert_eq!((netperf.step(at(255), NONE, NONE), netperf.next_at()), (None, Time::NEVER));
     }
 }

@@ -234,6 +234,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].application.requests", "how many requests"),
     ("flows[].application.persistent", "one connection for all, instead of one each"),
     ("flows[].application.patience", "how long a response of netperf is waited for"),
+    ("flows[].application.tries", "how many tries of netperf, one after another"),
     ("flows[].application.page", "size of a page's document"),
     ("flows[].application.objects", "objects of a page"),
     ("flows[].application.object", "size of an object"),

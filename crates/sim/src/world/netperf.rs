@@ -19,6 +19,10 @@ impl World {
             let Some(step) = tries.client.step(now, seen[0], seen[1]) else { break };
             self.take_step(now, client, step);
         }
+        let is_done = self.flows[client].tries().is_some_and(|tries| tries.client.is_done());
+        if is_done && !self.flows[client].has_nothing_more() {
+            self.flows[client].cease(now);
+        }
         let after = self.flows[client].tries().map(|tries| tries.client.next_at());
         if after != Some(before) {
             self.wake(now, client);

@@ -81,7 +81,8 @@ impl Browser {
         match &self.user {
             User::Requests(requests) => requests.is_done(),
             User::Web(web) => web.is_done(),
-            User::Probes(_) | User::Netperf(_) => false,
+            User::Netperf(tries) => tries.client.is_done(),
+            User::Probes(_) => false,
         }
     }
 
