@@ -170,8 +170,11 @@ impl Endpoint {
         let progress = &context.progress;
         self.take_rtt_sample(now, segment, progress);
         let marks = self.take_marks(segment, echo, progress, context.outstanding_before);
-        context.ece = self.ecn.hears_marks();
-        self.stats.ece_acks += u64::from(context.ece);
+        if self.ecn.hears_marks() {
+            self.stats.ece_acks += 1;
+            // Linux leaves an ACK below SND.UNA before it looks at ECE (`tcp_ack`).
+            context.ece = !(context.is_old && progress.in_detail);
+        }
         self.counters.progressed(progress, marks);
         self.queue.acked = true;
         self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);

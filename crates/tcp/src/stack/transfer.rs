@@ -42,9 +42,10 @@ pub struct TransferRules {
     /// variant of Nagle's algorithm (draft-minshall-nagle-01), as Linux has it. Default false;
     /// [`SendRule::Linux`] includes it.
     pub minshall: bool,
-    /// PSH is set where a write ends, whatever follows it, for an application that writes
-    /// [`TransferRules::write_size`] bytes at a time: Linux until 2.4.3 (`PSH_NEEDED` of
-    /// `tcp_sendmsg`). Default false.
+    /// PSH is set where a write ends, whatever follows it, and where half of the peer's largest
+    /// window has gone without it, for an application that writes [`TransferRules::write_size`]
+    /// bytes at a time: Linux until 2.4.3 (`PSH_NEEDED` and `pushed_seq` of `tcp_sendmsg`). Default
+    /// false.
     pub push_writes: bool,
     /// Bytes that the application writes at a time, which blocks until they are taken; 0 if that is
     /// not known. [`TransferRules::push_writes`] alone asks for it.

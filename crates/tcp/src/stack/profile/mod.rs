@@ -27,6 +27,10 @@
 //!   duplicates where the timeout was needless. What is first in line for longer than the timeout
 //!   is not lost by that alone (`tcp_head_timedout`, from 2.4.16 on).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
+//! - Linux 2.4 decides on PSH when data is written, and by the end of a write that the application
+//!   makes; here it is decided when a segment is sent, by multiples of the size of a write and the
+//!   largest window until then. A probe of the window has PSH there. Its segments are no larger
+//!   than half of that window (`tcp_sync_mss`).
 //! - Linux 2.4 also ends quick ACKs where less than half of the receive buffer is free, and begins
 //!   with two of them, not 16. An interactive connection there does not acknowledge a write when
 //!   all is read (`pingpong`).

@@ -2,7 +2,7 @@
 
 use super::peer::full;
 use super::*;
-use crate::CaState;
+use crate::{AdaptiveRules, CaState, LossDetector};
 
 fn capable() -> Config {
     Config { ecn: EcnFeedback::Classic, initial_window: InitialWindow::Segments(10), ..config() }
@@ -101,6 +101,20 @@ fn a_syn_that_does_not_ask_withdraws_an_earlier_one() {
 }
 
 #[test]
+fn linux_ignores_an_echo_below_what_is_acknowledged() {
+    // tcp_ack goes to old_ack before it looks at ECE; RFC 3168 does not say so.
+    for (detector, state) in [(LossDetector::Rack, CaState::Open), (LossDetector::Rfc6675, CaState::Cwr)] {
+        let mut script = Script::open_with(Config { loss_detector: detector, ..capable() }, |_| ());
+        script.write(10_000);
+        script.ack(3001);
+        echo(&mut script, 2001);
+        assert_eq!(script.endpoint.ca_state(), state, "{detector:?}");
+        echo(&mut script, 3001);
+        assert_eq!(script.endpoint.ca_state(), CaState::Cwr);
+    }
+}
+
+#[test]
 fn only_new_data_is_capable() {
     // RFC 3168 sections 6.1.4 and 6.1.5: not pure ACKs, not retransmissions; a FIN without data is
     // neither.
@@ -183,6 +197,26 @@ fn an_echo_halves_the_window_once_per_window() {
     echo(&mut script, 11_001);
     assert!(script.endpoint.congestion_control().window().ssthresh < 5000);
     assert_eq!((script.endpoint.stats().ece_acks, script.endpoint.stats().retransmitted_packets), (5, 0));
+}
+
+#[test]
+fn before_linux_3_12_an_echo_lets_no_window_grow_that_has_reached_its_threshold() {
+    // tcp_may_raise_cwnd. Five segments are acknowledged, a window: six are halved, or five, in
+    // whole segments.
+    for (high_reordering, ssthresh) in [(true, 3000), (false, 2000)] {
+        let rules = AdaptiveRules { high_reordering, ..AdaptiveRules::default() };
+        let mut script = Script::open(Config { loss_detector: LossDetector::Linux(rules), ..capable() });
+        script.write(10_000);
+        echo(&mut script, 1001);
+        script.write(6000);
+        for segment in 2..=11 {
+            script.ack(1000 * segment + 1);
+        }
+        let window = script.endpoint.congestion_control().window();
+        assert_eq!((window.cwnd, window.ssthresh, script.endpoint.ca_state()), (5000, 5000, CaState::Open));
+        echo(&mut script, 16_001);
+        assert_eq!(script.endpoint.congestion_control().window().ssthresh, ssthresh);
+    }
 }
 
 #[test]

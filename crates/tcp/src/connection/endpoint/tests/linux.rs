@@ -387,9 +387,19 @@ fn psh_is_where_half_of_the_window_has_gone_without_it_by_2_4() {
     let rules = Profile::linux_2_4().endpoint.transfer;
     let transfer = TransferRules { write_size: 5000, ..rules };
     let config = Config { transfer, initial_window: InitialWindow::Segments(20), ..config() };
-    let mut script = Script::open_with(config, |script| script.window = 4000);
+    let mut script = Script::open_with(config.clone(), |script| script.window = 4000);
     script.write(9500);
     assert_eq!(pushes(&mut script), [(1001, false), (2001, false), (3001, true), (4001, false)]);
     script.ack(4001);
     assert_eq!(pushes(&mut script), [(5001, true), (6001, false), (7001, false), (8001, true)]);
+    // In a write of nine the third, the sixth and the last; then all that was written.
+    let transfer = TransferRules { write_size: 9000, ..rules };
+    let mut script = Script::open_with(Config { transfer, ..config }, |script| script.window = 4000);
+    script.write(9500);
+    let mut ends = Vec::new();
+    for acked in [4001, 8001, 9001] {
+        ends.extend(pushes(&mut script).into_iter().filter_map(|(end, push)| push.then_some(end)));
+        script.ack(acked);
+    }
+    assert_eq!(ends, [3001, 6001, 9001, 9501]);
 }
