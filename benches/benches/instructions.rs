@@ -30,11 +30,11 @@ fn cases() -> Vec<Case> {
     for host in [NEWRENO, CUBIC] {
         for (name, queue) in queues {
             let name = format!("2 {} {}, 10 Mbit/s, {name}", host.0, host.1);
-            case(name, Bulk::shared(2, host, 10, queue), ["30s", "90s"]);
+            case(name, Bulk::shared(2, host, 10, queue), ["20s", "50s"]);
         }
     }
     for (flows, gbit, limit, durations) in
-        [(100, 1, 1000, ["1s", "2s"]), (1000, 1, 1000, ["1s", "2s"]), (10_000, 10, 10_000, ["200ms", "400ms"])]
+        [(100, 1, 1000, ["1s", "2s"]), (1000, 1, 1000, ["1s", "1500ms"]), (10_000, 10, 10_000, ["200ms", "400ms"])]
     {
         let name = format!("{flows} {} {}, {gbit} Gbit/s, drop-tail {limit}", NEWRENO.0, NEWRENO.1);
         case(name, Bulk::shared(flows, NEWRENO, 1000 * gbit, Queue::DropTail(limit)), durations);
