@@ -176,7 +176,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].loss_detector.early_retransmit", "early retransmit (RFC 5827) until reordering is seen"),
     (
         "flows[].loss_detector.high_reordering",
-        "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold; ACKs with ECE grow any window",
+        "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold; ACKs with ECE grow a window above ssthresh too",
     ),
     ("flows[].loss_detector.history", "reordering lengths that RR-TCP remembers"),
     ("flows[].loss_detector.initial_ratio", "share of reordering without false retransmits at the start"),
@@ -186,7 +186,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].tlp", "tail loss probes (RFC 8985)"),
     ("flows[].nagle", "Nagle's algorithm"),
     ("flows[].minshall", "Minshall's variant of it: one small segment may be in flight"),
-    ("flows[].push_writes", "PSH where `write_size` bytes end, and half of the largest window has gone without it"),
+    ("flows[].push_writes", "PSH at the end of each write, and after half of the peer's largest window without one"),
     ("flows[].fast_open", "data with the SYN (RFC 7413)"),
     ("flows[].slow_start_after_idle", "restart the window after idle periods (RFC 5681)"),
     ("flows[].cwnd_validation", "whether a window that is not used grows or decays"),
