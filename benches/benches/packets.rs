@@ -119,7 +119,7 @@ const COLUMNS: &str = "\
 
 /// Measures the rows whose names contain one of these words, each in a process of its own.
 fn table(words: &[String]) -> io::Result<()> {
-    let program = callgrind::program()?;
+    let program = callgrind::program(callgrind::SHIPPED)?;
     let mut text = format!("{HEAD}{}, {}\n\n{COLUMNS}", processor(), callgrind::compiler()?);
     say(&text);
     let mut of_first = None;

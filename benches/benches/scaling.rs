@@ -175,7 +175,7 @@ fn committed() -> io::Result<Vec<Point>> {
 
 /// Measures the series whose names contain one of these words.
 fn measure_all(words: &[String]) -> io::Result<()> {
-    let program = callgrind::program()?;
+    let program = callgrind::program(callgrind::SHIPPED)?;
     let old = committed().unwrap_or_default();
     let mut points = Vec::new();
     for job in jobs() {

@@ -50,17 +50,20 @@ pub fn is_there() -> bool {
     Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// The program to measure: `ACKCLOCK_BIN`, or the release build, which is made if need be.
+/// The profile of the program that packages ship.
+pub const SHIPPED: &str = "dist";
+
+/// The program to measure: `ACKCLOCK_BIN`, or the build in a profile, which is made if need be.
 ///
 /// # Errors
 /// It cannot be built.
-pub fn program() -> io::Result<PathBuf> {
+pub fn program(profile: &str) -> io::Result<PathBuf> {
     if let Some(path) = std::env::var_os("ACKCLOCK_BIN") {
         return fs::canonicalize(path);
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["build", "--release", "--package", "ackclock", "--bin", "ackclock", "--message-format", "json"];
-    let output = Command::new(cargo).args(arguments).stderr(Stdio::inherit()).output()?;
+    let arguments = ["build", "--package", "ackclock", "--bin", "ackclock", "--message-format", "json", "--profile"];
+    let output = Command::new(cargo).args(arguments).arg(profile).stderr(Stdio::inherit()).output()?;
     let built = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())

@@ -130,8 +130,9 @@ fn one(args: &ReproduceArgs, chosen: &Chosen) -> anyhow::Result<Judged> {
     let out = args.out.as_ref().map(|out| pages::folder(out, &chosen.place));
     let args = Args {
         out: out.clone(),
-        // What an earlier one has left half done is done anew.
-        overwrite: out.is_some(),
+        resume: args.resume,
+        // Without --resume, what an earlier one has left half done is done anew.
+        overwrite: out.is_some() && !args.resume,
         threads: args.threads,
         quiet: args.quiet,
         ..Args::into_dir(out.unwrap_or_default())

@@ -5,7 +5,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 // It stands where it is needed first; its helpers are for the tests there.
 #[allow(dead_code)]
-#[path = "../../../cc/tests/conformance/model.rs"]
+#[path = "../../../cc/tests/it/conformance/model.rs"]
 mod model;
 
 /// Holds a controller, made anew for each course of events, against the model that every controller

@@ -39,6 +39,10 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Run only what --out does not hold yet, of the same version and the same scenarios
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+
     /// Write the tables into the READMEs of the folders
     ///
     /// A table stands between the lines `<!-- reproduce -->` and `<!-- /reproduce -->`. Each NAME

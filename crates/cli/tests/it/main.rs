@@ -1,0 +1,35 @@
+//! All integration tests of the crate, in one binary.
+
+mod adaptive;
+mod bad_input;
+mod book;
+mod broken_off;
+mod check;
+mod clock;
+mod common;
+mod compare;
+mod completions;
+mod control;
+mod export;
+mod guide;
+mod list;
+mod live;
+mod metrics;
+mod no_live;
+mod out;
+mod packetdrill;
+mod pattern;
+mod pcap;
+mod quotes;
+mod record;
+mod report;
+mod reproduce;
+mod run;
+mod shards;
+mod shell;
+mod starter;
+mod sweep;
+mod trace;
+mod transit;
+mod verify;
+mod watch;

@@ -1,0 +1,485 @@
+//! `[record]`: `queue.csv` and `tcp.csv` in the output of a run, and in that of a sweep for each
+//! run.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{SMALL, Said, ackclock, folder, run, sweep};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+const RECORD: &str = "[record]\nqueue = true\n";
+
+fn recording(scenario: &str) -> String {
+    format!("{scenario}\n{RECORD}")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn manifest(out: &Path) -> Value {
+    serde_json::from_str(&read(&out.join("manifest.json"))).expect("JSON")
+}
+
+/// Every file of the manifest is there with its hash and size; their names.
+fn listed(out: &Path) -> Vec<String> {
+    let manifest = manifest(out);
+    let files = manifest["files"].as_object().expect("files");
+    for (name, entry) in files {
+        let contents = fs::read(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let hash: String = Sha256::digest(&contents).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((&entry["sha256"], &entry["bytes"]), (&hash.into(), &contents.len().into()), "{name}");
+    }
+    files.keys().cloned().collect()
+}
+
+fn good(said: &Said) {
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+}
+
+#[test]
+fn a_run_has_its_queue_csv() {
+    let folder = folder("record_one");
+    good(&run(&folder, recording(SMALL), &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "queue.csv"]);
+    assert_eq!(names(&out), ["manifest.json", "queue.csv", "summary.json"]);
+    let rows = read(&out.join("queue.csv"));
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    for (link, id) in ["wire.forward", "wire.reverse"].into_iter().enumerate() {
+        let enqueued = rows.lines().filter(|row| row.contains(id) && row.contains(",enqueue,")).count();
+        assert_eq!(summary["links"][link]["enqueued"], enqueued, "{id}");
+    }
+    // Nothing else changes: not the summary, and not the other run.
+    good(&run(&folder, SMALL, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+    // One direction, asked for on the command line.
+    good(&run(&folder, SMALL, &["--out", "set", "-q", "--set", "record.queue=[\"wire.reverse\"]"]));
+    let reverse: Vec<&str> =
+        rows.lines().filter(|row| row.starts_with("time_s") || row.contains("wire.reverse")).collect();
+    assert_eq!(read(&folder.join("set/queue.csv")).lines().collect::<Vec<_>>(), reverse);
+}
+
+#[test]
+fn a_sweep_has_one_for_each_run_the_same_at_any_number_of_threads() {
+    let folder = folder("record_sweep");
+    for threads in ["1", "2", "7"] {
+        good(&run(&folder, recording(&sweep()), &["--out", threads, "-q", "--threads", threads]));
+    }
+    let one = folder.join("1");
+    let runs: Vec<String> = (0..6).map(|run| format!("runs/000{run}/queue.csv")).collect();
+    assert_eq!(listed(&one)[1..], runs);
+    assert_eq!(names(&one), ["manifest.json", "runs", "summary.jsonl"]);
+    for name in listed(&one) {
+        for other in ["2", "7"] {
+            assert!(read(&folder.join(other).join(&name)) == read(&one.join(&name)), "{name} at {other} threads");
+        }
+    }
+    assert_eq!(manifest(&one), manifest(&folder.join("2")));
+    // A run of the sweep is the run alone.
+    good(&run(&folder, recording(SMALL), &["--out", "alone", "-q", "--set", "links.wire.delay=9ms"]));
+    assert_eq!(read(&folder.join("alone/queue.csv")), read(&one.join("runs/0004/queue.csv")));
+}
+
+#[test]
+fn an_earlier_output_goes_with_its_folders() {
+    let folder = folder("record_replaced");
+    let out = folder.join("out");
+    good(&run(&folder, recording(&sweep()), &["--out", "out", "-q"]));
+    fs::write(out.join("runs/0003/notes.txt"), "mine").unwrap();
+    good(&run(&folder, recording(&sweep()), &["--out", "out", "-q", "--set", "links.wire.delay=9ms"]));
+    assert_eq!(listed(&out), ["summary.jsonl", "runs/0000/queue.csv", "runs/0001/queue.csv"]);
+    // What somebody put there stays.
+    assert_eq!(names(&out.join("runs")), ["0000", "0001", "0003"]);
+    assert_eq!(names(&out.join("runs/0003")), ["notes.txt"]);
+    fs::remove_file(out.join("runs/0003/notes.txt")).unwrap();
+    fs::remove_dir(out.join("runs/0003")).unwrap();
+    good(&run(&folder, recording(SMALL), &["--out", "out", "-q"]));
+    assert_eq!(names(&out), ["manifest.json", "queue.csv", "summary.json"]);
+    good(&run(&folder, SMALL, &["--out", "out", "-q"]));
+    assert_eq!(names(&out), ["manifest.json", "summary.json"]);
+}
+
+#[test]
+fn a_manifest_has_no_say_about_other_places() {
+    let folder = folder("record_forged");
+    good(&run(&folder, SMALL, &["--out", "out", "-q"]));
+    fs::create_dir_all(folder.join("out/mine/too")).unwrap();
+    for name in ["thesis.txt", "out/mine/too/thesis.txt"] {
+        fs::write(folder.join(name), "years of work").unwrap();
+    }
+    let forged = r#"{ "ackclock": "0", "files": { "../thesis.txt": {}, "runs/../../thesis.txt": {}, "mine/too/thesis.txt": {} } }"#;
+    fs::write(folder.join("out/manifest.json"), forged).unwrap();
+    good(&run(&folder, SMALL, &["--out", "out", "-q"]));
+    for name in ["thesis.txt", "out/mine/too/thesis.txt"] {
+        assert_eq!(read(&folder.join(name)), "years of work");
+    }
+}
+
+#[test]
+fn without_out_nothing_is_written_which_is_said_once() {
+    let folder = folder("record_nowhere");
+    let said = run(&folder, recording(&sweep()), &["--json"]);
+    assert_eq!(
+        (said.status, said.err.as_str()),
+        (0, "note: the files that `[record]` asks for are only written with --out DIR\n")
+    );
+    assert_eq!(said.out, run(&folder, sweep(), &["--json"]).out);
+    assert_eq!(names(&folder), ["scenario.toml"]);
+    // Nothing is asked for, or nothing is run.
+    good(&run(&folder, recording(SMALL), &["--set", "record.queue=false", "-q"]));
+    good(&run(&folder, recording(SMALL), &["--show-config"]));
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_that_looks_complete() {
+    let folder = folder("record_killed");
+    let long = sweep().replace("repeat = 2", "repeat = 30_000").replace("bytes = \"100kB\"\n", "");
+    fs::write(folder.join("scenario.toml"), recording(&long)).unwrap();
+    let mut child = ackclock()
+        .current_dir(&folder)
+        .args(["--scenario", "scenario.toml", "--out", "out", "-q", "--threads", "2"])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let out = folder.join("out");
+    for _ in 0..1000 {
+        if out.join(".runs-00005-queue.csv.partial").exists() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().expect("it still runs");
+    child.wait().expect("it has ended");
+    let left = names(&out);
+    assert!(left.len() > 5 && left.iter().all(|name| name.starts_with('.') && name.ends_with(".partial")), "{left:?}");
+    // It is in nobody's way, and is put aside under the names that it would have got.
+    fs::write(out.join(".mine.partial"), "").unwrap();
+    let finished = read(&out.join(".summary.jsonl.partial"));
+    let said = run(&folder, recording(SMALL), &["--out", "out", "-q", "--overwrite"]);
+    let note = "note: the results that a killed run left in out are kept in out/unfinished-1, with ";
+    assert!(said.status == 0 && said.err.starts_with(note) && said.err.lines().count() == 1, "{said:?}");
+    assert_eq!(names(&out), [".mine.partial", "manifest.json", "queue.csv", "summary.json", "unfinished-1"]);
+    let kept = out.join("unfinished-1");
+    assert_eq!(
+        (names(&kept), read(&kept.join("summary.jsonl"))),
+        (vec!["runs".to_owned(), "summary.jsonl".to_owned()], finished)
+    );
+    assert!(names(&kept.join("runs")).len() >= 5);
+    assert!(read(&kept.join("runs/00000/queue.csv")).lines().count() > 1000, "the first run had finished");
+}
+
+/// Files may not grow beyond some blocks, as on a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file() {
+    let folder = folder("record_full");
+    good(&run(&folder, SMALL, &["--out", "earlier", "-q"]));
+    for (scenario, out, file) in [
+        (recording(SMALL), "out", "out/.queue.csv.partial"),
+        (recording(&sweep()), "out", "out/.runs-0000-queue.csv.partial"),
+        (recording(SMALL), "earlier", "earlier/.queue.csv.partial"),
+    ] {
+        // Long enough for many pieces of the file.
+        fs::write(folder.join("scenario.toml"), scenario.replace("100kB", "3MB")).unwrap();
+        let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let output = std::process::Command::new("sh")
+            .current_dir(&folder)
+            .args(["-c", limited, env!("CARGO_BIN_EXE_ackclock"), "--scenario", "scenario.toml", "--out", out, "-q"])
+            .output()
+            .expect("a shell");
+        let said = Said::from(output);
+        assert_eq!(said.status, 2, "{}", said.err);
+        assert!(said.err.starts_with(&format!("error: cannot write {file}: ")), "{}", said.err);
+        assert!(!folder.join("out").exists());
+    }
+    // The earlier output is as it was.
+    assert_eq!(names(&folder.join("earlier")), ["manifest.json", "summary.json"]);
+    assert_eq!(listed(&folder.join("earlier")), ["summary.json"]);
+}
+
+fn refused(name: &str, record: &str) -> String {
+    let said = run(&folder(name), format!("{SMALL}\n[record]\n{record}\n"), &[]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
+    said.err
+}
+
+#[test]
+fn an_unknown_direction() {
+    insta::assert_snapshot!(refused("record_direction", "queue = [\"wire.reverse\", \"wire.froward\"]"), @r#"
+    error: record.queue: there is no such link direction
+      --> scenario.toml:17:26
+       |
+    17 | queue = ["wire.reverse", "wire.froward"]
+       |                          ^^^^^^^^^^^^^^ found the string "wire.froward"
+       |
+       = note: expected link directions: `wire.forward`, `wire.reverse`
+       = help: did you mean `wire.forward`?
+    "#);
+}
+
+#[test]
+fn a_link_is_two_directions() {
+    insta::assert_snapshot!(refused("record_link", "queue = [\"wire\"]"), @r#"
+    error: record.queue: there is no such link direction
+      --> scenario.toml:17:10
+       |
+    17 | queue = ["wire"]
+       |          ^^^^^^ found the string "wire"
+       |
+       = note: expected link directions: `wire.forward`, `wire.reverse`
+       = help: did you mean `wire.forward`?
+    "#);
+}
+
+#[test]
+fn not_an_array() {
+    insta::assert_snapshot!(refused("record_string", "queue = \"wire.forward\""), @r#"
+    error: record.queue: not the right type
+      --> scenario.toml:17:9
+       |
+    17 | queue = "wire.forward"
+       |         ^^^^^^^^^^^^^^ found the string "wire.forward"
+       |
+       = note: expected `true` for all link directions, `false` for none, or an array of some, such as ["bottleneck.forward"]
+       = help: in an array: ["wire.forward"]
+    "#);
+}
+
+#[test]
+fn an_unknown_key() {
+    insta::assert_snapshot!(refused("record_key", "queues = true"), @r"
+    error: record: unknown key `queues`
+      --> scenario.toml:17:1
+       |
+    17 | queues = true
+       | ^^^^^^ unknown key
+       |
+       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`, `series`, `series_window`, `pcap`, `pcap_snaplen`, `displacement`, `reordering`, `reordering_every`
+       = help: did you mean `queue`?
+    ");
+}
+
+#[test]
+fn not_a_section() {
+    let said = run(&folder("record_section"), SMALL, &["--set", "record=true"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: record: not a table
+     --> --set:1:8
+      |
+    1 | record=true
+      |        ^^^^ found `true`
+      |
+      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` or `displacement`
+    ");
+}
+
+#[test]
+fn a_sweep_does_not_vary_it() {
+    let scenario = format!("{SMALL}\n[sweep]\naxes.\"record.queue\" = [true, false]\n");
+    let said = run(&folder("record_axis"), scenario, &[]);
+    assert_eq!(said.status, 2);
+    insta::assert_snapshot!(said.err, @r#"
+    error: `record.queue` names nothing that can be set
+      --> scenario.toml:17:6
+       |
+    17 | axes."record.queue" = [true, false]
+       |      ^^^^^^^^^^^^^^ unknown section
+       |
+       = note: expected a path that starts with one of `run`, `hosts`, `links`, `paths`, `flows`, `workloads`, `commands`
+    "#);
+}
+
+/// A link that loses and reorders, so that there is something to tell.
+fn unruly(scenario: &str) -> String {
+    let wire =
+        "loss = { kind = \"list\", packets = [20, 21, 40] }\nreorder = { extent = 8, probability = 0.1 }\ndelay =";
+    scenario.replacen("delay =", wire, 1)
+}
+
+#[test]
+fn a_run_has_its_tcp_csv_which_adds_up_to_the_summary() {
+    let folder = folder("record_tcp");
+    let scenario = unruly(SMALL);
+    good(&run(&folder, format!("{scenario}\n[record]\ntcp = true\n"), &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "tcp.csv"]);
+    let text = read(&out.join("tcp.csv"));
+    let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|&column| column == name).expect("a column");
+    let count = |event: &str, verdicts: &[&str]| {
+        let (event_at, verdict_at) = (column("event"), column("verdict"));
+        rows.iter().filter(|row| row[event_at] == event && verdicts.contains(&row[verdict_at])).count()
+    };
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let flow = &summary["flows"][0];
+    assert!(flow["retransmissions"]["needed"].as_u64() >= Some(3), "{flow}");
+    assert!(flow["retransmissions"]["spurious_reordering"].as_u64() > Some(0), "{flow}");
+    assert_eq!(flow["retransmissions"]["needed"], count("retransmission", &["lost"]));
+    assert_eq!(flow["retransmissions"]["spurious_reordering"], count("retransmission", &["reordered"]));
+    assert_eq!(flow["retransmissions"]["spurious_delay"], count("retransmission", &["delayed"]));
+    assert_eq!(flow["loss_declarations"]["right"], count("declaration", &["lost"]));
+    assert_eq!(flow["loss_declarations"]["wrong"], count("declaration", &["reordered", "delayed"]));
+    assert_eq!(flow["sent_packets"].as_u64().map(|sent| sent > 0), Some(count("ack", &[""]) > 0));
+    let time = |row: &Vec<&str>| row[0].parse::<f64>().expect("a time");
+    assert!(rows[1..].is_sorted_by_key(time), "rows are in order of time");
+    // Nothing else changes.
+    good(&run(&folder, &scenario, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+    // Beside the other record, both are the same.
+    good(&run(&folder, format!("{scenario}\n[record]\ntcp = true\nqueue = true\n"), &["--out", "both", "-q"]));
+    assert_eq!(listed(&folder.join("both")), ["summary.json", "queue.csv", "tcp.csv"]);
+    assert_eq!(read(&folder.join("both/tcp.csv")), text);
+}
+
+#[test]
+fn every_run_of_a_sweep_has_its_tcp_csv() {
+    let folder = folder("record_tcp_sweep");
+    let scenario = format!("{}\n[record]\ntcp = true\n", unruly(&sweep()));
+    for threads in ["1", "3"] {
+        good(&run(&folder, &scenario, &["--out", threads, "-q", "--threads", threads]));
+    }
+    let runs: Vec<String> = (0..6).map(|run| format!("runs/000{run}/tcp.csv")).collect();
+    assert_eq!(listed(&folder.join("1"))[1..], runs);
+    assert_eq!(manifest(&folder.join("1")), manifest(&folder.join("3")));
+}
+
+#[test]
+fn siftr_logs_every_segment_of_both_hosts() {
+    let folder = folder("record_siftr");
+    let scenario = format!("{SMALL}\n[record]\nsiftr = true\n");
+    good(&run(&folder, &scenario, &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "siftr.log"]);
+    let log = read(&out.join("siftr.log"));
+    let lines: Vec<&str> = log.lines().collect();
+    let (first, last) = (lines[0], lines[lines.len() - 1]);
+    assert!(first.starts_with("enable_time_secs=0\t") && last.starts_with("disable_time_secs=2\t"), "{first}\n{last}");
+    let total = |key: &str| {
+        let value =
+            last.split('\t').find_map(|pair| pair.strip_prefix(key)).unwrap_or_else(|| panic!("{key} in {last}"));
+        value.parse::<usize>().expect("a number")
+    };
+    let rows: Vec<Vec<&str>> = lines[1..lines.len() - 1].iter().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), total("total_tcp_pkts=") - total("total_skipped_tcp_pkts="));
+    assert!(rows.iter().all(|row| row.len() == 26));
+    // The accepting host has no socket yet when the SYN comes, when its answer goes out and when
+    // that is acknowledged.
+    assert!(total("num_inbound_skipped_pkts_inpcb=") >= 2 && total("num_outbound_skipped_pkts_inpcb=") == 1, "{last}");
+    assert!(last.ends_with("flow_list=10.0.0.1;40000-10.0.0.2;5001,10.0.0.2;5001-10.0.0.1;40000,"), "{last}");
+    // What the sender sends and takes in is what the summary counts, SYN, FIN and ACKs without data
+    // beside it.
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let sent = summary["flows"][0]["sent_packets"].as_u64().expect("a number") as usize;
+    let of = |way: &str, host: &str| rows.iter().filter(|row| row[0] == way && row[3] == host).count();
+    assert!(of("o", "10.0.0.1") >= sent && of("o", "10.0.0.1") <= sent + 4, "{sent}, {}", of("o", "10.0.0.1"));
+    let times: Vec<f64> = rows.iter().map(|row| row[2].parse().expect("a time")).collect();
+    assert!(times.is_sorted());
+    // 20 ms and the transmission: 32 parts of a tick of 1 ms.
+    let srtt: Vec<f64> = rows.iter().filter(|row| row[3] == "10.0.0.1").map(|row| row[16].parse().unwrap()).collect();
+    assert!(srtt.iter().any(|&srtt| srtt / 32.0 > 10.0 && srtt / 32.0 < 30.0), "{srtt:?}");
+    good(&run(&folder, SMALL, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+}
+
+#[test]
+fn ertt_has_a_row_for_each_measurement() {
+    let folder = folder("record_ertt");
+    let args = ["--set", "flows.f.host=freebsd-9.2", "--set", "flows.f.cc=cdg", "--set", "record.ertt=true"];
+    good(&run(&folder, SMALL, &[&args[..], &["--out", "out", "-q"]].concat()));
+    let rows = read(&folder.join("out/ertt.csv"));
+    let rows: Vec<Vec<&str>> = rows.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    assert!(rows.len() > 2, "{rows:?}");
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!((row[1], row[2].parse()), ("f.0", Ok(index + 1)));
+        // Both ways take 10 ms at least; ticks are whole.
+        assert!(row[3].parse::<f64>().unwrap() >= 10.0 && row[3].ends_with(".000000"), "{row:?}");
+    }
+    let header = read(&folder.join("out/ertt.csv"));
+    let columns: Vec<&str> = header.lines().next().unwrap_or("").split(',').collect();
+    assert_eq!(
+        columns[10..],
+        ["cwnd_bytes", "gradient_min_ms", "gradient_max_ms", "queue_state", "shadow_window_bytes"]
+    );
+    for row in &rows {
+        assert!(row[10].parse::<u64>().unwrap() > 0 && row[14].parse::<u64>().is_ok(), "{row:?}");
+        assert!(row[11..13].iter().all(|gradient| gradient.parse::<f64>().is_ok()), "{row:?}");
+        assert!(["unknown", "empty", "rising", "falling", "full"].contains(&row[13]), "{row:?}");
+    }
+    assert!(rows.iter().any(|row| row[13] == "rising" && row[12].starts_with(|first: char| first != '-')), "{rows:?}");
+    // Another controller that measures them infers nothing from gradients.
+    good(&run(&folder, SMALL, &[&args[..], &["--out", "hd", "-q", "--set", "flows.f.cc=hd"]].concat()));
+    let others = read(&folder.join("hd/ertt.csv"));
+    assert!(others.lines().count() > 2 && others.lines().skip(1).all(|row| row.ends_with(",,,,")), "{others}");
+    // A controller that does not measure them has none.
+    good(&run(&folder, SMALL, &["--out", "none", "-q", "--set", "flows.f.cc=newreno", "--set", "record.ertt=true"]));
+    assert_eq!(read(&folder.join("none/ertt.csv")).lines().count(), 1);
+}
+
+#[test]
+fn each_packet_has_its_displacement() {
+    let folder = folder("record_displacement");
+    let set = ["--set", "record.displacement=true"];
+    good(&run(&folder, unruly(SMALL), &[&set[..], &["--out", "out", "-q"]].concat()));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "reordering.csv", "displacement.csv"]);
+    let text = read(&out.join("displacement.csv"));
+    assert!(text.starts_with("time_s,flow,seq_bytes,sequence,receive_index,displacement\n"), "{text}");
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    let value = |row: &[&str], column: usize| row[column].parse::<i64>().expect("a number");
+    assert!(rows.iter().all(|row| value(row, 4) - value(row, 3) == value(row, 5)), "{text}");
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let found = &summary["flows"][0]["reordering"]["sequence"];
+    assert_eq!(found["packets"].as_u64(), Some(rows.len() as u64));
+    let late = rows.iter().filter(|row| value(row, 5) > 0).count();
+    assert!(late > 0);
+    assert_eq!(found["late"].as_f64(), Some(late as f64 / rows.len() as f64));
+}
+
+/// A workload of some 50 flows in 2 s.
+const WORKLOAD: &str = "[[workloads]]\nid = \"web\"\npath = [\"wire\"]\nsize = \"5kB\"\nload = 0.1\n";
+
+#[test]
+fn a_workload_has_a_row_for_each_flow() {
+    let folder = folder("record_flows");
+    let scenario = format!("{SMALL}\n{WORKLOAD}\n[record]\nflows = true\n");
+    good(&run(&folder, scenario, &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "flows.csv"]);
+    let rows = read(&out.join("flows.csv"));
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let web = &summary["workloads"][0];
+    assert_eq!((&web["id"], &web["started"]), (&"web".into(), &(rows.lines().count() - 1).into()));
+    assert!(web["completed"].as_u64().is_some_and(|completed| completed > 20), "{web}");
+    assert!(rows.lines().skip(1).all(|row| row.starts_with("web,web.") && row.contains(",wire,")), "{rows}");
+    // Nothing else changes.
+    good(&run(&folder, format!("{SMALL}\n{WORKLOAD}"), &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+}
+
+#[test]
+fn flows_that_come_too_fast_leave_what_there_is() {
+    let folder = folder("record_too_fast");
+    let scenario = format!("{SMALL}\n{WORKLOAD}\nmax_alive = 1\n[record]\nflows = true\n");
+    let said = run(&folder, scenario, &["--out", "out"]);
+    assert_eq!(said.status, 3, "{}", said.err);
+    assert!(said.err.contains("run 0 was broken off: 2 flows are alive after "), "{}", said.err);
+    assert!(said.out.contains(" s simulated, then broken off") && said.out.contains("web.up_to_100kB"), "{}", said.out);
+    assert_eq!(listed(&folder.join("out")), ["summary.json", "flows.csv"]);
+    let summary: Value = serde_json::from_str(&read(&folder.join("out/summary.json"))).expect("JSON");
+    assert_eq!(summary["partial"], true);
+    let rows = read(&folder.join("out/flows.csv")).lines().count() - 1;
+    assert_eq!(summary["workloads"][0]["started"], rows);
+}

@@ -1,0 +1,388 @@
+//! `ackclock report`: the page, in a browser where there is one, and figures as files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Said, ackclock, folder, run};
+
+/// Two axes, three repetitions that differ, and every record that has a picture.
+const SWEEP: &str = r#"
+schema = 1
+title  = "Two <controllers> & queues"
+run    = { duration = "2s" }
+record = { series = "100ms", queue = true, tcp = true, reordering = ["receiver"], reordering_every = "100ms" }
+
+[links.wire]
+rate  = "5mbit"
+delay = "10ms"
+queue = { kind = "pie", limit = "60p" }
+
+[[flows]]
+id           = "f"
+count        = 2
+path         = ["wire"]
+start_jitter = "300ms"
+
+[sweep]
+repeat = 3
+axes."links.wire.queue.kind" = ["pfifo", "pie"]
+axes."flows.f.cc" = ["newreno", "cubic"]
+
+[[expect]]
+metric   = "flows.f.0.goodput_bps"
+at_least = 1
+
+[[expect]]
+metric  = "flows.f.1.goodput_bps"
+at_most = 1
+"#;
+
+/// What drives the page: every kind of figure with every metric, every subject, menus, tooltips,
+/// zoom, both colours. Errors are noted by the page itself.
+const DRIVE: &str = r##"
+    const marks = [], tips = [];
+    const set = (list, value) => { list.value = value; list.dispatchEvent(new Event("change")); };
+    const lists = () => [...document.querySelectorAll("#figures select")];
+    const metrics = () => lists().find((list) => ["metric", "up"].includes(list.getAttribute("aria-label")));
+    const figure = document.querySelector("[data-figure=figure]");
+    for (const tab of [...document.querySelectorAll("[data-kind]")].map((tab) => tab.dataset.kind)) {
+        document.querySelector(`[data-kind=${tab}]`).click();
+        for (const subject of [...lists()[0].options].map((option) => option.value)) {
+            set(lists()[0], subject);
+            for (const metric of [...metrics().options].map((option) => option.value).slice(0, 12)) {
+                set(metrics(), metric);
+                marks.push(`${tab} ${subject} ${metric} ${figure.dataset.marks}`);
+            }
+        }
+        for (const list of lists().slice(2).filter((list) => !list.getAttribute("aria-label").startsWith("only"))) {
+            const name = list.getAttribute("aria-label");
+            for (const value of [...list.options].map((option) => option.value)) {
+                const same = lists().find((list) => list.getAttribute("aria-label") === name);
+                if (same) set(same, value);
+            }
+        }
+    }
+    document.querySelector("[data-kind=cdf]").click();
+    set(lists()[0], "flows");
+    set(lists().find((list) => list.getAttribute("aria-label") === "columns"), "");
+    const whole = Number(figure.dataset.marks);
+    const only = () => lists().find((list) => list.getAttribute("aria-label") === "only queue.kind");
+    set(only(), "0");
+    document.body.dataset.only = [whole, Number(figure.dataset.marks)].join(" ");
+    set(only(), "");
+    for (const one of document.querySelectorAll("#run select, #table select")) {
+        for (const option of [...one.options]) if (one.isConnected) set(one, option.value);
+    }
+    document.querySelector("[data-kind=boxes]").click();
+    set(lists()[0], "flows");
+    for (const chart of Page.charts) {
+        chart.drawn.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 1 });
+        tips.push(chart.box.textContent.trim().length);
+    }
+    const time = Page.charts.find((chart) => chart.box.dataset.figure === "time").drawn;
+    time.dispatchAction({ type: "dataZoom", dataZoomIndex: 1, start: 25, end: 50 });
+    const zooms = time.getModel().getComponent("xAxis", 0) && time.getOption().dataZoom.map((zoom) => zoom.start);
+    document.getElementById("theme").click();
+    document.body.dataset.marks = marks.join("\n");
+    document.body.dataset.tips = tips.join(" ");
+    document.body.dataset.zooms = zooms.join(" ");
+    document.body.dataset.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    document.body.dataset.rows = document.querySelectorAll("#table tbody tr").length;
+    document.body.dataset.verdicts = [...document.querySelectorAll("#expectations td.met, #expectations td.missed")].map((cell) => cell.textContent).join(" ");
+    document.body.dataset.driven = "yes";
+"##;
+
+fn report(folder: &Path, args: &[&str]) -> Said {
+    ackclock().current_dir(folder).arg("report").args(args).output().expect("the binary runs").into()
+}
+
+fn good(said: &Said) {
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+}
+
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+    found.into_iter().find(|program| program.is_file())
+}
+
+/// The document of a page after its scripts have run.
+fn open(browser: &Path, page: &Path) -> String {
+    let url = format!("file://{}", page.display());
+    let profile = page.with_extension("profile");
+    let opened = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=20000"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(["--window-size=1280,1000", "--dump-dom", &url])
+        .output()
+        .expect("it was found");
+    let _ = fs::remove_dir_all(&profile);
+    String::from_utf8_lossy(&opened.stdout).into_owned()
+}
+
+/// The value of an attribute of the body.
+fn attribute<'a>(document: &'a str, name: &str) -> &'a str {
+    let body = document.find("<body").map_or("", |at| &document[at..]);
+    let body = &body[..body.find('>').unwrap_or(0)];
+    let Some((_, rest)) = body.split_once(&format!("data-{name}=\"")) else { return "there is none" };
+    rest.split('"').next().unwrap_or("")
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn every_figure_of_the_page_can_be_chosen_and_has_marks() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium in PATH");
+        return;
+    };
+    let folder = folder("report_page");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out"]));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let (before, after) = page.rsplit_once("</body>").unwrap();
+    fs::write(folder.join("driven.html"), format!("{before}<script>{DRIVE}</script></body>{after}")).unwrap();
+    let document = open(&browser, &fs::canonicalize(folder.join("driven.html")).unwrap());
+    assert_eq!(attribute(&document, "errors"), "");
+    assert_eq!((attribute(&document, "ready"), attribute(&document, "driven")), ("yes", "yes"));
+    let marks: Vec<&str> = attribute(&document, "marks").split('\n').collect();
+    for kind in ["boxes", "lines", "cdf", "scatter", "heat"] {
+        assert!(marks.iter().filter(|line| line.starts_with(kind)).count() >= 20, "{marks:#?}");
+    }
+    let empty: Vec<&&str> = marks.iter().filter(|line| line.ends_with(" 0")).collect();
+    assert!(empty.is_empty(), "nothing is drawn for {empty:?}");
+    let tips: Vec<u32> = attribute(&document, "tips").split(' ').map(|length| length.parse().unwrap()).collect();
+    // The figure, time, reordering, its densities, queue, sequence numbers, and an expectation.
+    assert!(tips.len() == 7 && tips.iter().all(|&length| length > 5), "{tips:?}");
+    assert_eq!(attribute(&document, "zooms"), "25 25");
+    assert_eq!(attribute(&document, "overflow"), "0");
+    // 4 points of 3 runs of 2 flows, or half of them; each of the two lines begins at 0.
+    assert_eq!(attribute(&document, "only"), "26 14");
+    // 4 points of 2 flows or of 2 directions, or of the run, whichever was looked at last.
+    assert!(attribute(&document, "rows").parse::<u32>().unwrap() >= 4);
+    let verdicts = attribute(&document, "verdicts");
+    assert!(verdicts.starts_with("met met met met") && verdicts.ends_with("missed"), "{verdicts}");
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_repeats() {
+    let folder = folder("report_alone");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "-o", "one.html"]));
+    good(&report(&folder, &["out", "-o", "two.html"]));
+    let page = fs::read_to_string(folder.join("one.html")).unwrap();
+    assert_eq!(page, fs::read_to_string(folder.join("two.html")).unwrap());
+    for tag in ["src=\"", "<link", "@import", "{{"] {
+        let markup = page.split("<script>").next().unwrap();
+        assert!(!markup.contains(tag), "{tag}");
+    }
+    // What is in the scenario ends no element of the page.
+    assert!(page.contains("<title>Two &lt;controllers> &amp; queues</title>"));
+    assert_eq!(page.matches("</script>").count(), 4);
+}
+
+/// How many texts and shapes a figure has.
+fn drawn(file: &Path) -> (u32, u32) {
+    let svg = fs::read_to_string(file).unwrap();
+    let mut reader = quick_xml::Reader::from_str(&svg);
+    let (mut texts, mut paths) = (0, 0);
+    loop {
+        match reader.read_event().expect("it is XML") {
+            quick_xml::events::Event::Start(tag) if tag.name().as_ref() == "text" => texts += 1,
+            quick_xml::events::Event::Start(tag) if ["path", "polyline"].contains(&tag.name().as_ref()) => paths += 1,
+            quick_xml::events::Event::Eof => return (texts, paths),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn figures_are_files() {
+    let folder = folder("report_svg");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures", "--run", "3"]));
+    let names: Vec<String> = fs::read_dir(folder.join("figures"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for name in [
+        "box-flows-goodput_bps",
+        "cdf-flows-rtt_ms.p50",
+        "box-flows-rtt_ms-within",
+        "throughput-delay-flows",
+        "heat-flows-rtt_ms.p50",
+        "run-3-time",
+        "run-3-reordering",
+        "run-3-reorder-density",
+        "run-3-queue-wire.forward",
+        "run-3-sequence-f.0",
+    ] {
+        assert!(names.contains(&format!("{name}.svg")), "{name}: {names:?}");
+        let (texts, paths) = drawn(&folder.join("figures").join(format!("{name}.svg")));
+        assert!(texts > 5 && paths > 10, "{name}: {texts} texts, {paths} paths");
+    }
+    assert!(!names.iter().any(|name| name.contains("run-0")));
+    // A metric has its unit.
+    let svg = fs::read_to_string(folder.join("figures/box-flows-goodput_bps.svg")).unwrap();
+    assert!(svg.contains("Goodput (Mbit/s)") && svg.contains("newreno") && svg.contains("pie"), "{svg}");
+}
+
+/// A flow over two links, with the records that tell of its subflows.
+const MULTIPATH: &str = r#"
+schema = 1
+run    = { duration = "3s" }
+record = { series = "100ms", tcp = true }
+links.slow = { rate = "5mbit", delay = "40ms" }
+links.fast = { rate = "5mbit", delay = "5ms" }
+
+[[flows]]
+id        = "m"
+transport = "mptcp"
+subflows  = [["slow"], ["fast"]]
+
+[sweep]
+axes."flows.m.scheduler" = ["min_rtt", "round_robin"]
+"#;
+
+/// Every metric of subflows, over each other.
+const STACKS: &str = r##"
+    const marks = [], list = document.querySelector("#subflows select");
+    for (const option of [...list.options]) {
+        list.value = option.value;
+        list.dispatchEvent(new Event("change"));
+        marks.push(document.querySelector("[data-figure=subflows]").dataset.marks);
+    }
+    document.body.dataset.marks = marks.join(" ");
+    document.body.dataset.lines = document.querySelector("[data-figure='subflows over time']").dataset.marks;
+"##;
+
+#[test]
+fn subflows_are_drawn_over_each_other_and_over_time() {
+    let folder = folder("report_subflows");
+    run(&folder, MULTIPATH, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    for name in
+        ["subflows-goodput_bps", "box-subflows-goodput_bps", "run-0-subflows-m.0", "run-1-sequence-m.0.subflow2"]
+    {
+        let (texts, paths) = drawn(&folder.join("figures").join(format!("{name}.svg")));
+        assert!(texts > 5 && paths > 10, "{name}: {texts} texts, {paths} paths");
+    }
+    let Some(browser) = browser() else { return };
+    good(&report(&folder, &["out"]));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let (before, after) = page.rsplit_once("</body>").unwrap();
+    fs::write(folder.join("driven.html"), format!("{before}<script>{STACKS}</script></body>{after}")).unwrap();
+    let document = open(&browser, &fs::canonicalize(folder.join("driven.html")).unwrap());
+    assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
+    // Two subflows, each in the bars of two schedulers.
+    let marks: Vec<&str> = attribute(&document, "marks").split(' ').collect();
+    assert!(marks.len() > 20 && marks.iter().all(|&marks| marks == "4"), "{marks:?}");
+    // Goodput, RTT, windows and more of 30 intervals, of two subflows.
+    assert!(attribute(&document, "lines").parse::<u32>().unwrap() >= 240);
+}
+
+#[test]
+fn displacements_are_drawn_with_their_density() {
+    let folder = folder("report_displacement");
+    let scenario = r#"
+schema = 1
+run    = { duration = "5s" }
+record = { displacement = true }
+links.near = { rate = "5mbit", delay = "5ms" }
+links.far  = { rate = "5mbit", delay = "50ms" }
+
+[[flows]]
+id    = "f"
+paths = [["near"], ["far"]]
+"#;
+    run(&folder, scenario, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    let file = folder.join("figures/run-0-displacement-f.0.svg");
+    let (texts, paths) = drawn(&file);
+    assert!(texts > 10 && paths > 100, "{texts} texts, {paths} paths");
+    let svg = fs::read_to_string(file).unwrap();
+    assert!(svg.contains("Reorder density") && svg.contains("by sequence numbers"), "{svg}");
+    let Some(browser) = browser() else { return };
+    good(&report(&folder, &["out"]));
+    let document = open(&browser, &fs::canonicalize(folder.join("report.html")).unwrap());
+    assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
+    assert!(
+        document.contains("Displacement of the packets of f.0") && document.contains("data-figure=\"displacement\"")
+    );
+}
+
+/// A flow that infers the state of the queue from delays, and one that measures them alone.
+const GRADIENTS: &str = r#"
+schema = 1
+run    = { duration = "10s" }
+record = { ertt = true }
+links.wire = { rate = "5mbit", delay = "20ms", queue = { kind = "pfifo", limit = "60p" } }
+
+[[flows]]
+id   = "cdg"
+host = "freebsd-9.2"
+cc   = "cdg"
+path = ["wire"]
+
+[[flows]]
+id   = "hd"
+host = "freebsd-9.2"
+cc   = "hd"
+path = ["wire"]
+"#;
+
+#[test]
+fn gradients_of_delay_are_drawn_where_a_controller_follows_them() {
+    let folder = folder("report_gradients");
+    run(&folder, GRADIENTS, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    let file = folder.join("figures/run-0-gradients-cdg.0.svg");
+    let (texts, paths) = drawn(&file);
+    assert!(texts > 20 && paths > 10, "{texts} texts, {paths} paths");
+    let svg = fs::read_to_string(file).unwrap();
+    for text in ["gradient, shortest RTT", "gradient, longest RTT", "falling", "shadow window", "ms / RTT"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    assert!(!folder.join("figures/run-0-gradients-hd.0.svg").exists());
+    // A file of an earlier version has no such columns.
+    let csv = folder.join("out/ertt.csv");
+    let rows = fs::read_to_string(&csv).unwrap();
+    let earlier = rows.lines().map(|row| row.split(',').take(10).collect::<Vec<_>>().join(",") + "\n");
+    fs::write(&csv, earlier.collect::<String>()).unwrap();
+    good(&report(&folder, &["out", "--svg", "earlier"]));
+    assert!(!folder.join("earlier/run-0-gradients-cdg.0.svg").exists());
+    let Some(browser) = browser() else { return };
+    fs::write(&csv, rows).unwrap();
+    good(&report(&folder, &["out"]));
+    let document = open(&browser, &fs::canonicalize(folder.join("report.html")).unwrap());
+    assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
+    assert!(document.contains("Delay gradients of cdg.0") && document.contains("data-figure=\"gradients\""));
+}
+
+#[test]
+fn what_is_no_output_is_refused() {
+    let folder = folder("report_refused");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    fs::create_dir(folder.join("empty")).unwrap();
+    for (arguments, error) in [
+        (&["empty"][..], "cannot read empty/manifest.json: an output directory of ackclock has it"),
+        (&["out", "--run", "12"], "there is no run 12; runs count from 0"),
+        (&["out", "-o", "empty"], "cannot write empty: it is a directory"),
+        (&["out", "-o", "missing/page.html"], "cannot write missing/page.html"),
+    ] {
+        let said = report(&folder, arguments);
+        assert!(said.status == 2 && said.err.contains(error), "{arguments:?}: {said:?}");
+    }
+    // A record that was cut off, and one of something else.
+    let record = folder.join("out/runs/0000/series.csv");
+    fs::write(&record, "from_s,to_s,kind\n0,1,flow\n").unwrap();
+    let said = report(&folder, &["out"]);
+    assert!(said.status == 2 && said.err.contains("has no column `id`"), "{said:?}");
+    fs::write(folder.join("out/summary.jsonl"), "{\"schema\": 2}\n").unwrap();
+    let said = report(&folder, &["out"]);
+    assert!(
+        said.status == 2 && said.err.contains("summary 0 is not one of ackclock: its `schema` is not 1"),
+        "{said:?}"
+    );
+}

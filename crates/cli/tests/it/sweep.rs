@@ -1,0 +1,172 @@
+//! Sweeps: runs that fail, parts of sweeps, tables of runs that had finished before.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{SMALL, ackclock, folder, run, sweep};
+use serde_json::Value;
+
+/// Flows that come faster than they end where only one may be alive.
+fn failing() -> String {
+    format!(
+        "{SMALL}
+[[workloads]]
+id = \"web\"
+path = [\"wire\"]
+size = \"50kB\"
+load = 0.9
+max_alive = 1000
+[sweep]
+repeat = 2
+axes.\"workloads.web.max_alive\" = [1, 1000]
+[[expect]]
+metric = \"flows.f.0.delivered_bytes\"
+at_least = 100_000
+[[expect]]
+metric = \"flows.f.0.delivered_bytes\"
+runs = \"mean\"
+at_least = 100_000
+"
+    )
+}
+
+fn json(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).expect("it is there")
+}
+
+#[test]
+fn a_run_that_fails_is_recorded_and_the_others_go_on() {
+    let folder = folder("sweep-failed");
+    let said = run(&folder, failing(), &["--out", "out", "--threads", "2"]);
+    assert_eq!(said.status, 3, "{said:?}");
+    let runs = json(&read(folder.join("out/summary.jsonl")));
+    let failed: Vec<bool> = runs.iter().map(|run| run["failed"] == true).collect();
+    assert_eq!(failed, [true, true, false, false]);
+    for run in &runs[..2] {
+        assert!(run["error"].as_str().expect("an error").starts_with("2 flows are alive after "), "{run}");
+        assert_eq!((&run["partial"], &run["params"]["workloads.web.max_alive"]), (&true.into(), &1.into()));
+    }
+    assert!(runs[2..].iter().all(|run| run.get("error").is_none() && run.get("failed").is_none()), "{runs:?}");
+    let manifest: Value = serde_json::from_str(&read(folder.join("out/manifest.json"))).expect("JSON");
+    assert_eq!((&manifest["failed"], &manifest["runs"], manifest.get("partial")), (&2.into(), &4.into(), None));
+    // The table has the point, and the expectations are missed at it.
+    assert!(said.out.contains("2 of 2 failed"), "{}", said.out);
+    assert!(said.out.contains("expectations: 6 checked, 3 missed"), "{}", said.out);
+    for line in [
+        "error: workloads.web.max_alive = 1, run 1 failed: 2 flows are alive after ",
+        "expect missed: flows.f.0.delivered_bytes has no value, since the run failed, expected at least 100000 \
+         (workloads.web.max_alive = 1, run 0)",
+        "expect missed: mean over 2 runs of flows.f.0.delivered_bytes has no value, since the run failed",
+        "error: 2 of 4 runs failed",
+    ] {
+        assert!(said.err.contains(line), "{line}: {}", said.err);
+    }
+    let verified = ackclock().current_dir(&folder).args(["verify", "out", "-q"]).output().expect("it runs");
+    assert!(verified.status.success(), "{verified:?}");
+    let printed = run(&folder, failing(), &["--json"]);
+    assert_eq!((printed.status, printed.out), (3, read(folder.join("out/summary.jsonl"))));
+}
+
+/// Leaves so many runs of a complete output, as after Ctrl-C.
+fn cut(dir: &Path, runs: usize) {
+    let kept: String = read(dir.join("summary.jsonl")).split_inclusive('\n').take(runs).collect();
+    fs::write(dir.join("summary.jsonl"), kept).expect("written");
+    let mut manifest: Value = serde_json::from_str(&read(dir.join("manifest.json"))).expect("JSON");
+    manifest["partial"] = true.into();
+    fs::write(dir.join("manifest.json"), manifest.to_string()).expect("written");
+}
+
+#[test]
+fn the_tables_of_a_resumed_sweep_are_complete() {
+    for (name, text, status) in [("plain", sweep(), 0), ("failed", failing(), 3)] {
+        let folder = folder(&format!("sweep-tables-{name}"));
+        let whole = run(&folder, &text, &["--out", "out"]);
+        assert_eq!(whole.status, status, "{whole:?}");
+        let before = ["summary.jsonl", "manifest.json"].map(|file| read(folder.join("out").join(file)));
+        for runs in [1, 3, 4] {
+            cut(&folder.join("out"), runs);
+            let resumed = run(&folder, &text, &["--out", "out", "--resume"]);
+            assert_eq!((resumed.status, &resumed.out), (status, &whole.out), "{runs}");
+            assert!(resumed.err.starts_with(&format!("note: {runs} of ")), "{}", resumed.err);
+            assert_eq!(before, ["summary.jsonl", "manifest.json"].map(|file| read(folder.join("out").join(file))));
+        }
+        // Nothing is left to be done, and all is shown.
+        let again = run(&folder, &text, &["--out", "out", "--resume"]);
+        assert_eq!((again.status, again.out), (status, whole.out));
+        let printed = run(&folder, &text, &["--out", "out", "--resume", "--json"]);
+        assert_eq!(printed.out, before[0]);
+    }
+}
+
+#[test]
+fn tables_tell_how_much_repetitions_differ() {
+    let folder = folder("sweep-spread");
+    let note =
+        "note: the repetitions are all the same: nothing in them is random (`start_jitter` of flows is one remedy)";
+    let same = run(&folder, sweep(), &[]);
+    assert!(same.out.contains(note) && same.out.contains(" +-0.000"), "{}", same.out);
+    assert!(
+        same.out.starts_with("small\n6 runs, medians +- standard deviations over the n runs of a point\n"),
+        "{}",
+        same.out
+    );
+    let row = |said: &str| said.lines().find(|line| line.starts_with("9ms ")).map(str::to_owned).expect("a row");
+    assert_eq!(row(&same.out).split_whitespace().nth(2), Some("2"), "{}", same.out);
+    let jitter = sweep().replace("bytes =", "start_jitter = \"900ms\"\nbytes =");
+    let random = run(&folder, &jitter, &[]);
+    assert!(!random.out.contains("note: "), "{}", random.out);
+    // Without repetitions there is no spread.
+    let single = run(&folder, sweep().replace("repeat = 2", "repeat = 1"), &[]);
+    assert!(!single.out.contains("+-") && !single.out.contains("note: "), "{}", single.out);
+}
+
+#[test]
+fn partial_results_are_not_replaced_silently() {
+    let folder = folder("sweep-partial");
+    assert_eq!(run(&folder, sweep(), &["--out", "out", "-q"]).status, 0);
+    let out = folder.join("out");
+    let whole = read(out.join("summary.jsonl"));
+    // Complete results are.
+    assert_eq!(run(&folder, sweep(), &["--out", "out", "-q"]).status, 0);
+    cut(&out, 3);
+    let refused = |text: String, why: &str| {
+        let kept = fs::read_dir(&out).expect("a directory").count();
+        let said = run(&folder, text, &["--out", "out", "-q"]);
+        assert_eq!(
+            (said.status, said.err.as_str()),
+            (2, format!("error: cannot use --out: out holds {why}\n").as_str())
+        );
+        assert_eq!(fs::read_dir(&out).expect("a directory").count(), kept);
+    };
+    let end = "of a sweep that was broken off; --resume goes on with the others, --overwrite begins again";
+    refused(sweep(), &format!("3 runs of 6 {end}"));
+    refused(SMALL.to_owned(), &format!("3 runs of 6 {end}"));
+    assert_eq!(run(&folder, sweep(), &["--out", "out", "-q", "--overwrite"]).status, 0);
+    assert_eq!(read(out.join("summary.jsonl")), whole);
+    // As a kill leaves it: hidden files and the plan.
+    let first: String = whole.split_inclusive('\n').take(1).collect();
+    let manifest: Value = serde_json::from_str(&read(out.join("manifest.json"))).expect("JSON");
+    let plan = serde_json::json!({ "ackclock": manifest["ackclock"], "scenario": manifest["scenario"] });
+    fs::remove_file(out.join("manifest.json")).expect("removed");
+    fs::remove_file(out.join("summary.jsonl")).expect("removed");
+    fs::write(out.join(".summary.jsonl.partial"), first + "{\"schema\"").expect("written");
+    fs::write(out.join(".plan.json.partial"), plan.to_string()).expect("written");
+    refused(sweep(), &format!("1 run {end}"));
+    assert_eq!(run(&folder, sweep(), &["--out", "out", "-q", "--resume"]).status, 0);
+    assert_eq!(read(out.join("summary.jsonl")), whole);
+    // A run that is no sweep cannot be resumed.
+    let single = folder.join("single");
+    assert_eq!(run(&folder, SMALL, &["--out", "single", "-q"]).status, 0);
+    let mut manifest: Value = serde_json::from_str(&read(single.join("manifest.json"))).expect("JSON");
+    manifest["partial"] = true.into();
+    fs::write(single.join("manifest.json"), manifest.to_string()).expect("written");
+    let said = run(&folder, SMALL, &["--out", "single", "-q"]);
+    let why =
+        "error: cannot use --out: single holds the results of a run that was broken off; --overwrite replaces them\n";
+    assert_eq!((said.status, said.err.as_str()), (2, why));
+    assert_eq!(run(&folder, SMALL, &["--out", "single", "-q", "--overwrite"]).status, 0);
+}

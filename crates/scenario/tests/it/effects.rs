@@ -1,0 +1,298 @@
+//! Every key of a scenario does something: for each there is a small scenario in which another
+//! value of it changes the result.
+//!
+//! The keys are those that the parser knows, asked of its errors, and the values are made from
+//! their defaults; so a key that is new is tried by itself, and fails here if nothing comes of it.
+//! What can have no effect is listed with the reason in `without.rs`, and what is listed there and
+//! has an effect fails too.
+
+mod stages;
+mod without;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ackclock_scenario::{Override, Scenario};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use stages::{STAGES, SUBJECTS, Subject};
+use without::WITHOUT;
+
+/// What parses as a value of a key that has no default, or has `false`.
+const ANY: &[&str] = &[
+    "true",
+    "\"20ms\"",
+    "\"1500ms\"",
+    "\"3000B\"",
+    "\"300kB\"",
+    "\"5p\"",
+    "\"40p\"",
+    "2",
+    "3",
+    "60",
+    "0.5",
+    "0.05",
+    "0.8",
+    "\"3mbit\"",
+];
+
+/// Values that cannot be made from a default.
+const VALUES: &[(&str, &str, &str)] = &[
+    ("flows.0", "schedule", "[{ at = \"1s\", cc = \"vegas\" }]"),
+    ("links.wire", "schedule", "[{ at = \"500ms\", rate = \"3mbit\" }]"),
+    ("links.wire.reverse", "schedule", "[{ at = \"500ms\", delay = \"300ms\" }]"),
+    ("links.wire", "slots", "{ delay = \"20ms\", packets = 4 }"),
+    ("links.wire.reverse", "slots", "{ delay = \"20ms\", packets = 4 }"),
+    ("flows.0", "interrupts", "{ delay = \"20ms\", packets = 4 }"),
+    ("flows.0", "path", "[\"wire\", \"far\"]"),
+    ("flows.0.application", "ladder", "[\"300kbit\", \"1mbit\"]"),
+    ("flows.0.application", "file", "\"tests/it/effects/others.txt\""),
+    ("flows.0.cc", "beta_loss", "90"),
+    ("flows.0.cc", "file", "\"tests/it/effects/other-policy.json\""),
+    ("links.wire.loss", "packets", "[40]"),
+    ("links.wire.queue", "db", "\"20ms\""),
+    ("links.wire.queue", "threshold", "\"3p\""),
+    ("links.wire.queue.floyd", "weight", "0.01"),
+    ("record", "reordering", "[\"receiver\"]"),
+    ("record", "pcap", "[\"wire.forward\"]"),
+];
+/// A controller for which somebody has to act: nobody does here.
+const LEARNER: &str = "external";
+
+fn overrides(settings: &[String]) -> Vec<Override> {
+    settings.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect()
+}
+
+/// The stages are for the host `rfc` where they name none.
+fn hosts(stage: &str, settings: &[String]) -> Vec<String> {
+    let root = DeTable::parse(stage).expect("TOML");
+    let flows = root.get_ref().get("flows").and_then(|flows| flows.get_ref().as_array());
+    let names_none = |(number, flow): (usize, &Spanned<DeValue<'_>>)| {
+        let is_set = |key: &str| settings.iter().any(|text| text.starts_with(&format!("flows.{number}.{key}=")));
+        let flow = flow.get_ref().as_table();
+        // Datagrams have no host of TCP.
+        let has = |key: &str| is_set(key) || flow.is_some_and(|flow| flow.contains_key(key));
+        (!has("host") && !has("transport")).then(|| format!("flows.{number}.host=\"rfc\""))
+    };
+    flows.into_iter().flat_map(|flows| flows.iter()).enumerate().filter_map(names_none).collect()
+}
+
+fn parse(stage: &str, settings: &[String]) -> Result<Scenario, String> {
+    let all = [hosts(stage, settings), settings.to_vec()].concat();
+    Scenario::parse("stage", stage.as_bytes(), &overrides(&all)).map_err(|error| error.to_string())
+}
+
+/// The words in backticks of what an error expects.
+fn expected(error: &str) -> Vec<String> {
+    let note = error.lines().filter(|line| line.trim_start().starts_with("= note: expected"));
+    note.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// What a run of the stage with these settings comes to, but for what only names it; `None` if they
+/// are no scenario.
+fn result(stage: &str, settings: &[String]) -> Option<String> {
+    let spec = parse(stage, settings).ok()?.spec(0);
+    let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
+    let mut json = serde_json::to_value(summary).expect("numbers and names");
+    let object = json.as_object_mut().expect("a summary");
+    for name in ["title", "seed", "run", "events"] {
+        object.remove(name);
+    }
+    Some(json.to_string())
+}
+
+/// Results of subjects as they are, by stage and settings.
+type Baselines = Mutex<BTreeMap<(&'static str, &'static [&'static str]), Option<String>>>;
+
+fn baseline(known: &Baselines, name: &'static str, stage: &str, subject: &Subject) -> Option<String> {
+    let at = (name, subject.settings);
+    if let Some(result) = known.lock().expect("no test fails in it").get(&at) {
+        return result.clone();
+    }
+    let settings: Vec<String> = subject.settings.iter().map(|&text| text.to_owned()).collect();
+    let result = result(stage, &settings);
+    known.lock().expect("no test fails in it").insert(at, result.clone());
+    result
+}
+
+/// The keys that the table of a subject knows.
+fn keys(subject: &Subject, settings: &[String]) -> Vec<String> {
+    let mut wrong = settings.to_vec();
+    wrong.push(format!("{}.zzz=1", subject.path));
+    let error = parse(STAGES[0].1, &wrong).expect_err("nobody knows this key");
+    let keys = expected(&error);
+    assert!(error.contains("zzz") && !keys.is_empty(), "{}: {error}", subject.path);
+    keys
+}
+
+/// The value at a path of a resolved scenario.
+fn at<'a>(root: &'a DeTable<'a>, path: &str) -> Option<&'a DeValue<'a>> {
+    let mut parts = path.split('.');
+    let mut value = root.get(parts.next()?)?.get_ref();
+    for part in parts {
+        value = match value {
+            DeValue::Table(table) => table.get(part)?.get_ref(),
+            DeValue::Array(items) => items.get(part.parse::<usize>().ok()?)?.get_ref(),
+            _ => return None,
+        };
+    }
+    Some(value)
+}
+
+/// Other values than this one, as TOML.
+fn others(value: &DeValue<'_>) -> Vec<String> {
+    let number = |text: &str| {
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        Some((text[..digits].parse::<f64>().ok()?, text[digits..].to_owned()))
+    };
+    match value {
+        DeValue::Boolean(false) => ANY.iter().map(|&text| text.to_owned()).collect(),
+        DeValue::Boolean(true) => vec!["false".to_owned()],
+        DeValue::Integer(n) => {
+            let n: i64 = n.as_str().parse().expect("a decimal number");
+            [n * 4, n / 4, n + 1, n - 1, 0, 1, 3].map(|n| n.max(0).to_string()).to_vec()
+        }
+        DeValue::Float(x) => {
+            let x: f64 = x.as_str().parse().expect("a decimal number");
+            [x / 4.0, x * 4.0, x / 2.0, x * 1.2, 0.0, 0.5, 1.0].map(|x| format!("{x:?}")).to_vec()
+        }
+        DeValue::String(text) => match number(text) {
+            Some((0.0, unit)) => [3, 50, 500, 20_000]
+                .map(|n| format!("\"{n}{unit}\""))
+                .into_iter()
+                .chain(["\"20ms\"", "\"300ms\"", "\"2s\""].map(str::to_owned))
+                .collect(),
+            Some((n, unit)) => {
+                let mut values: Vec<String> = [n * 4.0, n / 4.0, n / 20.0, n / 200.0, n * 100.0, n + 1.0]
+                    .map(|n| format!("\"{}{unit}\"", n.ceil()))
+                    .to_vec();
+                if unit.ends_with('B') {
+                    values.extend(["\"3000B\"", "\"20kB\""].map(str::to_owned));
+                }
+                values
+            }
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Values to try for a key on a stage.
+fn candidates(stage: &str, settings: &[String], path: &str) -> Vec<String> {
+    let resolved = parse(stage, settings).map(|scenario| scenario.resolved()).unwrap_or_default();
+    let resolved = DeTable::parse(&resolved).expect("a resolved scenario is TOML");
+    let mut values = match at(resolved.get_ref(), path) {
+        Some(value) => others(value),
+        None => ANY.iter().map(|&text| text.to_owned()).collect(),
+    };
+    let by_hand =
+        VALUES.iter().filter(|(table, key, _)| path.strip_prefix(table).is_some_and(|rest| rest[1..] == **key));
+    values.extend(by_hand.map(|&(.., value)| value.to_owned()));
+    let mut wrong = settings.to_vec();
+    wrong.push(format!("{path}=\"zzz\""));
+    for name in expected(&parse(stage, &wrong).err().unwrap_or_default()) {
+        values.push(format!("\"{name}\""));
+    }
+    values
+}
+
+/// The first stage and value with which a key changes the result.
+fn effect(known: &Baselines, subject: &Subject, key: &str) -> Option<String> {
+    let path = format!("{}.{key}", subject.path);
+    let mut tried = 0;
+    for (name, stage) in STAGES {
+        let settings: Vec<String> = subject.settings.iter().map(|&text| text.to_owned()).collect();
+        let Some(before) = baseline(known, name, stage, subject) else { continue };
+        tried += 1;
+        for value in candidates(stage, &settings, &path) {
+            let mut changed = settings.clone();
+            changed.push(format!("{path}={value}"));
+            if result(stage, &changed).is_some_and(|after| after != before) {
+                return Some(format!("{name}, {value}"));
+            }
+        }
+    }
+    assert!(tried > 0, "{path} stands on no stage with {:?}", subject.settings);
+    None
+}
+
+/// All kinds that a table has, as subjects.
+fn of_kinds() -> Vec<Subject> {
+    let mut all = Vec::new();
+    for subject in SUBJECTS {
+        if !subject.kinds {
+            all.push(subject.clone());
+            continue;
+        }
+        let error = parse(STAGES[0].1, &[format!("{}=\"zzz\"", subject.path)]).expect_err("no such kind");
+        for kind in expected(&error).into_iter().filter(|kind| kind != LEARNER) {
+            let setting: &'static str = format!("{}.kind=\"{kind}\"", subject.path).leak();
+            let mut settings = vec![setting];
+            settings.extend(
+                subject.settings.iter().filter(|text| stages::is_for(text, &kind)).map(|text| stages::bare(text)),
+            );
+            all.push(Subject { settings: settings.leak(), kinds: false, ..subject.clone() });
+        }
+    }
+    all
+}
+
+/// The keys to try, each with its table.
+fn jobs(subjects: &[Subject]) -> Vec<(&Subject, String)> {
+    let tables: BTreeSet<&str> = SUBJECTS.iter().map(|subject| subject.path).collect();
+    let mut jobs = Vec::new();
+    for subject in subjects {
+        let settings: Vec<String> = subject.settings.iter().map(|&text| text.to_owned()).collect();
+        let known = keys(subject, &settings);
+        for key in &known {
+            // Tables by the name of a kind hold the same keys once more.
+            let path = format!("{}.{key}", subject.path);
+            let is_kind = known.contains(&"kind".to_owned())
+                && (*key == LEARNER
+                    || subjects.iter().any(|other| {
+                        other.path == subject.path
+                            && other.settings.first() == Some(&format!("{}.kind=\"{key}\"", subject.path).as_str())
+                    }));
+            if !is_kind && !tables.contains(path.as_str()) {
+                jobs.push((subject, key.clone()));
+            }
+        }
+    }
+    jobs
+}
+
+#[test]
+fn every_key_changes_something() {
+    let subjects = of_kinds();
+    let jobs = jobs(&subjects);
+    let (next, found, baselines) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()), Baselines::default());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((subject, key)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let effect = effect(&baselines, subject, key);
+                    let name = (subject.path, subject.settings.first().copied().unwrap_or(""), key.clone());
+                    found.lock().expect("no test fails in it").insert(name, effect);
+                }
+            });
+        }
+    });
+    let found = found.into_inner().expect("all are done");
+    let mut wrong = Vec::new();
+    for ((path, setting, key), effect) in &found {
+        let reason = WITHOUT.iter().find(|(listed, known, _)| known == key && (listed == path || *listed == *setting));
+        match (effect, reason) {
+            (None, None) => wrong.push(format!("{path} [{setting}] {key}: no effect on any stage")),
+            (Some(how), Some((.., reason))) => {
+                wrong.push(format!("{path} [{setting}] {key}: is said to have none ({reason}), but: {how}"));
+            }
+            _ => {}
+        }
+    }
+    assert!(found.len() > 200, "{}", found.len());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), found.len(), wrong.join("\n"));
+}

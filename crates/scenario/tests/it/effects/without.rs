@@ -1,0 +1,84 @@
+//! Keys that change no result, with the reason.
+
+const IDLE: &str = "on these stages its window is not a third above the threshold when the application pauses";
+const KEYS: &str = "it is tried with keys that another kind does not have, or lacks";
+const OUTSIDE: &str = "of hosts outside: tried by crates/live/tests and by crates/scenario/tests/it/live.rs";
+const LIVE: &str = "of the live clock";
+const KIND: &str = "each kind wants keys of its own; another `loss` is tried as a key of the link";
+const MARKS: &str = "its reaction to marks is its own";
+const FLIGHT: &str = "it reduces its window, whatever of it is in flight";
+
+const RECORD: &str = "a record changes no result";
+
+const LINUX_CDG: &str = "flows.0.cc={kind=\"cdg\", variant=\"linux\"}";
+
+/// Table, or the setting that chooses its kind; key; reason.
+pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
+    ("run", "clock", LIVE),
+    ("run", "replay", LIVE),
+    ("run", "spin", LIVE),
+    ("run", "priority", LIVE),
+    ("run", "affinity", LIVE),
+    ("run", "offload", LIVE),
+    ("run", "lateness_limit", LIVE),
+    ("run", "drain", LIVE),
+    ("record", "series", RECORD),
+    ("record", "series_window", RECORD),
+    ("record", "queue", RECORD),
+    ("record", "pcap", RECORD),
+    ("record", "pcap_snaplen", RECORD),
+    ("record", "tcp", RECORD),
+    ("record", "siftr", RECORD),
+    ("record", "ertt", RECORD),
+    ("record", "flows", RECORD),
+    ("record", "reordering_every", RECORD),
+    ("flows.0", "id", "a name"),
+    ("flows.0", "paths", "stands in the place of `path`: scenarios/reordering/two-paths.toml and crates/sim/src/tests"),
+    ("flows.0.cc.kind=\"policy\"", "kind", KEYS),
+    ("flows.0", "from", OUTSIDE),
+    ("flows.0", "to", OUTSIDE),
+    ("flows.0", "port", OUTSIDE),
+    ("flows.0", "source_port", OUTSIDE),
+    ("flows.0", "data", OUTSIDE),
+    ("flows.0.delayed_ack", "quick_after_ect", "ACKs are quick at the start anyway, when the first data is lost"),
+    (
+        "flows.0.application.kind=\"netperf\"",
+        "patience",
+        "no response is late on these stages: clients.rs has one that is",
+    ),
+    ("flows.0.application.kind=\"on_off\"", "kind", KEYS),
+    ("flows.0.application.kind=\"request\"", "kind", KEYS),
+    ("flows.0.application.kind=\"trace\"", "kind", KEYS),
+    ("flows.0.application.kind=\"video\"", "kind", KEYS),
+    ("flows.0.application.kind=\"web\"", "kind", KEYS),
+    ("flows.0.cc.kind=\"cdg\"", "remember_idle", IDLE),
+    ("flows.0.cc.kind=\"vegas\"", "remember_idle", IDLE),
+    ("flows.0.transport=\"udp\"", "results", "sums are kept of connections"),
+    ("flows.0.transport=\"udp\"", "metrics_cache", "`true` is refused: datagrams have no connection"),
+    ("flows.0.cc.kind=\"chd\"", "beta_ecn", MARKS),
+    ("flows.0.cc.kind=\"dctcp\"", "beta_ecn", MARKS),
+    ("flows.0.cc.kind=\"htcp\"", "beta_ecn", MARKS),
+    ("flows.0.cc.kind=\"cubic\"", "halve_flight", FLIGHT),
+    (
+        "flows.0.cc.kind=\"cdg\"",
+        "timeout_flight",
+        "the round trip of the segment that timed out makes it back off at once, down to two segments",
+    ),
+    ("flows.0.cc.kind=\"westwood\"", "timeout_flight", "a timeout sets the threshold to the estimate"),
+    ("flows.0.cc.kind=\"wvegas\"", "initial_alpha", "a subflow that is alone has its part as soon as as many wait"),
+    ("flows.0.cc.kind=\"wvegas\"", "remember_idle", "its threshold is three quarters of its window at least"),
+    ("flows.0.cc.kind=\"westwood\"", "limit_burst", "the end of recovery sets the window to the estimate"),
+    ("flows.0.host=\"smoltcp\"", "schedule", "smoltcp keeps the controller that it starts with"),
+    ("flows.0.host=\"smoltcp\"", "write_size", "a source writes until the buffer is full, all at one time"),
+    ("flows.0.host=\"smoltcp\"", "metrics_cache", "`true` is refused: smoltcp remembers nothing"),
+    ("flows.0.host=\"smoltcp\"", "transport", "datagrams have no host of TCP"),
+    (LINUX_CDG, "beta_ecn", MARKS),
+    (LINUX_CDG, "halve_flight", FLIGHT),
+    (LINUX_CDG, "timeout_flight", FLIGHT),
+    (LINUX_CDG, "kind", "it is tried with a key that no other kind has"),
+    (LINUX_CDG, "hystart_detect", "on these stages the gradient backs off before a train or a delay is seen"),
+    ("links.wire", "trace", "stands in the place of `rate`, and is a file: crates/scenario/tests/it/course.rs"),
+    ("links.wire.reverse", "trace", "as that of the way there"),
+    ("links.wire.loss", "kind", KIND),
+    ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
+];

@@ -1,0 +1,34 @@
+//! All integration tests of the crate, in one binary.
+
+mod applications;
+mod change;
+mod clients;
+mod course;
+mod effects;
+mod expect;
+mod extent;
+mod format;
+mod fuzz;
+mod impairments;
+mod interrupts;
+mod live;
+mod medium;
+mod memory;
+mod mptcp;
+mod notes;
+mod offload;
+mod own;
+mod peak;
+mod physics;
+mod queue;
+mod record;
+mod reordering;
+mod resolved;
+mod responsiveness;
+mod series;
+mod split;
+mod subflows;
+mod sweep;
+mod turnover;
+mod windows;
+mod workloads;

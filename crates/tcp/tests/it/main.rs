@@ -1,0 +1,4 @@
+//! All integration tests of the crate, in one binary.
+
+mod allocations;
+mod scripts;
