@@ -202,7 +202,8 @@ fn with_name(path: &[String], name: String) -> Path {
     path
 }
 
-/// Puts a value at a path; the tables between are made.
+/// Puts a value at a path; the tables between are made. Beside `kind` it also applies to a kind with
+/// a table of its own, which gives the key up: what is set later wins.
 pub(crate) fn set(root: &mut Node, path: &[String], key_place: &Place, node: Node, report: &Report) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut at = root;
@@ -222,7 +223,15 @@ pub(crate) fn set(root: &mut Node, path: &[String], key_place: &Place, node: Nod
     }
     name_to_table(at, name);
     match &mut at.value {
-        Value::Table(table) => table.set(last, key_place.clone(), node),
+        Value::Table(table) => {
+            let of_kinds = table.0.iter_mut().filter(|_| NAMED.contains(&name));
+            for entry in of_kinds {
+                if let Value::Table(own) = &mut entry.node.value {
+                    own.0.retain(|entry| entry.key != *last);
+                }
+            }
+            table.set(last, key_place.clone(), node);
+        }
         _ => match child(at, last) {
             Some(item) => *item = node,
             None => no_keys(path, last, key_place, report),

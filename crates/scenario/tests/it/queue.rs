@@ -1,7 +1,7 @@
 //! What the keys of a queue discipline become.
 
 use ackclock_aqm::{ControlLaw, DqRateEstimator, RedBottom};
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::spec::QueueSpec;
 
 const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
@@ -26,6 +26,47 @@ fn the_departure_rate_is_measured_as_linux_or_the_rfc_does() {
             panic!()
         };
         assert_eq!((pie.dq_rate_estimator, fq_pie.dq_rate_estimator), (expected, expected));
+    }
+}
+
+/// The same link, with arguments or axes.
+fn with(sweep: &str, arguments: &[&str]) -> Scenario {
+    let queue =
+        "queue = { kind = \"pie\", limit = \"180p\", pie = { target = \"20ms\" }, codel = { target = \"3ms\" } }";
+    let text = format!("{BASE}{queue}\n{FLOW}{sweep}");
+    let set = |text: &&str| Override { flag: "--set".to_owned(), text: (*text).to_owned() };
+    let arguments: Vec<Override> = arguments.iter().map(set).collect();
+    Scenario::parse("test.toml", text.as_bytes(), &arguments).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The targets of the queues at all points, in milliseconds.
+fn targets(scenario: &Scenario) -> Vec<u64> {
+    let target = |point| match scenario.spec(point).links.remove(0).forward.queue {
+        QueueSpec::Pie(pie) => pie.target.as_nanos() / 1_000_000,
+        QueueSpec::Codel(codel) => codel.target.as_nanos() / 1_000_000,
+        other => panic!("{other:?}"),
+    };
+    (0..scenario.runs()).map(target).collect()
+}
+
+#[test]
+fn what_is_set_later_wins_over_the_table_of_a_kind() {
+    assert_eq!(targets(&with("", &[])), [20]);
+    let axis = "[sweep]\naxes.\"links.a.queue.target\" = [\"5ms\", \"20ms\", \"100ms\"]\n";
+    assert_eq!(targets(&with(axis, &[])), [5, 20, 100]);
+    let kinds = "[sweep]\naxes.\"links.a.queue.kind\" = [\"pie\", \"codel\"]\n";
+    assert_eq!(targets(&with(kinds, &[])), [20, 3]);
+    for (arguments, expected) in [
+        (&["links.a.queue.target=7ms"][..], [7, 7]),
+        (&["links.a.queue.target=7ms", "links.a.queue.pie.target=9ms"], [9, 7]),
+        (&["links.a.queue.pie.target=9ms", "links.a.queue.target=7ms"], [7, 7]),
+    ] {
+        let scenario = with(kinds, arguments);
+        assert_eq!(targets(&scenario), expected, "{arguments:?}");
+        // What is shown is one value, and the same scenario again.
+        let shown = scenario.resolved();
+        let again = Scenario::parse("shown.toml", shown.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(targets(&again), expected, "{shown}");
     }
 }
 
