@@ -3,49 +3,51 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::libc;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use nix::libc::{self, c_int};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 
-/// Whether one has come, from the first time that somebody listens.
-static SEEN: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// Whether one has come since somebody began to listen.
+static SEEN: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn see(_: c_int) {
+    SEEN.store(true, Ordering::Relaxed);
+}
 
 /// Listens from now on, to those that are not ignored: `nohup` and shells ask for that.
 pub(crate) fn listen() -> io::Result<()> {
-    if SEEN.get().is_some() {
-        return Ok(());
-    }
-    let seen = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    let action = SigAction::new(SigHandler::Handler(see), SaFlags::SA_RESTART, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         if !is_ignored(signal) {
-            signal_hook::flag::register(signal, Arc::clone(&seen))?;
+            #[expect(unsafe_code, reason = "what a handler does is not checked")]
+            // SAFETY: a handler may store to an atomic variable without a lock (signal-safety(7)).
+            unsafe {
+                sigaction(signal, &action)?;
+            }
         }
     }
-    let _ = SEEN.set(seen);
     Ok(())
 }
 
 /// Whether a signal has come.
 pub(crate) fn interrupted() -> bool {
-    SEEN.get().is_some_and(|seen| seen.load(Ordering::Relaxed))
+    SEEN.load(Ordering::Relaxed)
 }
 
 /// Sends this process a signal that ends a run.
 pub(crate) fn interrupt() {
-    let _ = signal_hook::low_level::raise(SIGTERM);
+    let _ = raise(Signal::SIGTERM);
 }
 
 /// Whether this process ignores a signal.
-fn is_ignored(signal: libc::c_int) -> bool {
+fn is_ignored(signal: Signal) -> bool {
     let mut found = MaybeUninit::<libc::sigaction>::uninit();
     #[expect(unsafe_code, reason = "nothing safe asks for a disposition without setting one")]
     // SAFETY: without a new action, sigaction(2) only writes the present one, and has done so if it
     // returns 0.
     unsafe {
-        libc::sigaction(signal, ptr::null(), found.as_mut_ptr()) == 0
+        libc::sigaction(signal as c_int, ptr::null(), found.as_mut_ptr()) == 0
             && found.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }

@@ -28,8 +28,10 @@ mod namespace;
 mod netlink;
 mod places;
 mod private;
+mod rtnetlink;
 #[cfg(test)]
 mod tests;
+mod tun;
 mod watch;
 
 use std::io;

@@ -7,8 +7,9 @@ use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use nix::sched::{CloneFlags, setns};
-use tun_rs::{DeviceBuilder, SyncDevice};
 use tun_tap::{Iface, Mode};
+
+use crate::tun;
 
 /// The addresses of the two hosts.
 pub(crate) const ADDRESSES: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
@@ -54,13 +55,8 @@ impl Lab {
     }
 
     /// The same with offloads.
-    pub(crate) fn device_with_offloads(&self, host: usize, mtu: u16, queue: u32) -> Result<SyncDevice> {
-        let device = self.inside(host, || {
-            let device = DeviceBuilder::new().name(Lab::tun(host)).offload(true).inherit_enable_state();
-            let device = device.build_sync()?;
-            device.set_nonblocking(true)?;
-            Ok(device)
-        })?;
+    pub(crate) fn device_with_offloads(&self, host: usize, mtu: u16, queue: u32) -> Result<File> {
+        let device = self.inside(host, || tun::open(&Lab::tun(host)))?;
         self.configure(host, mtu, queue)?;
         Ok(device)
     }

@@ -24,6 +24,8 @@ mod lab;
 mod live;
 mod load;
 mod recording;
+#[path = "../../src/testbed/tun.rs"]
+mod tun;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,12 +1,13 @@
 //! A TUN device.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 
-use tun_rs::{DeviceBuilder, SyncDevice};
 use tun_tap::{Iface, Mode};
 
 use super::netlink::{self, Plan};
+use super::tun;
 use super::watch::Watch;
 use crate::offload::{HEADER, Offload};
 
@@ -20,30 +21,19 @@ pub(crate) struct Device {
 }
 
 /// The file of a device.
+#[derive(Debug)]
 enum File {
     /// Packets, with nothing before them.
     Packets(Iface),
-    /// Packets and segments, with a header before each (`IFF_VNET_HDR`), which `tun-tap` cannot ask
-    /// for.
-    Segments(SyncDevice),
-}
-
-impl std::fmt::Debug for File {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            File::Packets(_) => "Packets",
-            File::Segments(_) => "Segments",
-        })
-    }
+    /// Packets and segments, with a header before each.
+    Segments(fs::File),
 }
 
 impl File {
     /// Makes a device in the namespace of the calling thread; with offloads, if it is to have them
     /// and the kernel can.
     fn open(name: &str, offload: bool) -> io::Result<File> {
-        if offload && let Ok(device) = DeviceBuilder::new().name(name).offload(true).inherit_enable_state().build_sync()
-        {
-            device.set_nonblocking(true)?;
+        if offload && let Ok(device) = tun::open(name) {
             return Ok(File::Segments(device));
         }
         // If it was something else that failed, it fails again, and says so.
@@ -95,7 +85,7 @@ impl Device {
             File::Segments(device) => {
                 let mut header = [0; HEADER];
                 let mut slices = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer), IoSliceMut::new(rest)];
-                let len = device.recv_vectored(&mut slices)?;
+                let len = Read::read_vectored(&mut &*device, &mut slices)?;
                 Ok((len.saturating_sub(HEADER), Offload::read(&header)))
             }
         }
@@ -108,10 +98,10 @@ impl Device {
     /// `EINVAL` for what is no IP packet, `EIO` if the device is down, `EBADFD` if it is gone.
     pub(crate) fn write(&self, packet: &[u8], rest: &[u8], offload: Offload) -> io::Result<()> {
         match &self.file {
-            File::Packets(iface) => iface.send(packet).map(|_| ()),
+            File::Packets(iface) => iface.send(packet).map(drop),
             File::Segments(device) => {
                 let header = offload.write();
-                device.send_vectored(&[&header, packet, rest].map(IoSlice::new)).map(|_| ())
+                Write::write_vectored(&mut &*device, &[&header, packet, rest].map(IoSlice::new)).map(drop)
             }
         }
     }

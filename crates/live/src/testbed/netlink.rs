@@ -1,19 +1,17 @@
 //! Requests to the kernel about devices. Everything acts in the namespace of the calling thread.
+//! Numbers are those of rtnetlink(7) and `linux/if_link.h`.
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::Duration;
 
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
-use futures_util::TryStreamExt;
-use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
-use rtnetlink::packet_route::link::{AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage};
-use rtnetlink::packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope};
-use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder};
+use nix::libc::{self, c_int};
 
+use super::rtnetlink::{Address, IFF_UP, Kernel, Link, Route, attribute, link};
 use crate::prefix;
 
 /// How many packets a device holds until they are read. A kernel's TCP does not see what is in it
@@ -21,8 +19,18 @@ use crate::prefix;
 /// Gbit/s for 100 ms is 8333 packets of 1500 bytes.
 const TX_QUEUE_LEN: u32 = 16_384;
 
-/// What the kernel says of an interface that is not there.
-const ENODEV: i32 = nix::errno::Errno::ENODEV as i32;
+/// A request for all there are; one for something new, and for something that is new or takes the
+/// place of another.
+const DUMP: c_int = libc::NLM_F_DUMP;
+const ADD: c_int = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+const REPLACE: c_int = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+
+/// No link-local addresses (`linux/if_link.h`).
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
+
+/// Where `rtnl_link_stats64` has what was to leave and was dropped.
+const TX_DROPPED: usize = 7 * size_of::<u64>();
 
 /// The alias of the loopback device begins with this where a namespace is a run's.
 const CLAIM: &str = "ackclock ";
@@ -75,19 +83,17 @@ fn alone(address: IpAddr) -> (IpAddr, u8) {
 pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
     let index = nix::net::if_::if_nametoindex(name)?;
     let six = plan.addresses.iter().any(|(address, _)| address.is_ipv6());
-    with_kernel(async |kernel| {
-        let device = || LinkUnspec::new_with_index(index);
-        let sized = device().mtu(u32::from(plan.mtu)).txqueuelen(TX_QUEUE_LEN).build();
-        kernel.link().set(sized).execute().await?;
-        if six {
-            // Without a link-local address there are no router solicitations, only the scenario's
-            // traffic.
-            let none = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
-            let quiet = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])]);
-            kernel.link().set(device().append_extra_attribute(quiet).build()).execute().await?;
-        }
-        Ok(())
-    })?;
+    let mut kernel = Kernel::open()?;
+    let mut sized = link(index, 0)
+        .with(libc::IFLA_MTU, &u32::from(plan.mtu).to_ne_bytes())
+        .with(libc::IFLA_TXQLEN, &TX_QUEUE_LEN.to_ne_bytes());
+    if six {
+        // Without a link-local address there are no router solicitations, only the scenario's
+        // traffic.
+        let none = attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE]);
+        sized = sized.with(libc::IFLA_AF_SPEC, &attribute(libc::AF_INET6 as u16, &none));
+    }
+    kernel.request(libc::RTM_SETLINK, 0, &sized)?;
     // Without the files (no IPv6) or the right to write them (`/proc/sys` is read-only in many
     // containers) the defaults have to do, which are these; only an address will say what does not.
     for (key, value) in [
@@ -102,29 +108,18 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
     ] {
         let _ = fs::write(format!("/proc/sys/net/{}", key.replace("{}", name)), value);
     }
-    with_kernel(async |kernel| {
-        for &(address, length) in &plan.addresses {
-            let mut request = kernel.address().add(index, address, length);
-            if address.is_ipv6() {
-                // Nobody else can have it; looking for one takes a second.
-                request.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
-            }
-            request.execute().await?;
+    for &(address, length) in &plan.addresses {
+        kernel.request(libc::RTM_NEWADDR, ADD, &own(index, address, length))?;
+    }
+    kernel.request(libc::RTM_SETLINK, 0, &link(index, IFF_UP))?;
+    for &to in &plan.routes {
+        match kernel.request(libc::RTM_NEWROUTE, ADD, &on_link(index, to)) {
+            // Another device of the host leads there, too; which one is taken is the kernel's
+            // affair.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => drop(other?),
         }
-        let up = LinkUnspec::new_with_index(index).up().build();
-        kernel.link().set(up).execute().await?;
-        for &(to, length) in &plan.routes {
-            let route = RouteMessageBuilder::<IpAddr>::new().output_interface(index).scope(RouteScope::Link);
-            let route = route.destination_prefix(to, length).map_err(|error| io::Error::other(format!("{error:?}")))?;
-            match kernel.route().add(route.build()).execute().await.map_err(Failure::from) {
-                // Another device of the host leads there, too; which one is taken is the kernel's
-                // affair.
-                Err(Failure(error)) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                other => other?,
-            }
-        }
-        Ok(())
-    })?;
+    }
     let mut waits = 1000;
     while waits > 0 && plan.addresses.iter().any(|&(address, _)| !is_reached(address)) {
         waits -= 1;
@@ -154,151 +149,130 @@ fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
 /// Packets that the kernel could not hand over to the reader of a device, because it was not read
 /// in time.
 pub(super) fn dropped(index: u32) -> io::Result<u64> {
-    with_kernel(async |kernel| {
-        let link = link(kernel.link().get().match_index(index).execute()).await?;
-        let stats = link.attributes.into_iter().find_map(|attribute| match attribute {
-            LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
-            _ => None,
-        });
-        stats.ok_or_else(|| Failure(io::Error::other("no statistics")))
-    })
+    let link = interface(&mut Kernel::open()?, &link(index, 0))?;
+    let count = link.get(libc::IFLA_STATS64).and_then(|stats| stats.get(TX_DROPPED..)?.first_chunk());
+    count.map(|count| u64::from_ne_bytes(*count)).ok_or_else(|| io::Error::other("no statistics"))
 }
 
 /// Sets the loopback device up and writes on it whose namespace it is in.
 pub(super) fn claim(token: &str) -> io::Result<()> {
-    with_kernel(async |kernel| {
-        let lo = LinkUnspec::new_with_name("lo").alias(format!("{CLAIM}{token}")).up().build();
-        Ok(kernel.link().set(lo).execute().await?)
-    })
+    let alias = format!("{CLAIM}{token}");
+    let lo = named("lo", IFF_UP).with(libc::IFLA_IFALIAS, alias.as_bytes());
+    Kernel::open()?.request(libc::RTM_SETLINK, 0, &lo).map(drop)
+}
+
+/// Sets the loopback device up.
+pub(super) fn set_up_loopback() -> io::Result<()> {
+    Kernel::open()?.request(libc::RTM_SETLINK, 0, &named("lo", IFF_UP)).map(drop)
+}
+
+/// Who has claimed the namespace.
+pub(super) fn claimed_by() -> io::Result<Option<String>> {
+    let lo = interface(&mut Kernel::open()?, &named("lo", 0))?;
+    let alias = lo.get(libc::IFLA_IFALIAS).map(String::from_utf8_lossy).unwrap_or_default();
+    Ok(alias.trim_end_matches('\0').strip_prefix(CLAIM).map(str::to_owned))
 }
 
 /// What goes with an interface that moves from one namespace to another.
 #[derive(Debug)]
 pub(super) struct Carried {
     was_up: bool,
-    addresses: Vec<AddressMessage>,
-    routes: Vec<RouteMessage>,
+    addresses: Vec<Address>,
+    routes: Vec<Route>,
 }
 
 /// Moves an interface of this namespace into another one, and returns what it had here.
 pub(super) fn pick_up(name: &str, to: &File) -> io::Result<Carried> {
-    with_kernel(async |kernel| {
-        let interface = kernel.link().get().match_name(name.to_owned()).execute();
-        let interface = link(interface).await.map_err(|Failure(error)| match error.raw_os_error() {
-            Some(ENODEV) => Failure(io::ErrorKind::NotFound.into()),
-            _ => Failure(error),
-        })?;
-        let index = interface.header.index;
-        let addresses = kernel.address().get().set_link_index_filter(index).execute();
-        let addresses: Vec<AddressMessage> = addresses.try_collect().await?;
-        let mut routes: Vec<RouteMessage> = Vec::new();
-        for all in [RouteMessageBuilder::<Ipv4Addr>::new().build(), RouteMessageBuilder::<Ipv6Addr>::new().build()] {
-            routes.extend(kernel.route().get(all).execute().try_collect::<Vec<_>>().await?);
-        }
-        routes.retain(|route| {
-            let leads_there = route.attributes.contains(&RouteAttribute::Oif(index));
-            // Those of its addresses come with them.
-            leads_there
-                && route.header.table == RouteHeader::RT_TABLE_MAIN
-                && route.header.protocol != RouteProtocol::Kernel
-        });
-        let moved = LinkUnspec::new_with_index(index).setns_by_fd(to.as_raw_fd()).build();
-        kernel.link().set(moved).execute().await?;
-        let was_up = interface.header.flags.contains(LinkFlags::Up);
-        // The kernel makes link-local ones anew.
-        let lasts = |address: &AddressMessage| address.header.scope != AddressScope::Link;
-        Ok(Carried { was_up, addresses: addresses.into_iter().filter(lasts).collect(), routes })
-    })
+    let mut kernel = Kernel::open()?;
+    let interface = interface(&mut kernel, &named(name, 0)).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENODEV) => io::ErrorKind::NotFound.into(),
+        _ => error,
+    })?;
+    let index = interface.index();
+    let mut addresses = kernel.request(libc::RTM_GETADDR, DUMP, &Address::new([0; 8]))?;
+    // The kernel makes link-local ones anew.
+    addresses.retain(|address| address.index() == index && address.fixed[3] != libc::RT_SCOPE_LINK);
+    let mut routes = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let mut all = Route::new([0; 12]);
+        all.fixed[0] = family as u8;
+        routes.extend(kernel.request(libc::RTM_GETROUTE, DUMP, &all)?);
+    }
+    routes.retain(|route| {
+        let leads_there = route.get(libc::RTA_OIF) == Some(&index.to_ne_bytes());
+        let [table, protocol] = [route.fixed[4], route.fixed[5]];
+        // Those of its addresses come with them.
+        leads_there && table == libc::RT_TABLE_MAIN && protocol != libc::RTPROT_KERNEL
+    });
+    let moved = link(index, 0).with(libc::IFLA_NET_NS_FD, &to.as_raw_fd().to_ne_bytes());
+    kernel.request(libc::RTM_SETLINK, 0, &moved)?;
+    Ok(Carried { was_up: interface.word(8) & IFF_UP != 0, addresses, routes })
 }
 
 /// Gives an interface that has come into this namespace what it had in the other one.
 pub(super) fn put_down(name: &str, carried: Carried) -> io::Result<()> {
     let Carried { was_up, addresses, mut routes } = carried;
-    with_kernel(async |kernel| {
-        let index = link(kernel.link().get().match_name(name.to_owned()).execute()).await?.header.index;
-        for mut address in addresses {
-            address.header.index = index;
-            let held = address.attributes.iter().find_map(|attribute| match attribute {
-                AddressAttribute::Local(held) => Some(*held),
-                _ => None,
-            });
-            let held = held.or_else(|| {
-                address.attributes.iter().find_map(|attribute| match attribute {
-                    AddressAttribute::Address(held) => Some(*held),
-                    _ => None,
-                })
-            });
-            let Some(held) = held else { continue };
-            let mut request = kernel.address().add(index, held, address.header.prefix_len);
-            // How long it is valid is counted anew, and is not known to be what somebody wants.
-            address
-                .attributes
-                .retain(|attribute| !matches!(attribute, AddressAttribute::CacheInfo(_) | AddressAttribute::Other(_)));
-            *request.message_mut() = address;
-            request.execute().await?;
+    let mut kernel = Kernel::open()?;
+    let index = interface(&mut kernel, &named(name, 0))?.index();
+    for mut address in addresses {
+        address.set(4, index);
+        // How long it is valid is counted anew, and is not known to be what somebody wants.
+        address.attributes.retain(|(kind, _)| *kind != libc::IFA_CACHEINFO);
+        kernel.request(libc::RTM_NEWADDR, ADD, &address)?;
+    }
+    if was_up {
+        kernel.request(libc::RTM_SETLINK, 0, &link(index, IFF_UP))?;
+    }
+    // To a network before those by way of a router in it.
+    routes.sort_by_key(|route| route.get(libc::RTA_GATEWAY).is_some());
+    for mut route in routes {
+        route.attributes.retain(|(kind, _)| ![libc::RTA_CACHEINFO, libc::RTA_OIF].contains(kind));
+        kernel.request(libc::RTM_NEWROUTE, REPLACE, &route.with(libc::RTA_OIF, &index.to_ne_bytes()))?;
+    }
+    Ok(())
+}
+
+/// An interface by its name, and the flags that it is to have.
+fn named(name: &str, flags: u32) -> Link {
+    link(0, flags).with(libc::IFLA_IFNAME, name.as_bytes())
+}
+
+/// What the kernel has of an interface.
+fn interface(kernel: &mut Kernel, link: &Link) -> io::Result<Link> {
+    kernel.request(libc::RTM_GETLINK, 0, link)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// An address of an interface.
+fn own(index: u32, address: IpAddr, length: u8) -> Address {
+    let mut own = Address::new([family(address), length, 0, 0, 0, 0, 0, 0]);
+    own.set(4, index);
+    own = own.with(libc::IFA_ADDRESS, &octets(address)).with(libc::IFA_LOCAL, &octets(address));
+    match address {
+        IpAddr::V4(four) if length < 31 => {
+            let broadcast = four.to_bits() | u32::MAX >> length;
+            own.with(libc::IFA_BROADCAST, &broadcast.to_be_bytes())
         }
-        if was_up {
-            kernel.link().set(LinkUnspec::new_with_index(index).up().build()).execute().await?;
-        }
-        // To a network before those by way of a router in it.
-        routes.sort_by_key(|route| route.attributes.iter().any(|it| matches!(it, RouteAttribute::Gateway(_))));
-        for mut route in routes {
-            route.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
-            for attribute in &mut route.attributes {
-                if let RouteAttribute::Oif(out) = attribute {
-                    *out = index;
-                }
-            }
-            kernel.route().add(route).replace().execute().await?;
-        }
-        Ok(())
-    })
-}
-
-/// Sets the loopback device up.
-pub(super) fn set_up_loopback() -> io::Result<()> {
-    with_kernel(async |kernel| Ok(kernel.link().set(LinkUnspec::new_with_name("lo").up().build()).execute().await?))
-}
-
-/// Who has claimed the namespace.
-pub(super) fn claimed_by() -> io::Result<Option<String>> {
-    with_kernel(async |kernel| {
-        let lo = link(kernel.link().get().match_name("lo").execute()).await?;
-        Ok(lo.attributes.into_iter().find_map(|attribute| match attribute {
-            LinkAttribute::IfAlias(alias) => alias.strip_prefix(CLAIM).map(str::to_owned),
-            _ => None,
-        }))
-    })
-}
-
-async fn link(links: impl futures_util::Stream<Item = Result<LinkMessage, Error>>) -> Result<LinkMessage, Failure> {
-    std::pin::pin!(links).try_next().await?.ok_or_else(|| Failure(io::ErrorKind::NotFound.into()))
-}
-
-/// Talks to the kernel, on a socket in the namespace of this thread.
-fn with_kernel<T>(talk: impl AsyncFnOnce(Handle) -> Result<T, Failure>) -> io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    runtime.block_on(async {
-        let (connection, kernel, _) = rtnetlink::new_connection()?;
-        tokio::spawn(connection);
-        talk(kernel).await.map_err(|Failure(error)| error)
-    })
-}
-
-/// The kernel's reply.
-struct Failure(io::Error);
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure(match error {
-            Error::NetlinkError(message) => message.to_io(),
-            other => io::Error::other(other.to_string()),
-        })
+        IpAddr::V4(_) => own,
+        // Nobody else can have it; looking for one takes a second.
+        IpAddr::V6(_) => own.with(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes()),
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure(error)
+/// A route to a prefix that an interface is connected to.
+fn on_link(index: u32, (to, length): (IpAddr, u8)) -> Route {
+    let [table, protocol] = [libc::RT_TABLE_MAIN, libc::RTPROT_STATIC];
+    let [scope, kind] = [libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
+    let route = Route::new([family(to), length, 0, 0, table, protocol, scope, kind, 0, 0, 0, 0]);
+    route.with(libc::RTA_DST, &octets(to)).with(libc::RTA_OIF, &index.to_ne_bytes())
+}
+
+fn family(address: IpAddr) -> u8 {
+    (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(four) => four.octets().to_vec(),
+        IpAddr::V6(six) => six.octets().to_vec(),
     }
 }

@@ -5,22 +5,13 @@
 //! to netlink sockets in its namespace; these reports are kept until somebody looks.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use rtnetlink::MulticastGroup;
-use rtnetlink::packet_core::{NLM_F_REQUEST, NetlinkMessage};
-use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::packet_route::link::LinkMessage;
-use rtnetlink::sys::protocols::NETLINK_ROUTE;
-use rtnetlink::sys::{Socket, SocketAddr};
+use nix::libc::{NLMSG_ERROR, RTM_DELLINK, RTM_GETLINK, RTM_NEWLINK, RTMGRP_LINK};
+use nix::sys::socket::{MsgFlags, SockFlag, recv, send};
 
-/// Types of messages (netlink(7), rtnetlink(7)).
-const NLMSG_ERROR: u16 = 2;
-const RTM_NEWLINK: u16 = 16;
-const RTM_DELLINK: u16 = 17;
-
-/// A flag of a device (netdevice(7)).
-const IFF_UP: u32 = 1;
+use super::rtnetlink::{self, IFF_UP, link};
 
 /// Bytes of a message that are read: `nlmsghdr`, and `ifinfomsg` or the beginning of `nlmsgerr`.
 /// The attributes after them are cut off.
@@ -29,7 +20,7 @@ const HEADERS: usize = 32;
 /// Watches one device.
 #[derive(Debug)]
 pub(super) struct Watch {
-    socket: Socket,
+    socket: OwnedFd,
     /// The number of the device.
     index: u32,
 }
@@ -37,9 +28,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Watches a device in the namespace of the calling thread, from now on.
     pub(super) fn new(index: u32) -> io::Result<Watch> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.set_non_blocking(true)?;
-        socket.bind(&SocketAddr::new(0, 1 << (MulticastGroup::Link as u32 - 1)))?;
+        let socket = rtnetlink::open(SockFlag::SOCK_NONBLOCK, RTMGRP_LINK as u32)?;
         Ok(Watch { socket, index })
     }
 
@@ -52,34 +41,20 @@ impl Watch {
         let mut lost = false;
         loop {
             let mut message = [0; HEADERS];
-            let Err(error) = self.socket.recv(&mut &mut message[..], 0) else {
-                judge(&message, self.index)?;
-                continue;
-            };
-            match error.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::EINTR) => {}
-                Some(Errno::ENOBUFS) => lost = true,
+            match recv(self.socket.as_raw_fd(), &mut message, MsgFlags::empty()) {
+                Ok(_) => judge(&message, self.index)?,
+                Err(Errno::EINTR) => {}
+                Err(Errno::ENOBUFS) => lost = true,
                 // Only now is there room for the answer, which is a report as well.
-                Some(Errno::EAGAIN) if lost => {
+                Err(Errno::EAGAIN) if lost => {
                     lost = false;
-                    self.ask()?;
+                    let request = link(self.index, 0).encode(RTM_GETLINK, 0, 0);
+                    send(self.socket.as_raw_fd(), &request, MsgFlags::empty())?;
                 }
-                Some(Errno::EAGAIN) => return Ok(()),
-                _ => return Err(error),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    /// Asks for a report.
-    fn ask(&self) -> io::Result<()> {
-        let mut link = LinkMessage::default();
-        link.header.index = self.index;
-        let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetLink(link));
-        request.header.flags = NLM_F_REQUEST;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0).map(|_| ())
     }
 }
 
@@ -91,7 +66,9 @@ fn judge(message: &[u8; HEADERS], index: u32) -> Result<(), Errno> {
         RTM_NEWLINK if about == index && flags & IFF_UP == 0 => Err(Errno::ENETDOWN),
         RTM_DELLINK if about == index => Err(Errno::ENODEV),
         // There is no such device any more.
-        NLMSG_ERROR if word(16) != 0 => Err(Errno::from_raw((word(16) as i32).wrapping_neg())),
+        kind if i32::from(kind) == NLMSG_ERROR && word(16) != 0 => {
+            Err(Errno::from_raw((word(16) as i32).wrapping_neg()))
+        }
         _ => Ok(()),
     }
 }

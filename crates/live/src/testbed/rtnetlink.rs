@@ -1,0 +1,206 @@
+//! Messages of rtnetlink, and the socket for them.
+//!
+//! # Source
+//! netlink(7) and rtnetlink(7); `linux/netlink.h` and `linux/rtnetlink.h`. Numbers are in the byte
+//! order of the machine. A length counts the header before it, and not the padding behind.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int};
+use nix::sys::socket::{self, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType};
+
+/// Bytes of the header of a message, `nlmsghdr`.
+const HEADER: usize = 16;
+/// Bytes of the header of an attribute, `rtattr`.
+const ATTRIBUTE: usize = 4;
+/// Messages and attributes begin at multiples of so many bytes.
+const ALIGN: usize = 4;
+
+/// More than the kernel sends at a time: dumps come in pieces of up to 32 KiB (`netlink_recvmsg`).
+const LONGEST: usize = 1 << 16;
+
+/// Types of messages that end a reply.
+const ERROR: u16 = libc::NLMSG_ERROR as u16;
+const DONE: u16 = libc::NLMSG_DONE as u16;
+
+/// A message with `ifinfomsg`, `ifaddrmsg` or `rtmsg`.
+pub(super) type Link = Message<16>;
+pub(super) type Address = Message<8>;
+pub(super) type Route = Message<12>;
+
+/// What is behind the header of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message<const N: usize> {
+    /// The struct that the type of the message has.
+    pub(super) fixed: [u8; N],
+    /// Types and values, also of those that nobody here knows.
+    pub(super) attributes: Vec<(u16, Vec<u8>)>,
+}
+
+impl<const N: usize> Message<N> {
+    pub(super) fn new(fixed: [u8; N]) -> Message<N> {
+        Message { fixed, attributes: Vec::new() }
+    }
+
+    /// The same with one attribute more.
+    pub(super) fn with(mut self, kind: u16, value: &[u8]) -> Message<N> {
+        self.attributes.push((kind, value.to_vec()));
+        self
+    }
+
+    /// The value of an attribute.
+    pub(super) fn get(&self, kind: u16) -> Option<&[u8]> {
+        self.attributes.iter().find(|(other, _)| *other == kind).map(|(_, value)| &value[..])
+    }
+
+    /// The number of the device: all but routes have it here.
+    pub(super) fn index(&self) -> u32 {
+        self.word(4)
+    }
+
+    /// The number at an offset in the struct.
+    pub(super) fn word(&self, at: usize) -> u32 {
+        u32::from_ne_bytes([self.fixed[at], self.fixed[at + 1], self.fixed[at + 2], self.fixed[at + 3]])
+    }
+
+    /// Writes a number at an offset in the struct.
+    pub(super) fn set(&mut self, at: usize, word: u32) {
+        self.fixed[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+
+    /// The whole message, as a request that is acknowledged.
+    pub(super) fn encode(&self, kind: u16, flags: c_int, sequence: u32) -> Vec<u8> {
+        let attributes: Vec<u8> = self.attributes.iter().flat_map(|(kind, value)| attribute(*kind, value)).collect();
+        let length = (HEADER + N + attributes.len()) as u32;
+        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        let [length, sequence] = [length, sequence].map(u32::to_ne_bytes);
+        let [kind, flags] = [kind, flags].map(u16::to_ne_bytes);
+        [&length[..], &kind, &flags, &sequence, &[0; 4], &self.fixed, &attributes].concat()
+    }
+
+    fn parse(bytes: &[u8]) -> io::Result<Message<N>> {
+        let (fixed, mut rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
+        let mut message = Message::new(*fixed);
+        while !rest.is_empty() {
+            let (length, kind) = (half(rest, 0)?, half(rest, 2)?);
+            message.attributes.push((kind, take(&mut rest, length.into(), ATTRIBUTE)?.to_vec()));
+        }
+        Ok(message)
+    }
+}
+
+/// A flag of an interface that is up (netdevice(7)).
+pub(super) const IFF_UP: u32 = libc::IFF_UP as u32;
+
+/// An interface by its number, and the flags that it is to have.
+pub(super) fn link(index: u32, flags: u32) -> Link {
+    let mut link = Link::new([0; 16]);
+    for (at, word) in [(4, index), (8, flags), (12, flags)] {
+        link.set(at, word);
+    }
+    link
+}
+
+/// An attribute with its padding. As a value, it is nested in another one.
+pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    // Values are names and numbers, or have come in an attribute.
+    let length = (ATTRIBUTE + value.len()) as u16;
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
+    bytes
+}
+
+/// A socket in the namespace of the calling thread, which gets reports of these groups.
+pub(super) fn open(flags: SockFlag, groups: u32) -> nix::Result<OwnedFd> {
+    let flags = flags | SockFlag::SOCK_CLOEXEC;
+    let socket = socket::socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+    socket::bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+    Ok(socket)
+}
+
+/// The kernel as it is asked from one namespace.
+pub(super) struct Kernel {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+impl Kernel {
+    /// That of the namespace of the calling thread.
+    pub(super) fn open() -> io::Result<Kernel> {
+        Ok(Kernel { socket: open(SockFlag::empty(), 0)?, sequence: 0 })
+    }
+
+    /// Sends a request, and waits for the whole reply.
+    ///
+    /// # Errors
+    /// The kernel's, as it numbers them.
+    pub(super) fn request<const N: usize>(
+        &mut self,
+        kind: u16,
+        flags: c_int,
+        message: &Message<N>,
+    ) -> io::Result<Vec<Message<N>>> {
+        self.sequence += 1;
+        let socket = self.socket.as_raw_fd();
+        socket::send(socket, &message.encode(kind, flags, self.sequence), MsgFlags::empty())?;
+        let mut buffer = vec![0; LONGEST];
+        let mut replies = Vec::new();
+        loop {
+            match socket::recv(socket, &mut buffer, MsgFlags::MSG_TRUNC) {
+                Ok(length) => {
+                    let datagram = buffer.get(..length).ok_or_else(malformed)?;
+                    if read(datagram, self.sequence, &mut replies)? {
+                        return Ok(replies);
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Reads what is in a datagram of the reply to a request; whether the reply ends there.
+fn read<const N: usize>(mut bytes: &[u8], sequence: u32, replies: &mut Vec<Message<N>>) -> io::Result<bool> {
+    while !bytes.is_empty() {
+        let (length, kind, to) = (word(bytes, 0)?, half(bytes, 4)?, word(bytes, 8)?);
+        let message = take(&mut bytes, length as usize, HEADER)?;
+        match kind {
+            _ if to != sequence => {}
+            // Both begin with the number of an error below 0, or 0.
+            ERROR | DONE => match word(message, 0)?.cast_signed() {
+                0 => return Ok(true),
+                error => return Err(io::Error::from_raw_os_error(error.wrapping_neg())),
+            },
+            _ => replies.push(Message::parse(message)?),
+        }
+    }
+    Ok(false)
+}
+
+/// Takes something of so many bytes from the front, header and all, and the padding behind it; what
+/// is behind its header.
+fn take<'a>(bytes: &mut &'a [u8], length: usize, header: usize) -> io::Result<&'a [u8]> {
+    let behind = bytes.get(header..length).ok_or_else(malformed)?;
+    *bytes = bytes.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();
+    Ok(behind)
+}
+
+fn word(bytes: &[u8], at: usize) -> io::Result<u32> {
+    let word = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or_else(malformed)?;
+    Ok(u32::from_ne_bytes(*word))
+}
+
+fn half(bytes: &[u8], at: usize) -> io::Result<u16> {
+    let half = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or_else(malformed)?;
+    Ok(u16::from_ne_bytes(*half))
+}
+
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a malformed message of rtnetlink")
+}
+
+#[cfg(test)]
+mod tests;
