@@ -29,6 +29,9 @@ const REPLACE: c_int = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 
+/// `RTNH_F_DEAD` and `RTNH_F_LINKDOWN` of `rtmsg` (`linux/rtnetlink.h`).
+const NO_CARRIER: u32 = 1 | 16;
+
 /// Where `rtnl_link_stats64` has what was to leave and was dropped.
 const TX_DROPPED: usize = 7 * size_of::<u64>();
 
@@ -227,6 +230,8 @@ pub(super) fn put_down(name: &str, carried: Carried) -> io::Result<()> {
     routes.sort_by_key(|route| route.get(libc::RTA_GATEWAY).is_some());
     for mut route in routes {
         route.attributes.retain(|(kind, _)| ![libc::RTA_CACHEINFO, libc::RTA_OIF].contains(kind));
+        // The kernel takes no route that says that there is no carrier.
+        route.set(8, route.word(8) & !NO_CARRIER);
         kernel.request(libc::RTM_NEWROUTE, REPLACE, &route.with(libc::RTA_OIF, &index.to_ne_bytes()))?;
     }
     Ok(())

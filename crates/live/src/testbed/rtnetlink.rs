@@ -22,7 +22,7 @@ const ALIGN: usize = 4;
 const LONGEST: usize = 1 << 16;
 
 /// Types of messages that end a reply.
-const ERROR: u16 = libc::NLMSG_ERROR as u16;
+pub(super) const ERROR: u16 = libc::NLMSG_ERROR as u16;
 const DONE: u16 = libc::NLMSG_DONE as u16;
 
 /// A message with `ifinfomsg`, `ifaddrmsg` or `rtmsg`.

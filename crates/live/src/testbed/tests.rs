@@ -14,6 +14,7 @@ use ackclock_testkit::can_go_live;
 use super::*;
 use crate::Offload;
 
+mod interface;
 mod watch;
 
 /// Tells a process that it is the one that is going to be killed.
@@ -81,6 +82,15 @@ fn read(device: &Device) -> Vec<u8> {
 
 fn is_quiet(device: &Device) -> bool {
     matches!(device.read(&mut [0; 1501]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Runs a command in the namespace of a host; what it prints.
+fn sh(testbed: &Testbed, node: usize, run: &str) -> String {
+    let mut shell = Command::new("/bin/sh");
+    let child = testbed.spawn(node, shell.args(["-c", run]).stdout(Stdio::piped())).expect("a program");
+    let output = child.wait_with_output().expect("ended");
+    assert!(output.status.success(), "{run}");
+    String::from_utf8(output.stdout).expect("text")
 }
 
 fn device(testbed: &Testbed, node: usize) -> &Device {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::libc::{NLMSG_ERROR, RTM_DELLINK, RTM_GETLINK, RTM_NEWLINK, RTMGRP_LINK};
+use nix::libc::{RTM_DELLINK, RTM_GETLINK, RTM_NEWLINK, RTMGRP_LINK};
 use nix::sys::socket::{MsgFlags, SockFlag, recv, send};
 
 use super::rtnetlink::{self, IFF_UP, link};
@@ -66,9 +66,7 @@ fn judge(message: &[u8; HEADERS], index: u32) -> Result<(), Errno> {
         RTM_NEWLINK if about == index && flags & IFF_UP == 0 => Err(Errno::ENETDOWN),
         RTM_DELLINK if about == index => Err(Errno::ENODEV),
         // There is no such device any more.
-        kind if i32::from(kind) == NLMSG_ERROR && word(16) != 0 => {
-            Err(Errno::from_raw((word(16) as i32).wrapping_neg()))
-        }
+        rtnetlink::ERROR if word(16) != 0 => Err(Errno::from_raw((word(16) as i32).wrapping_neg())),
         _ => Ok(()),
     }
 }

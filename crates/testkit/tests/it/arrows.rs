@@ -38,7 +38,6 @@ const PURE: [&str; 3] = ["aqm", "cc", "events"];
 const FENCED: &[(&str, &[&str])] = &[
     ("tokio", &["live"]),
     ("tun-tap", &["live"]),
-    ("rtnetlink", &["live"]),
     // Tests ask it what they may do here.
     ("nix", &["live", "testkit"]),
     ("rayon", &["cli"]),

@@ -4,12 +4,6 @@ use nix::errno::Errno;
 
 use super::*;
 
-/// Runs a command in the namespace of a host.
-fn sh(testbed: &Testbed, node: usize, run: &str) {
-    let mut child = testbed.spawn(node, Command::new("/bin/sh").args(["-c", run])).expect("a program");
-    assert!(child.wait().expect("ended").success(), "{run}");
-}
-
 #[test]
 fn a_device_that_has_been_down_or_is_gone_does_not_pass_its_check() {
     if !can_go_live("testbed: checks", &["ip"]) {
