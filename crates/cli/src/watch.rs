@@ -7,6 +7,7 @@
 pub(crate) mod board;
 mod dashboard;
 mod feed;
+mod frame;
 mod metrics;
 mod server;
 mod state;

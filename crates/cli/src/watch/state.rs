@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ackclock_units::{Rate, Span, parse_rate, parse_span};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::board::Board;
 use super::text;

@@ -1,6 +1,6 @@
 //! The terminal while the dashboard has it. However that ends, it is as before afterwards.
 
-use std::io::{self, IsTerminal, Stdout, stdout};
+use std::io::{self, IsTerminal, Write, stdout};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError, TryLockError};
@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event;
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
-use ratatui::{Frame, Terminal};
+use crossterm::cursor::Show;
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
+};
+use crossterm::{event, execute, queue};
+
+use super::frame::Frame;
 
 /// Whether the dashboard has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -71,18 +72,21 @@ pub(super) fn wait(patience: Duration) -> io::Result<Input> {
 /// Waits until standard input has something.
 #[cfg(unix)]
 fn look(patience: Duration) -> io::Result<Input> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::io::Errno;
+    use std::os::fd::AsFd;
+
+    use nix::errno::Errno;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
     let input = io::stdin();
-    let mut fds = [PollFd::new(&input, PollFlags::IN)];
-    match poll(&mut fds, Timespec::try_from(patience).ok().as_ref()) {
-        Ok(0) | Err(Errno::INTR) => return Ok(Input::None),
+    let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut fds, PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX)) {
+        Ok(0) | Err(Errno::EINTR) => return Ok(Input::None),
         Ok(_) => {}
         Err(error) => return Err(error.into()),
     }
-    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    Ok(if fds[0].revents().intersects(gone) { Input::Gone } else { Input::Some })
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    let is_gone = fds[0].revents().is_some_and(|events| events.intersects(gone));
+    Ok(if is_gone { Input::Gone } else { Input::Some })
 }
 
 /// Waits for an event, which is then to be read.
@@ -97,7 +101,7 @@ pub(super) fn wait(patience: Duration) -> io::Result<Input> {
 /// The terminal, with keys as they are pressed, and a screen that leaves what was there.
 #[derive(Debug)]
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    shown: Frame,
 }
 
 impl Screen {
@@ -105,25 +109,30 @@ impl Screen {
     pub(super) fn take() -> io::Result<Screen> {
         restore_on_panic();
         TAKEN.store(true, Ordering::SeqCst);
-        let taken = enable_raw_mode()
-            .and_then(|()| execute!(stdout(), EnterAlternateScreen))
-            .and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
-        match taken {
-            Ok(terminal) => Ok(Screen { terminal }),
-            Err(error) => {
-                restore();
-                Err(error)
-            }
-        }
+        let screen = Screen { shown: Frame::blank(0, 0) };
+        enable_raw_mode()?;
+        execute!(stdout(), EnterAlternateScreen)?;
+        Ok(screen)
     }
 
     /// Draws a frame, unless the terminal was given back.
-    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        if TAKEN.load(Ordering::SeqCst) {
-            self.terminal.draw(draw)?;
+        if !TAKEN.load(Ordering::SeqCst) {
+            return Ok(());
         }
-        Ok(())
+        let (width, height) = size()?;
+        let mut frame = Frame::blank(width.into(), height.into());
+        let mut out = Vec::new();
+        if self.shown.area != frame.area {
+            queue!(out, Clear(ClearType::All))?;
+            self.shown = Frame::blank(width.into(), height.into());
+        }
+        draw(&mut frame);
+        frame.write(&self.shown, &mut out)?;
+        self.shown = frame;
+        stdout().write_all(&out)?;
+        stdout().flush()
     }
 }
 

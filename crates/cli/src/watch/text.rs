@@ -1,5 +1,8 @@
 //! Numbers as they stand in narrow columns.
 
+/// Eighths of a cell.
+pub(super) const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
 /// A rate or a count by its first three digits: `9.98M`.
 pub(super) fn si(value: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
@@ -38,7 +41,7 @@ pub(super) fn spark(values: impl Iterator<Item = f64>, most: f64, width: usize) 
         match (share * 8.0).round().clamp(0.0, 8.0) as usize {
             // What is not nothing is seen.
             0 if value > 0.0 => '▁',
-            eighths => [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][eighths],
+            eighths => BLOCKS[eighths],
         }
     };
     let line: String = values.map(height).collect();

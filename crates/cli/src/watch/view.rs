@@ -4,21 +4,16 @@ mod flows;
 mod links;
 mod table;
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph};
-
 use super::board::{Board, Live};
+use super::frame::{Area, Color, Frame, Style, Stylize};
 use super::state::{State, speed_text};
 use super::text::{millis, percent};
 
 /// From this height on there are lines over time of the selected link.
-const TALL: u16 = 22;
+const TALL: usize = 22;
 
 /// Rows of these lines, with their titles: at least, and where flows leave room.
-const OVER_TIME: [u16; 2] = [6, 12];
+const OVER_TIME: [usize; 2] = [6, 12];
 
 /// The colours, or none.
 #[derive(Clone, Copy, Debug)]
@@ -28,23 +23,23 @@ pub(crate) struct Theme {
 
 impl Theme {
     fn of(self, colour: Color) -> Style {
-        if self.colour { Style::new().fg(colour) } else { Style::new() }
+        Style { foreground_color: self.colour.then_some(colour), ..Style::new() }
     }
 
     fn good(self) -> Style {
-        self.of(Color::Green)
+        self.of(Color::DarkGreen)
     }
 
     fn notable(self) -> Style {
-        self.of(Color::Yellow)
+        self.of(Color::DarkYellow)
     }
 
     fn bad(self) -> Style {
-        self.of(Color::Red).add_modifier(Modifier::BOLD)
+        self.of(Color::DarkRed).bold()
     }
 
     fn line(self) -> Style {
-        self.of(Color::Cyan)
+        self.of(Color::DarkCyan)
     }
 
     fn plain(self) -> Style {
@@ -52,51 +47,40 @@ impl Theme {
     }
 
     fn faint(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
+        Style::new().dim()
     }
 }
 
 /// Draws all of it.
-pub(crate) fn draw(frame: &mut Frame<'_>, board: &Board, state: &State, theme: Theme) {
-    let area = frame.area();
-    let is_live = board.live.is_some();
-    let room = area.height.saturating_sub(4 + u16::from(is_live));
-    let [least, most] = if area.height >= TALL { OVER_TIME } else { [0, 0] };
-    let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(1);
-    let links = rows(board.links.len()).min((room.saturating_sub(least) / 3).max(2) + 1);
-    let over_time = room.saturating_sub(links).saturating_sub(rows(board.flows.len())).clamp(least, most);
-    let parts = [
-        Constraint::Length(2),
-        Constraint::Length(u16::from(is_live)),
-        Constraint::Length(links),
-        Constraint::Length(over_time),
-        Constraint::Min(0),
-        Constraint::Length(1),
-        Constraint::Length(1),
-    ];
-    let [head, live, links, over_time, flows, message, foot] = Layout::vertical(parts).areas(area);
-    header(frame, head, board, state, theme);
+pub(crate) fn draw(frame: &mut Frame, board: &Board, state: &State, theme: Theme) {
+    let Area { width, height, .. } = frame.area;
+    let is_live = usize::from(board.live.is_some());
+    let room = height.saturating_sub(4 + is_live);
+    let [least, most] = if height >= TALL { OVER_TIME } else { [0, 0] };
+    let links = (board.links.len() + 1).min((room.saturating_sub(least) / 3).max(2) + 1);
+    let over_time = room.saturating_sub(links + board.flows.len() + 1).clamp(least, most);
+    let mut area = frame.area;
+    let mut body = area.cut(height.saturating_sub(2));
+    let message = area.cut(1);
+    frame.put(message, 0, &message_line(state, width, theme));
+    frame.put(area, 0, &footer(width, board.clock == "virtual", theme));
+    header(frame, body.cut(2), board, state, theme);
     if let Some(punctuality) = &board.live {
-        frame.render_widget(Paragraph::new(live_line(punctuality)), live);
+        frame.put(body.cut(1), 0, &[(live_line(punctuality), theme.plain())]);
     }
-    links::table(frame, links, board, state, theme);
-    if over_time.height > 0 {
-        links::over_time(frame, over_time, board, state, theme);
-    }
-    flows::table(frame, flows, board, state, theme);
-    frame.render_widget(Paragraph::new(message_line(state, message.width, theme)), message);
-    frame.render_widget(Paragraph::new(footer(foot.width, board.clock == "virtual", theme)), foot);
+    links::table(frame, body.cut(links), board, state, theme);
+    links::over_time(frame, body.cut(over_time), board, state, theme);
+    flows::table(frame, body, board, state, theme);
     if let Some(typed) = &state.prompt {
-        let column = (typed.chars().count() + 1).min(usize::from(message.width.saturating_sub(1)));
-        frame.set_cursor_position((message.x + column as u16, message.y));
+        frame.cursor = Some(((typed.chars().count() + 1).min(width.saturating_sub(1)), message.y));
     }
     if state.help {
-        help(frame, area);
+        help(frame);
     }
 }
 
-fn header(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
-    let width = usize::from(area.width);
+fn header(frame: &mut Frame, area: Area, board: &Board, state: &State, theme: Theme) {
+    let width = area.width;
     let title = if board.title.is_empty() { "ackclock" } else { &board.title };
     let (standing, style) = match (state.ending, state.paused, board.is_late()) {
         (true, ..) => ("ending".to_owned(), theme.notable()),
@@ -113,29 +97,19 @@ fn header(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme
     let right = format!("{}{speed}, ", board.clock);
     let room = width.saturating_sub(right.chars().count() + standing.chars().count() + 1);
     let title: String = title.chars().filter(|char| !char.is_control()).take(room).collect();
-    let first = Line::from(vec![
-        Span::styled(format!("{title:<room$} "), Style::new().add_modifier(Modifier::BOLD)),
-        Span::raw(right),
-        Span::styled(standing, style),
-    ]);
+    let title = format!("{title:<room$} ");
+    frame.put(area, 0, &[(title, theme.plain().bold()), (right, theme.plain()), (standing, style)]);
     let lost = if board.lost > 0 { format!("; {} records lost", board.lost) } else { String::new() };
     let left = format!("{:.1} of {} s ", board.now.as_secs_f64(), board.duration.as_secs_f64());
     let share = format!(" {}{lost}", percent(board.progress()));
     let bar = width.saturating_sub(left.chars().count() + share.chars().count() + 2);
     let done = (bar as f64 * board.progress()) as usize;
-    let second = Line::from(vec![
-        Span::raw(left),
-        Span::raw("["),
-        Span::styled("█".repeat(done), theme.line()),
-        Span::raw(" ".repeat(bar - done)),
-        Span::raw("]"),
-        Span::raw(share),
-    ]);
-    frame.render_widget(Paragraph::new(vec![first, second]), area);
+    let rest = format!("{}]{share}", " ".repeat(bar - done));
+    frame.put(area, 1, &[(format!("{left}["), theme.plain()), ("█".repeat(done), theme.line()), (rest, theme.plain())]);
 }
 
 /// How punctual a run in real time is, and the packets of its hosts.
-fn live_line(live: &Live) -> Line<'static> {
+fn live_line(live: &Live) -> String {
     let moment = &live.moment;
     let ms = |span: Option<ackclock_units::Span>| millis(span.map(ackclock_units::Span::as_millis_f64));
     let mut line = format!(
@@ -152,25 +126,24 @@ fn live_line(live: &Live) -> Line<'static> {
             line.push_str(&format!(" refused {}", host.refused));
         }
     }
-    Line::raw(line)
+    line
 }
 
-fn message_line(state: &State, width: u16, theme: Theme) -> Line<'_> {
+fn message_line(state: &State, width: usize, theme: Theme) -> Vec<(&str, Style)> {
     if let Some(typed) = &state.prompt {
         // The end of what is typed stays in sight.
-        let hidden = (typed.chars().count() + 2).saturating_sub(usize::from(width));
-        let shown: String = typed.chars().skip(hidden).collect();
-        return Line::from(vec![Span::styled(":", theme.notable()), Span::raw(shown)]);
+        let hidden = (typed.chars().count() + 2).saturating_sub(width);
+        let from = typed.char_indices().nth(hidden).map_or(typed.len(), |(at, _)| at);
+        return vec![(":", theme.notable()), (&typed[from..], theme.plain())];
     }
-    match state.messages.back() {
-        Some(message) if message.is_error => Line::styled(&*message.text, theme.bad()),
-        Some(message) => Line::raw(&*message.text),
-        None => Line::styled("select a link or a flow by the arrow keys; ? explains the keys", theme.faint()),
-    }
+    vec![match state.messages.back() {
+        Some(message) => (&*message.text, if message.is_error { theme.bad() } else { theme.plain() }),
+        None => ("select a link or a flow by the arrow keys; ? explains the keys", theme.faint()),
+    }]
 }
 
 /// The keys, as many as there is room for; the most important come first.
-fn footer(width: u16, is_virtual: bool, theme: Theme) -> Line<'static> {
+fn footer(width: usize, is_virtual: bool, theme: Theme) -> Vec<(String, Style)> {
     let keys = [
         ("q", "end", true),
         ("?", "help", true),
@@ -182,16 +155,16 @@ fn footer(width: u16, is_virtual: bool, theme: Theme) -> Line<'static> {
         ("tab", "table", true),
         ("↑ ↓", "select", true),
     ];
-    let (mut spans, mut used) = (Vec::new(), 0);
+    let (mut parts, mut used) = (Vec::new(), 0);
     for (key, does, _) in keys.into_iter().filter(|&(.., shown)| shown) {
         used += key.chars().count() + does.len() + 3;
-        if used > usize::from(width) + 2 {
+        if used > width + 2 {
             break;
         }
-        spans.push(Span::styled(key, Style::new().add_modifier(Modifier::BOLD)));
-        spans.push(Span::styled(format!(" {does}  "), theme.faint()));
+        parts.push((key.to_owned(), theme.plain().bold()));
+        parts.push((format!(" {does}  "), theme.faint()));
     }
-    Line::from(spans)
+    parts
 }
 
 const HELP: [&str; 13] = [
@@ -210,13 +183,19 @@ const HELP: [&str; 13] = [
     "and > are for virtual ones.",
 ];
 
-fn help(frame: &mut Frame<'_>, area: Rect) {
-    let width = 54.min(area.width);
-    let height = (HELP.len() as u16 + 2).min(area.height);
-    let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };
-    frame.render_widget(Clear, place);
-    let text: Vec<Line<'_>> = HELP.iter().map(|line| Line::raw(*line)).collect();
-    frame.render_widget(Paragraph::new(text).block(Block::bordered().title(" keys ")), place);
+fn help(frame: &mut Frame) {
+    let all = frame.area;
+    let (width, height) = (all.width.min(54), all.height.min(HELP.len() + 2));
+    let area = Area { x: (all.width - width) / 2, y: (all.height - height) / 2, width, height };
+    let inner = width.saturating_sub(2);
+    for row in 0..height {
+        let line = match row {
+            0 => format!("┌{:─<inner$.inner$}┐", " keys "),
+            _ if row + 1 == height => format!("└{:─<inner$}┘", ""),
+            _ => format!("│{:<inner$.inner$}│", HELP[row - 1]),
+        };
+        frame.put(area, row, &[(line, Style::new())]);
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! The flows: a table in which there may be thousands.
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-
 use super::super::board::{Board, FLOW_HISTORY, Flow, History};
 use super::super::feed::Kind;
+use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
 use super::super::text::{millis, si};
 use super::Theme;
@@ -26,7 +24,7 @@ const COLUMNS: [Column; 10] = [
 /// Intervals without anything from which on a flow is called idle.
 const IDLE: u64 = 2;
 
-pub(super) fn table(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
+pub(super) fn table(frame: &mut Frame, area: Area, board: &Board, state: &State, theme: Theme) {
     let table = Table {
         columns: &COLUMNS,
         over_time: &["goodput", "rtt"],

@@ -1,12 +1,9 @@
 //! The link directions: a table, and the selected one over time.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::widgets::{Block, Borders, Sparkline};
-
 use super::super::board::{Board, History, Link, Shown};
+use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
-use super::super::text::{millis, percent, si};
+use super::super::text::{BLOCKS, millis, percent, si};
 use super::Theme;
 use super::table::{Column, Over, Row, Table};
 
@@ -29,7 +26,7 @@ const LINE: usize = 60;
 /// Intervals of the lines below it: half a minute of the machine's clock.
 const OVER_TIME: usize = 300;
 
-pub(super) fn table(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
+pub(super) fn table(frame: &mut Frame, area: Area, board: &Board, state: &State, theme: Theme) {
     let table = Table {
         columns: &COLUMNS,
         over_time: &["rate"],
@@ -71,7 +68,7 @@ fn row(link: &Link, theme: Theme) -> Row {
 }
 
 /// Rate, backlog and time in the queue of the selected direction.
-pub(super) fn over_time(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
+pub(super) fn over_time(frame: &mut Frame, area: Area, board: &Board, state: &State, theme: Theme) {
     let Some(link) = board.links.get(state.link) else { return };
     let point = &link.point;
     let of = point.rate_bps.map_or_else(String::new, |bps| format!(" of {}", si(bps as f64)));
@@ -81,24 +78,24 @@ pub(super) fn over_time(frame: &mut Frame<'_>, area: Rect, board: &Board, state:
         (format!("{} packets", point.backlog_packets), &link.backlogs, Shown::Largest, None),
         (format!("{wait} ms"), &link.sojourns, Shown::Largest, None),
     ];
-    let places: [Rect; 3] = Layout::horizontal([Constraint::Fill(1); 3]).spacing(1).areas(area);
-    for ((title, history, shown, most), place) in lines.into_iter().zip(places) {
-        let width = usize::from(place.width);
-        let values = history.together(width, (OVER_TIME / width.max(1)).max(1), shown);
+    let edge = |line: usize| (2 * line * (area.width + 1) + 3) / 6;
+    for (number, (title, history, shown, most)) in lines.into_iter().enumerate() {
+        // A column is left free between two.
+        let (x, end) = (edge(number), edge(number + 1));
+        let place = Area { x, width: end.saturating_sub(x + 1), ..area };
+        let values = history.together(place.width, (OVER_TIME / place.width.max(1)).max(1), shown);
         let largest = values.iter().copied().fold(0.0, f64::max);
         let title = if most.is_some() { format!("{title} ") } else { format!("{title}, most {} ", si(largest)) };
         let most = most.unwrap_or(0.0).max(largest).max(1e-9);
-        // As a line in the table, it ends at the right.
-        let before = usize::from(place.width).saturating_sub(values.len());
-        let heights: Vec<u64> = std::iter::repeat_n(0.0, before)
-            .chain(values)
-            .map(|value| (value / most * 1000.0).round() as u64)
-            .collect();
-        let line = Sparkline::default()
-            .block(Block::new().borders(Borders::TOP).title(title))
-            .data(heights)
-            .max(1000)
-            .style(theme.line());
-        frame.render_widget(line, place);
+        let (width, rows) = (place.width, place.height.saturating_sub(1));
+        let eighths = |value: f64| (value / most * 1000.0).round() as usize * rows * 8 / 1000;
+        let heights: Vec<usize> = values.into_iter().map(eighths).collect();
+        frame.put(place, 0, &[(format!("{title:─<width$.width$}"), theme.plain())]);
+        for row in 1..=rows {
+            let below = (rows - row) * 8;
+            let text: String = heights.iter().map(|eighths| BLOCKS[eighths.saturating_sub(below).min(8)]).collect();
+            // As a line in the table, it ends at the right.
+            frame.put(place, row, &[(format!("{text:>width$}"), theme.line())]);
+        }
     }
 }

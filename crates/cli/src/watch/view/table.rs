@@ -1,11 +1,6 @@
 //! A table with as many columns as there is room for, and lines over time in what is left.
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
-
+use super::super::frame::{Area, Frame, Style, Stylize};
 use super::super::text::spark;
 
 /// A column; the first of a table is as wide as its cells.
@@ -52,11 +47,8 @@ const OVER: [usize; 2] = [8, 60];
 
 impl Table<'_> {
     /// Draws it; `row` makes those that are in sight.
-    pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, row: impl Fn(usize) -> Row) {
-        let height = usize::from(area.height.saturating_sub(1));
-        if area.height == 0 {
-            return;
-        }
+    pub(super) fn draw(&self, frame: &mut Frame, area: Area, row: impl Fn(usize) -> Row) {
+        let height = area.height.saturating_sub(1);
         let selected = self.selected.min(self.rows.saturating_sub(1));
         let first = (selected + 1).saturating_sub(height).min(self.rows);
         let last = (first + height).min(self.rows);
@@ -64,30 +56,28 @@ impl Table<'_> {
         let widest = rows.iter().filter_map(|row| row.cells.first()).map(|(text, _)| text.chars().count()).max();
         let title = self.title(first, last);
         let name = widest.unwrap_or(0).max(title.chars().count()).clamp(FIRST[0], FIRST[1]);
-        let (columns, over) = self.layout(usize::from(area.width), name);
-        let mut lines = vec![self.head(&title, name, &columns, over)];
+        let (columns, over) = self.layout(area.width, name);
+        frame.put(area, 0, &[self.head(&title, name, &columns, over)]);
         for (number, row) in (first..).zip(rows) {
-            let mut spans: Vec<Span<'_>> = Vec::new();
+            let mut parts = Vec::new();
             for &column in &columns {
                 let Some((text, style)) = row.cells.get(column) else { continue };
-                let style = if number == selected { style.patch(self.highlight()) } else { *style };
-                spans.push(Span::styled(self.cell(column, name, text), style));
+                let style = if number == selected { self.highlight(*style) } else { *style };
+                parts.push((self.cell(column, name, text), style));
             }
             for over_time in row.over_time.iter().take(if over > 0 { self.over_time.len() } else { 0 }) {
                 let skip = over_time.values.len().saturating_sub(over);
                 let values = &over_time.values[skip..];
                 let most = over_time.most.unwrap_or_else(|| values.iter().copied().fold(0.0, f64::max));
                 let text = format!("{} ", spark(values.iter().copied(), most, over));
-                spans.push(Span::styled(text, over_time.style));
+                parts.push((text, over_time.style));
             }
-            lines.push(Line::from(spans));
+            frame.put(area, 1 + number - first, &parts);
         }
-        frame.render_widget(Paragraph::new(lines), area);
     }
 
-    fn highlight(&self) -> Style {
-        let modifier = if self.has_focus { Modifier::REVERSED } else { Modifier::BOLD };
-        Style::new().add_modifier(modifier)
+    fn highlight(&self, style: Style) -> Style {
+        if self.has_focus { style.reverse() } else { style.bold() }
     }
 
     /// That of the first column, with what is in sight if that is not all.
@@ -96,7 +86,7 @@ impl Table<'_> {
         if last - first == self.rows { title.to_owned() } else { format!("{title} {}-{last}/{}", first + 1, self.rows) }
     }
 
-    fn head(&self, title: &str, name: usize, columns: &[usize], over: usize) -> Line<'static> {
+    fn head(&self, title: &str, name: usize, columns: &[usize], over: usize) -> (String, Style) {
         let mut head = String::new();
         for &column in columns {
             let title = if column == 0 { title } else { self.columns[column].title };
@@ -105,8 +95,8 @@ impl Table<'_> {
         if over > 0 {
             self.over_time.iter().for_each(|title| head.push_str(&format!("{title:>over$.over$} ")));
         }
-        let style = Style::new().add_modifier(Modifier::UNDERLINED);
-        Line::styled(head, if self.has_focus { style.add_modifier(Modifier::BOLD) } else { style })
+        let style = Style::new().underlined();
+        (head, if self.has_focus { style.bold() } else { style })
     }
 
     fn cell(&self, column: usize, name: usize, text: &str) -> String {

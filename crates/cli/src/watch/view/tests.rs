@@ -3,8 +3,6 @@
 use ackclock_live::{Late, Moment};
 use ackclock_trace::{FlowPoint, LinkPoint, LiveHost, SeriesOf};
 use ackclock_units::{Span as Length, Time};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
 
 use super::super::feed::{Key, Kind, Row};
 use super::super::state::Pane;
@@ -99,10 +97,17 @@ pub(crate) fn filled() -> Board {
     board
 }
 
-fn screen(board: &Board, state: &State, width: u16, height: u16) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, board, state, Theme { colour: true })).unwrap();
-    terminal.backend().to_string()
+fn drawn(board: &Board, state: &State, width: usize, height: usize, colour: bool) -> Frame {
+    let mut frame = Frame::blank(width, height);
+    draw(&mut frame, board, state, Theme { colour });
+    frame
+}
+
+/// Its rows in quotes.
+fn screen(board: &Board, state: &State, width: usize, height: usize) -> String {
+    let frame = drawn(board, state, width, height, true);
+    let text = |row: &[(char, Style)]| row.iter().map(|(char, _)| char).collect::<String>();
+    frame.cells.chunks(width).map(|row| format!("\"{}\"\n", text(row))).collect()
 }
 
 #[test]
@@ -187,18 +192,11 @@ fn what_is_typed_and_what_went_wrong_is_shown() {
 
 #[test]
 fn without_colours_there_are_none() {
-    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
     let (board, mut state) = (filled(), State::new(Some(1.0)));
     state.say(Err("wrong".to_owned()));
-    let mut colours = |colour| {
-        terminal.draw(|frame| draw(frame, &board, &state, Theme { colour })).unwrap();
-        terminal
-            .backend()
-            .buffer()
-            .content()
-            .iter()
-            .filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset)
-            .count()
+    let colours = |colour| {
+        let cells = drawn(&board, &state, 120, 40, colour).cells;
+        cells.iter().filter(|(_, style)| style.foreground_color.or(style.background_color).is_some()).count()
     };
     assert_eq!(colours(false), 0);
     assert!(colours(true) > 100);

@@ -11,13 +11,11 @@ use std::sync::Arc;
 use ackclock_scenario::Scenario;
 use ackclock_sim::{Recorders, RunError, run_recorded};
 use ackclock_units::Time;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::buffer::Cell;
-use ratatui::style::{Color, Modifier};
+use crossterm::style::Attribute;
 
 use super::super::super::{Feed, Watch};
-use super::super::{State, Theme, draw};
+use super::super::{Color, State, Style};
+use super::drawn;
 
 const SCENARIO: &str = r#"
 schema = 1
@@ -60,7 +58,7 @@ load = 0.15
 const AT: Time = Time::from_secs(36);
 
 /// Columns and rows.
-const SIZE: (u16, u16) = (118, 26);
+const SIZE: (usize, usize) = (118, 26);
 
 /// A cell, in pixels.
 const WIDTH: f64 = 8.0;
@@ -81,11 +79,7 @@ fn the_picture_in_the_book_is_what_the_program_shows() {
         if now < AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     assert_eq!(ended.map(|_| ()), Err(RunError::Interrupted));
-    let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap();
-    let state = State::new(Some(1.0));
-    terminal.draw(|frame| draw(frame, &watch.board(), &state, Theme { colour: true })).unwrap();
-    let buffer = terminal.backend().buffer().clone();
-    let picture = svg(buffer.content());
+    let picture = svg(&drawn(&watch.board(), &State::new(Some(1.0)), SIZE.0, SIZE.1, true).cells);
     assert!(picture.len() < 65536, "{} bytes", picture.len());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images/watch.svg");
     if std::env::var_os("ACKCLOCK_WRITE_DOCS").is_some() {
@@ -96,19 +90,18 @@ fn the_picture_in_the_book_is_what_the_program_shows() {
 }
 
 /// A frame as text and, where it has blocks, as areas.
-fn svg(cells: &[Cell]) -> String {
-    let (width, height) = (f64::from(SIZE.0) * WIDTH, f64::from(SIZE.1) * HEIGHT);
-    let (columns, margin) = (usize::from(SIZE.0), 8.0);
+fn svg(cells: &[(char, Style)]) -> String {
+    let (width, height, margin) = (SIZE.0 as f64 * WIDTH, SIZE.1 as f64 * HEIGHT, 8.0);
     let (outer_width, outer_height) = (width + 2.0 * margin, height + 2.0 * margin);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-{margin} -{margin} {outer_width} {outer_height}\" \
          width=\"{outer_width}\" height=\"{outer_height}\" font-family=\"monospace\" font-size=\"13\">\n\
          <rect x=\"-{margin}\" y=\"-{margin}\" width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{GROUND}\"/>\n"
     );
-    for (row, line) in cells.chunks(columns).enumerate() {
+    for (row, line) in cells.chunks(SIZE.0).enumerate() {
         let y = row as f64 * HEIGHT;
         let mut from = 0;
-        for run in line.chunk_by(|a, b| style(a) == style(b)) {
+        for run in line.chunk_by(|a, b| a.1 == b.1) {
             let x = from as f64 * WIDTH;
             from += run.len();
             part(&mut out, run, x, y);
@@ -118,32 +111,26 @@ fn svg(cells: &[Cell]) -> String {
     out
 }
 
-/// What cells have to have in common.
-fn style(cell: &Cell) -> (Color, Modifier) {
-    (cell.fg, cell.modifier)
-}
-
 /// Cells of one style.
-fn part(out: &mut String, run: &[Cell], x: f64, y: f64) {
-    let (colour, modifier) = style(&run[0]);
+fn part(out: &mut String, run: &[(char, Style)], x: f64, y: f64) {
+    let Style { foreground_color, attributes, .. } = run[0].1;
     let width = run.len() as f64 * WIDTH;
-    let mut colour = match colour {
-        Color::Red => "#f2707a",
-        Color::Green => "#86c98a",
-        Color::Yellow => "#e5c06b",
-        Color::Cyan => "#6fb7d6",
+    let mut colour = match foreground_color {
+        Some(Color::DarkRed) => "#f2707a",
+        Some(Color::DarkGreen) => "#86c98a",
+        Some(Color::DarkYellow) => "#e5c06b",
+        Some(Color::DarkCyan) => "#6fb7d6",
         _ => TEXT,
     };
-    if modifier.contains(Modifier::REVERSED) {
+    if attributes.has(Attribute::Reverse) {
         let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{HEIGHT}\" fill=\"{colour}\"/>");
         colour = GROUND;
     }
     let mut text = String::new();
     let mut areas = String::new();
-    for (index, cell) in run.iter().enumerate() {
-        let symbol = cell.symbol().chars().next().unwrap_or(' ');
-        let Some(eighths) = "▁▂▃▄▅▆▇█".chars().position(|block| block == symbol) else {
-            text.push(symbol);
+    for (index, &(char, _)) in run.iter().enumerate() {
+        let Some(eighths) = "▁▂▃▄▅▆▇█".chars().position(|block| block == char) else {
+            text.push(char);
             continue;
         };
         text.push(' ');
@@ -154,8 +141,8 @@ fn part(out: &mut String, run: &[Cell], x: f64, y: f64) {
         let _ = writeln!(out, "<path fill=\"{colour}\" d=\"{areas}\"/>");
     }
     if !text.trim().is_empty() {
-        let bold = if modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-        let faint = if modifier.contains(Modifier::DIM) { " opacity=\"0.65\"" } else { "" };
+        let bold = if attributes.has(Attribute::Bold) { " font-weight=\"bold\"" } else { "" };
+        let faint = if attributes.has(Attribute::Dim) { " opacity=\"0.65\"" } else { "" };
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
         let _ = writeln!(
             out,
@@ -163,7 +150,7 @@ fn part(out: &mut String, run: &[Cell], x: f64, y: f64) {
             y + 12.0
         );
     }
-    if modifier.contains(Modifier::UNDERLINED) {
+    if attributes.has(Attribute::Underlined) {
         let _ = writeln!(out, "<path stroke=\"{colour}\" d=\"M{x} {}h{width}\"/>", y + HEIGHT - 1.5);
     }
 }
