@@ -59,6 +59,7 @@ fn fill<T: Bytes>(buffer: &Bound<'_, PyByteArray>, values: &[T]) -> PyResult<()>
         return Err(PyRuntimeError::new_err("a buffer of the environments has another size than it was made with"));
     }
     // SAFETY: this thread holds the interpreter, and nothing of Python runs while the slice lives.
+    #[expect(unsafe_code, reason = "a buffer of Python's is written in place")]
     let bytes = unsafe { buffer.as_bytes_mut() };
     for (place, &value) in bytes.chunks_exact_mut(T::SIZE).zip(values) {
         value.write(place);

@@ -4,6 +4,7 @@
 mod columns;
 mod errors;
 mod gym;
+#[expect(unsafe_code, reason = "signal handlers")]
 mod interrupt;
 mod judge;
 mod lines;

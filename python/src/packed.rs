@@ -1,6 +1,6 @@
-//! Lines as bytes between processes of one version: for each its run, whether that failed, its JSON,
-//! and what it has recorded. Numbers are of 8 bytes, least significant first; texts and contents
-//! follow their lengths.
+//! Lines as bytes between processes of one version: for each its run, whether that failed, its
+//! JSON, and its records. Numbers have 8 bytes, least significant first; texts and contents follow
+//! their lengths.
 
 use ackclock::batch::Line;
 

@@ -32,8 +32,9 @@ impl Table {
     fn from_arrow(data: &Bound<'_, PyAny>) -> PyResult<Table> {
         let capsule = data.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
         let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-        // SAFETY: a capsule of this name holds such a stream, which is moved out of it: what is left
-        // is one that has been released.
+        // SAFETY: a capsule of this name holds such a stream, which is moved out of it: a released
+        // one is left.
+        #[expect(unsafe_code, reason = "Arrow's C interface")]
         let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) };
         let wrong = |error: ArrowError| PyValueError::new_err(error.to_string());
         let mut reader = reader.map_err(wrong)?;

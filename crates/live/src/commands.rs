@@ -35,6 +35,9 @@ use output::Output;
 /// How long a program has to end after SIGINT, and to be gone after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What runs commands.
+pub(crate) const SHELL: &str = "/bin/sh";
+
 /// The variable in which programs find this one, for `"$ACKCLOCK" pattern`.
 const ACKCLOCK: &str = "ACKCLOCK";
 
@@ -292,7 +295,7 @@ impl Schedule {
 
 impl Program {
     fn spawn(&self, testbed: &Testbed, directory: Option<&Path>) -> io::Result<Running> {
-        let mut command = Command::new("/bin/sh");
+        let mut command = Command::new(SHELL);
         command.arg("-c").arg(&self.spec.run).envs(self.spec.env.iter().cloned());
         // Unless it is gone: then nothing of it could be run.
         if let Ok(path) = env::current_exe() {

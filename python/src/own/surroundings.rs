@@ -46,7 +46,10 @@ impl Surroundings {
             let exception = py.get_type::<PyKeyboardInterrupt>();
             // SAFETY: the thread is attached to this interpreter, and the exception is a class. It
             // takes a reference of its own.
-            unsafe { ffi::PyThreadState_SetAsyncExc(thread as c_long, exception.as_ptr()) };
+            #[expect(unsafe_code, reason = "PyO3 has no safe call for it")]
+            unsafe {
+                ffi::PyThreadState_SetAsyncExc(thread as c_long, exception.as_ptr())
+            };
         }
     }
 

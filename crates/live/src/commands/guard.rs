@@ -35,7 +35,7 @@ impl Guard {
     /// # Errors
     /// There is no shell. What is left behind is then killed by the next run.
     pub(super) fn over(mark: &str) -> io::Result<Guard> {
-        let mut command = Command::new("/bin/sh");
+        let mut command = Command::new(super::SHELL);
         // Ctrl-C is not for it.
         command.args(["-c", SCRIPT, "ackclock-guard", mark]).current_dir("/").process_group(0);
         let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

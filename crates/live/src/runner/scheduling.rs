@@ -9,6 +9,7 @@
 //! ended by the kernel after [`LONGEST`] (`RLIMIT_RTTIME`).
 
 use std::io;
+use std::ptr;
 
 use ackclock_sim::spec::{Priority, Scheduling};
 use ackclock_units::Span;
@@ -99,22 +100,27 @@ fn bind(processors: &[usize]) -> nix::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set)
 }
 
+// By the system calls: musl's functions of these names always fail. The kernel's `sched_param` is
+// the priority alone.
+
 fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: priority };
     #[expect(unsafe_code, reason = "the call has no safe form yet")]
-    // SAFETY: the parameters are read during the call.
-    let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    // SAFETY: the priority is read during the call.
+    let set = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
     Errno::result(set).map(drop).map_err(io::Error::from)
 }
 
 /// The policy and the priority of the calling thread.
 fn policy() -> io::Result<(i32, i32)> {
-    let mut parameters = libc::sched_param { sched_priority: 0 };
-    #[expect(unsafe_code, reason = "the calls have no safe form yet")]
-    // SAFETY: the parameters are written during the call.
-    let (policy, got) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &raw mut parameters)) };
-    Errno::result(policy).and_then(|_| Errno::result(got))?;
-    Ok((policy, parameters.sched_priority))
+    let mut priority = 0;
+    let got = |call, at: *mut i32| {
+        #[expect(unsafe_code, reason = "the calls have no safe form yet")]
+        // SAFETY: the one call takes no pointer, and the other writes the priority.
+        Errno::result(unsafe { libc::syscall(call, 0, at) }).map_err(io::Error::from)
+    };
+    let policy = got(libc::SYS_sched_getscheduler, ptr::null_mut())?;
+    got(libc::SYS_sched_getparam, &raw mut priority)?;
+    Ok((policy as i32, priority))
 }
 
 fn not_there(processors: &[usize], error: Errno) -> String {

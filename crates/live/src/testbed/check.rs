@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::path::Path;
 
 use ackclock_sim::spec::LiveSpec;
 
@@ -10,6 +11,7 @@ use super::leftovers::Lock;
 use super::namespace::{self, Namespace};
 use super::places;
 use crate::LiveError;
+use crate::commands::SHELL;
 
 /// Bits of the sets of capabilities (`linux/capability.h`).
 const CAP_NET_ADMIN: u32 = 12;
@@ -30,6 +32,9 @@ pub(crate) fn check(spec: &LiveSpec) -> Result<(), LiveError> {
         && let Some(problem) = gateway::missing()
     {
         problems.push(problem);
+    }
+    if !spec.commands.is_empty() && !Path::new(SHELL).exists() {
+        problems.push(format!("{SHELL} does not exist, but commands and `ackclock shell` require it"));
     }
     possible(&problems)
 }
@@ -100,7 +105,10 @@ fn privileges(with_namespaces: bool) -> Vec<String> {
             _ => format!("/dev/net/tun cannot be opened: {error}"),
         });
     }
-    let effective = effective_capabilities().unwrap_or(0);
+    let Some(effective) = effective_capabilities() else {
+        problems.push(String::from("/proc/thread-self/status cannot be read; mount /proc"));
+        return problems;
+    };
     let has = |capability: u32| effective >> capability & 1 == 1;
     if !has(CAP_NET_ADMIN) {
         problems.push(String::from("CAP_NET_ADMIN is missing, but devices require it; run as root"));

@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("gym", &["scenario", "sim"]),
     ("report", &["trace"]),
     ("cli", &["live", "packetdrill", "report", "scenario", "sim", "trace"]),
+    ("python", &["cli", "gym", "scenario"]),
 ];
 
 /// Crates for tests and benches: they may use everything, and nothing but tests and benches may use
@@ -42,6 +43,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("nix", &["live", "testkit"]),
     ("rayon", &["cli"]),
     ("clap", &["cli"]),
+    ("pyo3", &["python"]),
     ("toml", &["scenario"]),
 ];
 
