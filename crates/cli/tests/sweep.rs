@@ -108,8 +108,7 @@ fn the_tables_of_a_resumed_sweep_are_complete() {
 #[test]
 fn tables_tell_how_much_repetitions_differ() {
     let folder = folder("sweep-spread");
-    let note =
-        "note: the repetitions are all the same: nothing in them is random (`start_jitter` of flows is one remedy)";
+    let note = "note: the repetitions are all the same: nothing in them is random (see `start_jitter`)";
     let same = run(&folder, sweep(), &[]);
     assert!(same.out.contains(note) && same.out.contains("±0.000"), "{}", same.out);
     assert!(
