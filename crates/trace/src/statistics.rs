@@ -2,7 +2,7 @@
 //! them differ.
 //!
 //! # Source
-//! - Student's interval of a mean, by the quantile of the t distribution (`statrs`).
+//! - Student's interval of a mean, by the quantile of the t distribution.
 //! - Bootstrap: the bias-corrected and accelerated interval (Efron, "Better Bootstrap Confidence
 //!   Intervals", J. Am. Stat. Assoc. 82, 1987; DiCiccio and Efron, "Bootstrap Confidence
 //!   Intervals", Statistical Science 11, 1996): z0 from the share of resamples below the estimate,
@@ -12,7 +12,6 @@
 //!   the normal approximation with the corrections for ties and for continuity.
 
 use ackclock_units::{Random, maths};
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Resamples of a bootstrap interval.
 pub const RESAMPLES: usize = 2000;
@@ -54,9 +53,8 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 /// two values.
 pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let (mean, deviation) = (mean(values)?, deviation(values)?);
-    let count = values.len() as f64;
-    let quantile = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(0.5 + confidence / 2.0);
-    let half = quantile * deviation / count.sqrt();
+    let quantile = maths::student_quantile(0.5 + confidence / 2.0, values.len() - 1);
+    let half = quantile * deviation / (values.len() as f64).sqrt();
     Some(Interval { low: mean - half, high: mean + half })
 }
 
@@ -87,10 +85,9 @@ pub fn bootstrap_interval(
         return Some(Interval { low: *found.first()?, high: *found.last()? });
     }
     let (bias, acceleration) = (maths::normal_quantile(share), acceleration(values, &statistic)?);
-    let normal = Normal::standard();
     let end = |tail: f64| {
         let shifted = bias + maths::normal_quantile(tail);
-        let adjusted = normal.cdf(bias + shifted / (1.0 - acceleration * shifted));
+        let adjusted = maths::normal_cdf(bias + shifted / (1.0 - acceleration * shifted));
         let place = (adjusted * RESAMPLES as f64) as usize;
         found[place.min(RESAMPLES - 1)]
     };
@@ -140,7 +137,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
         return Some(1.0);
     }
     let z = (beyond - 0.5).max(0.0) / variance.sqrt();
-    Some((2.0 * Normal::standard().sf(z)).min(1.0))
+    Some(2.0 * maths::normal_cdf(-z))
 }
 
 /// The share of all orders of so many values of two kinds in which U is at least so far from its

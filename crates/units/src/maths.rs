@@ -32,6 +32,11 @@ pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
+/// The standard normal distribution function.
+pub fn normal_cdf(x: f64) -> f64 {
+    libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2) / 2.0
+}
+
 /// The standard normal quantile at probability `p`: infinite at 0 and 1, NaN outside. The relative
 /// error is about 1e-16.
 ///
@@ -51,6 +56,52 @@ pub fn normal_quantile(p: f64) -> f64 {
     let r = (-ln(tail)).sqrt();
     let magnitude = if r <= 5.0 { ratio(&TAIL, r - 1.6) } else { ratio(&FAR_TAIL, r - 5.0) };
     magnitude.copysign(q)
+}
+
+/// The quantile at probability `p` of Student's t distribution with so many degrees of freedom:
+/// infinite at 0 and 1, NaN outside and without degrees of freedom.
+pub fn student_quantile(p: f64, degrees: usize) -> f64 {
+    if degrees == 0 || !(0.0..=1.0).contains(&p) {
+        return f64::NAN;
+    }
+    let centre = (2.0 * p - 1.0).abs();
+    if centre == 1.0 {
+        return f64::INFINITY.copysign(p - 0.5);
+    }
+    let mut high = 1.0;
+    while student_centre(high, degrees) < centre {
+        high *= 2.0;
+    }
+    let mut low = 0.0;
+    loop {
+        let middle = low + (high - low) / 2.0;
+        if middle <= low || middle >= high {
+            return low.copysign(p - 0.5);
+        }
+        match student_centre(middle, degrees) < centre {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+}
+
+/// The probability that Student's t is between `-t` and `t`.
+///
+/// # Source
+/// Abramowitz and Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4: a sum for
+/// whole degrees of freedom, whose terms are positive.
+fn student_centre(t: f64, degrees: usize) -> f64 {
+    let scale = (degrees as f64).sqrt();
+    let radius = libm::hypot(t, scale);
+    let (sine, cosine) = (t / radius, scale / radius);
+    let odd = degrees % 2;
+    let mut term = if odd == 1 { cosine } else { 1.0 };
+    let mut sum = 0.0;
+    for power in (odd..degrees - 1).step_by(2) {
+        sum += term;
+        term *= cosine * cosine * (power + 1) as f64 / (power + 2) as f64;
+    }
+    if odd == 1 { (libm::atan(t / scale) + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum }
 }
 
 /// Coefficients of a numerator and a denominator, constant term first.
@@ -137,13 +188,12 @@ mod tests {
 
     #[test]
     fn the_normal_quantile_inverts_the_distribution_function() {
-        // Its lower tail is erfc(-x / sqrt 2) / 2. One step in p moves x by 1 / density, so the
-        // comparison is relative to p in the lower half, where p is exact.
-        let lower_tail = |x: f64| libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0;
+        // One step in p moves x by 1 / density, so the comparison is relative to p in the lower half,
+        // where p is exact.
         for p in [1e-300, 1e-100, 1e-20, 1e-12, 1e-6, 0.001, 0.05, 0.0749, 0.0751, 0.2, 0.4, 0.5] {
             let x = normal_quantile(p);
             // The tail's relative error is about |x| times that of x, which is 1e-16 of |x|.
-            assert!((lower_tail(x) / p - 1.0).abs() < 1e-15 * (4.0 + x * x), "{p}: {x}");
+            assert!((normal_cdf(x) / p - 1.0).abs() < 1e-15 * (4.0 + x * x), "{p}: {x}");
         }
         for p in [0.0625, 0.25, 0.03125] {
             assert_eq!(normal_quantile(p), -normal_quantile(1.0 - p));
@@ -152,5 +202,34 @@ mod tests {
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-14);
         assert_eq!([0.0, 0.5, 1.0].map(normal_quantile), [f64::NEG_INFINITY, 0.0, f64::INFINITY]);
         assert!(normal_quantile(-0.1).is_nan() && normal_quantile(1.1).is_nan());
+    }
+
+    #[test]
+    fn quantiles_of_student_are_those_of_the_tables() {
+        let probabilities = [0.9, 0.95, 0.975, 0.99, 0.995, 0.999];
+        // Roots of the regularized incomplete beta function, found with 40 digits.
+        let tables = [
+            (1, [3.0776835371753, 6.313751514675, 12.706204736175, 31.820515953774, 63.656741162872, 318.30883898555]),
+            (2, [1.8856180831641, 2.9199855803537, 4.3026527297495, 6.9645567342833, 9.9248432009183, 22.32712477012]),
+            (3, [1.6377443536962, 2.3533634348018, 3.1824463052837, 4.5407028585681, 5.8409093097334, 10.214531852407]),
+            (9, [1.3830287383966, 1.8331129326562, 2.2621571627982, 2.8214379250258, 3.2498355415921, 4.2968056627299]),
+            (
+                29,
+                [1.3114336473016, 1.6991270265335, 2.0452296421327, 2.4620213601504, 2.7563859036706, 3.3962402883568],
+            ),
+            (
+                1000,
+                [1.2823987214609, 1.6463788172855, 1.9623390808264, 2.3300826747555, 2.580754698066, 3.0984021639129],
+            ),
+        ];
+        for (degrees, expected) in tables {
+            for (p, expected) in probabilities.into_iter().zip(expected) {
+                let found = student_quantile(p, degrees);
+                assert!((found / expected - 1.0).abs() < 1e-12, "{degrees}, {p}: {found} instead of {expected}");
+                assert!((student_quantile(1.0 - p, degrees) / found + 1.0).abs() < 1e-10);
+            }
+        }
+        assert_eq!([0.0, 0.5, 1.0].map(|p| student_quantile(p, 3)), [f64::NEG_INFINITY, 0.0, f64::INFINITY]);
+        assert!(student_quantile(1.1, 3).is_nan() && student_quantile(0.9, 0).is_nan());
     }
 }
