@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Final, Literal, final
 __version__: str
 __build__: str
 
+def command(arguments: list[str]) -> int: ...
 @final
 class Table:
     """Columns of equal length, in Arrow's format.

@@ -14,10 +14,15 @@ mod running;
 mod scenario;
 mod table;
 
-use pyo3::prelude::*;
+use pyo3::prelude::pymodule;
 
 #[pymodule]
 mod _core {
+    use std::ffi::OsString;
+    use std::io::Write;
+
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::gym::{Environments, LearnedPolicy, features};
     #[pymodule_export]
@@ -46,6 +51,17 @@ mod _core {
     use crate::scenario::Scenario;
     #[pymodule_export]
     use crate::table::Table;
+
+    /// The command `ackclock` with these arguments, the program's name first; its exit status.
+    #[pyfunction]
+    fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+        py.detach(|| {
+            let status = ackclock::main_from(arguments, ackclock::Own::new());
+            // What a program writes last has no line end.
+            let _ = std::io::stdout().flush();
+            status
+        })
+    }
 
     /// The version of the package and of the simulator.
     #[pymodule_export]

@@ -51,6 +51,7 @@ pub use ackclock_scenario::Own;
 pub use ackclock_sim::spec::{OwnController, OwnQueue};
 pub use ackclock_units as units;
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -78,8 +79,16 @@ const INTERRUPTED: u8 = 130;
 /// # Panics
 /// One has no name, or one that is taken, or wrong parameters ([`Own::problem`]).
 pub fn main_with(own: impl Into<Own>) -> ExitCode {
+    ExitCode::from(main_from(std::env::args_os(), own))
+}
+
+/// The same with these arguments, of which the first is the program's name; the status to end with.
+///
+/// # Panics
+/// As [`main_with`].
+pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<Own>) -> u8 {
     let own = &own.into();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(arguments);
     let ended = match (&cli.command, &cli.scenario) {
         (Some(Command::Check(args)), _) => check::run(args, own),
         (Some(Command::List(args)), _) => list::run(args),
@@ -102,10 +111,10 @@ pub fn main_with(own: impl Into<Own>) -> ExitCode {
         (None, None) => Err(anyhow!("nothing to do: a scenario or a command is missing")),
     };
     match ended {
-        Ok(status) => ExitCode::from(status),
+        Ok(status) => status,
         Err(error) => {
             tell(&error);
-            ExitCode::from(BAD_INPUT)
+            BAD_INPUT
         }
     }
 }

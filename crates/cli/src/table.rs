@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use ackclock_trace::statistics::median;
 use ackclock_units::maths;
-use ratatui::crossterm::terminal;
+use crossterm::terminal;
 
 /// The columns of a page.
 pub(crate) const PAGE: usize = 100;

@@ -297,8 +297,11 @@ impl Program {
     fn spawn(&self, testbed: &Testbed, directory: Option<&Path>) -> io::Result<Running> {
         let mut command = Command::new(SHELL);
         command.arg("-c").arg(&self.spec.run).envs(self.spec.env.iter().cloned());
-        // Unless it is gone: then nothing of it could be run.
-        if let Ok(path) = env::current_exe() {
+        // A program that runs inside another one, such as Python, has set it. It may be gone: then
+        // nothing of it could be run.
+        if env::var_os(ACKCLOCK).is_none()
+            && let Ok(path) = env::current_exe()
+        {
             command.env(ACKCLOCK, path);
         }
         let output = Output::prepare(&mut command, &self.spec, directory)?;
