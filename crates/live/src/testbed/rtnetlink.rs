@@ -25,17 +25,17 @@ const LONGEST: usize = 1 << 16;
 pub(super) const ERROR: u16 = libc::NLMSG_ERROR as u16;
 const DONE: u16 = libc::NLMSG_DONE as u16;
 
-/// A message with `ifinfomsg`, `ifaddrmsg` or `rtmsg`.
+/// Messages with `ifinfomsg`, `ifaddrmsg` and `rtmsg`.
 pub(super) type Link = Message<16>;
 pub(super) type Address = Message<8>;
 pub(super) type Route = Message<12>;
 
-/// What is behind the header of a message.
+/// A message without its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message<const N: usize> {
-    /// The struct that the type of the message has.
+    /// The struct before the attributes.
     pub(super) fixed: [u8; N],
-    /// Types and values, also of those that nobody here knows.
+    /// Types and values, as they are.
     pub(super) attributes: Vec<(u16, Vec<u8>)>,
 }
 
@@ -55,7 +55,7 @@ impl<const N: usize> Message<N> {
         self.attributes.iter().find(|(other, _)| *other == kind).map(|(_, value)| &value[..])
     }
 
-    /// The number of the device: all but routes have it here.
+    /// The number of the interface, which is here in all but routes.
     pub(super) fn index(&self) -> u32 {
         self.word(4)
     }

@@ -1,5 +1,5 @@
-//! A TUN device with a header before each packet or segment (`IFF_VNET_HDR`), which `tun-tap` cannot
-//! ask for.
+//! A TUN device with a header before each packet or segment (`IFF_VNET_HDR`), which `tun-tap`
+//! cannot ask for.
 //!
 //! # Source
 //! `Documentation/networking/tuntap.rst` and `linux/if_tun.h` of Linux.
