@@ -236,6 +236,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroU16>,
 
+    /// Print a table of all expectations with the values that were found
+    #[arg(long)]
+    pub(crate) expectations: bool,
+
     /// Print no tables and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -264,6 +268,7 @@ impl Args {
             metrics: None,
             show_config: false,
             threads: None,
+            expectations: false,
             quiet: true,
         }
     }

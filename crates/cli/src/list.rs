@@ -98,7 +98,7 @@ fn text(item: &Item) -> String {
         let mut table = Table::new(columns.len(), columns.iter().map(|(title, _)| *title));
         for key in &item.keys {
             // Backquotes are for documents.
-            table.row(columns.iter().map(|(_, cell)| cell(key).replace('`', "")).collect());
+            table.row(columns.iter().map(|(_, cell)| cell(key).replace('`', "")));
         }
         out.push_str(&table.render());
     }

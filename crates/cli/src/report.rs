@@ -2,22 +2,23 @@
 
 use std::fmt::Write;
 
-use ackclock_scenario::{Evaluation, Measures, Scenario};
-use ackclock_trace::statistics::deviation;
+use ackclock_scenario::{Measures, Scenario};
+use ackclock_trace::statistics::{deviation, median};
 use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
 use serde_json::{Map, Value};
 
-use crate::table::Table;
+use crate::table::{Cell, Table};
 use applications::Applications;
+pub(crate) use ending::ending;
 use kinds::Kinds;
 use live::Live;
 use repetitions::Repetitions;
 use responsiveness::Responsiveness;
 
 mod applications;
-
 mod datagrams;
 mod detail;
+mod ending;
 mod kinds;
 mod live;
 mod repetitions;
@@ -64,10 +65,9 @@ struct Line {
     values: [Option<f64>; COLUMNS.len()],
 }
 
-const COLUMNS: [&str; 8] =
-    ["goodput Mbit/s", "RTT p5 ms", "p50", "p95", "sent", "retrans.", "timeouts", "Jain's index"];
+const COLUMNS: [&str; 7] = ["goodput Mbit/s", "RTT p5 ms", "p50", "p95", "retrans. %", "RTOs", "Jain's index"];
 /// Digits after the point.
-const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 0, 0, 0, 3];
+const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 2, 0, 3];
 
 impl<'a> Report<'a> {
     pub(crate) fn new(scenario: &'a Scenario) -> Report<'a> {
@@ -147,35 +147,31 @@ impl<'a> Report<'a> {
         self.repetitions.end_point();
         let axes: Vec<String> = self.scenario.params(self.run).values().map(plain).collect();
         for (number, first) in runs.first().into_iter().flatten().enumerate() {
-            let mut cells = axes.clone();
-            cells.push(first.name.clone());
             let of_flow = || runs.iter().filter_map(|run| run.get(number));
-            cells.extend((self.scenario.repeat() > 1).then(|| of_flow().count().to_string()));
-            for (column, &digits) in DIGITS.iter().enumerate() {
-                cells.push(cell(of_flow().filter_map(|line| line.values[column]).collect(), digits));
-            }
-            self.sweep.row(cells);
+            let count = (self.scenario.repeat() > 1).then(|| of_flow().count().to_string());
+            let texts = axes.iter().cloned().chain([first.name.clone()]).chain(count);
+            let values = |column: usize| of_flow().filter_map(|line| line.values[column]).collect();
+            let numbers = DIGITS.iter().enumerate().map(|(column, &digits)| cell(values(column), digits));
+            self.sweep.row(texts.map(Cell::from).chain(numbers));
         }
         if failed > 0 {
-            let mut cells = axes.clone();
-            cells.push(format!("{failed} of {} failed", failed + runs.len()));
-            cells.extend((self.scenario.repeat() > 1).then(|| "-".to_owned()));
-            cells.extend(COLUMNS.map(|_| "-".to_owned()));
-            self.sweep.row(cells);
+            let count = (self.scenario.repeat() > 1).then(|| "-".to_owned());
+            let texts = axes.iter().cloned().chain([format!("{failed} of {} failed", failed + runs.len())]);
+            self.sweep.row(texts.chain(count).chain(COLUMNS.map(|_| "-".to_owned())));
         }
         let runs = std::mem::take(&mut self.datagrams_of_point);
         for (number, first) in runs.first().into_iter().flatten().enumerate() {
             let names = || short(&self.scenario.axes().collect::<Vec<_>>());
             let alike: Vec<&datagrams::Line> = runs.iter().filter_map(|run| run.get(number)).collect();
             let table = self.datagrams.get_or_insert_with(|| datagrams::table(names()));
-            table.row(datagrams::cells(axes.clone(), first, &alike));
+            table.row(datagrams::cells(&axes, first, &alike));
         }
         let runs = std::mem::take(&mut self.workloads_of_point);
         let names = short(&self.scenario.axes().collect::<Vec<_>>());
         for (number, first) in runs.first().into_iter().flatten().enumerate() {
             let alike: Vec<&workloads::Line> = runs.iter().filter_map(|run| run.get(number)).collect();
             let table = self.workloads.get_or_insert_with(|| workloads::table(names.clone()));
-            table.row(workloads::cells(axes.clone(), first, &alike));
+            table.row(workloads::cells(&axes, first, &alike));
         }
         self.applications.end_point(&names, &axes);
         self.responsiveness.end_point(&names, &axes);
@@ -183,8 +179,8 @@ impl<'a> Report<'a> {
         self.live.end_point(&names, &axes);
     }
 
-    /// The text, with the results of the expectations if they were evaluated.
-    pub(crate) fn text(&mut self, evaluations: Option<&[Evaluation]>) -> String {
+    /// The text, without what became of the expectations.
+    pub(crate) fn text(&mut self) -> String {
         self.end_point();
         let scenario = self.scenario;
         let mut out = String::new();
@@ -192,8 +188,12 @@ impl<'a> Report<'a> {
             let _ = writeln!(out, "{}", scenario.title());
         }
         if scenario.is_sweep() {
-            let medians =
-                if scenario.repeat() > 1 { ", medians +- standard deviations over the n runs of a point" } else { "" };
+            let medians = if scenario.repeat() > 1 {
+                let count = self.sweep.take_same(scenario.axes().count() + 1).unwrap_or_else(|| "n".to_owned());
+                format!(", medians ± standard deviations over the {count} runs of a point")
+            } else {
+                String::new()
+            };
             let runs = if scenario.is_adaptive() { self.runs } else { scenario.runs() };
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
             let _ = writeln!(out, "{runs}{medians}");
@@ -215,42 +215,8 @@ impl<'a> Report<'a> {
         } else {
             out.push_str(&self.body);
         }
-        let Some(evaluations) = evaluations else { return out };
-        if scenario.repeat() > 1 && !evaluations.is_empty() {
-            let _ = write!(out, "\n{}", spreads(scenario, evaluations));
-        }
-        let checks = evaluations.iter().map(Evaluation::checks).sum::<usize>();
-        match (checks, scenario.misses(evaluations).len()) {
-            (0, _) => {}
-            (checks, 0) => _ = writeln!(out, "\nexpectations: {checks} checked, all met"),
-            (checks, misses) => _ = writeln!(out, "\nexpectations: {checks} checked, {misses} missed"),
-        }
         out
     }
-}
-
-/// The expectations with the spread of their values over the runs of each point.
-fn spreads(scenario: &Scenario, evaluations: &[Evaluation]) -> String {
-    let axes: Vec<&str> = scenario.axes().collect();
-    let header = ["expectation".to_owned()].into_iter().chain(short(&axes));
-    let numbers = ["judged", "met", "median", "p25", "p75", "min", "max"];
-    let mut table = Table::new(axes.len() + 2, header.chain(["expected".to_owned()]).chain(numbers.map(str::to_owned)));
-    for evaluation in evaluations {
-        let mut cells = vec![evaluation.metric.clone()];
-        cells.extend(scenario.params(evaluation.point * scenario.repeat()).values().map(plain));
-        cells.push(evaluation.expected.clone());
-        cells.push(match evaluation.found {
-            Some(found) => format!("{} {}", evaluation.runs, number(found)),
-            None => evaluation.runs.to_owned(),
-        });
-        let met = if evaluation.met { "yes" } else { "NO" };
-        cells.push(format!("{met}, {} of {}", evaluation.runs_met, evaluation.values.len()));
-        cells.extend([50, 25, 75, 0, 100].map(|percent| {
-            evaluation.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| number(spread.quantile(percent)))
-        }));
-        table.row(cells);
-    }
-    table.render()
 }
 
 /// The readable name of a point: its parameters.
@@ -343,8 +309,7 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
                 flow.rtt_ms.quantiles.p5,
                 flow.rtt_ms.quantiles.p50,
                 flow.rtt_ms.quantiles.p95,
-                Some(flow.sent_packets as f64),
-                Some(flow.retransmitted_packets as f64),
+                percent(flow.retransmitted_packets, flow.sent_packets),
                 Some(flow.timeouts as f64),
                 (ways.iter().find(|(_, way, _)| flow.direction == *way && flow.datagrams.is_none()))
                     .and_then(|(.., jain)| *jain),
@@ -386,8 +351,7 @@ fn group_line(group: &GroupSummary) -> Line {
         rtt.p5,
         rtt.p50,
         rtt.p95,
-        Some(group.sent_packets as f64),
-        Some(group.retransmitted_packets as f64),
+        percent(group.retransmitted_packets, group.sent_packets),
         Some(group.timeouts as f64),
         None,
     ];
@@ -396,32 +360,31 @@ fn group_line(group: &GroupSummary) -> Line {
 
 /// One line for many flows that send the same way.
 fn total(name: String, flows: &[&FlowSummary], jain: Option<f64>) -> Line {
-    let of = |value: fn(&FlowSummary) -> Option<f64>| median(flows.iter().filter_map(|flow| value(flow)).collect());
-    let sum = |value: fn(&FlowSummary) -> u64| Some(flows.iter().map(|flow| value(flow)).sum::<u64>() as f64);
+    let of = |value: fn(&FlowSummary) -> Option<f64>| {
+        median(&flows.iter().filter_map(|flow| value(flow)).collect::<Vec<_>>())
+    };
+    let sum = |value: fn(&FlowSummary) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>();
     let values = [
         Some(flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6),
         of(|flow| flow.rtt_ms.quantiles.p5),
         of(|flow| flow.rtt_ms.quantiles.p50),
         of(|flow| flow.rtt_ms.quantiles.p95),
-        sum(|flow| flow.sent_packets),
-        sum(|flow| flow.retransmitted_packets),
-        sum(|flow| flow.timeouts),
+        percent(sum(|flow| flow.retransmitted_packets), sum(|flow| flow.sent_packets)),
+        Some(sum(|flow| flow.timeouts) as f64),
         jain,
     ];
     Line { name, values }
 }
 
-/// The median of the runs of a point, with the standard deviation if there are several.
-fn cell(values: Vec<f64>, digits: usize) -> String {
-    let spread = deviation(&values).map(|spread| format!(" +-{}", fixed(spread, digits)));
-    median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits) + &spread.unwrap_or_default())
+/// A part in percent; `None` of nothing.
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
+/// The median of the runs of a point, with the standard deviation if there are several.
+fn cell(values: Vec<f64>, digits: usize) -> Cell {
+    let number = |value| Cell::Number { value, deviation: deviation(&values), digits };
+    median(&values).map_or_else(|| "-".to_owned().into(), number)
 }
 
 #[cfg(test)]
@@ -437,9 +400,10 @@ mod tests {
     #[test]
     fn several_runs_have_a_spread() {
         // The squares of -1, 0 and 1 over n - 1.
-        assert_eq!(cell(vec![3.0, 1.0, 2.0], 2), "2.00 +-1.00");
-        assert_eq!(cell(vec![3.0], 1), "3.0");
-        assert_eq!(cell(vec![], 1), "-");
+        let number = |value, deviation, digits| Cell::Number { value, deviation, digits };
+        assert_eq!(cell(vec![3.0, 1.0, 2.0], 2), number(2.0, Some(1.0), 2));
+        assert_eq!(cell(vec![3.0], 1), number(3.0, None, 1));
+        assert_eq!(cell(vec![], 1), "-".to_owned().into());
     }
 
     #[test]
@@ -452,17 +416,10 @@ mod tests {
         };
         let flows = [flow("a.0", 1e6), flow("b.0", 5e6), flow("a.1", 3e6)];
         let lines: Vec<_> =
-            by_group(&flows).into_iter().map(|line| (line.name, line.values[0], line.values[7])).collect();
+            by_group(&flows).into_iter().map(|line| (line.name, line.values[0], line.values[6])).collect();
         // Jain's index of 1 and 3 is 16 / 20.
         assert_eq!(lines, [("a: 2 flows".into(), Some(4.0), Some(0.8)), ("b: 1 flow".into(), Some(5.0), Some(1.0))]);
         assert!(by_group(&flows[..1]).is_empty());
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
-        assert_eq!(median(vec![]), None);
     }
 
     #[test]

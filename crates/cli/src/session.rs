@@ -405,8 +405,12 @@ impl<'a> Session<'a> {
     fn show(&mut self) -> anyhow::Result<()> {
         if self.shows_tables() && self.ledger.walk.done() > 0 {
             let whole = self.ended_early.is_none() && self.ledger.is_whole;
-            let judged = whole.then_some(&self.ledger.evaluations[..]);
-            let _ = print(&self.report.text(judged))?;
+            let mut text = self.report.text();
+            if whole {
+                let well = self.failed == 0 && self.troubles.is_empty();
+                text += &report::ending(self.args, self.scenario, &self.ledger.evaluations, well);
+            }
+            let _ = print(&text)?;
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ fn the_readme_has_the_results_of_its_scenario() {
     let page = read(&root().join("README.md"));
     let scenario = &scenarios(&page)[0];
     let said = run(&folder("readme"), scenario, &[]);
-    assert_eq!(block(&page, "Two NewReno flows through a bottleneck"), said.out.trim_end(), "{}", said.err);
+    assert_eq!(block(&page, "Two flows through a bottleneck"), said.out.trim_end(), "{}", said.err);
 }
 
 #[test]

@@ -211,25 +211,47 @@ fn a_missed_expectation_is_status_1_and_all_are_listed() {
 }
 
 #[test]
+fn a_report_fits_a_page_and_ends_with_what_can_be_done_next() {
+    let folder = folder("next");
+    let met = format!("{}[[expect]]\nmetric = \"fairness_jain\"\nat_least = 0\n", sweep());
+    let end = |args: &[&str]| {
+        let said = run(&folder, &met, args);
+        assert!(said.out.lines().all(|line| args.contains(&"--json") || line.chars().count() <= 100), "{}", said.out);
+        said.out.split_once("expectations: 6 checked, all met\n").map(|(_, end)| end.to_owned())
+    };
+    let next = end(&[]).expect("an end");
+    assert!(
+        ["\nnext:\n", "  --out out ", "  --expectations ", "  ackclock list "].iter().all(|part| next.contains(part))
+    );
+    let next = end(&["--expectations", "--out", "kept"]).expect("an end");
+    assert!(next.contains("  ackclock report kept ") && !next.contains("  --expectations "), "{next}");
+    assert_eq!((end(&["--json"]), end(&["--quiet"])), (None, None));
+}
+
+#[test]
 fn expectations_tell_the_spread_over_the_runs() {
     let expects = "[[expect]]\nmetric = \"flows.f.0.sent_packets\"\nruns = \"median\"\nat_least = 1\n\
                    [[expect]]\nmetric = \"flows.f.0.acked_bytes\"\nratio_to = \"flows.f.0.delivered_bytes\"\nto = \"2s\"\n\
                    runs = \"mean\"\nat_most = 0.5\nwhen = { \"links.wire.delay\" = \"5ms\" }\n";
     let scenario = format!("{}{expects}", sweep());
-    let said = run(&folder("spread"), &scenario, &[]);
-    assert_eq!(said.status, 1);
+    let short = run(&folder("spread"), &scenario, &[]);
+    assert!(!short.out.contains("p75"), "{}", short.out);
+    let said = run(&folder("spread"), &scenario, &["--expectations"]);
+    assert_eq!((said.status, &said.err), (1, &short.err));
     assert_eq!(
         said.err,
         "expect missed: mean over 2 runs of flows.f.0.acked_bytes relative to flows.f.0.delivered_bytes from 0s to 2s is 1, \
          expected at most 0.5 (links.wire.delay = 5ms)\n"
     );
-    let lines: Vec<&str> = said.out.lines().skip_while(|line| !line.starts_with("expectation ")).collect();
-    for column in ["delay", "expected", "judged", "met", "median", "p25", "p75", "min", "max"] {
-        assert!(lines[0].contains(column), "{column} in {}", lines[0]);
-    }
-    let rows: Vec<&str> = lines.iter().copied().filter(|line| line.starts_with("flows.f.0.")).collect();
-    assert_eq!(rows.len(), 4, "{}", said.out);
-    assert!(rows[..3].iter().all(|row| row.contains("yes, 2 of 2")) && rows[3].contains("NO, 0 of 2"), "{}", said.out);
+    let lines: Vec<&str> = said.out.lines().skip_while(|line| !line.contains("p75")).collect();
+    assert!(
+        lines[0].split_whitespace().eq(["delay", "met", "found", "median", "p25", "p75", "min", "max"]),
+        "{lines:?}"
+    );
+    assert_eq!(lines[2], "flows.f.0.sent_packets: median at least 1");
+    assert!(lines[3..6].iter().all(|row| row.contains("yes, 2 of 2")), "{lines:?}");
+    assert_eq!(lines[6], "flows.f.0.acked_bytes relative to flows.f.0.delivered_bytes from 0s to 2s: mean at most 0.5");
+    assert!(lines[7].starts_with("5ms") && lines[7].contains("NO, 0 of 2"), "{lines:?}");
     assert!(said.out.ends_with("expectations: 4 checked, 1 missed\n"), "{}", said.out);
     let said = run(&folder("spread"), &scenario, &["--json"]);
     let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -106,7 +106,7 @@ pub(super) fn text(comparison: &Comparison<'_>) -> String {
     }
     if !points.is_empty() {
         out.push_str(
-            "\n+-: half of the 95 % confidence interval of the mean (Student's t). p: Mann-Whitney; at most 0.05 where the\n\
+            "\n±: half of the 95 % confidence interval of the mean (Student's t). p: Mann-Whitney; at most 0.05 where the\n\
              difference exceeds that between repetitions. --json has each run.\n",
         );
     }
@@ -190,7 +190,7 @@ fn of_point(point: &Point<'_>) -> String {
             );
         }
     }
-    let columns = ["A", "+-", "B", "+-", "difference %", "p"];
+    let columns = ["A", "±", "B", "±", "difference %", "p"];
     let mut whole = Table::new(1, ["run"].into_iter().chain(columns));
     for row in &WHOLE {
         add_spread(&mut whole, None, row, point.compare(row.0));

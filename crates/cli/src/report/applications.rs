@@ -1,10 +1,11 @@
 //! Applications that wait for answers, in the text on standard output: a table for each kind.
 
+use ackclock_trace::statistics::median;
 use ackclock_trace::{ApplicationSummary, FlowSummary, PagesSummary, RequestsSummary, Spread, Summary, VideoSummary};
 use serde_json::{Map, Value};
 
-use super::{MAX_FLOW_LINES, cell, median};
-use crate::table::Table;
+use super::{MAX_FLOW_LINES, cell};
+use crate::table::{Cell, Table};
 
 /// The table of a kind.
 struct Kind {
@@ -116,7 +117,7 @@ fn lines(kind: &Kind, summary: &Summary<Map<String, Value>>) -> Vec<Line> {
 
 /// The median of each column.
 fn medians(kind: &Kind, lines: &[&Line]) -> Vec<Option<f64>> {
-    let column = |column: usize| median(lines.iter().filter_map(|line| line.values[column]).collect());
+    let column = |column: usize| median(&lines.iter().filter_map(|line| line.values[column]).collect::<Vec<_>>());
     (0..kind.columns.len()).map(column).collect()
 }
 
@@ -157,7 +158,7 @@ impl Applications {
                 let cells = kind.columns.iter().enumerate().map(|(column, &(_, digits))| {
                     cell(alike.iter().filter_map(|line| line.values[column]).collect(), digits)
                 });
-                table.row(values.iter().cloned().chain([first.name.clone()]).chain(cells).collect());
+                table.row(values.iter().cloned().chain([first.name.clone()]).map(Cell::from).chain(cells));
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Flows of datagrams in the text on standard output: a table of their own beside that of all
 //! flows.
 
+use ackclock_trace::statistics::median;
 use ackclock_trace::{DatagramSummary, FlowSummary, Summary, jain};
 use serde_json::{Map, Value};
 
-use super::{MAX_FLOW_LINES, cell, fixed, median};
-use crate::table::Table;
+use super::{MAX_FLOW_LINES, cell, fixed};
+use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 10] =
     ["lost %", "bursts", "delay p50 ms", "p95", "p99", "jitter ms", "max", "reordered %", "marked %", "MOS"];
@@ -58,7 +59,7 @@ pub(super) fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
     let line = |(application, direction): (&'static str, &'static str)| {
         let alike = || flows().filter(|(flow, of)| (of.application, flow.direction) == (application, direction));
         let all: Vec<_> = alike().map(|(_, of)| values(of)).collect();
-        let column = |column: usize| median(all.iter().filter_map(|values| values[column]).collect());
+        let column = |column: usize| median(&all.iter().filter_map(|values| values[column]).collect::<Vec<_>>());
         let name = format!("{} {direction}", all.len());
         Line { name, application, values: std::array::from_fn(column) }
     };
@@ -73,7 +74,7 @@ pub(super) fn detail(summary: &Summary<Map<String, Value>>) -> String {
         return String::new();
     }
     for line in &lines {
-        table.row(cells(Vec::new(), line, &[line]));
+        table.row(cells(&[], line, &[line]));
     }
     format!("{}\n", table.render())
 }
@@ -106,11 +107,9 @@ pub(super) fn table(axes: impl IntoIterator<Item = String>) -> Table {
 }
 
 /// The cells of a line, with the medians of its runs.
-pub(super) fn cells(mut cells: Vec<String>, first: &Line, runs: &[&Line]) -> Vec<String> {
-    cells.extend([first.name.clone(), first.application.to_owned()]);
-    for (column, &digits) in DIGITS.iter().enumerate() {
-        let values = runs.iter().filter_map(|line| line.values[column]).collect();
-        cells.push(cell(values, digits));
-    }
-    cells
+pub(super) fn cells(axes: &[String], first: &Line, runs: &[&Line]) -> Vec<Cell> {
+    let names = axes.iter().cloned().chain([first.name.clone(), first.application.to_owned()]);
+    let values = |column: usize| runs.iter().filter_map(|line| line.values[column]).collect();
+    let numbers = DIGITS.iter().enumerate().map(|(column, &digits)| cell(values(column), digits));
+    names.map(Cell::from).chain(numbers).collect()
 }

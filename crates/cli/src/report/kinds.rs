@@ -4,7 +4,7 @@ use ackclock_trace::{KindSummary, Summary};
 use serde_json::{Map, Value};
 
 use super::cell;
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 6] = ["flows", "goodput Mbit/s", "Jain's index", "delay p50 ms", "p95", "lost %"];
 /// Digits after the point.
@@ -63,11 +63,11 @@ impl Kinds {
                 Table::new(axes.len() + 3, axes.iter().cloned().chain(names).chain(COLUMNS.map(str::to_owned)))
             });
             let names = first.names.map(str::to_owned);
-            let cells = DIGITS
+            let numbers = DIGITS
                 .iter()
                 .enumerate()
                 .map(|(column, &digits)| cell(alike().filter_map(|line| line.values[column]).collect(), digits));
-            table.row(values.iter().cloned().chain(names).chain(cells).collect());
+            table.row(values.iter().cloned().chain(names).map(Cell::from).chain(numbers));
         }
     }
 

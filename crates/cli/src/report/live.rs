@@ -4,7 +4,7 @@ use ackclock_trace::Summary;
 use serde_json::{Map, Value};
 
 use super::cell;
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 5] = ["lateness p50 ms", "p99", "packets", "processor %", "valid runs"];
 /// Digits after the point.
@@ -52,7 +52,7 @@ impl Live {
         let numbers =
             numbers.map(|(column, &digits)| cell(runs.iter().filter_map(|run| run.values[column]).collect(), digits));
         let valid = format!("{} of {}", runs.iter().filter(|run| run.is_valid).count(), runs.len());
-        table.row(values.iter().cloned().chain(numbers).chain([valid]).collect());
+        table.row(values.iter().cloned().map(Cell::from).chain(numbers).chain([Cell::from(valid)]));
     }
 
     /// The table, if there is one.

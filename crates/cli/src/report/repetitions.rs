@@ -52,8 +52,6 @@ impl Repetitions {
             (same, all) if same == all => String::new(),
             (same, all) => format!(" of {same} of {all} points"),
         };
-        Some(format!(
-            "note: the repetitions{points} are all the same: nothing in them is random (`start_jitter` of flows is one remedy)"
-        ))
+        Some(format!("note: the repetitions{points} are all the same: nothing in them is random (see `start_jitter`)"))
     }
 }

@@ -4,7 +4,7 @@ use ackclock_trace::{ResponsivenessSummary, Summary};
 use serde_json::{Map, Value};
 
 use super::cell;
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 9] =
     ["round trips/min", "foreign", "loaded", "TCP ms", "TLS", "HTTP", "loaded", "foreign probes", "self probes"];
@@ -57,7 +57,7 @@ impl Responsiveness {
             .iter()
             .enumerate()
             .map(|(column, &digits)| cell(runs.iter().filter_map(|run| run[column]).collect(), digits));
-        table.row(values.iter().cloned().chain(cells).collect());
+        table.row(values.iter().cloned().map(Cell::from).chain(cells));
     }
 
     /// The table, if there is one.

@@ -4,7 +4,7 @@ use ackclock_trace::{Distribution, Spread, Summary};
 use serde_json::{Map, Value};
 
 use super::cell;
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 14] = [
     "started",
@@ -74,13 +74,11 @@ pub(super) fn table(axes: Vec<String>) -> Table {
 }
 
 /// A row of it: the medians of lines that are alike.
-pub(super) fn cells(mut axes: Vec<String>, first: &Line, alike: &[&Line]) -> Vec<String> {
-    axes.push(first.name.clone());
-    for (column, &digits) in DIGITS.iter().enumerate() {
-        let values = alike.iter().filter_map(|line| line.values[column]).collect();
-        axes.push(cell(values, digits));
-    }
-    axes
+pub(super) fn cells(axes: &[String], first: &Line, alike: &[&Line]) -> Vec<Cell> {
+    let names = axes.iter().cloned().chain([first.name.clone()]);
+    let values = |column: usize| alike.iter().filter_map(|line| line.values[column]).collect();
+    let numbers = DIGITS.iter().enumerate().map(|(column, &digits)| cell(values(column), digits));
+    names.map(Cell::from).chain(numbers).collect()
 }
 
 /// The table of one run; nothing without workloads.
@@ -90,6 +88,6 @@ pub(super) fn detail(summary: &Summary<Map<String, Value>>) -> String {
         return String::new();
     }
     let mut table = table(Vec::new());
-    lines.iter().for_each(|line| table.row(cells(Vec::new(), line, &[line])));
+    lines.iter().for_each(|line| table.row(cells(&[], line, &[line])));
     format!("{}\n", table.render())
 }
