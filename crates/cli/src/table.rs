@@ -85,8 +85,8 @@ impl Table {
         self.within(terminal.map_or(0, |(columns, _)| columns.into()).max(PAGE))
     }
 
-    /// The table with a gap between columns and a rule under the header. If it is too wide, headings
-    /// take two lines; if it still is, columns of numbers go on in a table of their own below.
+    /// The table with a gap between columns and a rule under the header. If it is too wide,
+    /// headings take two lines; if it still is, columns of numbers go on in a table below.
     fn within(&self, width: usize) -> String {
         let columns = self.header.len();
         let needless: Vec<usize> = (0..columns).map(|column| self.needless(column)).collect();

@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn the_normal_quantile_inverts_the_distribution_function() {
-        // One step in p moves x by 1 / density, so the comparison is relative to p in the lower half,
-        // where p is exact.
+        // One step in p moves x by 1 / density, so the comparison is relative to p in the lower
+        // half, where p is exact.
         for p in [1e-300, 1e-100, 1e-20, 1e-12, 1e-6, 0.001, 0.05, 0.0749, 0.0751, 0.2, 0.4, 0.5] {
             let x = normal_quantile(p);
             // The tail's relative error is about |x| times that of x, which is 1e-16 of |x|.
