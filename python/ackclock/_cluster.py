@@ -52,7 +52,7 @@ def connected(client: Any) -> tuple[Any, bool]:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError as error:
-        raise ImportError("a cluster needs Dask: pip install 'ackclock[dask]'") from error
+        raise ImportError("a cluster needs Dask: pip install distributed pyarrow") from error
     arrow()
     if isinstance(client, str):
         return distributed.Client(client), True

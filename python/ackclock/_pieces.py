@@ -55,7 +55,7 @@ def arrow() -> Any:
         import pyarrow
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
-        raise ImportError("results in files and clusters need pyarrow: pip install 'ackclock[dask]'") from error
+        raise ImportError("results in files and clusters need pyarrow: pip install distributed pyarrow") from error
     return pyarrow
 
 

@@ -29,7 +29,7 @@ def frame(table: Table) -> pd.DataFrame:
         import pyarrow
     except ImportError as error:
         raise ImportError(
-            "data frames need pandas and pyarrow: pip install 'ackclock[pandas]'; "
+            "data frames need pandas and pyarrow: pip install pandas pyarrow; "
             "`.table(...)` needs neither, and Polars takes it: polars.DataFrame(result.table('flows'))"
         ) from error
     found: pd.DataFrame = pyarrow.table(table).to_pandas(split_blocks=True)

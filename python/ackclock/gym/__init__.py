@@ -5,7 +5,7 @@
 >>> observation, info = env.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-Requires gymnasium and numpy: ``pip install 'ackclock[gym]'``.
+Requires gymnasium and numpy: ``pip install gymnasium numpy``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 try:
     import gymnasium
 except ImportError as error:  # pragma: no cover
-    raise ImportError("environments need gymnasium and numpy: pip install 'ackclock[gym]'") from error
+    raise ImportError("environments need gymnasium and numpy: pip install gymnasium numpy") from error
 
 from ackclock.gym._agent import (
     FEATURES,
