@@ -95,11 +95,14 @@ impl Testbed {
         check::check_free(spec)?;
         let record = Record::create(&lock).map_err(here)?;
         let mut testbed = Testbed { hosts: Vec::new(), namespaces: Vec::new(), record };
-        for node in &spec.nodes {
+        let made = spec.nodes.iter().try_for_each(|node| {
             let host = testbed.make_host(spec, node)?;
             testbed.hosts.push(host);
-        }
-        Ok(testbed)
+            Ok(())
+        });
+        // What undoes a half of it takes the lock itself.
+        drop(lock);
+        made.map(|()| testbed)
     }
 
     fn make_host(&mut self, spec: &LiveSpec, node: &NodeSpec) -> Result<Host, LiveError> {

@@ -1,4 +1,5 @@
-//! All integration tests of the crate, in one binary.
+//! The integration tests of the crate in one binary, without those that clean up what killed live
+//! runs have left: each of these is alone on the machine.
 
 mod adaptive;
 mod bad_input;
@@ -13,7 +14,6 @@ mod control;
 mod export;
 mod guide;
 mod list;
-mod live;
 mod metrics;
 mod no_live;
 mod out;
@@ -26,10 +26,8 @@ mod report;
 mod reproduce;
 mod run;
 mod shards;
-mod shell;
 mod starter;
 mod sweep;
 mod trace;
-mod transit;
 mod verify;
 mod watch;

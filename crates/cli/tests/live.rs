@@ -3,6 +3,9 @@
 
 #![cfg(all(feature = "live", target_os = "linux"))]
 
+#[path = "it/common/mod.rs"]
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -10,8 +13,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Said, ackclock, folder, run};
 use ackclock_testkit::{can_go_live, skipped};
+use common::{Said, ackclock, folder, run};
 use serde_json::Value;
 
 /// Two kernels with a link between them, a ping and a program that does not end by itself.

@@ -3,6 +3,9 @@
 
 #![cfg(all(feature = "live", target_os = "linux"))]
 
+#[path = "it/common/mod.rs"]
+mod common;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -10,8 +13,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{ackclock, folder};
 use ackclock_testkit::{can_go_live, skipped};
+use common::{ackclock, folder};
 
 /// Runs `ackclock shell` with these arguments.
 fn shell(args: &[&str]) -> Output {

@@ -3,11 +3,14 @@
 
 #![cfg(all(feature = "live", target_os = "linux"))]
 
+#[path = "it/common/mod.rs"]
+mod common;
+
 use std::fs;
 use std::process::Command;
 
-use crate::common::folder;
 use ackclock_testkit::can_go_live;
+use common::folder;
 
 /// Two networks, each behind an interface, with a link between them.
 const SCENARIO: &str = r#"
