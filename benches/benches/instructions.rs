@@ -1,8 +1,8 @@
 //! Instructions and estimated cache misses of the program for each data packet, compared with the
 //! committed table of its build profile.
 //!
-//! `ACKCLOCK_PROFILE` names the profile (`dist` by default), `ACKCLOCK_WRITE_DOCS=1` writes the table
-//! anew, and `ACKCLOCK_BIN` names another build to be measured. Without valgrind nothing is
+//! `ACKCLOCK_PROFILE` names the profile (`dist` by default), `ACKCLOCK_WRITE_DOCS=1` writes the
+//! table anew, and `ACKCLOCK_BIN` names another build to be measured. Without valgrind nothing is
 //! measured. `cargo test` only reads the tables.
 
 use std::fs;

@@ -202,8 +202,8 @@ fn with_name(path: &[String], name: String) -> Path {
     path
 }
 
-/// Puts a value at a path; the tables between are made. Beside `kind` it also applies to a kind with
-/// a table of its own, which gives the key up: what is set later wins.
+/// Puts a value at a path; the tables between are made. Beside `kind` it also applies to a kind
+/// with a table of its own, which gives the key up: what is set later wins.
 pub(crate) fn set(root: &mut Node, path: &[String], key_place: &Place, node: Node, report: &Report) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut at = root;

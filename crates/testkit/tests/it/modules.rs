@@ -5,8 +5,8 @@
 //! parameters and on their fields, for a type may have its `impl` blocks in many files. Calls
 //! on anything else, such as the result of a call, are not seen, nor is what only tests use.
 //!
-//! `cargo test -p ackclock-testkit --test it modules -- --nocapture` prints how many arrows there are,
-//! how many run backwards, and how many are part of a cycle, whatever the order.
+//! `cargo test -p ackclock-testkit --test it modules -- --nocapture` prints how many arrows there
+//! are, how many run backwards, and how many are part of a cycle, whatever the order.
 
 use std::path::Path;
 
@@ -74,18 +74,18 @@ fn example() -> Vec<Module> {
     let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Names>();
     [
         ("", "mod low; mod high; mod glue; pub use high::High; #[cfg(test)] mod tests;"),
-        ("low", "// crate::modules::high\npub struct Low { pub(in crate::modules::high) at: u32 }\nimpl Low { pub fn step<T: Copy>(&mut self, _: T) {} }"),
+        ("low", "// crate::high\npub struct Low { pub(in crate::high) at: u32 }\nimpl Low { pub fn step<T: Copy>(&mut self, _: T) {} }"),
         (
             "high",
-            "mod inner; use crate::modules::low::{self, Low}; pub(crate) use inner::Deep;
+            "mod inner; use crate::low::{self, Low}; pub(crate) use inner::Deep;
              pub struct High { lows: Vec<Low>, deep: Deep }
              impl High { fn go(&mut self) { self.lows[low::FIRST].step::<u8>(1); self.wind('\\''); } }
-             #[cfg(test)] mod tests { use crate::modules::glue::winder; }",
+             #[cfg(test)] mod tests { use crate::glue::winder; }",
         ),
-        ("high/inner", "pub struct Deep; impl Deep { fn sink(&self) -> &'static str { \"crate::modules::glue::x\" } }"),
+        ("high/inner", "pub struct Deep; impl Deep { fn sink(&self) -> &'static str { \"crate::glue::x\" } }"),
         (
             "glue",
-            "use crate::modules::High; pub fn winder() {} mod constants { use crate::modules::nowhere; }
+            "use crate::High; pub fn winder() {} mod constants { use crate::nowhere; }
              impl High { fn wind(&mut self, _: char) { self.go(); self.deep.sink(); } }
              fn all(first: u8, highs: &mut [High]) { highs[0].go(); }",
         ),
