@@ -107,7 +107,7 @@ fn drawn(board: &Board, state: &State, width: usize, height: usize, colour: bool
 fn screen(board: &Board, state: &State, width: usize, height: usize) -> String {
     let frame = drawn(board, state, width, height, true);
     let text = |row: &[(char, Style)]| row.iter().map(|(char, _)| char).collect::<String>();
-    frame.cells.chunks(width).map(|row| format!("\"{}\"\n", text(row))).collect()
+    frame.cells.chunks(width.max(1)).map(|row| format!("\"{}\"\n", text(row))).collect()
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn it_fits_terminals_of_all_sizes() {
     let mut helped = State::new(None);
     helped.help = true;
     helped.prompt = Some("links.bottleneck.rate=1mbit".to_owned());
-    for (width, height) in [(1, 1), (3, 2), (10, 4), (20, 8), (59, 14), (300, 100), (500, 3)] {
+    for (width, height) in [(0, 30), (1, 1), (3, 2), (10, 4), (20, 8), (59, 14), (300, 100), (500, 3)] {
         for state in [&state, &helped] {
             screen(&board, state, width, height);
             screen(&Board::new(&spec()), state, width, height);
@@ -200,4 +200,13 @@ fn without_colours_there_are_none() {
     };
     assert_eq!(colours(false), 0);
     assert!(colours(true) > 100);
+}
+
+#[test]
+fn rows_that_changed_are_written_and_wide_characters_once() {
+    let (shown, mut frame) = (Frame::blank(6, 2), Frame::blank(6, 2));
+    frame.put(frame.area, 1, &[("a漢\u{7}bcd", Style::new().bold())]);
+    let mut out = Vec::new();
+    frame.write(&shown, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "\u{1b}[2;1H\u{1b}[1ma漢bcd\u{1b}[0m\u{1b}[?25l");
 }
