@@ -21,6 +21,8 @@ use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued, Variable};
 
 /// The most flows.
 const MAX_FLOWS: u32 = 65_536;
+/// Flows that have a bound in common.
+const BLOCK: usize = 128;
 /// No flow.
 const NIL: u32 = u32::MAX;
 
@@ -31,6 +33,8 @@ pub(crate) struct Drr<P, S> {
     /// Bytes that wait in each flow, apart from the rest: the search for the largest reads nothing
     /// else.
     flow_bytes: Box<[u64]>,
+    /// For each [`BLOCK`] of these, what none of them has more than.
+    bounds: Box<[u64]>,
     new_flows: Rota,
     old_flows: Rota,
     quantum: i64,
@@ -151,6 +155,17 @@ impl<P: Queued> FlowQueue<'_, P> {
     }
 }
 
+/// The largest number, the first of them, with its place.
+fn first_largest(numbers: &[u64]) -> (usize, u64) {
+    let mut largest = (0, numbers[0]);
+    for (place, &number) in numbers.iter().enumerate() {
+        if number > largest.1 {
+            largest = (place, number);
+        }
+    }
+    largest
+}
+
 impl<P: Queued, S: Clone> Drr<P, S> {
     /// `flows` empty flows, each with its law in `state`; `salt` selects among the ways to spread
     /// hashes over them.
@@ -164,6 +179,7 @@ impl<P: Queued, S: Clone> Drr<P, S> {
         Drr {
             flows: vec![flow; flows as usize].into_boxed_slice(),
             flow_bytes: vec![0; flows as usize].into_boxed_slice(),
+            bounds: vec![0; (flows as usize).div_ceil(BLOCK)].into_boxed_slice(),
             new_flows: Rota::EMPTY,
             old_flows: Rota::EMPTY,
             quantum: i64::from(quantum),
@@ -189,7 +205,10 @@ impl<P: Queued, S> Drr<P, S> {
         self.touched = index;
         let flow = &mut self.flows[index as usize];
         self.books.admit(packet.wire_len());
-        self.flow_bytes[index as usize] += u64::from(packet.wire_len());
+        let bytes = &mut self.flow_bytes[index as usize];
+        *bytes += u64::from(packet.wire_len());
+        let bound = &mut self.bounds[index as usize / BLOCK];
+        *bound = (*bound).max(*bytes);
         self.memory += memory_of(&packet);
         self.slab.push(&mut flow.queue, Entry { packet, enqueued_at: now });
         if !flow.listed {
@@ -327,14 +346,17 @@ impl<P: Queued, S> Drr<P, S> {
     }
 
     /// The flow with the most bytes, the first of them.
-    pub(crate) fn fattest(&self) -> u32 {
-        let mut fattest = 0;
-        for (index, &bytes) in self.flow_bytes.iter().enumerate() {
-            if bytes > self.flow_bytes[fattest] {
-                fattest = index;
+    pub(crate) fn fattest(&mut self) -> u32 {
+        loop {
+            let (block, bound) = first_largest(&self.bounds);
+            let begin = block * BLOCK;
+            let end = self.flow_bytes.len().min(begin + BLOCK);
+            let (index, bytes) = first_largest(&self.flow_bytes[begin..end]);
+            if bytes == bound {
+                return (begin + index) as u32;
             }
+            self.bounds[block] = bytes;
         }
-        fattest as u32
     }
 
     /// A flow's law and queue.

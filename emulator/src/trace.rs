@@ -12,7 +12,7 @@
 //!
 //! # Source
 //! Mahimahi (Netravali et al., USENIX ATC 2015), `link_queue.cc`, and its traces: a line for each
-//! opportunity with its time in whole milliseconds.
+//! opportunity with its time in milliseconds (mahimahi writes whole ones).
 //!
 //! # Departures
 //! Mahimahi counts 4 bytes of a TUN device's header in every packet, which is why a full packet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,10 +60,12 @@ def own(controllers: Controllers, queues: Queues) -> _core.Own | None:
     """What the compiled part is given of the classes."""
     if not controllers and not queues:
         return None
-    return _core.Own(_listed(controllers, "controllers"), _listed(queues, "queues"))
+    return _core.Own(
+        _listed(controllers, "controllers", CongestionControl), _listed(queues, "queues", QueueDisc)
+    )
 
 
-def _listed(classes: Any, argument: str) -> list[tuple[str, Any, list[tuple[str, float, float, float]]]]:
+def _listed(classes: Any, argument: str, base: type) -> list[tuple[str, Any, list[tuple[str, float, float, float]]]]:
     if classes is None:
         return []
     if not isinstance(classes, Mapping):
@@ -70,7 +73,24 @@ def _listed(classes: Any, argument: str) -> list[tuple[str, Any, list[tuple[str,
     for name in classes:
         if not isinstance(name, str):
             raise TypeError(f"{argument}: found the name {name!r}, expected a string")
+    for name, class_ in classes.items():
+        _check_hooks(f"{argument}[{name!r}]", class_, base)
     return [(name, class_, _parameters(class_)) for name, class_ in classes.items()]
+
+
+def _check_hooks(where: str, class_: Any, base: type) -> None:
+    """Refuses a method whose name looks like that of a hook that does not exist: nothing would call it."""
+    if not isinstance(class_, type) or not issubclass(class_, base):
+        return
+    known = [name for name in dir(base) if not name.startswith("_")]
+    own = (vars(above) for above in class_.__mro__ if issubclass(above, base) and above is not base)
+    for name, value in ((name, value) for names in own for name, value in names.items()):
+        if name in known or name.startswith("_") or not callable(value):
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        if near or name.startswith("on_"):
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TypeError(f"{where}: {class_.__name__}.{name} is no hook of {base.__name__}, so nothing calls it{hint}")
 
 
 def _parameters(class_: Any) -> list[tuple[str, float, float, float]]:

@@ -204,7 +204,9 @@ def test_wrong_parameters_are_refused(arguments: tuple[Any, Any, Any], error: ty
 @pytest.mark.parametrize(
     ("controllers", "error", "text"),
     [
-        ({"cubic": Reno}, ValueError, "`cubic` is no name"),
+        ({"cubic": Reno}, ValueError, "`cubic` is no name.*a built-in one has it"),
+        ({"mine": type("Wrong", (Reno,), {"on_ak": lambda self, ack: None})}, TypeError, "on_ak is no hook.*on_ack"),
+        ({"mine": type("Wrong", (Reno,), {"on_loss": lambda self: None})}, TypeError, "on_loss is no hook"),
         ({"": Reno}, ValueError, "is no name"),
         ({"a b": Reno}, ValueError, "is no name"),
         ({"mine": int}, TypeError, "expected a subclass of ackclock.CongestionControl"),

@@ -11,11 +11,11 @@ mod table;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use serde_json::{Deserializer, Map, Value, json};
 
@@ -65,7 +65,7 @@ impl Side {
     /// Reads a directory of `--out`, a file of summaries, or one run of either: `DIR:7`.
     fn read(given: &str) -> anyhow::Result<Side> {
         let (path, only) = locate(given)?;
-        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = open_regular(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let left = Rc::new(Cell::new(MAX_SUMMARY));
         let mut values = Deserializer::from_reader(Bounded { file: BufReader::new(file), left: Rc::clone(&left) })
             .into_iter::<Value>();

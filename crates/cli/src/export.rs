@@ -6,11 +6,11 @@ mod mahimahi;
 mod sheet;
 mod spp;
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
@@ -168,7 +168,7 @@ impl Run {
 /// The summary of a run: a file, or the line with its number.
 fn summary(path: &Path, number: Option<u64>) -> anyhow::Result<Value> {
     let cannot = || format!("cannot read {}", path.display());
-    let mut reader = BufReader::new(File::open(path).with_context(cannot)?);
+    let mut reader = BufReader::new(open_regular(path).with_context(cannot)?);
     loop {
         let mut text = Vec::new();
         let mut bounded = reader.by_ref().take(MAX_SUMMARY);

@@ -51,6 +51,7 @@ pub use ackclock_scenario::Own;
 pub use ackclock_sim::spec::{OwnController, OwnQueue};
 pub use ackclock_units as units;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -121,24 +122,43 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<O
 
 /// Writes an error to stderr.
 fn tell(error: &anyhow::Error) {
-    say(&match error.downcast_ref::<LoadError>() {
-        // It has its own layout.
+    match error.downcast_ref::<LoadError>() {
+        // It has its own layout, and styles.
         Some(LoadError::Scenario(error)) => {
-            error.render(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+            let styled = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let _ = writeln!(io::stderr().lock(), "{}", error.render(styled));
         }
-        _ => format!("error: {error:#}"),
-    });
+        _ => say(&format!("error: {error:#}")),
+    }
 }
 
 /// Writes a line to stderr; there is nobody to tell if that fails.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(line));
+}
+
+/// The text with control characters as escapes, which a terminal would obey; lines stay lines.
+fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// The same, with other characters as escapes too.
+fn escaped(text: &str, others: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || others(c));
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_plain(c) { out.push(c) } else { out.extend(c.escape_default()) }
+    }
+    Cow::Owned(out)
 }
 
 /// Writes to stdout. A reader that has left breaks off what only it would have seen; anything else,
 /// such as a full disk, is an error: what is there is not complete.
 fn print(text: &str) -> anyhow::Result<ControlFlow<()>> {
-    print_with(|out| out.write_all(text.as_bytes()))
+    print_with(|out| out.write_all(printable(text).as_bytes()))
 }
 
 /// Writes a value to stdout as a line of JSON, as [`print`] does.

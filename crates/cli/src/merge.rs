@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ackclock_scenario::{Own, Scenario};
+use ackclock_trace::{open_of_size, open_regular};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
@@ -136,12 +137,13 @@ impl Part {
         if manifest["files"].get(SUMMARIES).is_none() {
             bail!("{shown} is of a single run, and not a part of a sweep");
         }
-        if verify::hash(&path).with_context(|| format!("cannot read {}", path.display()))?
-            != manifest["files"][SUMMARIES]["sha256"].as_str().unwrap_or_default()
+        let entry = &manifest["files"][SUMMARIES];
+        if verify::hash(&path, entry).with_context(|| format!("cannot read {}", path.display()))?
+            != entry["sha256"].as_str().unwrap_or_default()
         {
             bail!("{} was changed since it was written: it does not have its hash", path.display());
         }
-        let lines = BufReader::new(File::open(&path)?).lines();
+        let lines = BufReader::new(open_regular(&path)?).lines();
         let mut part = Part { dir: dir.to_owned(), manifest, lines, next: None, line: String::new() };
         part.advance()?;
         Ok(part)
@@ -191,7 +193,8 @@ impl Part {
         for (name, entry) in files.filter(|(name, _)| of_run(name)) {
             let path = self.dir.join(name);
             let unreadable = || format!("cannot read {}", path.display());
-            let mut from = File::open(&path).with_context(unreadable)?;
+            let bytes = entry["bytes"].as_u64().unwrap_or_default();
+            let mut from = open_of_size(&path, bytes).with_context(unreadable)?;
             let mut to = Partial::create(out, name).with_context(|| format!("cannot write into {}", out.display()))?;
             let mut chunk = vec![0; 64 << 10];
             loop {

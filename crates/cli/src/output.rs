@@ -15,12 +15,12 @@ mod resume;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use ackclock_scenario::Scenario;
-use ackclock_trace::ChangeSummary;
+use ackclock_trace::{ChangeSummary, open_regular};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -28,6 +28,9 @@ use serde_json::{Map, Value, json};
 use crate::partial::{self, Folder, Partial, Sealed};
 use crate::selection::Selection;
 use lock::Lock;
+
+/// The longest manifest that is read, in bytes: a million files take less.
+const MAX_MANIFEST: u64 = 1 << 30;
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SUMMARY: &str = "summary.json";
@@ -69,6 +72,8 @@ pub(crate) struct Output {
     earlier: usize,
     /// Which runs these are, unless all.
     part: Option<(&'static str, String)>,
+    /// Whether any run was added.
+    has_runs: bool,
     /// What says which sweep it is, while it is not complete.
     plan: Option<PathBuf>,
     lock: Option<Lock>,
@@ -124,6 +129,7 @@ impl Output {
             kept: None,
             earlier: 0,
             part: selection.part().cloned(),
+            has_runs: false,
             plan: None,
             lock,
         };
@@ -167,7 +173,7 @@ impl Output {
         }
         let path = self.summary.as_ref().map_or_else(|| self.dir.join(SUMMARIES), |file| file.path().to_owned());
         let read = || format!("cannot read {}", path.display());
-        let file = BufReader::new(File::open(&path).with_context(read)?);
+        let file = BufReader::new(open_regular(&path).with_context(read)?);
         file.lines().take(self.earlier).try_for_each(|line| each(&line.with_context(read)?))
     }
 
@@ -182,7 +188,6 @@ impl Output {
         summary: &impl Serialize,
         records: impl IntoIterator<Item = Sealed>,
     ) -> io::Result<()> {
-        self.records.extend(records);
         let Some(file) = &mut self.summary else { return Ok(()) };
         match self.sweep {
             true => serde_json::to_writer(&mut *file, summary)?,
@@ -190,7 +195,10 @@ impl Output {
         }
         writeln!(file)?;
         // Whatever ends the program, this run is not lost.
-        file.flush()
+        file.flush()?;
+        self.records.extend(records);
+        self.has_runs = true;
+        Ok(())
     }
 
     /// Writes the line of the next run of a sweep as it is, and keeps what it has recorded.
@@ -259,9 +267,10 @@ impl Output {
 }
 
 impl Drop for Output {
-    /// Takes away what a failed run began, but nothing that was there before.
+    /// Takes away what a failed run began, but nothing that was there before, nor the runs of a
+    /// sweep that have finished.
     fn drop(&mut self) {
-        if self.earlier > 0 {
+        if self.earlier > 0 || self.sweep && self.has_runs {
             self.summary.take().into_iter().for_each(Partial::leave);
             self.records.drain(..).for_each(Sealed::leave);
             return;
@@ -372,6 +381,11 @@ fn is_partial(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".partial"))
 }
 
+/// Whether a file of this name is what a run records.
+fn is_record(name: &str) -> bool {
+    RECORDS.contains(&name) || name.ends_with(PCAPNG)
+}
+
 /// Whether this was left by a killed run of ackclock.
 fn is_ours(name: &OsStr) -> bool {
     let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
@@ -379,9 +393,7 @@ fn is_ours(name: &OsStr) -> bool {
         // A record, the folder of what programs print, or a file of it.
         let of_run = |name: &str| {
             let printed = name.strip_prefix(COMMANDS);
-            RECORDS.contains(&name)
-                || name.ends_with(PCAPNG)
-                || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            is_record(name) || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
         let of_sweep = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
         [MANIFEST, SUMMARY, SUMMARIES].contains(&name)
@@ -402,6 +414,6 @@ fn names_in(manifest: &Value) -> impl Iterator<Item = &String> {
 }
 
 fn read_manifest(path: &Path) -> Option<Value> {
-    let manifest: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let manifest: Value = serde_json::from_reader(BufReader::new(open_regular(path).ok()?.take(MAX_MANIFEST))).ok()?;
     manifest[OURS].is_string().then_some(manifest)
 }

@@ -1,6 +1,6 @@
 //! Files that do not appear until they are complete.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ impl Partial {
     /// Begins the file that will be `name`, which may be in a folder of `dir`.
     pub(crate) fn create(dir: &Path, name: &str) -> io::Result<Partial> {
         let path = hidden(dir, name);
-        let file = File::create(&path)?;
+        let file = options().truncate(true).open(&path)?;
         let written = Hidden { path, name: name.to_owned(), published: false };
         Ok(Partial { written, writer: Writer::File(BufWriter::new(file)), hash: Sha256::new(), bytes: 0 })
     }
@@ -69,7 +69,7 @@ impl Partial {
     /// and `keep` takes them. `None` if it was not begun.
     pub(crate) fn resume(dir: &Path, name: &str, mut keep: impl FnMut(&[u8]) -> bool) -> io::Result<Option<Partial>> {
         let path = hidden(dir, name);
-        let mut file = match File::options().read(true).write(true).open(&path) {
+        let mut file = match options().read(true).create(false).open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -168,6 +168,15 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// How a hidden file is opened: made if it is not there, and not where a symbolic link leads.
+pub(crate) fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.write(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NOFOLLOW.bits());
+    options
 }
 
 /// Where a file or a folder is that will be `name` in `dir`: in `dir` itself, so that a folder

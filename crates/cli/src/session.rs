@@ -14,6 +14,8 @@ use ackclock_scenario::{Measures, Miss, Own, Scenario};
 use ackclock_sim::RunError;
 use ackclock_trace::{ChangeSummary, Summary};
 use anyhow::Context;
+#[cfg(unix)]
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::args::Args;
@@ -50,6 +52,10 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
     let threads = threads(args, &scenario)?;
     if let Some(note) = duration::note(&scenario, threads) {
         say(&note);
+    }
+    // Programs of a live run have the limit that they would have anyway.
+    if !scenario.is_live() {
+        raise_file_limit();
     }
     let watching = watch::check(args, &scenario)?;
     let mut session = Session::open(args, &scenario)?;
@@ -98,6 +104,14 @@ pub(crate) fn merged(
     session.finish()
 }
 
+/// Lets this process have as many open files as it may: captures are one each.
+fn raise_file_limit() {
+    #[cfg(unix)]
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
 /// How many runs go on at the same time.
 fn threads(args: &Args, scenario: &Scenario) -> anyhow::Result<usize> {
     match args.threads {
@@ -114,7 +128,7 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_siftr()
         || scenario.records_ertt()
         || scenario.records_flows()
-        || scenario.records_displacement()
+        || scenario.reordering_every().is_some()
         || scenario.series().is_some()
         || scenario.records_packets()
 }
@@ -338,7 +352,10 @@ impl<'a> Session<'a> {
         }
         match finished {
             Ok(()) => Ok(None),
-            Err((_, Failure::Output(error))) => Err(error),
+            Err((_, Failure::Output(error))) => {
+                self.say_kept();
+                Err(error)
+            }
             Err((run, Failure::Point(error))) => {
                 say(&format!("error: {}: {error}", report::name_of(self.scenario, run)));
                 Ok(Some(BAD_INPUT))
@@ -390,7 +407,21 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// That runs are kept whose results were written before something could not be.
+    fn say_kept(&self) {
+        let done = self.ledger.walk.done();
+        if let Some(dir) = self.args.out.as_ref().filter(|_| self.scenario.is_sweep() && done > 0) {
+            let dir = dir.display();
+            say(&format!(
+                "note: the results of the first {done} runs are kept in {dir}; --resume goes on with the others"
+            ));
+        }
+    }
+
     fn complete(&mut self) -> anyhow::Result<()> {
+        if self.written.is_err() {
+            self.say_kept();
+        }
         std::mem::replace(&mut self.written, Ok(()))?;
         match self.output.take() {
             Some(output) => {

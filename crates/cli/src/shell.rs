@@ -31,13 +31,16 @@ const SIGNALLED: i32 = 128;
 pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     let wish = text::Wish::read(args)?;
     // A mistake in the options is reported before anything is tried.
-    let saved = text::scenario(&wish, &Network::saved());
-    if let Err(error) = parse(&saved, &args.set) {
-        tell(&error.into());
-        return Ok(BAD_INPUT);
-    }
+    let text = text::scenario(&wish, &Network::free(wish.level)?);
+    let scenario = match parse(&text, &args.set) {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            tell(&error.into());
+            return Ok(BAD_INPUT);
+        }
+    };
     if let Some(path) = &args.save {
-        save(path, &saved)?;
+        save(path, &format!("{}{}", text::MADE_BY, scenario.written()))?;
     }
     ackclock_live::check_available()?;
     // The loopback interface is the machine's, whatever network comes after.
@@ -48,13 +51,6 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
         ackclock_live::enter_own_network().context("a network of one's own requires")?;
     }
-    let scenario = match parse(&text::scenario(&wish, &Network::free(wish.level)?), &args.set) {
-        Ok(scenario) => scenario,
-        Err(error) => {
-            tell(&error.into());
-            return Ok(BAD_INPUT);
-        }
-    };
     let spec = scenario.spec(0);
     let controls = args.control.as_ref().map(|_| Controls::of(&scenario, None));
     let _server = match (&args.control, &controls) {

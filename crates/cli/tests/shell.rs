@@ -204,7 +204,7 @@ fn a_saved_scenario_says_the_same() {
     for part in [
         "delay = \"20ms\"",
         "rate = \"1mbit\"",
-        "[links.link.reverse]\nrate = \"10mbit\"",
+        "reverse = { rate = \"10mbit\" }",
         "queue = { kind = \"pie\", target = \"5ms\" }",
         "loss = { kind = \"iid\", probability = 0.01 }",
         "exec printf 'it'\\\\''s'",
@@ -218,6 +218,64 @@ fn a_saved_scenario_says_the_same() {
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("exists, and is not overwritten"), "{}", text(&again.stderr));
     assert_eq!(fs::read_to_string(&file).expect("a scenario"), saved);
+}
+
+#[test]
+fn what_is_saved_recorded_and_replayed_is_one_experiment() {
+    let test = "what_is_saved_recorded_and_replayed_is_one_experiment";
+    if !can_go_live(test, &["ping"]) {
+        return;
+    }
+    let folder = folder("shell-three");
+    fs::write(folder.join("up.trace"), "1\n2\n3\n").expect("a trace");
+    fs::write(folder.join("down.trace"), "2\n4\n").expect("a trace");
+    let ping = ["--", "sh", "-c", "ping -c 3 -i 0.1 -s 400 $ACKCLOCK_PEER"];
+    let link = "links.link";
+    let options: [&[&str]; 10] = [
+        &["--delay", "20ms"],
+        &["--rate", "1mbit"],
+        &["--rate", "1mbit", "--up", "200kbit"],
+        &["--delay", "5ms", "--queue", "fq_codel,target=7ms"],
+        &["--loss", "30%"],
+        &["--trace", "up.trace"],
+        &["--trace", "up.trace", "down.trace"],
+        &["--delay", "50ms", "--set", &format!("{link}.reverse.delay=0s"), "--set", "run.seed=7"],
+        &["--rate", "1mbit", "--set", &format!("{link}.reverse.trace={{ file = \"down.trace\" }}")],
+        &["--delay", "10ms", "--peer", "sleep 1"],
+    ];
+    for (number, options) in options.into_iter().enumerate() {
+        // In another directory, where the files are not.
+        let elsewhere = folder.join(number.to_string());
+        fs::create_dir(&elsewhere).expect("a directory");
+        let [saved, record] = ["saved.toml", "run.pcapng"].map(|name| elsewhere.join(name).display().to_string());
+        let to = ["--save", &saved, "--record", &record];
+        let said = ackclock()
+            .current_dir(&folder)
+            .args([&["shell"], options, &to, &ping].concat())
+            .env("SHELL", "/bin/sh")
+            .output()
+            .expect("ackclock");
+        let error = text(&said.stderr);
+        assert!(said.status.code().is_some_and(|status| status < 2), "{options:?}: {error}");
+        let asked: f64 =
+            if options[0] == "--delay" { options[1].trim_end_matches("ms").parse().expect("ms") } else { 0.0 };
+        let back = if options.contains(&"run.seed=7") { 0.0 } else { asked };
+        assert!(round_trips(&text(&said.stdout)).iter().all(|&ms| ms >= asked + back), "{}", text(&said.stdout));
+        let set = format!("run.replay={record}");
+        let out = elsewhere.join("out").display().to_string();
+        let again = [&saved, "--set", &set, "--set", "record.series=100ms", "--out", &out];
+        let replay = ackclock().args(again).output().expect("ackclock");
+        assert_eq!(replay.status.code(), Some(0), "{options:?}: {}", text(&replay.stderr));
+        let summary = fs::read_to_string(elsewhere.join("out/summary.json")).expect("a summary");
+        let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+        let live = &summary["live"];
+        // Packet by packet what was sent is what was sent then.
+        assert_eq!((&live["valid"], &live["clock"]), (&true.into(), &"capture".into()), "{options:?}: {live}");
+        assert!(live["compared_packets"].as_u64() > Some(0), "{options:?}: {live}");
+        // Saved again it is the same text, and another network matches nothing.
+        let shown = ackclock().args([&saved, "--show-config"]).output().expect("ackclock");
+        assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    }
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use ackclock_sim::Recorders;
 use ackclock_sim::spec::RunSpec;
-use ackclock_trace::{ChangeSummary, LiveSummary};
+use ackclock_trace::{ChangeSummary, LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
 use crate::capture::{Captured, Changes, Reader, Way, fingerprint};
+use crate::router::{Discard, Header, set_checksum};
 use crate::{ChangeReader, Engine, LiveError, Outcome};
 use check::{Check, Run};
 
@@ -43,6 +44,7 @@ pub(crate) fn run(
         check: same.then(|| Check::new(nodes.iter().map(|node| node.name.clone()).collect())),
         done: Time::ZERO,
         recorded: None,
+        first: None,
         changes: changes.cloned(),
         made: Vec::new(),
     };
@@ -62,6 +64,8 @@ struct Replay<'a> {
     done: Time,
     /// When the recorded run ended.
     recorded: Option<Time>,
+    /// What the first packet was.
+    first: Option<String>,
     /// What reads the changes of the recorded run, and those that were made so far.
     changes: Option<ChangeReader>,
     made: Vec<ChangeSummary>,
@@ -70,6 +74,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     /// The whole run, up to `end` or to where the recorded one was broken off.
     fn play(&mut self, mut reader: Reader, path: &Path, end: Time) -> Result<(), LiveError> {
+        let own = reader.scenario().is_some();
         while let Some(Captured { at, node, way, bytes, changes }) = reader.next()? {
             self.make(changes, path, end)?;
             match way {
@@ -92,6 +97,12 @@ impl Replay<'_> {
                         return Err(LiveError::Capture { path: path.to_owned(), problem });
                     };
                     room.copy_from_slice(bytes);
+                    // A card computes what stands for a sum in a capture of somebody else.
+                    if !own && lacks_checksum(room) {
+                        let header = usize::from(room[0] & 0xf) * 4;
+                        room.get_mut(..header).into_iter().for_each(set_checksum);
+                    }
+                    self.first.get_or_insert_with(|| described(room));
                     self.engine.arrive(at, node, bytes.len());
                 }
             }
@@ -102,7 +113,25 @@ impl Replay<'_> {
             // It was broken off once all had been done that was due.
             Some(recorded) if recorded < end => self.advance(after(recorded)),
             _ => self.advance(end),
+        }?;
+        match self.without_way() {
+            Some(problem) => Err(LiveError::Capture { path: path.to_owned(), problem }),
+            None => Ok(()),
         }
+    }
+
+    /// That packets arrived, and there was no way for any of them.
+    fn without_way(&self) -> Option<String> {
+        let arrived: u64 = self.engine.hosts().map(|host| host.received_packets).sum();
+        let refused = |host: &LiveHost| host.unroutable + host.truncated + host.discarded + host.bad_checksums;
+        if arrived == 0 || self.engine.hosts().map(refused).sum::<u64>() < arrived {
+            return None;
+        }
+        let first = self.first.as_deref().unwrap_or_default();
+        Some(format!(
+            "none of its {arrived} packets has a way in the scenario; expected packets between hosts that a path joins, \
+             and found one {first}"
+        ))
     }
 
     /// Makes the changes of the recorded run.
@@ -175,6 +204,21 @@ impl Replay<'_> {
             ..LiveSummary::default()
         });
         Outcome { summary, broken_off }
+    }
+}
+
+/// Whether a packet is one of IPv4 whose checksum is left to a network card.
+fn lacks_checksum(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 4) && packet.get(10..12) == Some(&[0, 0])
+}
+
+/// What a packet is, for messages.
+fn described(packet: &[u8]) -> String {
+    match Header::read(packet) {
+        Ok(header) => format!("from {} to {}", header.source, header.destination),
+        Err(Discard::Checksum) => "whose IPv4 header has a wrong checksum".to_owned(),
+        Err(Discard::Version) => "that is neither IPv4 nor IPv6".to_owned(),
+        Err(_) => "whose lengths contradict each other".to_owned(),
     }
 }
 

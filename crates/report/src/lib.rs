@@ -85,7 +85,8 @@ impl Report {
 
     /// The page: HTML with everything that it needs.
     pub fn page(&self) -> String {
-        let data = self.data.to_string().replace("</", "<\\/");
+        // Within a script no text begins a tag or a comment.
+        let data = self.data.to_string().replace('<', "\\u003c");
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;");
         filled(
             include_str!("../page/page.html"),

@@ -1,10 +1,11 @@
 //! Output directories.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use ackclock_trace::{open_of_size, open_regular};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +13,9 @@ use crate::columns::Subject;
 
 /// The longest line of summaries that is read, in bytes.
 const MAX_LINE: u64 = 1 << 30;
+
+/// The longest manifest that is read, in bytes.
+const MAX_MANIFEST: u64 = 1 << 30;
 
 /// Lists of a summary that have objects with ids, with the keys of names that tell them apart.
 const LISTS: [(&str, &[&str]); 5] = [
@@ -64,10 +68,10 @@ pub(crate) struct Run {
 impl Output {
     fn read(dir: &Path) -> anyhow::Result<Output> {
         let path = dir.join("manifest.json");
-        let text = fs::read(&path)
+        let file = open_regular(&path)
             .with_context(|| format!("cannot read {}: an output directory of ackclock has it", path.display()))?;
-        let manifest: Value =
-            serde_json::from_slice(&text).with_context(|| format!("{} is not JSON", path.display()))?;
+        let manifest: Value = serde_json::from_reader(BufReader::new(std::io::Read::take(file, MAX_MANIFEST)))
+            .with_context(|| format!("{} is not JSON", path.display()))?;
         if !manifest["ackclock"].is_string() {
             bail!("{} was not written by ackclock", path.display());
         }
@@ -80,6 +84,16 @@ impl Output {
     /// Whether the manifest lists a file.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.manifest["files"].get(file).is_some()
+    }
+
+    /// Opens a file that the manifest lists.
+    pub(crate) fn open(&self, name: &str) -> anyhow::Result<File> {
+        let path = self.dir.join(name);
+        let opened = match self.manifest["files"][name]["bytes"].as_u64() {
+            Some(bytes) => open_of_size(&path, bytes),
+            None => open_regular(&path),
+        };
+        opened.with_context(|| format!("cannot read {}", path.display()))
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -98,8 +112,7 @@ impl Output {
     fn each(&self, mut see: impl FnMut(Value)) -> anyhow::Result<()> {
         let name = if self.is_sweep { "summary.jsonl" } else { "summary.json" };
         let path = self.dir.join(name);
-        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut reader = BufReader::new(file);
+        let mut reader = BufReader::new(self.open(name)?);
         let invalid = |number: usize| format!("{}: summary {number} is not one of ackclock", path.display());
         for number in 0.. {
             let mut text = Vec::new();

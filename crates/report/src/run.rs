@@ -114,7 +114,7 @@ fn open(output: &Output, index: u64, file: &str) -> anyhow::Result<Option<Sheet>
         return Ok(None);
     }
     let path = output.dir.join(&name);
-    let mut reader = Reader::from_path(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut reader = Reader::from_reader(output.open(&name)?);
     let header = reader.headers().with_context(|| format!("cannot read {}", path.display()))?;
     let columns = header.iter().enumerate().map(|(place, name)| (name.to_owned(), place)).collect();
     Ok(Some(Sheet { name: path.display().to_string(), reader, columns }))

@@ -40,7 +40,7 @@ pub(crate) fn of_client(application: &Application) -> Option<(&'static str, &'st
         Application::Load(_) => Some(("load", "stop")),
         Application::Probe(_) => Some(("probe", "stop")),
         Application::Netperf(_) => Some(("netperf", "stop")),
-        Application::Bulk | Application::Messages { .. } | Application::Connection { .. } => None,
+        Application::Bulk | Application::Messages { .. } | Application::Connection => None,
     }
 }
 

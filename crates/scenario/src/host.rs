@@ -267,8 +267,8 @@ fn timer_tick(fields: &mut Fields<'_>, config: &mut Config) {
 }
 
 const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rfc9768", "linux"] };
-const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
-const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
+pub(crate) const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
+pub(crate) const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
     OneOf { what: "congestion window validation", names: &["off", "peer", "growth", "rfc2861", "rfc7661"] };
 const TIMERS: OneOf = OneOf { what: "rules of the timer", names: &["rfc6298", "linux-2.4"] };

@@ -1,10 +1,11 @@
 //! The files that a scenario names: on the disk, or sent along with it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use ackclock_trace::open_regular;
 
 use crate::document::{Node, Value};
 
@@ -45,7 +46,7 @@ impl Inputs {
         let mut bytes = Vec::new();
         match &self.sent {
             None => {
-                File::open(self.path(name))?.take(most + 1).read_to_end(&mut bytes)?;
+                open_regular(&self.path(name))?.take(most + 1).read_to_end(&mut bytes)?;
             }
             Some(files) => {
                 // As the system says it.
@@ -54,6 +55,30 @@ impl Inputs {
             }
         }
         Ok(bytes)
+    }
+
+    /// Makes the names of all files in a document absolute.
+    pub(crate) fn make_absolute(&self, root: &mut Node) {
+        self.make_absolute_below(root, false);
+    }
+
+    fn make_absolute_below(&self, node: &mut Node, is_file: bool) {
+        match &mut node.value {
+            Value::String(text) if is_file => {
+                let path = std::path::absolute(self.path(text));
+                if let Some(path) = path.ok().as_deref().and_then(Path::to_str) {
+                    path.clone_into(text);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.make_absolute_below(item, is_file)),
+            Value::Table(table) => {
+                table.0.iter_mut().for_each(|entry| {
+                    let names_one = names_file(&entry.key);
+                    self.make_absolute_below(&mut entry.node, is_file || names_one);
+                });
+            }
+            _ => {}
+        }
     }
 
     /// The files that a document names, its sweep included, as far as they can be read. What names
@@ -76,6 +101,11 @@ impl Inputs {
 /// ENOENT.
 const NOT_FOUND: i32 = 2;
 
+/// Whether a key, or a path of a sweep, is of the name of a file.
+fn names_file(key: &str) -> bool {
+    key.rsplit('.').next() == Some(KEY)
+}
+
 /// Texts under a key `file`, or under a path of the sweep that ends in one.
 fn named<'a>(node: &'a Node, is_file: bool, names: &mut Vec<&'a str>) {
     match &node.value {
@@ -83,8 +113,7 @@ fn named<'a>(node: &'a Node, is_file: bool, names: &mut Vec<&'a str>) {
         Value::Array(items) => items.iter().for_each(|item| named(item, is_file, names)),
         Value::Table(table) => {
             for entry in &table.0 {
-                let last = entry.key.rsplit('.').next().unwrap_or_default();
-                named(&entry.node, is_file || last == KEY, names);
+                named(&entry.node, is_file || names_file(&entry.key), names);
             }
         }
         _ => {}
@@ -109,6 +138,9 @@ mod tests {
         std::fs::write(folder.join("a.trace"), "1\n2\n").expect("a file");
         std::fs::write(folder.join("sub/b.trace"), "5\n").expect("a file");
         let here = Scenario::parse_in(&folder, "x.toml", TEXT.as_bytes(), &[], Own::NONE).expect("a scenario");
+        let written = here.written();
+        let elsewhere = Scenario::parse("/other.toml", written.as_bytes(), &[]).expect("the same scenario");
+        assert_eq!(format!("{:?}", elsewhere.spec(3)), format!("{:?}", here.spec(3)), "{written}");
         let files = here.files();
         std::fs::remove_dir_all(&folder).expect("it is ours");
         let expected = [("a.trace", "1\n2\n"), ("sub/b.trace", "5\n")];

@@ -56,6 +56,7 @@ mod datagrams;
 mod distribution;
 mod document;
 mod dscp;
+mod effect;
 mod ends;
 mod evaluation;
 mod expect;

@@ -14,6 +14,7 @@ use crate::keys::Domain;
 use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::{course, medium, queue};
+pub(crate) use loss::LOSSES;
 
 mod burst;
 mod jitter;
@@ -93,7 +94,7 @@ fn direction<'a>(
     // The way back takes these from the other direction without reading them.
     if forward.is_some() {
         queue::declare(fields);
-        fields.declare("loss", || loss::KINDS.kinds());
+        fields.declare("loss", || LOSSES.kinds());
     }
     let base = forward.map_or_else(bare, |forward| forward.spec.clone());
     let way_back = forward.is_some();

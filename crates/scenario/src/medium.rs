@@ -12,7 +12,7 @@ use crate::keys::Domain;
 use crate::quantity::{Kind, OneOf, Problem, Time, Whole};
 use crate::report::Place;
 
-const KINDS: OneOf = OneOf { what: "medium", names: &["wifi"] };
+pub(crate) const KINDS: OneOf = OneOf { what: "medium", names: &["wifi"] };
 
 /// The most packets of an aggregate: the window of block acknowledgments of 802.11be. The longest
 /// airtime is 4 ms unless it is given, the limit of Linux's ath9k.

@@ -4,9 +4,14 @@
 //! or at the axis. The section that it names must exist (`links.NAME`, `flows.ID`, `run`); below
 //! it, tables are created as needed, and an unknown key is reported when the section is read.
 
-use crate::command;
+use ackclock_sim::spec::QueueSpec;
+use ackclock_tcp::Controller;
+
 use crate::document::{Node, Table, Value, parse_value};
+use crate::own::LEARNED;
+use crate::quantity::OneOf;
 use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
+use crate::{application, command, datagrams, host, link, medium, paths, video};
 
 /// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
 /// `queue = "pie"` into a table.
@@ -38,33 +43,36 @@ pub(crate) type Path = Vec<String>;
 /// What stands for every id, or every name, of a section.
 const EVERY: &str = "*";
 
-/// Reads `key=value`, puts it into the document and returns what it set. `name` is what errors call
-/// the argument.
-pub(crate) fn apply_argument(
-    root: &mut Node,
-    name: &str,
-    text: &str,
-    sources: &mut Sources,
-    report: &Report,
-) -> Vec<(Path, Node)> {
-    read_argument(root, name, text, sources, report).unwrap_or_default()
+/// A `key=value` of the command line.
+pub(crate) struct Argument {
+    /// What it sets: several keys where `*` stands for ids.
+    pub(crate) paths: Vec<Path>,
+    pub(crate) node: Node,
+    pub(crate) key_place: Place,
+    pub(crate) text: String,
 }
 
-fn read_argument(
-    root: &mut Node,
-    name: &str,
-    text: &str,
-    sources: &mut Sources,
-    report: &Report,
-) -> Option<Vec<(Path, Node)>> {
-    let source = sources.add(name, text);
-    let (key, key_place, node) = pair(text, source, "links.bottleneck.delay=40ms", report)?;
-    let paths = resolve(root, &split(&key), &key_place, true, report)?;
-    let each = paths.into_iter().map(|path| {
-        set(root, &path, &key_place, node.clone(), report);
-        (path, node.clone())
-    });
-    Some(each.collect())
+impl Argument {
+    /// Reads `key=value`; what is wrong with it is reported. `name` is what errors call it.
+    pub(crate) fn read(
+        root: &Node,
+        name: &str,
+        text: &str,
+        sources: &mut Sources,
+        report: &Report,
+    ) -> Option<Argument> {
+        let source = sources.add(name, text);
+        let (key, key_place, node) = pair(text, source, "links.bottleneck.delay=40ms", report)?;
+        let paths = resolve(root, &split(&key), &key_place, true, report)?;
+        Some(Argument { paths, node, key_place, text: text.to_owned() })
+    }
+
+    /// Puts it into the document.
+    pub(crate) fn apply(&self, root: &mut Node, report: &Report) {
+        for path in &self.paths {
+            set(root, path, &self.key_place, self.node.clone(), report);
+        }
+    }
 }
 
 /// Cuts `key=value` into its key, the place of that, and the value; `example` is one. What is wrong
@@ -224,7 +232,7 @@ pub(crate) fn set(root: &mut Node, path: &[String], key_place: &Place, node: Nod
     name_to_table(at, name);
     match &mut at.value {
         Value::Table(table) => {
-            let of_kinds = table.0.iter_mut().filter(|_| NAMED.contains(&name));
+            let of_kinds = table.0.iter_mut().filter(|entry| has_kind(name, &entry.key));
             for entry in of_kinds {
                 if let Value::Table(own) = &mut entry.node.value {
                     own.0.retain(|entry| entry.key != *last);
@@ -237,6 +245,34 @@ pub(crate) fn set(root: &mut Node, path: &[String], key_place: &Place, node: Nod
             None => no_keys(path, last, key_place, report),
         },
     }
+}
+
+/// The value at a path.
+pub(crate) fn at<'a>(root: &'a Node, path: &[String]) -> Option<&'a Node> {
+    path.iter().try_fold(root, |at, part| match &at.value {
+        Value::Table(table) => table.get(part).map(|entry| &entry.node),
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// Whether a table under this key may hold one of a kind's own with this name. Of kinds from
+/// outside nothing is known here.
+fn has_kind(key: &str, name: &str) -> bool {
+    let among: &[&OneOf<'_>] = match key {
+        "queue" => return QueueSpec::by_name(name).is_some(),
+        "cc" => return Controller::by_name(name).is_some() || LEARNED.contains(&name),
+        "loss_detector" => &[&host::DETECTORS],
+        "loss" => &[&link::LOSSES],
+        "medium" => &[&medium::KINDS],
+        "application" => &[&application::KINDS, &datagrams::APPLICATIONS],
+        "algorithm" => &[&video::ALGORITHMS],
+        "pacing" => &[&host::PACING],
+        "accecn_option" => &[&host::ACC_ECN_OPTION],
+        "split" => &[&paths::SPLITS],
+        _ => &[],
+    };
+    among.iter().any(|kinds| kinds.names.contains(&name))
 }
 
 fn no_keys(path: &[String], part: &str, key_place: &Place, report: &Report) {

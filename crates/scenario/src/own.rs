@@ -93,8 +93,14 @@ fn of_kind<'a>(
 ) -> Option<String> {
     let mut names = Vec::new();
     for (name, parameters) in all {
-        if !is_name(name) || !is_free(name) || names.contains(&name) {
-            return Some(format!("`{name}` is no name for a {what} of one's own, or it is taken"));
+        let why = match () {
+            () if !is_name(name) => "expected letters, digits, - and _",
+            () if !is_free(name) => "a built-in one has it",
+            () if names.contains(&name) => "another one has it",
+            () => "",
+        };
+        if !why.is_empty() {
+            return Some(format!("`{name}` is no name for a {what} of one's own: {why}"));
         }
         if let Some(problem) = parameters_problem(parameters) {
             return Some(format!("the {what} `{name}`: {problem}"));

@@ -23,7 +23,7 @@ pub(crate) fn names(links: &[LinkSpec]) -> Links<'_> {
 }
 
 /// The hosts of a run and what is between them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Network {
     pub(crate) nodes: Vec<NodeSpec>,
     pub(crate) pipes: Vec<PipeSpec>,
@@ -171,7 +171,7 @@ pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Opt
     (first, Some(SplitSpec { others, along, back, after_handshake, whole_units }))
 }
 
-const SPLITS: OneOf =
+pub(crate) const SPLITS: OneOf =
     OneOf { what: "split", names: &["round_robin", "weighted", "send_vector", "random", "flow_hash", "flip"] };
 const DIVERGE: OneOf = OneOf { what: "time to diverge", names: &["start", "handshake"] };
 const UNIT: OneOf = OneOf { what: "unit that takes a path", names: &["packet", "unit"] };

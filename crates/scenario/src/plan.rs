@@ -17,7 +17,7 @@ use crate::workload::{self, Workload};
 use crate::{clock, command, flow, hosts, link, paths, record};
 
 /// What the runs of one point have in common.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) duration: Span,
     pub(crate) seed: u64,

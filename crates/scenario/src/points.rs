@@ -87,6 +87,16 @@ impl Points {
         self.known.values()
     }
 
+    /// The same with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Plan)> {
+        self.known.iter().map(|(point, plan)| (*point, plan))
+    }
+
+    /// One of them.
+    pub(crate) fn known_at(&self, point: usize) -> Option<&Plan> {
+        self.known.get(&point)
+    }
+
     pub(crate) fn is_all_known(&self) -> bool {
         self.rest.is_none()
     }

@@ -49,7 +49,7 @@ const MAX_METERS: u64 = 10_000;
 const MAX_LISTED: usize = 10;
 
 /// What is recorded.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The link directions whose queues are, in order.
     pub(crate) queues: Vec<DirectionId>,
@@ -113,7 +113,7 @@ pub(crate) fn read(
     let siftr = fields.or("siftr", false, Flag);
     let ertt = fields.or("ertt", false, Flag);
     let flows = fields.or("flows", false, Flag);
-    let series = series(&mut fields, duration);
+    let series = series(&mut fields, duration, outside);
     let captures = captures(&mut fields, links, groups, outside);
     let snaplen = fields.or("pcap_snaplen", SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
     let displacement = fields.or("displacement", false, Flag);
@@ -198,7 +198,7 @@ fn unknown_point(item: &Node, links: &[LinkSpec], groups: &[Group]) -> Problem {
 }
 
 /// The intervals of the time series, and the windows over them.
-fn series(fields: &mut Fields<'_>, duration: Span) -> Option<SeriesConfig> {
+fn series(fields: &mut Fields<'_>, duration: Span, outside: bool) -> Option<SeriesConfig> {
     let every = fields.or("series", None, OrOff(Time::Positive));
     let window = fields.or("series_window", SLIDING, Time::Positive);
     let every = every?;
@@ -206,7 +206,9 @@ fn series(fields: &mut Fields<'_>, duration: Span) -> Option<SeriesConfig> {
     for (key, of, length, most) in
         [("series", "run", duration, MAX_INTERVALS), ("series_window", "sliding window", window, MAX_IN_WINDOW)]
     {
-        if intervals(length) > most {
+        // Where hosts are outside, a run ends with its commands or its capture.
+        let is_bounded = key == "series" && outside;
+        if !is_bounded && intervals(length) > most {
             let title = format!("record.{key}: {} intervals in the {of}", intervals(length));
             let place = fields.peek(key).or(fields.peek("series")).map_or(fields.place(), |node| &node.place);
             fields.push(Diagnostic::new(title, place, format!("at most {most}")));

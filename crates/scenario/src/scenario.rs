@@ -15,11 +15,13 @@ use ackclock_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
+use crate::effect::Trial;
 use crate::expect::Expect;
 use crate::fields::{Context, Fields};
 use crate::inputs::Inputs;
 use crate::keys::Key;
 use crate::measurement::{self, Window};
+use crate::overrides::Argument;
 use crate::own::Own;
 use crate::plan::Plan;
 use crate::points::{Gained, Points};
@@ -28,7 +30,7 @@ use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::{MAX_READ, Sweep};
 use crate::until::Until;
-use crate::{document, expect, notes, overrides, sweep, until};
+use crate::{document, effect, expect, notes, sweep, until, write};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -212,20 +214,25 @@ impl Scenario {
         sources: &mut Sources,
         report: &Report,
     ) -> Option<Scenario> {
-        let mut pinned = Vec::new();
+        let (file, mut arguments) = (root.clone(), Vec::new());
         for Override { flag, text } in overrides {
-            pinned.extend(overrides::apply_argument(&mut root, flag, text, sources, report));
+            let Some(argument) = Argument::read(&root, flag, text, sources, report) else { continue };
+            argument.apply(&mut root, report);
+            arguments.push(argument);
         }
         let original = root.clone();
         let cx = Context::new(report, own);
         let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
-        let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
+        let sweep = sweep::read(&original, &mut fields, &cx, &arguments);
         let (points, Gained { defaults, subjects }) = Points::read(&sweep, &original, &inputs, &cx, sources)?;
         let (mut expects, mut windows, mut until) = (Vec::new(), Vec::new(), None);
         if report.len() == 0 {
             expects = expect::read_all(&mut fields, &cx, &sweep, &subjects, &mut windows);
             until = until::read(original.table()?, &cx, &subjects, &mut windows);
             measurement::check_windows(&original, &subjects, &windows, report);
+            let trial = Trial { root: &original, sweep: &sweep, points: &points, inputs: &inputs, own };
+            trial.axes(report);
+            trial.arguments(&file, &arguments, report);
         }
         let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
         if !points.is_all_known() && points.known().any(|plan| plan.timing.clock.is_some()) {
@@ -351,9 +358,12 @@ impl Scenario {
         self.points.known().any(|plan| plan.timing.is_live())
     }
 
-    /// What the clock leaves out of what the file says, in sentences; nothing on the live clock.
+    /// What the clock leaves out of what the file says, and what a sweep varies without effect, in
+    /// sentences.
     pub fn notes(&self) -> Vec<String> {
-        notes::of(self.points.known(), &self.expects)
+        let mut notes = notes::of(self.points.known(), &self.expects);
+        notes.extend(effect::notes(&self.sweep, &self.points));
+        notes
     }
 
     /// The link directions whose queues are to be recorded.
@@ -422,10 +432,18 @@ impl Scenario {
             .collect()
     }
 
+    /// The file with overrides applied, as TOML, with absolute paths of the files that it names: the
+    /// same scenario wherever it is put.
+    pub fn written(&self) -> String {
+        let mut root = self.root.clone();
+        self.inputs.make_absolute(&mut root);
+        write::document(root.table().unwrap_or(&Default::default()))
+    }
+
     /// The file with overrides applied and defaults filled in, as TOML: a scenario that gives the
     /// same runs.
     pub fn resolved(&self) -> String {
-        self.defaults.show(&self.root)
+        self.defaults.show(&self.root, &self.sweep)
     }
 }
 

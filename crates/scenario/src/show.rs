@@ -8,6 +8,7 @@ use crate::document::{Node, Value};
 use crate::fields::{Converted, Filled, FilledKey};
 use crate::overrides;
 use crate::report::{Place, Report};
+use crate::sweep::Sweep;
 use crate::write;
 
 /// The defaults that the points of a sweep used.
@@ -92,8 +93,9 @@ impl Defaults {
     /// Fills the document in and writes it. A default is written where every point uses it, else
     /// under the kind that uses it; what differs from point to point for another reason has to stay
     /// out, and is named in a comment.
-    pub(crate) fn show(&self, root: &Node) -> String {
+    pub(crate) fn show(&self, root: &Node, sweep: &Sweep) -> String {
         let mut root = root.clone();
+        without_overridden(&mut root, &mut Vec::new(), sweep);
         let mut text = String::new();
         let mut items: BTreeMap<usize, Vec<At>> = BTreeMap::new();
         for &at in &self.order {
@@ -161,6 +163,30 @@ impl Defaults {
                 }
             }
         }
+    }
+}
+
+/// Drops what settings of the selected kind override, beside that kind: what is shown holds.
+fn without_overridden(node: &mut Node, path: &mut overrides::Path, sweep: &Sweep) {
+    let inner: Vec<(String, &mut Node)> = match &mut node.value {
+        Value::Table(table) => {
+            let kind = table.get("kind").and_then(|entry| entry.node.str());
+            let own = kind.and_then(|kind| table.get(kind)?.node.table());
+            if let Some(own) = own
+                && !sweep.varies(path, "kind")
+            {
+                let overridden: Vec<String> = own.keys().map(str::to_owned).collect();
+                table.0.retain(|entry| !overridden.contains(&entry.key));
+            }
+            table.0.iter_mut().map(|entry| (entry.key.clone(), &mut entry.node)).collect()
+        }
+        Value::Array(items) => items.iter_mut().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
+        _ => return,
+    };
+    for (part, node) in inner {
+        path.push(part);
+        without_overridden(node, path, sweep);
+        path.pop();
     }
 }
 

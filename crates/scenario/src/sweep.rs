@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use crate::document::{Node, Value};
 use crate::fields::{Context, Fields};
-use crate::overrides::{self, Path};
+use crate::overrides::{self, Argument, Path};
 use crate::quantity::{Problem, Whole};
 use crate::report::{Diagnostic, Place};
 use crate::write::inline;
@@ -120,6 +120,12 @@ impl Sweep {
         self.axes.iter().map(|axis| rows[axis.group]).collect()
     }
 
+    /// The point with the value before on this group, and like this one on all others.
+    pub(crate) fn previous(&self, point: usize, group: usize) -> Option<usize> {
+        let stride: usize = self.groups[group + 1..].iter().map(|group| group.len).product();
+        (point / stride % self.groups[group].len > 0).then(|| point - stride)
+    }
+
     fn rows(&self, mut point: usize) -> Vec<usize> {
         let mut rows = vec![0; self.groups.len()];
         for (group, row) in self.groups.iter().zip(&mut rows).rev() {
@@ -173,6 +179,12 @@ impl Sweep {
             some.extend((0..group.len).take(half / self.groups.len()).map(|row| row * stride));
         }
         some.into_iter().collect()
+    }
+
+    /// Whether an axis is of this key in the table at this path, or of a table that holds it.
+    pub(crate) fn varies(&self, table: &[String], key: &str) -> bool {
+        let holds = |path: &Path| table.starts_with(path) || path.strip_prefix(table).is_some_and(|rest| rest == [key]);
+        self.axes.iter().any(|axis| axis.paths.iter().any(holds))
     }
 
     /// Sets what varies to its values at a point.
@@ -234,11 +246,8 @@ fn set_in(table: &mut crate::document::Table, key: &str, value: Value) {
     }
 }
 
-/// What `--set` has set.
-pub(crate) type Pinned = [(Path, Node)];
-
 /// Reads `[sweep]`. An axis whose path an argument set has that value alone.
-pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<'a>, pinned: &Pinned) -> Sweep {
+pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<'a>, pinned: &[Argument]) -> Sweep {
     let declared = root.get("sweep").is_some();
     let mut sweep = Sweep { axes: Vec::new(), groups: Vec::new(), repeat: 1, at_least: 1, declared };
     let Some(mut fields) = root.table("sweep", "a section `[sweep]` with `axes` and `repeat`") else { return sweep };
@@ -287,7 +296,7 @@ fn repeat(fields: &mut Fields<'_>) -> (u64, u64) {
 struct Reader<'r> {
     root: &'r Node,
     cx: &'r Context<'r>,
-    pinned: &'r Pinned,
+    pinned: &'r [Argument],
 }
 
 impl Reader<'_> {
@@ -295,7 +304,9 @@ impl Reader<'_> {
     /// do not exist, which is reported.
     fn resolve(&self, name: &str, place: &Place) -> Option<(Vec<Path>, Option<Node>)> {
         let paths = overrides::resolve(self.root, &overrides::split(name), place, false, self.cx.report)?;
-        let pin = |path: &Path| self.pinned.iter().rev().find(|(pinned, _)| pinned == path).map(|(_, node)| node);
+        let pin = |path: &Path| {
+            self.pinned.iter().rev().find(|argument| argument.paths.contains(path)).map(|argument| &argument.node)
+        };
         let pins: Vec<&Node> = paths.iter().filter_map(pin).collect();
         let Some(&first) = pins.first() else { return Some((paths, None)) };
         if pins.len() < paths.len() || pins.iter().any(|other| !other.same(first)) {

@@ -7,7 +7,7 @@ use ackclock_sim::spec::{Agent, RunSpec};
 use crate::document::{Node, Value, parse_document, parse_value};
 use crate::fields::Context;
 use crate::inputs::Inputs;
-use crate::overrides::{self, Path};
+use crate::overrides::{self, Argument, Path};
 use crate::own::Own;
 use crate::plan::Plan;
 use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
@@ -75,7 +75,8 @@ impl Template {
         report: &Report,
     ) -> Option<Template> {
         for Override { flag, text } in overrides {
-            overrides::apply_argument(&mut root, flag, text, sources, report);
+            let argument = Argument::read(&root, flag, text, sources, report)?;
+            argument.apply(&mut root, report);
         }
         let gap = |path: &String| {
             let source = sources.add("randomise", path.as_str());

@@ -19,7 +19,7 @@ const MAX_SEGMENTS: u64 = 10_000;
 /// What a ladder looks like.
 const EXAMPLE: &str = "bitrates in ascending order, such as [\"1mbit\", \"2.5mbit\", \"5mbit\"]";
 
-const ALGORITHMS: OneOf<'_> = OneOf { what: "algorithm", names: &["bba", "bola"] };
+pub(crate) const ALGORITHMS: OneOf<'_> = OneOf { what: "algorithm", names: &["bba", "bola"] };
 
 /// Bitrates in ascending order.
 struct Ladder;

@@ -6,7 +6,6 @@ use crate::document::{Entry, Node, Table, Value, quoted};
 
 /// The document as TOML: scalars first, then a section for each table of the top levels; what is
 /// nested deeper stays on one line.
-#[cfg(test)]
 pub(crate) fn document(root: &Table) -> String {
     document_with(root, |_, _, _| None)
 }

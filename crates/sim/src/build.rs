@@ -161,7 +161,7 @@ fn mptcp_config(spec: &MptcpSpec, side: Side, foreign_peer: bool) -> MptcpConfig
 /// time.
 fn writes_alike(application: &spec::Application) -> bool {
     use spec::Application as App;
-    matches!(application, App::Bulk | App::Load(_) | App::Connection { .. })
+    matches!(application, App::Bulk | App::Load(_) | App::Connection)
 }
 
 /// The two ends of a flow, sender first.
@@ -181,13 +181,6 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
             HostSpec::Endpoint(endpoint) => {
                 let ports = Ports { local, remote };
                 let mut config = endpoint.config.clone();
-                // There is no application that would open the connection once more, but for
-                // netperf: the handshake is as patient as the transfer.
-                if !matches!(flow.application, spec::Application::Connection { tried_again: true }) {
-                    config.states.syn_retries = config.max_retries;
-                }
-                config.states.synack_retries = config.max_retries;
-                config.states.handshake_timeout = None;
                 if config.transfer.push_writes && writes_alike(&flow.application) {
                     config.transfer.write_size = u32::try_from(flow.write_size).unwrap_or(u32::MAX);
                 }

@@ -238,13 +238,14 @@ impl Direction {
 
     /// The rate and the share of it that was used, in a time of this length since `then`, of which
     /// the transmitter was busy for so long. On a link that changes, the rate is the mean of what
-    /// was possible.
+    /// was possible while there was one.
     fn rate_and_use(&self, then: Usage, busy: Span, length: Span) -> (Option<u64>, f64) {
         let Some(now) = self.link.usage() else {
             return (self.link.rate().map(Rate::as_bps), share(busy, length));
         };
         let (possible, sent) = (now.possible - then.possible, now.sent - then.sent);
-        let mean = u128::from(possible) * 1_000_000_000 / u128::from(length.as_nanos()).max(1);
+        let limited = now.limited - then.limited;
+        let mean = u128::from(possible) * 1_000_000_000 / u128::from(limited.as_nanos()).max(1);
         let used = if possible > 0 { sent as f64 / possible as f64 } else { 0.0 };
         (u64::try_from(mean).ok().filter(|&mean| mean > 0), used)
     }

@@ -13,7 +13,7 @@ use ackclock_units::{Rate, Size, Span};
 use crate::datagrams::Datagrams;
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::spec::{Application, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec};
+use crate::spec::{Application, DatagramApplication, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec};
 
 /// What a flow keeps elsewhere: congestion control, names, scoreboard and buffers of one segment,
 /// histograms of what occurs to most.
@@ -35,6 +35,8 @@ const KEPT_PACKETS: u64 = 24;
 const DATAGRAMS_BESIDE: u64 = 40_000;
 /// The window of a sender outside, or of one without.
 const OUTSIDE_WINDOW: u64 = 4096;
+/// A message that is written and not sent.
+const MESSAGE: u64 = 32;
 /// A full packet.
 const MTU: u64 = 1500;
 /// What an initial window has, at least.
@@ -75,7 +77,8 @@ impl Memory {
         let packets = groups.iter().map(in_flight).fold(0, u64::saturating_add);
         Memory {
             groups: flows.collect(),
-            packets: packets.min(room(links, duration)).saturating_mul(PACKET),
+            packets: (packets.min(room(links, duration)).saturating_mul(PACKET))
+                .saturating_add(groups.iter().map(|of| of.backlog(links, duration)).fold(0, u64::saturating_add)),
             others: RUN + LINK * links.len() as u64,
         }
     }
@@ -111,6 +114,40 @@ impl Population<'_> {
         let rounds = 4 + (bytes / FIRST_ROUND + 1).ilog2();
         let time = f64::from(rounds) * delays.as_secs_f64() + 3.0 * transmission / (1.0 - load);
         most.min((per_second * time * 1.5) as u64 + 50)
+    }
+}
+
+impl Population<'_> {
+    /// What waits in the end because applications write more than their path carries, bytes: of
+    /// datagrams as far as queues have room, of connections what is known of each message.
+    fn backlog(&self, links: &[LinkSpec], duration: Span) -> u64 {
+        let datagrams = match &self.group.sender {
+            HostSpec::Datagrams(spec) => Some(spec),
+            _ => None,
+        };
+        let pattern = match (datagrams.map(|spec| &spec.application), &self.group.application) {
+            (Some(DatagramApplication::Messages { pattern, .. }), _) => pattern,
+            (None, Application::Messages { pattern, .. }) => pattern,
+            _ => return 0,
+        };
+        let written = pattern.mean_rate().map(|bps| bps * duration.as_secs_f64() / 8.0);
+        let Some(written) = written.or(pattern.bytes().map(|bytes| bytes as f64)) else { return 0 };
+        let directions = || {
+            let of = |link: &LinkSpec| if self.group.reverse { link.reverse.clone() } else { link.forward.clone() };
+            self.group.path.iter().filter_map(|&link| links.get(link)).map(of)
+        };
+        let rate = directions().filter_map(|direction| direction.rate).map(Rate::as_bps).min();
+        let carried = rate.map_or(f64::INFINITY, |bps| bps as f64 * duration.as_secs_f64() / 8.0);
+        let left = (written - carried).max(0.0) / pattern.size().max(1.0);
+        let each = match datagrams {
+            Some(spec) => {
+                let packets = left * (pattern.size() / f64::from(spec.mtu.max(64))).ceil().max(1.0);
+                let limits = directions().map(|direction| limit(&direction.queue)).fold(0, u64::saturating_add);
+                (packets as u64).min(limits).saturating_mul(PACKET)
+            }
+            None => (left as u64).saturating_mul(MESSAGE),
+        };
+        each.saturating_mul(self.count)
     }
 }
 

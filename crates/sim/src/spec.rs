@@ -207,10 +207,7 @@ pub enum Application {
     Load(LoadPattern),
     /// One of the connections of a client that has several: what it carries the client says. Not
     /// for flows of a specification.
-    Connection {
-        /// The client goes on when the handshake is given up: it is no more patient than the host.
-        tried_again: bool,
-    },
+    Connection,
 }
 
 impl Application {

@@ -3,7 +3,7 @@
 //! Nothing is measured twice: what a flow and a link have counted is noted at the start of a
 //! window, and taken from what they have counted at its end.
 
-use ackclock_trace::{FlowWindow, LinkWindow, WindowSummary, jain};
+use ackclock_trace::{FlowWindow, LinkWindow, WindowSummary, fairness};
 use ackclock_units::Time;
 
 use crate::direction::{Direction, DirectionMark};
@@ -116,15 +116,18 @@ impl Windows {
         let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
             .map(|(direction, mark)| direction.since(mark, length, to))
             .collect();
-        let way = |reverse: bool| flows.iter().zip(ways.iter()).filter(move |(_, flow)| flow.reverse == reverse);
-        let jain_of = |reverse| jain(way(reverse).map(|(flow, _)| flow.goodput_bps));
+        let shares = |way: Option<bool>| {
+            let all = flows.iter().zip(ways.iter().zip(hosts.pairs()));
+            let alike = all.filter(move |(_, (flow, _))| way.is_none_or(|way| flow.reverse == way));
+            fairness(alike.map(|(flow, (_, (sender, _)))| (flow.goodput_bps, !matches!(sender, Host::Datagrams(_)))))
+        };
         self.done[number] = WindowSummary {
             from_s: from.as_secs_f64(),
             to_s: to.as_secs_f64(),
             packets: flows.iter().map(|flow| flow.sent_packets).sum::<u64>() + passing - mark.passing,
-            fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
-            fairness_jain_forward: jain_of(false),
-            fairness_jain_reverse: jain_of(true),
+            fairness_jain: shares(None),
+            fairness_jain_forward: shares(Some(false)),
+            fairness_jain_reverse: shares(Some(true)),
             flows,
             links,
         };

@@ -121,12 +121,12 @@ pub use stack::offload::OffloadRule;
 pub use stack::path::{IcmpRule, MtuProbing, PathRules};
 pub use stack::profile;
 pub use stack::rules::{
-    AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
+    AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, PersistRules, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
 };
 pub use stack::ticks::Ticks;
 pub use stack::transfer::{
-    AckRule, EpisodeRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule, TransferRules,
-    WindowRule,
+    AckRule, EpisodeRule, NeedlessTimeout, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule,
+    TransferRules, WindowRule,
 };
 pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

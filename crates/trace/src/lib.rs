@@ -14,6 +14,7 @@ mod ertt;
 mod flows;
 mod histogram;
 mod queue;
+mod regular;
 mod reordering;
 mod rows;
 mod series;
@@ -27,6 +28,7 @@ pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink, GradientRecord};
 pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
+pub use regular::{open_of_size, open_regular};
 pub use reordering::{
     DISPLACEMENT_COLUMNS, DISPLACEMENT_THRESHOLD, DisplacementCsv, DisplacementMeter, DisplacementRecord,
     DisplacementSink, MAX_BINS, PacketDisplacement, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
@@ -40,7 +42,7 @@ pub use summary::{
     LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary,
     MultipathSummary, NReordering, NetperfSummary, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary,
     Quantiles, ReorderDensity, ReorderFreeRuns, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions,
-    RoundTrips, Spread, SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain,
-    kinds,
+    RoundTrips, Spread, SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, fairness,
+    jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -63,8 +63,8 @@ pub struct Summary<P> {
     pub flows: Vec<FlowSummary>,
     /// The link directions in the order of the scenario.
     pub links: Vec<LinkSummary>,
-    /// Jain's fairness index of the goodputs of all flows, whichever way they send; null when
-    /// nothing was delivered.
+    /// Jain's fairness index of the goodputs of all connections, whichever way they send; of flows
+    /// of datagrams if there are no others; null when nothing was delivered.
     pub fairness_jain: Option<f64>,
     /// That of the flows that send along their paths; null without any.
     pub fairness_jain_forward: Option<f64>,
@@ -368,6 +368,14 @@ pub fn jain(rates: impl Iterator<Item = f64>) -> Option<f64> {
         (count, sum, squares) = (count + 1, sum + rate, squares + rate * rate);
     }
     (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
+}
+
+/// Jain's index of goodputs, each with whether it is that of a connection: of the connections, which
+/// compete with each other, or if there is none of the datagrams.
+pub fn fairness(flows: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
+    let flows: Vec<(f64, bool)> = flows.collect();
+    let any = flows.iter().any(|(_, is_connection)| *is_connection);
+    jain(flows.into_iter().filter(|(_, is_connection)| *is_connection == any).map(|(goodput, _)| goodput))
 }
 
 /// Five percentiles; all null without samples.

@@ -1,7 +1,9 @@
 //! Quantities as scenario files write them: a decimal number directly followed by its unit.
 //!
 //! Decimal prefixes are decimal (`1kB` = 1000 bytes, `1kbit` = 1000 bit/s) and binary ones binary
-//! (`1KiB` = 1024 bytes). Numbers are read digit by digit, so that `1.5ms` is exactly 1,500,000 ns.
+//! (`1KiB` = 1024 bytes). Numbers are read digit by digit, so that `1.5ms` is exactly 1,500,000 ns;
+//! what is between two nanoseconds, bits per second or bytes is rounded, as programs write more
+//! digits than that. Exponents are read: `2.5e6bit`.
 
 use crate::{Rate, Span};
 
@@ -40,7 +42,7 @@ pub enum QuantityError {
         /// The units that are known, for a person.
         expected: &'static str,
     },
-    /// More digits than the smallest unit resolves.
+    /// Less than the smallest step, or between two packets.
     #[error("finer than the resolution of {smallest}")]
     TooFine {
         /// The smallest step.
@@ -83,7 +85,7 @@ const BYTE_UNITS: &[(&str, u64)] = &[
 /// Reads a length of time: `20ms`, `1.5s`, `0s`. Units: ns, us, ms, s, min, h.
 ///
 /// # Errors
-/// No number, a sign, no unit or an unknown one, finer than 1 ns, beyond 500 years.
+/// No number, a sign, no unit or an unknown one, above zero and less than 1 ns, beyond 500 years.
 pub fn parse_span(text: &str) -> Result<Span, QuantityError> {
     let expected = "ns, us, ms, s, min, h";
     scaled(text, SPAN_UNITS, "\"20ms\"", expected, "1ns", "500 years").map(Span::from_nanos)
@@ -117,20 +119,30 @@ pub fn parse_size(text: &str) -> Result<Size, QuantityError> {
     scaled(text, BYTE_UNITS, example, expected, "1B", "2^64 bytes").map(Size::Bytes)
 }
 
+/// The most digits that are looked at: with them, a value in the largest unit is exact.
+const MOST_DIGITS: usize = 25;
+
 /// Cuts a text into its number and its unit, spaces between them allowed.
 fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str), QuantityError> {
     let text = text.trim();
     if text.starts_with('-') {
         return Err(QuantityError::Negative);
     }
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(QuantityError::NotANumber { example });
+    }
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let mut end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    if let Some(rest) = text[end..].strip_prefix(['e', 'E']) {
+        let unsigned = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        if digits(unsigned) > 0 {
+            end = text.len() - unsigned.len() + digits(unsigned);
+        }
     }
     Ok((&text[..end], text[end..].trim_start()))
 }
 
-/// The number times its unit's factor, exactly.
+/// The number times its unit's factor: exact, or the nearest that there is.
 fn scaled(
     text: &str,
     units: &[(&str, u64)],
@@ -146,27 +158,40 @@ fn scaled(
     let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
         return Err(QuantityError::UnknownUnit { found: unit.to_owned(), expected });
     };
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if fraction.contains('.') || number.ends_with('.') {
         return Err(QuantityError::NotANumber { example });
     }
     let too_large = || QuantityError::TooLarge { most };
     let too_fine = || QuantityError::TooFine { smallest };
-    let whole: u64 = whole.parse().map_err(|_| too_large())?;
-    let mut value = whole.checked_mul(factor).ok_or_else(too_large)?;
-    let digits = fraction.trim_end_matches('0');
-    if !digits.is_empty() {
-        let (Ok(part), Some(scale)) = (digits.parse::<u128>(), 10u128.checked_pow(digits.len() as u32)) else {
-            return Err(too_fine());
-        };
-        let product = part.checked_mul(u128::from(factor)).ok_or_else(too_fine)?;
-        if product % scale != 0 {
-            return Err(too_fine());
-        }
-        // A fraction of one unit is below `factor`.
-        value = value.checked_add((product / scale) as u64).ok_or_else(too_large)?;
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Ok(0);
     }
-    Ok(value)
+    let kept = digits.len().min(MOST_DIGITS);
+    // The number is `digits` times ten to this.
+    let exponent = exponent.parse::<i32>().unwrap_or(if exponent.starts_with('-') { -1000 } else { 1000 });
+    let power = i64::from(exponent) - fraction.len() as i64 + (digits.len() - kept) as i64;
+    let digits: u128 = digits[..kept].parse().map_err(|_| too_large())?;
+    let (product, scale) = (digits * u128::from(factor), 10u128.checked_pow(power.unsigned_abs().min(40) as u32));
+    let value = match scale {
+        Some(scale) if power >= 0 => product.checked_mul(scale).ok_or_else(too_large)?,
+        None if power >= 0 => return Err(too_large()),
+        // A part of a packet is none.
+        Some(scale) if unit == "p" && product % scale != 0 => return Err(too_fine()),
+        Some(scale) => (product + scale / 2) / scale,
+        None => 0,
+    };
+    match u64::try_from(value) {
+        Ok(0) => Err(too_fine()),
+        // Half of the smallest step is not rounded up to it.
+        Ok(1) if scale.is_some_and(|scale| power < 0 && product < scale) => Err(too_fine()),
+        Ok(value) => Ok(value),
+        Err(_) => Err(too_large()),
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +211,26 @@ mod tests {
         assert_eq!(parse_size("50kB"), Ok(Size::Bytes(50_000)));
         assert_eq!(parse_size("600KiB"), Ok(Size::Bytes(614_400)));
         assert_eq!(parse_size("0.5KiB"), Ok(Size::Bytes(512)));
+        assert_eq!(parse_span("9007199254.740993s").map(Span::as_nanos), Ok(9_007_199_254_740_993_000));
+    }
+
+    #[test]
+    fn digits_beyond_the_smallest_step_are_rounded() {
+        assert_eq!(parse_rate("2.52118518519mbit").map(Rate::as_bps), Ok(2_521_185));
+        assert_eq!(parse_rate("2521185.5bit").map(Rate::as_bps), Ok(2_521_186));
+        assert_eq!(parse_span("0.810000181198s"), Ok(Span::from_nanos(810_000_181)));
+        assert_eq!(parse_span("0.1000000000000000055511151231257827s"), Ok(Span::from_millis(100)));
+        assert_eq!(parse_size("0.3KiB"), Ok(Size::Bytes(307)));
+        for (text, bps) in [("2.5e6bit", 2_500_000), ("1e-3gbit", 1_000_000), ("4E+1 mbit", 40_000_000)] {
+            assert_eq!(parse_rate(text).map(Rate::as_bps), Ok(bps), "{text}");
+        }
+        assert_eq!(parse_span("1.5e0s"), Ok(Span::from_millis(1500)));
+        assert_eq!(parse_span("0e99999999999s"), Ok(Span::ZERO));
+        assert_eq!(parse_size("2e2p"), Ok(Size::Packets(200)));
+        assert_eq!(parse_size("1e-1p"), Err(QuantityError::TooFine { smallest: "1p" }));
+        assert_eq!(parse_span("1e-99999999999s"), Err(QuantityError::TooFine { smallest: "1ns" }));
+        assert_eq!(parse_span("1e99s"), Err(QuantityError::TooLarge { most: "500 years" }));
+        assert!(parse_span("1es").is_err() && parse_span("e3s").is_err());
     }
 
     #[test]
@@ -205,7 +250,7 @@ mod tests {
         assert_eq!(parse_rate("0mbit"), Err(QuantityError::Zero));
         assert_eq!(parse_rate("1001tbit"), Err(QuantityError::TooLarge { most: "1000tbit" }));
         assert_eq!(parse_size("1.5p"), Err(QuantityError::TooFine { smallest: "1p" }));
-        assert_eq!(parse_size("0.3KiB"), Err(QuantityError::TooFine { smallest: "1B" }));
+        assert_eq!(parse_size("0.0003KiB"), Err(QuantityError::TooFine { smallest: "1B" }));
     }
 
     proptest! {
@@ -223,7 +268,7 @@ mod tests {
         }
 
         #[test]
-        fn no_number_panics(text in r"[0-9]{0,30}\.?[0-9]{0,60}(ns|ms|s|h|KiB|kB|p|tbit)") {
+        fn no_number_panics(text in r"[0-9]{0,30}\.?[0-9]{0,60}([eE][+-]?[0-9]{0,12})?(ns|ms|s|h|KiB|kB|p|tbit)") {
             let _ = (parse_span(&text), parse_rate(&text), parse_size(&text));
         }
     }

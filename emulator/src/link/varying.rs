@@ -20,6 +20,8 @@ pub struct Usage {
     pub possible: u64,
     /// What it has sent, the begun part of a packet included.
     pub sent: u64,
+    /// For how long it had a rate, outages included.
+    pub limited: Span,
 }
 
 /// The state of what changes.
@@ -47,6 +49,7 @@ pub(super) struct Varying {
     counted: Time,
     possible: u128,
     sent: u128,
+    limited: Span,
 }
 
 impl Varying {
@@ -66,6 +69,7 @@ impl Varying {
             counted: Time::ZERO,
             possible: 0,
             sent: 0,
+            limited: Span::ZERO,
             course,
         };
         varying.follow_trace(Time::ZERO);
@@ -104,6 +108,7 @@ impl Varying {
             counted: now,
             possible: pace.work(Time::ZERO, now),
             sent: sent.saturating_sub(left),
+            limited: if rate.is_some() { now.since(Time::ZERO) } else { Span::ZERO },
         }
     }
 
@@ -155,7 +160,7 @@ impl Varying {
 
     pub(super) fn usage(&self) -> Usage {
         let bits = |work: u128| u64::try_from(work / 1_000_000_000).unwrap_or(u64::MAX);
-        Usage { possible: bits(self.possible), sent: bits(self.sent) }
+        Usage { possible: bits(self.possible), sent: bits(self.sent), limited: self.limited }
     }
 
     fn next_scheduled(&self) -> Time {
@@ -175,6 +180,10 @@ impl Varying {
 
     /// Counts what is done until `now`, before which nothing changes.
     fn count(&mut self, now: Time) {
+        debug_assert!(self.counted <= now, "time goes on");
+        if self.pace != Pace::Unlimited {
+            self.limited += now.since(self.counted);
+        }
         let possible = match (self.up, self.opportunity(), &self.course.trace) {
             (Up::Holds, ..) => 0,
             (_, Some(work), Some(trace)) => {

@@ -1,6 +1,6 @@
 //! The formats of traces.
 //!
-//! `mahimahi`: a line for each opportunity, its time in whole milliseconds, in order.
+//! `mahimahi`: a line for each opportunity, its time in milliseconds, in order.
 //!
 //! `rates`: a line for each rate, with the time from which on it applies, separated by a comma,
 //! semicolon or blanks. Each number has its unit, as in `1.5s, 12mbit`, or a header names those of
@@ -48,7 +48,7 @@ impl fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 /// A line in the format of mahimahi.
-const A_TIME: &str = "a time in whole milliseconds, such as `12`";
+const A_TIME: &str = "a time in milliseconds, such as `12`";
 
 /// A line in the format of rates.
 const A_RATE: &str = "a time and a rate, such as `1.5s, 12mbit`, or a header such as `time_ms,rate_kbit` and numbers";
@@ -97,17 +97,15 @@ fn opportunities(text: &str, bytes: u32) -> Result<(Kind, usize), TraceError> {
     let mut times: Vec<Span> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
-        let digits = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
-        let millis: Option<u64> = line.parse().ok().filter(|_| digits);
-        let Some(nanos) = millis.and_then(|millis| millis.checked_mul(1_000_000)) else {
-            let problem = match line {
-                "" => "an empty line".to_owned(),
-                line if digits => format!("{} is too large", quoted(line)),
-                line => format!("{} is not a whole number", quoted(line)),
-            };
-            return Err(error(number, problem, A_TIME));
+        let at = match parse_span(&format!("{line}ms")) {
+            Ok(at) => at,
+            Err(QuantityError::TooFine { .. }) => Span::ZERO,
+            Err(QuantityError::TooLarge { .. }) => {
+                return Err(error(number, format!("{} is too large", quoted(line)), A_TIME));
+            }
+            Err(_) if line.is_empty() => return Err(error(number, "an empty line", A_TIME)),
+            Err(_) => return Err(error(number, format!("{} is not a number", quoted(line)), A_TIME)),
         };
-        let at = Span::from_nanos(nanos);
         if times.last().is_some_and(|&last| at < last) {
             return Err(error(number, format!("{line} ms is before the time of the line above"), "times in order"));
         }
@@ -140,11 +138,14 @@ fn rates(text: &str) -> Result<(Kind, usize), TraceError> {
             continue;
         }
         let (time_unit, rate_unit) = units.unwrap_or(("", ""));
-        let at = parse_span(&with_unit(time, time_unit))
-            .map_err(|problem| error(number, format!("{}: {problem}", quoted(time)), A_RATE))?;
+        let at = match parse_span(&with_unit(time, time_unit)) {
+            Ok(at) => at,
+            Err(QuantityError::TooFine { .. }) => Span::ZERO,
+            Err(problem) => return Err(error(number, format!("{}: {problem}", quoted(time)), A_RATE)),
+        };
         let rate = match parse_rate(&with_unit(rate, rate_unit)) {
             Ok(rate) => rate.as_bps(),
-            Err(QuantityError::Zero) => 0,
+            Err(QuantityError::Zero | QuantityError::TooFine { .. }) => 0,
             Err(problem) => return Err(error(number, format!("{}: {problem}", quoted(rate)), A_RATE)),
         };
         match steps.last() {

@@ -64,21 +64,29 @@ fn rates_have_units_of_their_own_or_those_of_a_header() {
 }
 
 #[test]
+fn what_programs_write_is_rounded() {
+    let text = "time_s rate_mbit\n0.0 2.52118518519\n0.810000181198 2.76248188976\n1.95000004768 1e-9\n2e1 0\n";
+    let steps = [(0, 2_521_185), (810_000_181, 2_762_482), (1_950_000_048, 0), (20_000_000_000, 0)];
+    let steps = steps.map(|(at, rate)| (Span::from_nanos(at), rate)).to_vec();
+    let trace = Trace { kind: Kind::Rates(steps), repeats: true };
+    assert_eq!(Trace::parse(text, Format::Rates, true), Ok(trace));
+    let times = [1_500_000, 2_000_000_333_333].map(Span::from_nanos).to_vec();
+    let trace = Trace { kind: Kind::Opportunities { times, bytes: 1504 }, repeats: true };
+    assert_eq!(Trace::parse("1.5\n2000000.3333333333\n", MAHIMAHI, true), Ok(trace));
+}
+
+#[test]
 fn errors_name_the_line() {
     let rates = "a time and a rate, such as `1.5s, 12mbit`, or a header such as `time_ms,rate_kbit` and numbers";
     for (text, format, message) in [
         ("", MAHIMAHI, "the trace is empty; expected a line for each opportunity, with its time in milliseconds"),
-        ("1\n\n2", MAHIMAHI, "line 2: an empty line; expected a time in whole milliseconds, such as `12`"),
-        (
-            "1\n1.5",
-            MAHIMAHI,
-            "line 2: `1.5` is not a whole number; expected a time in whole milliseconds, such as `12`",
-        ),
+        ("1\n\n2", MAHIMAHI, "line 2: an empty line; expected a time in milliseconds, such as `12`"),
+        ("1\nx", MAHIMAHI, "line 2: `x` is not a number; expected a time in milliseconds, such as `12`"),
         ("3\n2", MAHIMAHI, "line 2: 2 ms is before the time of the line above; expected times in order"),
         (
             "99999999999999999999",
             MAHIMAHI,
-            "line 1: `99999999999999999999` is too large; expected a time in whole milliseconds, such as `12`",
+            "line 1: `99999999999999999999` is too large; expected a time in milliseconds, such as `12`",
         ),
         (
             "0\n0",

@@ -165,16 +165,8 @@ pub(crate) fn seconds(span: Span) -> String {
 /// The text with what neither a terminal nor XML nor YAML can hold written as an escape; lines stay
 /// lines.
 pub(crate) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        // XML 1.0 s2.2 and YAML 1.2 s5.1 also exclude the last two code points of the first plane.
-        if c == '\n' || c == '\t' || !(c.is_control() || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')) {
-            out.push(c);
-        } else {
-            out.extend(c.escape_default());
-        }
-    }
-    out
+    // XML 1.0 s2.2 and YAML 1.2 s5.1 exclude the last two code points of the first plane.
+    crate::escaped(text, |c| matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')).into_owned()
 }
 
 /// The same on one line.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use csv::{Reader, StringRecord};
 
@@ -19,7 +20,7 @@ impl Sheet {
     pub(super) fn open(path: &Path) -> anyhow::Result<Sheet> {
         let name = path.display().to_string();
         let cannot = || format!("cannot read {name}");
-        let mut reader = Reader::from_path(path).with_context(cannot)?;
+        let mut reader = Reader::from_reader(open_regular(path).with_context(cannot)?);
         let columns = reader.headers().with_context(cannot)?.clone();
         Ok(Sheet { name, reader, columns, row: StringRecord::new() })
     }

@@ -17,10 +17,10 @@
 //! - Times have nanoseconds; spp prints microseconds.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
@@ -102,7 +102,7 @@ fn both(sender: &Path, receiver: &Path) -> anyhow::Result<(Vec<Passed>, Vec<Pass
 /// Hands on each packet of a capture: nanoseconds, whether it arrives, and what identifies it.
 fn read(path: &Path, mut packet: impl FnMut(u64, bool, Box<[u8]>)) -> anyhow::Result<()> {
     let cannot = || format!("cannot read {}", path.display());
-    let file = File::open(path).with_context(cannot)?;
+    let file = open_regular(path).with_context(cannot)?;
     let failed = |error: PcapError<&[u8]>| anyhow::anyhow!("{}: {error:?}", cannot());
     let mut reader = PcapNGReader::new(PIECE, file).map_err(failed)?;
     loop {

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 
 use crate::partial;
@@ -50,8 +51,8 @@ pub(super) fn refuse_partial(dir: &Path) -> anyhow::Result<()> {
 }
 
 /// The whole lines of a file, if it is there.
-fn count_lines(path: &Path) -> Option<usize> {
-    let mut reader = BufReader::new(File::open(path).ok()?);
+pub(super) fn count_lines(path: &Path) -> Option<usize> {
+    let mut reader = BufReader::new(open_regular(path).ok()?);
     let (mut lines, mut line) = (0, Vec::new());
     while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) && line.ends_with(b"\n") {
         lines += 1;
@@ -124,7 +125,7 @@ fn move_to(folder: &Path, dir: &Path, left: &[(PathBuf, String)]) -> io::Result<
 
 /// Cuts off what was written of a last line, and counts those before.
 fn whole_lines(path: &Path) -> io::Result<usize> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = BufReader::new(open_regular(path)?);
     let (mut lines, mut whole, mut line) = (0, 0, Vec::new());
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         (lines, whole) = (lines + 1, whole + line.len() as u64);

@@ -1,6 +1,6 @@
 //! A lock: one program at a time writes to a directory.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -31,7 +31,7 @@ impl Lock {
         let path = partial::hidden(dir, LOCK);
         let mut tries = 0;
         loop {
-            let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+            let opened = partial::options().read(true).truncate(false).open(&path);
             let mut file = opened.with_context(|| format!("cannot write into {}", dir.display()))?;
             match file.try_lock() {
                 Ok(()) => {}

@@ -11,7 +11,9 @@ use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use super::{COMMANDS, MANIFEST, OURS, RECORDS, RUNS, SUMMARIES, is_ours, names, names_in, read_manifest, remove};
+use super::{
+    COMMANDS, MANIFEST, OURS, RECORDS, RUNS, SUMMARIES, is_ours, is_record, names, names_in, read_manifest, remove,
+};
 use crate::partial::{self, Partial, Sealed};
 use crate::selection::{Selection, Walk};
 
@@ -88,9 +90,8 @@ pub(super) fn take_up(
     };
     check(dir, scenario, selection, &earlier)?;
     if complete.as_ref().is_some_and(|manifest| manifest["partial"] != true) {
-        let text =
-            fs::read(dir.join(SUMMARIES)).with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
-        let runs = text.iter().filter(|&&byte| byte == b'\n').count();
+        let runs = super::leftovers::count_lines(&dir.join(SUMMARIES))
+            .with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
         // It was killed between this manifest and its own end.
         let _ = fs::remove_file(partial::hidden(dir, PLAN));
         return Ok(Some(Resumed { summary: None, records: Vec::new(), runs }));
@@ -144,7 +145,7 @@ fn records(dir: &Path, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Se
         if plain == SUMMARIES || is_plan(&plain) {
             continue;
         }
-        let of_run = plain.rsplit('/').next().is_some_and(|file| RECORDS.contains(&file)) || plain.contains(COMMANDS);
+        let of_run = plain.rsplit('/').next().is_some_and(is_record) || plain.contains(COMMANDS);
         if finished(&plain) && of_run && path.is_file() {
             records.push(Sealed::of(path, plain)?);
         } else if path.is_dir() {
@@ -157,7 +158,8 @@ fn records(dir: &Path, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Se
     let place = |name: &str| {
         let file = name.rsplit('/').next().unwrap_or_default();
         let run = name.split('/').nth(1).unwrap_or_default().to_owned();
-        (run, RECORDS.iter().position(|record| *record == file))
+        // Captures come behind all others.
+        (run, RECORDS.iter().position(|record| *record == file).unwrap_or(RECORDS.len()))
     };
     records.sort_by_key(|sealed| place(&sealed.listed().0));
     Ok(records)

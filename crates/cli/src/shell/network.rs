@@ -28,11 +28,6 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// That of a saved scenario.
-    pub(super) fn saved() -> Network {
-        Network::new("ack-shell", 0)
-    }
-
     /// One that nobody has: by the number of this process, and in a part of the address space that
     /// shells around this one do not use.
     pub(super) fn free(level: u32) -> anyhow::Result<Network> {

@@ -109,9 +109,7 @@ pub(super) fn scenario(wish: &Wish, network: &Network) -> String {
     }
     let reverse = if back.is_empty() { String::new() } else { format!("\n[links.link.reverse]\n{back}") };
     let mut text = format!(
-        "# Made by `ackclock shell`.\nschema = 1\ntitle  = {}\n\n[run]\nduration = \"{LONGEST}\"           # it ends with the \
-         shell\n\n[links.link]                  # forward is up: from the shell to the other end\n{link}{reverse}\n\
-         [hosts.{SHELL}]\ntun     = \"ack0\"\nnetns   = {}\naddress = {addresses}\n\n[hosts.{PEER}]\n",
+        "schema = 1\ntitle  = {}\n\n[run]\nduration = \"{LONGEST}\"\n\n[links.link]\n{link}{reverse}\n[hosts.{SHELL}]\ntun     = \"ack0\"\nnetns   = {}\naddress = {addresses}\n\n[hosts.{PEER}]\n",
         quoted(&format!("shell: {label}")),
         quoted(shell),
     );
@@ -150,6 +148,10 @@ fn resolver() -> Option<&'static str> {
     let is_out = |servers: Vec<IpAddr>| servers.iter().any(|server| !server.is_loopback());
     (!is_out(servers("/etc/resolv.conf")) && is_out(servers(UPSTREAM))).then_some(UPSTREAM)
 }
+
+/// The head of a saved scenario.
+pub(super) const MADE_BY: &str = "# Made by `ackclock shell`: it ends with the shell, and `forward` of the link is up, from \
+                                  the shell to the other end.\n";
 
 /// How long a shell can last.
 const LONGEST: &str = "8760h";

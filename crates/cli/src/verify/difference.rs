@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use ackclock_trace::open_regular;
 use anyhow::Context;
 use serde_json::Value;
 
@@ -85,7 +86,7 @@ fn shown(text: &str) -> String {
 }
 
 fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
-    Ok(BufReader::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?))
+    Ok(BufReader::new(open_regular(path).with_context(|| format!("cannot read {}", path.display()))?))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

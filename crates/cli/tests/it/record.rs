@@ -483,3 +483,165 @@ fn flows_that_come_too_fast_leave_what_there_is() {
     let rows = read(&folder.join("out/flows.csv")).lines().count() - 1;
     assert_eq!(summary["workloads"][0]["started"], rows);
 }
+
+/// Each kind of record, with its file.
+const KINDS: [(&str, &str); 9] = [
+    ("queue = true", "queue.csv"),
+    ("tcp = true", "tcp.csv"),
+    ("siftr = true", "siftr.log"),
+    ("ertt = true", "ertt.csv"),
+    ("flows = true", "flows.csv"),
+    ("series = \"300ms\"", "series.csv"),
+    ("reordering = [\"receiver\"]", "reordering.csv"),
+    ("displacement = true", "displacement.csv"),
+    ("pcap = [\"f\"]", "f.sender.pcapng"),
+];
+
+/// Changing links, one of them idle, and flows that come and go.
+fn changing() -> String {
+    SMALL.replace("delay = \"5ms\"\n", "delay = \"5ms\"\nschedule = [{ at = \"100ms\", rate = \"5mbit\" }]\n")
+        + "[links.idle]\ndelay = \"1ms\"\ntrace = { file = \"idle.trace\" }\n
+[[workloads]]\nid = \"web\"\npath = [\"wire\"]\nload = 0.1\nsize = \"10kB\"
+[[expect]]\nmetric = \"links.wire.forward.utilization\"\nfrom = \"50ms\"\nto = \"1700ms\"\nat_least = 0.01
+[[expect]]\nmetric = \"links.idle.forward.rate_bps\"\nfrom = \"50ms\"\nto = \"1900ms\"\nat_least = 0\n"
+}
+
+/// A list of these is there, and no other record is.
+fn has_these(out: &Path, kinds: &[(&str, &str)]) {
+    for (_, file) in KINDS {
+        let (there, wanted) = (out.join(file).is_file(), kinds.iter().any(|(_, other)| *other == file));
+        // Displacement by its own file implies the intervals.
+        let implied = file == "reordering.csv" && kinds.iter().any(|(kind, _)| kind.starts_with("displacement"));
+        assert!(there == wanted || implied, "{file} of {kinds:?}: {:?}", names(out));
+    }
+}
+
+#[test]
+fn every_record_alone_and_each_pair_change_no_result() {
+    let folder = folder("record_each");
+    fs::write(folder.join("idle.trace"), "1\n2\n").expect("a trace");
+    good(&run(&folder, changing(), &["--out", "none", "-q"]));
+    let without = read(&folder.join("none/summary.json"));
+    for (first, one) in KINDS.iter().enumerate() {
+        for other in &KINDS[first..] {
+            let kinds = if one == other { vec![*one] } else { vec![*one, *other] };
+            let lines: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).collect();
+            let text = format!("{}[record]\n{}\n", changing(), lines.join("\n"));
+            let said = run(&folder, &text, &["--out", "out", "-q", "--overwrite"]);
+            good(&said);
+            has_these(&folder.join("out"), &kinds);
+            let with = read(&folder.join("out/summary.json"));
+            // What was measured beside it, not what was there.
+            let plain = |text: &str| {
+                let mut value: Value = serde_json::from_str(text).expect("JSON");
+                for key in ["links", "flows", "workloads"] {
+                    for item in value[key].as_array_mut().into_iter().flatten() {
+                        item.as_object_mut().expect("a table").remove("reordering");
+                    }
+                }
+                value.as_object_mut().expect("a table").remove("reordering");
+                value
+            };
+            assert_eq!(plain(&with), plain(&without), "{lines:?}");
+            // Without a place for it there is a word.
+            let said = run(&folder, &text, &["-q"]);
+            assert!(said.err.contains("`[record]` asks for are only written with --out"), "{lines:?}: {}", said.err);
+        }
+    }
+    // What was resolved is the same scenario.
+    let shown = run(&folder, changing(), &["--show-config"]);
+    good(&run(&folder, &shown.out, &["--out", "again", "-q"]));
+    assert_eq!(read(&folder.join("again/summary.json")), without);
+}
+
+/// All files of an output with their contents.
+fn contents(out: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> =
+        listed(out).into_iter().map(|name| (name.clone(), fs::read(out.join(&name)).expect("it is there"))).collect();
+    files.push(("manifest.json".to_owned(), fs::read(out.join("manifest.json")).expect("it is there")));
+    files
+}
+
+#[test]
+#[cfg(unix)]
+fn a_resumed_directory_has_every_record_of_an_uninterrupted_one() {
+    use nix::sys::signal::{Signal, kill};
+    let folder = folder("record_resumed");
+    let lines: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
+    let sweep = format!("{}[record]\n{}\n[sweep]\nrepeat = 6\n", SMALL.replace("2s", "20s"), lines.join("\n"));
+    let sweep = sweep.replace("bytes = \"100kB\"\n", "");
+    good(&run(&folder, &sweep, &["--out", "whole", "-q", "--threads", "1"]));
+    let whole = contents(&folder.join("whole"));
+    for (signal, runs) in [(Signal::SIGKILL, 2), (Signal::SIGTERM, 1), (Signal::SIGHUP, 3), (Signal::SIGKILL, 1)] {
+        let out = folder.join(format!("{signal}-{runs}"));
+        let place = out.display().to_string();
+        let mut child = ackclock()
+            .current_dir(&folder)
+            .args(["--scenario", "scenario.toml", "--out", &place, "-q", "--threads", "1"])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let summaries = out.join(".summary.jsonl.partial");
+        for _ in 0..6000 {
+            if fs::read_to_string(&summaries).is_ok_and(|text| text.lines().count() >= runs) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), signal).expect("a process");
+        child.wait().expect("it ends");
+        let said = run(&folder, &sweep, &["--out", &place, "-q", "--threads", "1", "--resume"]);
+        assert_eq!(said.status, 0, "{signal}: {}", said.err);
+        let resumed = contents(&out);
+        let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&resumed), names(&whole), "{signal}");
+        assert!(resumed == whole, "{signal}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_leaves_what_has_finished() {
+    let folder = folder("record_full");
+    let mounted = "mkdir disk && mount -t tmpfs -o size=400k none disk";
+    let runs = "exec \"$0\" --scenario scenario.toml --out disk/out -q --threads 1";
+    let sweep = format!("{SMALL}[record]\nqueue = true\n[sweep]\nrepeat = 40\n");
+    fs::write(folder.join("scenario.toml"), sweep).expect("a scenario can be written");
+    let script = format!(
+        "{mounted} || exit 77; \"$0\" --scenario scenario.toml --out disk/out -q --threads 1; echo \"status $?\"; \
+         wc -l < disk/out/.summary.jsonl.partial; mount -o remount,size=40m disk; {runs} --resume"
+    );
+    let mut inside = std::process::Command::new("unshare");
+    inside.args(["--mount", "--propagation", "private", "sh", "-c", &script, env!("CARGO_BIN_EXE_ackclock")]);
+    let said = inside.current_dir(&folder).output();
+    let Some(said) = said.ok().map(Said::from).filter(|said| said.status != 77 && !said.err.contains("unshare: "))
+    else {
+        return ackclock_testkit::skipped("a_full_disk_leaves_what_has_finished", "nothing can be mounted here");
+    };
+    assert!(said.err.contains("No space left") && said.err.contains("; --resume goes on with the others"), "{said:?}");
+    let mut lines = said.out.lines();
+    assert_eq!((said.status, lines.next()), (0, Some("status 2")), "{said:?}");
+    assert!(lines.next().is_some_and(|runs| runs.parse::<u32>().is_ok_and(|runs| (1..40).contains(&runs))), "{said:?}");
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let folder = folder("record_escapes");
+    let text = SMALL.replace("small", "t\\u001b[2J\\u001b]0;pwn\\u0007<!--<script>")
+        + "[[expect]]\nmetric = \"flows.f.0.goodput_bps\"\nat_least = 1e12\nsource = \"s\\u001b[31m\"\n\
+           published = \"p\\u001b[31m\"\nnote = \"n\\u001b[31m\"\n";
+    for args in [&["--out", "out"][..], &["--expectations"], &["--show-config"], &["--json"]] {
+        let said = run(&folder, &text, args);
+        assert!(said.status < 2, "{said:?}");
+        let all = said.out + &said.err;
+        assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{args:?}: {all}");
+    }
+    for args in [&["compare", "out", "out"][..], &["check", "scenario.toml"], &["report", "out"]] {
+        let said = Said::from(ackclock().current_dir(&folder).args(args).output().expect("the binary runs"));
+        let all = said.out + &said.err;
+        assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{args:?}: {all}");
+    }
+    // The data of the page begins no tag and no comment.
+    let page = read(&folder.join("report.html"));
+    assert!(page.contains("\\u003c!--\\u003cscript>") && !page.contains("<!--<script>"));
+}

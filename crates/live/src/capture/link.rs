@@ -15,16 +15,30 @@ pub(super) enum Link {
     Sll,
     /// LINKTYPE_LINUX_SLL2.
     Sll2,
+    /// LINKTYPE_NULL and LINKTYPE_LOOP, of BSD's loopback device: four bytes in front.
+    Loopback,
+    /// LINKTYPE_PPP, and LINKTYPE_PPP_HDLC with the address and control bytes of RFC 1662.
+    Ppp,
+    /// LINKTYPE_PPP_ETHER: a session of PPPoE without Ethernet.
+    PppEther,
 }
 
 /// What of it is read, for messages.
-pub(super) const KNOWN: &str = "raw IP (101, 228, 229), Ethernet (1) and Linux cooked (113, 276)";
+pub(super) const KNOWN: &str = "raw IP (101, 228, 229), Ethernet (1), Linux cooked (113, 276), BSD loopback (0, 108) and \
+                               PPP (9, 50, 51)";
 
 /// 802.1Q and 802.1ad tags, four bytes before the type that counts.
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
+
+/// The same in PPP (RFC 1332, RFC 5072).
+const IP_IN_PPP: [u16; 2] = [0x0021, 0x0057];
+
+/// A session of PPPoE (RFC 2516), and the bytes of its header.
+const PPPOE: u16 = 0x8864;
+const PPPOE_HEADER: usize = 6;
 
 impl Link {
     pub(super) fn new(number: i32) -> Option<Link> {
@@ -33,6 +47,9 @@ impl Link {
             1 => Some(Link::Ethernet),
             113 => Some(Link::Sll),
             276 => Some(Link::Sll2),
+            0 | 108 => Some(Link::Loopback),
+            9 | 50 => Some(Link::Ppp),
+            51 => Some(Link::PppEther),
             _ => None,
         }
     }
@@ -40,17 +57,28 @@ impl Link {
     /// Where the IP packet is in a frame; `None` if there is none.
     pub(super) fn ip(self, frame: &[u8]) -> Option<Range<usize>> {
         let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+        // Behind an EtherType at `at`, its tags and PPPoE.
+        let behind = |mut at: usize| {
+            while TAGS.contains(&word(at)?) {
+                at += 4;
+            }
+            match word(at)? {
+                PPPOE => behind_ppp(frame, at + 2 + PPPOE_HEADER),
+                kind => IP.contains(&kind).then_some(at + 2),
+            }
+        };
         let from = match self {
             Link::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..frame.len()),
-            Link::Ethernet => {
-                let mut at = 12;
-                while TAGS.contains(&word(at)?) {
-                    at += 4;
-                }
-                IP.contains(&word(at)?).then_some(at + 2)?
-            }
-            Link::Sll => IP.contains(&word(14)?).then_some(16)?,
+            Link::Ethernet => behind(12)?,
+            Link::Sll => behind(14)?,
+            // The type is in front, and what a tag says behind the header.
+            Link::Sll2 if TAGS.contains(&word(0)?) => behind(22)?,
             Link::Sll2 => IP.contains(&word(0)?).then_some(20)?,
+            // The numbers of IPv6 differ from system to system, and their byte order: the packet
+            // says it too.
+            Link::Loopback => 4,
+            Link::Ppp => behind_ppp(frame, 0)?,
+            Link::PppEther => behind_ppp(frame, PPPOE_HEADER)?,
         };
         // A short frame is padded, and may have a trailer. Without a length it is a segment that
         // was never sent as one.
@@ -65,6 +93,18 @@ impl Link {
         let len = if len == 0 { frame.len() } else { len };
         Some(from..frame.len().min(from + len))
     }
+}
+
+/// Where the IP packet is behind the header of PPP at `at`: with or without address and control,
+/// the protocol in one byte or two (RFC 1661 section 6.5 and 6.6).
+fn behind_ppp(frame: &[u8], at: usize) -> Option<usize> {
+    let rest = frame.get(at..)?;
+    let at = if rest.starts_with(&[0xff, 0x03]) { at + 2 } else { at };
+    let (&first, rest) = frame.get(at..)?.split_first()?;
+    if first & 1 == 1 {
+        return IP_IN_PPP.contains(&u16::from(first)).then_some(at + 1);
+    }
+    IP_IN_PPP.contains(&u16::from_be_bytes([first, *rest.first()?])).then_some(at + 2)
 }
 
 /// The source address of an IP packet.

@@ -10,10 +10,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{AccessFlags, Pid, access};
@@ -30,6 +30,13 @@ const NETNS: &str = "netns ";
 
 /// How the names of files of runs end.
 const SUFFIX: &str = ".run";
+
+/// The mode of the directory.
+const PRIVATE: u32 = 0o700;
+
+/// How long the lock is waited for: to set a run up, and to remove what ten are over, takes a
+/// second or two.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// While it is held, no other run is set up and nothing that is left over is removed.
 #[derive(Debug)]
@@ -52,7 +59,7 @@ impl Lock {
         loop {
             // Another run that ends, and is the last one, may remove it at any time: between two
             // steps of the standard library as well, which then says that it exists.
-            match fs::create_dir_all(runs()) {
+            match fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(runs()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_something_else() => continue,
                 made => made?,
             }
@@ -60,7 +67,13 @@ impl Lock {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 directory => directory?,
             };
-            directory.lock()?;
+            // Whoever may open it could lock it, for ever.
+            let mut permissions = directory.metadata()?.permissions();
+            if permissions.mode() & 0o777 != PRIVATE {
+                permissions.set_mode(PRIVATE);
+                directory.set_permissions(permissions)?;
+            }
+            lock_within(&directory, LONGEST)?;
             // Whoever held it may have removed it.
             if is_there(&directory) {
                 return Ok(Lock { _directory: directory });
@@ -78,6 +91,22 @@ impl Lock {
     /// Whether a run can be noted.
     pub(super) fn is_writable(&self) -> io::Result<()> {
         Ok(access(runs(), AccessFlags::W_OK)?)
+    }
+}
+
+/// Waits so long for a lock.
+fn lock_within(directory: &File, longest: Duration) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match directory.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
+            Err(TryLockError::WouldBlock) => {
+                let why = format!("another program has kept its lock for {} s; `fuser` names it", longest.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
     }
 }
 
@@ -180,6 +209,19 @@ pub(super) fn sweep() {
             && remove(token, &path, &file).is_ok()
         {
             let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Kills what runs that are over have started, and leaves their notes: where their namespaces do
+/// not show.
+pub(super) fn kill_abandoned() {
+    for path in fs::read_dir(runs()).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(token) = name.strip_suffix(SUFFIX)
+            && let Ok(Some(_over)) = abandoned(token, &path)
+        {
+            kill_all(token, &[]);
         }
     }
 }

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-use super::{netlink, places};
+use super::{leftovers, netlink, places};
 
 /// Has this process continue as root of a user namespace of its own. It must have one thread.
 ///
@@ -21,7 +21,10 @@ use super::{netlink, places};
 pub(crate) fn enter() -> io::Result<()> {
     let own = fs::metadata("/proc/self")?;
     let (user, group) = (own.uid(), own.gid());
-    let base = base(user)?;
+    places::keep_below(&base(user)?);
+    // What was killed in a namespace of the user's before: from a namespace beside it, its programs
+    // are not to be seen.
+    leftovers::kill_abandoned();
     let kinds = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
     unshare(kinds).map_err(refused)?;
     // `gid_map` is refused as long as groups may be dropped (user_namespaces(7)).
@@ -30,7 +33,6 @@ pub(crate) fn enter() -> io::Result<()> {
     set("/proc/self/gid_map", &format!("0 {group} 1")).map_err(|error| told(&error))?;
     // What is mounted from now on stays here.
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
-    places::keep_below(&base);
     netlink::set_up_loopback()
 }
 

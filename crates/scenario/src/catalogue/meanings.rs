@@ -1,6 +1,10 @@
 //! What each key of a scenario means, in a line. Tests hold the table against the keys that the
 //! parser has.
 
+/// Of every distribution of jitter.
+const JITTER: &str = "`uniform`: 0 to `jitter` is added; `normal`, `pareto`, `paretonormal` or a table: deviations to both \
+                      sides, of which `jitter` is the unit, as in netem";
+
 /// Keys with their meanings. Those of a direction, a receiver or a workload that a link or a flow
 /// has too are listed there alone.
 const MEANINGS: &[(&str, &str)] = &[
@@ -42,8 +46,12 @@ const MEANINGS: &[(&str, &str)] = &[
     ("links.NAME.overhead", "framing bytes added to every packet"),
     ("links.NAME.duplicate", "probability that a packet is delivered twice"),
     ("links.NAME.corrupt", "probability that a packet gets a bit error"),
-    ("links.NAME.jitter", "spread of the delay"),
-    ("links.NAME.jitter_distribution", "distribution of the jitter"),
+    (
+        "links.NAME.jitter",
+        "spread of the delay: uniform, 0 to `jitter` is added (netem: minus to plus); otherwise the delay varies around \
+         `delay`, by multiples of it",
+    ),
+    ("links.NAME.jitter_distribution", JITTER),
     ("links.NAME.jitter_correlation", "correlation of a packet's jitter with that of the one before"),
     ("links.NAME.reorder", "whether packets overtake each other: by jitter, or as the table says"),
     ("links.NAME.schedule", "changes during the run, in order of time"),
@@ -74,8 +82,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("links.NAME.reorder.extent", "how many later packets overtake it"),
     ("links.NAME.reorder.timeout", "when it is released although fewer have come"),
     ("links.NAME.slots.delay", "time from one slot to the next"),
-    ("links.NAME.slots.jitter", "spread of that time"),
-    ("links.NAME.slots.jitter_distribution", "distribution of that spread"),
+    ("links.NAME.slots.jitter", "spread of that time, as of a link's `delay`"),
+    ("links.NAME.slots.jitter_distribution", JITTER),
     ("links.NAME.slots.packets", "packets of a slot at most"),
     ("links.NAME.slots.bytes", "bytes of a slot at most"),
     ("links.NAME.slots.jitter_distribution.file", "table of a distribution as `tc` has them"),
@@ -137,8 +145,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("flows[].segmentation_offload", "hand segments down in units, by the rules of the kernel"),
     ("flows[].interrupts", "packets that a host receives wait for its next interrupt, and are handed over together"),
     ("flows[].interrupts.delay", "time from the first packet to the interrupt (`rx-usecs` of ethtool)"),
-    ("flows[].interrupts.jitter", "spread of that time"),
-    ("flows[].interrupts.jitter_distribution", "distribution of that spread"),
+    ("flows[].interrupts.jitter", "spread of that time, as of a link's `delay`"),
+    ("flows[].interrupts.jitter_distribution", JITTER),
     ("flows[].interrupts.jitter_distribution.file", "table of a distribution as `tc` has them"),
     ("flows[].interrupts.packets", "packets that an interrupt takes at most"),
     ("flows[].interrupts.bytes", "bytes that an interrupt takes at most"),
@@ -332,7 +340,12 @@ const MEANINGS: &[(&str, &str)] = &[
 /// Keys of the tables that stand in many places, by their last part.
 const ANYWHERE: &[(&str, &str)] = &[
     ("kind", "which kind"),
-    ("distribution", "which distribution"),
+    (
+        "distribution",
+        "which distribution: `uniform` from `min` to `max`; `exponential` with `mean`; `pareto` with `shape` and `mean` or \
+         `min`, cut at `max`; `lognormal` with `sigma` and `mean` or `median`; `empirical` from `file`; of sizes also \
+         two that were published",
+    ),
     ("min", "least value"),
     ("max", "largest value"),
     ("mean", "mean"),

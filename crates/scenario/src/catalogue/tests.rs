@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use ackclock_tcp::GiveUp;
+use ackclock_units::Span;
+
 use super::*;
 
 const HEAD: &str = "\
@@ -103,8 +106,86 @@ fn keys_page() -> String {
     out
 }
 
+const TIMERS: &str = "
+## Timers and patience
+
+What a host does where nobody answers. Times of SYNs are those at which they are sent, and behind the arrow the connection is given up;
+data, and a FIN behind it, is sent again so often, the waits doubling from the retransmission timeout up to `max_rto`. A user timeout
+or `max_retries` of the scenario changes what it says. `crates/tcp/tests/scripts/timers` shows each on the wire.
+
+| Host | SYN, s | SYN/ACK again | Data again | FIN again, closed | Window probes | Keep-alive | FIN-WAIT-2 | TIME-WAIT | Source |
+|---|---|---|---|---|---|---|---|---|---|
+";
+
+/// Where the numbers of a row are from.
+fn source(host: &str) -> &'static str {
+    match host {
+        "rfc" => "RFC 6298 sections 2 and 5, RFC 1122 sections 4.2.3.5 and 4.2.3.6, RFC 9293 section 3.8.6.1",
+        "windows-7" => {
+            "`TcpInitialRtt`, `TcpMaxConnectRetransmissions`, `TcpMaxConnectResponseRetransmissions`, \
+             `TcpMaxDataRetransmissions`, `TcpTimedWaitDelay` (Microsoft's list of TCP/IP registry values); keep-alive \
+             is off unless a socket asks; FIN-WAIT-2 is not documented"
+        }
+        "freebsd-9.2" => {
+            "`tcp_timer.h`, `tcp_timer.c` (`tcp_syn_backoff`, `tcp_backoff`, `tcp_timer_persist`), `tcp_syncache.c` of 9.2"
+        }
+        "freebsd-14" => "the same files of 14; every SYN but the first waits `rexmit_slop` longer, as data does",
+        "linux-2.4" => "`include/net/tcp.h`, `tcp_timer.c` (`tcp_write_timeout`) of 2.4.0",
+        _ => "`include/net/tcp.h`, `tcp_timer.c` (`retransmits_timed_out`, `tcp_orphan_retries`, `tcp_probe_timer`)",
+    }
+}
+
+/// A row of the table of timers.
+fn timers(profile: &Profile) -> String {
+    let (config, rules) = (&profile.endpoint, &profile.endpoint.states);
+    let seconds = |span: Span| (span.as_secs_f64() * 1000.0).round() / 1000.0;
+    let mut at = Span::ZERO;
+    let mut sent = Vec::new();
+    let deadline = rules.handshake_timeout.unwrap_or(Span::from_secs(1 << 30));
+    for number in 0..=rules.syn_retries + rules.linear_syn_timeouts {
+        if at >= deadline {
+            break;
+        }
+        sent.push(seconds(at).to_string());
+        let doublings = number.saturating_sub(rules.linear_syn_timeouts).min(30);
+        let slop = if number > 0 { config.rto_slop } else { Span::ZERO };
+        at += (config.initial_rto * (1 << doublings)).min(config.max_rto) + slop;
+    }
+    let given_up = seconds(at.min(deadline));
+    let data = match rules.give_up {
+        GiveUp::Retries => format!("{} times", config.max_retries),
+        GiveUp::ModelTime(least) => {
+            let doubled = (0..=config.max_retries).map(|n| (least * (1 << n.min(20))).min(config.max_rto));
+            format!("for {} s", seconds(doubled.fold(Span::ZERO, |sum, wait| sum + wait)))
+        }
+    };
+    let fin = rules
+        .orphan_retries
+        .map_or_else(|| data.clone(), |retries| format!("{retries} in place of {}", config.max_retries));
+    let probes = rules.persist.map_or_else(
+        || format!("as data, up to {} s", seconds(config.max_rto)),
+        |persist| format!("half of that, {} to {} s", seconds(persist.least), seconds(persist.most)),
+    );
+    let keepalive = rules.keepalive.map_or_else(
+        || "off".to_owned(),
+        |of| format!("after {} s, {} times each {} s", seconds(of.idle), of.count, seconds(of.interval)),
+    );
+    let fin_wait_2 =
+        rules.fin_wait_2_timeout.map_or_else(|| "for ever".to_owned(), |span| format!("{} s", seconds(span)));
+    format!(
+        "| `{}` | {} → {given_up} | {} times | {data} | {fin} | {probes} | {keepalive} | {fin_wait_2} | {} s | {} |\n",
+        profile.name,
+        sent.join(", "),
+        rules.synack_retries,
+        seconds(config.time_wait),
+        source(profile.name)
+    )
+}
+
 fn hosts_page() -> String {
     let mut out = HOSTS.to_owned();
+    out.push_str(TIMERS);
+    out.extend(Profile::all().iter().map(timers));
     let hosts = items("hosts");
     let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
     for host in &hosts {

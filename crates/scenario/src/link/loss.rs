@@ -6,11 +6,11 @@ use crate::document::Node;
 use crate::fields::Fields;
 use crate::quantity::{Number, OneOf, Problem, Whole};
 
-pub(super) const KINDS: OneOf =
+pub(crate) const LOSSES: OneOf =
     OneOf { what: "loss model", names: &["none", "iid", "list", "gilbert-elliott", "markov"] };
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Loss {
-    fields.choose("loss", "none", &KINDS, |kind, fields| match kind {
+    fields.choose("loss", "none", &LOSSES, |kind, fields| match kind {
         "iid" => Loss::Iid(probability(fields, "probability")),
         "list" => Loss::List(packets(fields).unwrap_or_default()),
         "gilbert-elliott" => Loss::GilbertElliott(gilbert_elliott(fields)),

@@ -160,7 +160,7 @@ fn traces_that_are_none() {
     for (name, bytes, found) in [
         ("latin", &b"1\n2\n3 \xb5s\n"[..], "a.trace, line 3: the byte 0xb5 is not UTF-8"),
         ("cut-off", b"1\n\xe2\x82", "a.trace, line 2: the byte 0xe2 is not UTF-8"),
-        ("nul", b"1\n\0\n", "a.trace, line 2: `\u{2400}` is not a whole number"),
+        ("nul", b"1\n\0\n", "a.trace, line 2: `\u{2400}` is not a number"),
     ] {
         let error = with_trace(name, bytes, "").expect_err("nonsense");
         assert!(error.contains(found), "{name}: {error}");

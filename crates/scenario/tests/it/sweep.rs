@@ -281,3 +281,81 @@ fn of_very_many_points_a_part_is_read_in_advance() {
         Scenario::parse("test.toml", text.replace("\"777ms\"", "\"777mss\"").as_bytes(), &[]).expect_err("wrong");
     assert!(error.render(false).contains("unknown unit `mss`"), "{}", error.render(false));
 }
+
+const KINDS: &str = "[links.c]\nrate = \"10mbit\"\n
+queue = { kind = \"pie\", limit = \"90p\", pie = { limit = \"180p\" }, red = { limit = \"70p\" } }\n";
+
+#[test]
+fn an_axis_changes_runs() {
+    for (axis, values) in [
+        ("links.c.queue.red.limit", "[\"40p\", \"50p\"]"),
+        // Other words for one value.
+        ("links.a.delay", "[\"10ms\", \"0.01s\"]"),
+    ] {
+        let error = refused(&format!("{KINDS}[sweep]\naxes.\"{axis}\" = {values}\n"));
+        assert!(error.contains(&format!("the axis `{axis}` changes nothing")), "{error}");
+        assert!(error.contains("test.toml:"), "{error}");
+    }
+    // Another axis makes it matter at some points, of which a note speaks.
+    let axes = "[sweep]\naxes.\"links.c.queue.kind\" = [\"pie\", \"red\"]\n\
+                axes.\"links.c.queue.red.limit\" = [\"40p\", \"50p\"]\n";
+    let some = scenario(&format!("{KINDS}{axes}"));
+    assert_eq!(
+        some.notes(),
+        ["`links.c.queue.red.limit` changes nothing at 1 of 2 points, such as links.c.queue.kind = \"pie\""]
+    );
+    // Axes that move together are looked at one by one, and so are those of points and samples.
+    let zip =
+        "[[sweep.zip]]\n\"links.a.delay\" = [\"1ms\", \"2ms\"]\n\"links.c.queue.red.limit\" = [\"40p\", \"50p\"]\n";
+    let points = "[[sweep.points]]\n\"links.a.delay\" = \"1ms\"\n\"links.c.queue.red.limit\" = \"40p\"\n\
+                  [[sweep.points]]\n\"links.a.delay\" = \"2ms\"\n\"links.c.queue.red.limit\" = \"50p\"\n";
+    let sample = "[sweep]\nsample.lhs = 3\nranges.\"links.a.delay\" = { min = \"1ms\", max = \"9ms\" }\n\
+                  ranges.\"links.c.queue.red.limit\" = { min = \"40p\", max = \"50p\" }\n";
+    for text in [zip, points, sample] {
+        let error = refused(&format!("{KINDS}{text}"));
+        assert!(error.contains("the axis `links.c.queue.red.limit` changes nothing"), "{error}");
+        assert!(!error.contains("the axis `links.a.delay`"), "{error}");
+    }
+}
+
+#[test]
+fn an_argument_changes_runs() {
+    let axes = "[sweep]\naxes.\"links.a.delay\" = [\"1ms\", \"2ms\"]\naxes.\"links.c.queue\" = [\"pie\", \"codel\"]\n";
+    for (text, set) in [
+        ("", "links.c.queue.red.limit=40p"),
+        ("", "links.*.queue.red.limit=40p"),
+        // An axis overrides it.
+        (axes, "links.c.queue.limit=40p"),
+    ] {
+        let error = with(&format!("{KINDS}{text}"), &[set]).map(|scenario| scenario.runs()).expect_err(set);
+        assert!(error.contains(&format!("`{set}` changes nothing")) && error.contains("--set:1:1"), "{error}");
+    }
+    for (text, set) in [
+        ("", &["links.c.queue.limit=180p"][..]),
+        // What is there, and what holds anyway, also in other words.
+        ("", &["links.a.delay=5ms"]),
+        ("", &["links.a.delay=0.005s"]),
+        ("", &["links.c.queue.pie.target=15ms"]),
+        ("", &["links.a.queue=pfifo", "links.a.queue.kind=pfifo"]),
+        ("", &["run.seed=1", "title=something"]),
+        // The last of several holds.
+        ("", &["links.a.delay=7ms", "links.a.delay=8ms"]),
+        ("", &["links.c.queue.red.limit=40p", "links.c.queue.kind=red"]),
+        (axes, &["links.a.delay=1ms"]),
+        (axes, &["links.c.queue.limit=40p", "links.c.queue=pie"]),
+    ] {
+        let with = with(&format!("{KINDS}{text}"), set);
+        assert!(with.is_ok(), "{set:?}: {}", with.map(|scenario| scenario.runs()).unwrap_err());
+    }
+}
+
+#[test]
+fn what_is_shown_holds() {
+    let shown = scenario(KINDS).resolved();
+    assert!(shown.contains("pie = { limit = \"180p\" }") && !shown.contains("limit = \"90p\""), "{shown}");
+    same_again(&scenario(KINDS));
+    // Where the kind varies, others need it.
+    let varied = scenario(&format!("{KINDS}[sweep]\naxes.\"links.c.queue.kind\" = [\"pie\", \"codel\"]\n"));
+    assert!(varied.resolved().contains("limit = \"90p\""));
+    same_again(&varied);
+}

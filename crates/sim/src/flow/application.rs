@@ -37,7 +37,7 @@ impl Application {
     pub(crate) fn new(flow: &FlowSpec, random: impl FnOnce() -> Random) -> Option<Box<Application>> {
         match &flow.application {
             Spec::Bulk => None,
-            Spec::Connection { .. } => Some(Box::new(Application::Connection(Connection::default()))),
+            Spec::Connection => Some(Box::new(Application::Connection(Connection::default()))),
             Spec::Messages { kind, pattern } => {
                 let messages = Messages::new(pattern, random(), flow.start);
                 Some(Box::new(Application::Messages(Source::new(kind, messages, flow.bytes))))

@@ -18,9 +18,7 @@ pub(super) const MOST_CONNECTIONS: u64 = 1 << 32;
 pub(super) fn groups(flows: &[FlowSpec]) -> impl Iterator<Item = (SumSpec, Option<FlowId>)> + '_ {
     let clients = flows.iter().enumerate().filter(|(_, flow)| flow.application.connections().is_some());
     clients.map(|(number, flow)| {
-        let tried_again = matches!(flow.application, Application::Netperf(_));
-        let application = Application::Connection { tried_again };
-        let group = FlowGroup { application, ..FlowGroup::clone(&flow.group) };
+        let group = FlowGroup { application: Application::Connection, ..FlowGroup::clone(&flow.group) };
         let spec = SumSpec { id: flow.id.to_string(), group: Arc::new(group), starts: Starts::Listed(Vec::new()) };
         (spec, Some(FlowId::new(number)))
     })

@@ -164,6 +164,11 @@ impl World {
     /// Corrupted data, or an interruption by a recorder.
     pub fn complete(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
         self.end_decisions();
+        // What is measured before the end is, before links catch up with the end.
+        while self.next_edge <= self.end {
+            self.pass_edges(self.end);
+            self.hand_on_series(recorders)?;
+        }
         self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
         if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues {
             self.hand_on(self.end, Time::NEVER, *sink)?;
@@ -260,10 +265,6 @@ impl World {
 
     /// The same for all others, at the end of the run.
     fn hand_on_last_series(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
-        while self.next_edge <= self.end {
-            self.pass_edges(self.end);
-            self.hand_on_series(recorders)?;
-        }
         self.catch_up(self.end);
         let groups = self.passing_counts();
         let World { records, flows, hosts, directions, end, .. } = self;

@@ -1,6 +1,6 @@
 //! The summary of a run.
 
-use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, jain, kinds};
+use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, fairness, kinds};
 use ackclock_traffic::{ProbeTimes, Responsiveness};
 use ackclock_units::{Random, Span, Time};
 
@@ -116,7 +116,10 @@ impl World {
             }
         }
         let (end, listed) = (self.end, self.windows.listed_directions());
-        let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
+        let shares = |way: Option<&'static str>| {
+            let alike = flows.iter().filter(move |flow| way.is_none_or(|way| flow.direction == way));
+            fairness(alike.map(|flow| (flow.goodput_bps, flow.datagrams.is_none())))
+        };
         Summary {
             schema: 1,
             title: self.about.title.clone(),
@@ -136,9 +139,9 @@ impl World {
                 .chain(groups.iter().map(|group| group.sent_packets))
                 .sum(),
             links: self.directions.iter_mut().take(listed).map(|direction| direction.summary(end)).collect(),
-            fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
-            fairness_jain_forward: jain_of(FORWARD),
-            fairness_jain_reverse: jain_of(REVERSE),
+            fairness_jain: shares(None),
+            fairness_jain_forward: shares(Some(FORWARD)),
+            fairness_jain_reverse: shares(Some(REVERSE)),
             kinds: kinds(&flows),
             responsiveness_rpm: responsiveness.and_then(|of| of.rpm),
             responsiveness: responsiveness.map(|of| ResponsivenessSummary {

@@ -6,7 +6,7 @@ use ackclock_units::Time;
 #[derive(Debug)]
 pub(crate) struct Liveness {
     /// When the last acceptable segment arrived.
-    pub(super) heard_at: Time,
+    pub(crate) heard_at: Time,
     /// The next look at how long the peer has been silent; [`Time::NEVER`] without keep-alives.
     pub(super) due_at: Time,
     /// Probes since the peer was last heard.

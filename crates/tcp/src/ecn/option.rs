@@ -87,7 +87,7 @@ impl Endpoint {
             && !ghost
             && fit_acc_ecn(out, counters.report(), usize::from(counters.needed))
             // Options that data does not always carry are part of the MSS.
-            && (out.payload.len == 0 || out.header_len() - 20 - self.options_len() + out.payload.len <= self.negotiated.mss());
+            && (out.payload.len == 0 || out.header_len() + out.payload.len <= 20 + self.options_len() + self.negotiated.mss());
         if fits {
             counters.needed = 0;
             counters.sent_at = now;

@@ -57,7 +57,7 @@ use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::scoreboard::{Sent, Whole};
 use crate::stack::config::Episodes;
-use crate::{CaState, CwndValidation, Endpoint};
+use crate::{CaState, CwndValidation, Endpoint, NeedlessTimeout};
 
 impl Endpoint {
     /// The congestion side of an ACK, with Tahoe and Reno too.
@@ -120,7 +120,7 @@ impl Endpoint {
             }
             CaState::Cwr if done => self.end_reduction(now),
             CaState::Cwr if !self.recovery.by_controller => return,
-            CaState::Loss => self.take_timeout_back(now),
+            CaState::Loss => self.take_timeout_back(now, None, NeedlessTimeout::Soon),
             _ => {}
         }
         let flight = self.flight_of_freebsd(now);
@@ -245,10 +245,29 @@ impl Endpoint {
         self.recovery.force = false;
     }
 
-    /// The first ACK after the first timeout: if it comes too early to answer what was sent again,
-    /// the timeout was needless (`CC_RTO_ERR`).
-    fn take_timeout_back(&mut self, now: Time) {
-        if self.recovery.reduction.was_bad(now) {
+    /// What the first ACK after the first timeout is held against.
+    pub(super) fn doubt_timeout(&mut self, now: Time, rule: NeedlessTimeout) {
+        let first = self.rtt.timeouts() == 0;
+        let half = self.rtt.srtt().map_or(ackclock_units::Span::ZERO, |srtt| srtt / 2);
+        self.recovery.reduction.may_be_needless(match rule {
+            NeedlessTimeout::Never => return,
+            _ if !first => Time::ZERO,
+            NeedlessTimeout::Echo if self.negotiated.timestamps() => now,
+            NeedlessTimeout::Echo | NeedlessTimeout::Soon => now + half,
+        });
+    }
+
+    /// The first ACK after the first timeout: if it cannot be the answer to what was sent again, the
+    /// timeout was needless (`CC_RTO_ERR`).
+    pub(super) fn take_timeout_back(&mut self, now: Time, echo: Option<u64>, rule: NeedlessTimeout) {
+        let at = self.recovery.reduction.take_needless();
+        let needless = match rule {
+            NeedlessTimeout::Echo if self.negotiated.timestamps() => {
+                echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000)
+            }
+            _ => now < at,
+        };
+        if needless {
             let flight = self.flight(now);
             self.cc.on_signal(&flight, Signal::Spurious);
             self.ecn.reduction_undone();
@@ -278,9 +297,11 @@ impl Endpoint {
     /// `tcp_timer_rexmt`
     pub(super) fn on_timeout_freebsd(&mut self, now: Time) {
         let flight = self.flight_size(now);
-        let first = self.rtt.timeouts() == 0 && self.recovery.state() != CaState::Recovery;
-        let half = self.rtt.srtt().map_or(ackclock_units::Span::ZERO, |srtt| srtt / 2);
-        self.recovery.reduction.bad_until(if first { now + half } else { Time::ZERO });
+        if self.recovery.state() != CaState::Recovery {
+            self.doubt_timeout(now, NeedlessTimeout::Soon);
+        } else {
+            self.recovery.reduction.may_be_needless(Time::ZERO);
+        }
         self.board.forget_reports();
         self.board.mark_all_lost();
         self.tell_losses(now);

@@ -87,14 +87,15 @@ impl WindowReduction {
         self.at_start = nxt;
     }
 
-    /// FreeBSD 9: an ACK before this shows that the timeout was needless.
-    pub(super) fn bad_until(&mut self, at: Time) {
+    /// FreeBSD: what the first ACK after a timeout is held against (`t_badrxtwin`); zero is
+    /// nothing.
+    pub(super) fn may_be_needless(&mut self, at: Time) {
         self.delivered = at.as_nanos();
     }
 
-    /// FreeBSD 9: whether an ACK at `now` shows that; asked once.
-    pub(super) fn was_bad(&mut self, now: Time) -> bool {
-        now.as_nanos() < std::mem::take(&mut self.delivered)
+    /// That, asked once.
+    pub(super) fn take_needless(&mut self) -> Time {
+        Time::from_nanos(std::mem::take(&mut self.delivered))
     }
 
     /// A segment with `bytes` of data was sent.

@@ -7,7 +7,8 @@
 //!
 //! # Source
 //! RFC 6675, RFC 6582, RFC 3042; RFC 3168 section 6.1.2 (ECN); RFC 6298 section 5 and RFC 5681
-//! section 3.1 (timeouts). The window in between is in `prr.rs`.
+//! section 3.1 (timeouts). The window in between is in `prr.rs`; what takes a timeout of FreeBSD
+//! back is in `freebsd.rs`.
 
 use ackclock_cc::{Ack, EcnUse, Flight, Signal, Verdict};
 use ackclock_units::Time;
@@ -16,7 +17,7 @@ use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::prr::Delivery;
 use crate::loss::scoreboard::{Progress, Whole};
-use crate::{CaState, Endpoint, Prr};
+use crate::{CaState, Endpoint, NeedlessTimeout, Prr};
 
 impl Endpoint {
     /// The congestion side of an ACK. Nothing is to be done where nothing is unusual and nothing
@@ -58,6 +59,15 @@ impl Endpoint {
         let AckContext { now, ece, ref progress, .. } = *context;
         let delivered = self.newly_delivered(progress);
         self.count_duplicates(progress, duplicate);
+        let needless = self.config.transfer.needless_timeout;
+        if needless != NeedlessTimeout::Never && self.recovery.state() == CaState::Loss && progress.acked > 0 {
+            let undos = self.stats.undos;
+            self.take_timeout_back(now, progress.echo, needless);
+            if self.stats.undos > undos {
+                self.enter(now, CaState::Open);
+                self.recovery.emulated_sacks = 0;
+            }
+        }
         let lost_before = self.board.lost();
         if self.negotiated.sack() && progress.delivered > progress.acked || self.recovery.state() != CaState::Open {
             self.board.mark_lost(DUP_THRESH, self.negotiated.mss());
@@ -278,6 +288,7 @@ impl Endpoint {
     /// The retransmission timer expired.
     pub(super) fn on_timeout_rfc(&mut self, now: Time) {
         let flight = self.flight_size(now);
+        self.doubt_timeout(now, self.config.transfer.needless_timeout);
         self.board.mark_all_lost();
         self.tell_losses(now);
         // RFC 5681 section 3.1: the threshold stays when the segment had been resent by timeout

@@ -217,6 +217,11 @@ impl RttEstimator {
         }
     }
 
+    /// SRTT and what is added to it, neither bounded nor backed off.
+    pub(crate) fn plain_rto(&self, config: &Config) -> Span {
+        self.srtt.map_or(config.initial_rto, |srtt| srtt + self.variance(config))
+    }
+
     fn computed_rto(&self, config: &Config) -> Span {
         let base = match self.srtt {
             None if self.unmeasured => config.initial_rto.max(FALLBACK),

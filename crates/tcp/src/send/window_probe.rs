@@ -5,7 +5,7 @@ use ackclock_units::{Span, Time};
 use super::segment::Piece;
 use crate::connection::timers::remaining;
 use crate::loss::scoreboard::Sent;
-use crate::{Endpoint, SendRule, SentAs, WindowProbe};
+use crate::{Endpoint, PersistRules, SendRule, SentAs, WindowProbe};
 
 impl Endpoint {
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its
@@ -107,6 +107,10 @@ impl Endpoint {
 
     /// The interval to the next probe.
     fn persist_wait(&self) -> Span {
+        if let Some(rules) = self.config.states.persist {
+            let factor = (1 << self.persist.backoff.min(16)).min(rules.factor);
+            return (self.rtt.plain_rto(&self.config) / 2 * u64::from(factor)).clamp(rules.least, rules.most);
+        }
         let doubled = self.rto().as_nanos().saturating_mul(1 << self.persist.backoff.min(32));
         Span::from_nanos(doubled).min(self.config.max_rto)
     }
@@ -118,7 +122,12 @@ impl Endpoint {
         // RFC 9293 section 3.8.6.1: a connection whose probes are answered is kept, as long as
         // somebody owns it.
         let unanswered = self.persist.unanswered;
-        if expired || unanswered >= self.retry_limit(self.persist_wait()) && self.persist.backoff > 0 {
+        let is_silent = |rules: PersistRules| {
+            let silent = now.since(self.liveness.heard_at);
+            silent >= rules.silence.min(self.rtt.plain_rto(&self.config) * u64::from(rules.total))
+        };
+        let many = unanswered >= self.retry_limit(self.persist_wait()) && self.persist.backoff > 0;
+        if expired || many && self.config.states.persist.is_none_or(is_silent) {
             self.give_up();
             return;
         }

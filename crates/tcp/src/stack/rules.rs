@@ -34,6 +34,9 @@ pub struct StateRules {
     /// The number that counts in place of [`crate::Config::max_retries`] once the application has
     /// closed. Default none.
     pub orphan_retries: Option<u32>,
+    /// How long to wait between probes of a closed window. Default: as long as for an ACK, doubled
+    /// each time.
+    pub persist: Option<PersistRules>,
     /// What a probe of a closed window carries. Default one byte of data (RFC 9293 section
     /// 3.8.6.1).
     pub window_probe: WindowProbe,
@@ -154,6 +157,7 @@ impl Default for StateRules {
             handshake_timeout: None,
             give_up: GiveUp::Retries,
             orphan_retries: None,
+            persist: None,
             window_probe: WindowProbe::Data,
             keepalive: None,
             user_timeout: None,
@@ -202,6 +206,24 @@ pub enum GiveUp {
     /// doubled up to [`crate::Config::max_rto`], counted from the first retransmission (Linux
     /// `retransmits_timed_out`).
     ModelTime(Span),
+}
+
+/// The waits of FreeBSD between probes of a closed window (`tcp_setpersist`): half of the timeout
+/// without its slop and its least, times 2, 4, and so on, within bounds. The connection is given up
+/// at a probe when [`crate::Config::max_retries`] were not answered, and nothing was heard for the
+/// shorter of [`PersistRules::silence`] and so many timeouts as the back-off of data adds up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PersistRules {
+    /// The shortest wait (`tcp_persmin`).
+    pub least: Span,
+    /// The longest (`tcp_persmax`).
+    pub most: Span,
+    /// The largest factor of `tcp_backoff`.
+    pub factor: u32,
+    /// `tcp_totbackoff`, the sum of all factors.
+    pub total: u32,
+    /// `tcp_maxpersistidle`
+    pub silence: Span,
 }
 
 /// What a probe of a closed window carries.
@@ -314,6 +336,14 @@ impl StateRules {
         }
     }
 
+    /// FreeBSD 9 with its sysctls' defaults: as 14, but for its tables of back-off.
+    pub fn freebsd_9() -> StateRules {
+        let persist = |rules: PersistRules| PersistRules { factor: 64, total: 511, ..rules };
+        let later = StateRules::freebsd();
+        // The first four timeouts of a SYN have the factor 1 (tcp_syn_backoff).
+        StateRules { linear_syn_timeouts: 4, persist: later.persist.map(persist), ..later }
+    }
+
     /// FreeBSD 14 with its sysctls' defaults.
     pub fn freebsd() -> StateRules {
         StateRules {
@@ -321,6 +351,13 @@ impl StateRules {
             synack_retries: 3,                            // syncache.rexmtlimit
             ecn_syn_retries: 1,                           // ecn.maxretries
             handshake_timeout: Some(Span::from_secs(75)), // keepinit
+            persist: Some(PersistRules {
+                least: Span::from_secs(5), // TCPTV_PERSMIN
+                most: Span::from_secs(60), // TCPTV_PERSMAX
+                factor: 512,               // tcp_backoff
+                total: 2559,
+                silence: Span::from_secs(7200), // TCPTV_KEEP_IDLE
+            }),
             // always_keepalive = 1, keepidle, keepintvl, keepcnt
             keepalive: Some(KeepAlive { idle: Span::from_secs(7200), interval: Span::from_secs(75), count: 8 }),
             fin_wait_2_timeout: Some(Span::from_secs(60)), // finwait2_timeout

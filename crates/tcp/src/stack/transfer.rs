@@ -85,6 +85,23 @@ pub struct TransferRules {
     pub timer: TimerRule,
     /// How the episodes of Linux's engine run. Default: as in later releases.
     pub episodes: EpisodeRule,
+    /// When the first timeout in a row is taken back by the engines of the RFCs. Default never.
+    pub needless_timeout: NeedlessTimeout,
+}
+
+/// What shows FreeBSD that the first timeout in a row was needless (`t_badrxtwin`): the first ACK
+/// of something new. The window is then what it was, and what was not sent again is not
+/// (`CC_RTO_ERR`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NeedlessTimeout {
+    /// Nothing.
+    #[default]
+    Never,
+    /// It comes within half of a smoothed round trip, so that it cannot be the answer.
+    Soon,
+    /// It echoes a timestamp from before the retransmission; without timestamps, that it comes so
+    /// soon.
+    Echo,
 }
 
 /// How the episodes of Linux's engine run.
@@ -146,6 +163,7 @@ impl Default for TransferRules {
             ticks: Ticks::default(),
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
+            needless_timeout: NeedlessTimeout::Never,
         }
     }
 }
@@ -182,6 +200,7 @@ impl TransferRules {
             ticks: Ticks::WHEEL,
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
+            needless_timeout: NeedlessTimeout::Never,
         }
     }
 
@@ -226,6 +245,7 @@ impl TransferRules {
             ticks: Ticks::default(),
             timer: TimerRule::Rfc6298,
             episodes: EpisodeRule::Later,
+            needless_timeout: NeedlessTimeout::Echo,
         }
     }
 }

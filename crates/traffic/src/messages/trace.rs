@@ -1,6 +1,6 @@
 //! Messages at recorded times.
 
-use ackclock_units::{Size, Span, Time, parse_size, parse_span};
+use ackclock_units::{QuantityError, Size, Span, Time, parse_size, parse_span};
 
 use super::Message;
 use crate::columns;
@@ -58,10 +58,13 @@ pub enum TraceError {
     },
 }
 
-/// A time as it stands in files: in seconds without a unit, or with one.
+/// A time as it stands in files: in seconds without a unit, or with one; the nearest nanosecond.
 pub fn seconds(text: &str) -> Option<Span> {
     let plain = text.ends_with(|c: char| c.is_ascii_digit());
-    if plain { parse_span(&format!("{text}s")) } else { parse_span(text) }.ok()
+    match if plain { parse_span(&format!("{text}s")) } else { parse_span(text) } {
+        Err(QuantityError::TooFine { .. }) => Some(Span::ZERO),
+        read => read.ok(),
+    }
 }
 
 /// Bytes without a unit, or a size with one.

@@ -56,7 +56,7 @@ fn a_constant_link_goes_on_where_it_is() {
     assert_eq!(drain(&mut link, &mut events), [(2500, 1), (6500, 2), (8500, 3)]);
     link.catch_up(us(10_000), &mut events);
     // 0.5 ms at 10 Mbit/s and 9.5 at 5.
-    assert_eq!(link.usage(), Some(Usage { possible: 52_500, sent: 30_000 }));
+    assert_eq!(link.usage(), Some(Usage { possible: 52_500, sent: 30_000, limited: Span::from_millis(10) }));
 }
 
 #[test]

@@ -163,6 +163,15 @@ fn link_layers_are_taken_off() {
         (1, frame(&[&addresses[..], &[0x88, 0xa8, 0, 5, 0x81, 0x00, 0, 6, 0x08, 0x00]].concat(), &ip, 0)),
         (113, frame(&[&[0; 14][..], &[0x08, 0x00]].concat(), &ip, 0)),
         (276, frame(&sll2(0x0800), &ip, 0)),
+        (113, frame(&[&[0; 14][..], &[0x81, 0x00, 0, 5, 0x08, 0x00]].concat(), &ip, 0)),
+        (276, frame(&[&sll2(0x8100)[..], &[0, 5, 0x08, 0x00]].concat(), &ip, 0)),
+        (1, frame(&[&addresses[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 42, 0x00, 0x21]].concat(), &ip, 4)),
+        (0, frame(&[2, 0, 0, 0], &ip, 0)),
+        (108, frame(&[0, 0, 0, 2], &ip, 0)),
+        (9, frame(&[0x00, 0x21], &ip, 0)),
+        (9, frame(&[0x21], &ip, 0)),
+        (50, frame(&[0xff, 0x03, 0x00, 0x21], &ip, 0)),
+        (51, frame(&[0x11, 0, 0, 1, 0, 42, 0x00, 0x21], &ip, 0)),
         (228, ip.clone()),
         (12, ip.clone()),
     ];
@@ -176,8 +185,15 @@ fn link_layers_are_taken_off() {
     assert_eq!(packets(file), [(0, 2, Way::FromHost, ipv6(2, 8))]);
     // ARP is passed over, and too little of anything.
     let arp = frame(&[&addresses[..], &[0x08, 0x06]].concat(), &ip, 0);
-    for bytes in [&arp[..], &arp[..13], &[], &frame(&addresses, &[0x08, 0, 0x45], 0)] {
-        let file = [LITTLE.section(), LITTLE.interface(1, &[]), LITTLE.whole(0, 1, bytes)].concat();
+    // What PPP carries beside IP, and pieces of everything.
+    let control = [0xff, 0x03, 0xc0, 0x21, 1, 1, 0, 4];
+    let ethernet =
+        [&arp[..], &arp[..13], &[], &frame(&addresses, &[0x08, 0, 0x45], 0)].map(|bytes| (1, bytes.to_vec()));
+    let others = [0, 9, 50, 51, 108, 113, 276].into_iter().flat_map(|link| {
+        [&control[..], &[], &[0], &[0xff, 3], &[0x81, 0], &[2, 0, 0, 0]].map(|bytes| (link, bytes.to_vec()))
+    });
+    for (link, bytes) in ethernet.into_iter().chain(others) {
+        let file = [LITTLE.section(), LITTLE.interface(link, &[]), LITTLE.whole(0, 1, &bytes)].concat();
         assert!(
             read(file).unwrap_err().contains("no packet is from a host of the scenario (10.0.0.1, fd00::1, 10.0.0.2")
         );

@@ -59,14 +59,10 @@ impl Kernel {
             true => (Ports { local: 40_000, remote: 5201 }, [sender, receiver]),
             false => (Ports { local: 5201, remote: 40_000 }, [receiver, sender]),
         };
-        let mut config = config.clone();
-        config.states.syn_retries = config.max_retries;
-        config.states.synack_retries = config.max_retries;
-        config.states.handshake_timeout = None;
         // The numbers wrap on the way.
         let isn = u32::MAX - 100_000;
         let cc = Box::new(NewReno::new(NewRenoConfig::default()));
-        let mut endpoint = Endpoint::new(config, cc, ports, isn, 7);
+        let mut endpoint = Endpoint::new(config.clone(), cc, ports, isn, 7);
         if !end.is_sender() {
             endpoint.listen();
         }

@@ -4,7 +4,8 @@
 //! - An idle sender begins anew once it has sent nothing for a timeout; 9.2 counts from the last
 //!   segment that it received (`t_rcvtime`), so that a server that answers a request does not. The
 //!   window is that of RFC 3390 then, whatever the initial one was.
-//! - Window probes follow the timeout; 9.2 sends none before five seconds (`TCPTV_PERSMIN`).
+//! - A timeout that is taken back does not put the end of the episode before it back
+//!   (`snd_recover_prev`): a mark is heeded once all is acknowledged that had been sent then.
 
 use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, NewRenoConfig, SlowStartRules};
 use ackclock_packet::OptionLayout;
@@ -12,8 +13,8 @@ use ackclock_units::Span;
 
 use super::Profile;
 use crate::{
-    Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, PathRules, Prr, ReportRule,
-    StateRules, TransferRules,
+    Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, NeedlessTimeout, Pacing, PathRules, Prr,
+    ReportRule, StateRules, TransferRules,
 };
 
 impl Profile {
@@ -62,8 +63,11 @@ impl Profile {
                 pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
-                states: StateRules::freebsd(),
-                transfer: TransferRules::default(),
+                states: StateRules::freebsd_9(),
+                transfer: TransferRules {
+                    needless_timeout: NeedlessTimeout::Soon, // tcp_do_segment
+                    ..TransferRules::default()
+                },
                 path: PathRules::freebsd(),
                 header_prediction: true,
             },
@@ -129,6 +133,7 @@ impl Profile {
                     options: OptionLayout::FreeBsd,
                     reports: ReportRule::FreeBsd,
                     accept_ecn: EcnFeedback::Classic,
+                    needless_timeout: NeedlessTimeout::Echo,
                     ..TransferRules::default()
                 },
                 path: PathRules::freebsd(),

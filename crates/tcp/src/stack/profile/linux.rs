@@ -5,8 +5,8 @@ use ackclock_units::Span;
 
 use super::Profile;
 use crate::{
-    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, InitialWindow, LossDetector, MinRto,
-    Pacing, PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, Ticks, TimerRule,
+    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, GiveUp, InitialWindow, LossDetector,
+    MinRto, Pacing, PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, Ticks, TimerRule,
     TransferRules,
 };
 
@@ -37,7 +37,12 @@ impl Profile {
                 receive_buffer: 65_535 - 1448,
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
-                states: StateRules { syn_retries: 5, ..before_fallback() }, // TCP_SYN_RETRIES
+                states: StateRules {
+                    syn_retries: 5,           // TCP_SYN_RETRIES
+                    orphan_retries: Some(7),  // TCP_ORPHAN_RETRIES
+                    give_up: GiveUp::Retries, // tcp_write_timeout
+                    ..before_fallback()
+                },
                 transfer: TransferRules {
                     timer: TimerRule::Linux24,
                     episodes: EpisodeRule::Linux24,

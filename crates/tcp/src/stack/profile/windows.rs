@@ -51,7 +51,11 @@ impl Profile {
                 pacing: Pacing::default(),
                 time_wait: Span::from_secs(120), // TcpTimedWaitDelay
                 max_retries: 5,                  // TcpMaxDataRetransmissions
-                states: StateRules::default(),
+                states: StateRules {
+                    syn_retries: 2,    // TcpMaxConnectRetransmissions
+                    synack_retries: 2, // TcpMaxConnectResponseRetransmissions
+                    ..StateRules::default()
+                },
                 transfer: TransferRules::default(),
                 path: PathRules::default(),
                 header_prediction: true,
