@@ -20,9 +20,8 @@ pub(crate) fn run(args: &CtlArgs) -> anyhow::Result<u8> {
         say("error: the run ended before it answered");
         Ok(RUN_FAILED)
     };
-    if stream.write_all(format!("{request}\n").as_bytes()).is_err() {
-        return gone();
-    }
+    // Whoever refuses to listen says so without having read.
+    let _ = stream.write_all(format!("{request}\n").as_bytes());
     let mut lines = BufReader::new(stream).lines();
     let Some(Ok(first)) = lines.next() else { return gone() };
     if let Some(error) = first.strip_prefix("error ") {

@@ -4,7 +4,7 @@
 //! expectations. Records are copied and compared with their hashes.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::io::{self, BufRead, BufReader, Lines, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ackclock_scenario::{Own, Scenario};
@@ -138,10 +138,13 @@ impl Part {
             bail!("{shown} is of a single run, and not a part of a sweep");
         }
         let entry = &manifest["files"][SUMMARIES];
-        if verify::hash(&path, entry).with_context(|| format!("cannot read {}", path.display()))?
-            != entry["sha256"].as_str().unwrap_or_default()
-        {
-            bail!("{} was changed since it was written: it does not have its hash", path.display());
+        match verify::hash(&path, entry) {
+            Ok(hash) if entry["sha256"] == hash => {}
+            Ok(_) => bail!("{} was changed since it was written: it does not have its hash", path.display()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                bail!("{} was changed since it was written: {error}", path.display())
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
         let lines = BufReader::new(open_regular(&path)?).lines();
         let mut part = Part { dir: dir.to_owned(), manifest, lines, next: None, line: String::new() };

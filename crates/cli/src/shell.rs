@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
 use ackclock_scenario::{LoadError, Override, Own, Scenario};
-use ackclock_sim::Recorders;
+use ackclock_sim::{LOST_ON_LINK, Recorders};
 use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use anyhow::{Context, bail};
 
@@ -132,13 +132,14 @@ fn report(summary: &Summary<()>) {
 fn line(name: &str, link: &LinkSummary, to: &LiveHost, seconds: f64) -> String {
     let bytes = to.sent_bytes as f64;
     let rate = if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
-    let dropped: u64 = link.dropped.values().sum();
+    let lost = link.dropped.iter().filter(|(why, _)| **why == LOST_ON_LINK).map(|(_, packets)| packets).sum::<u64>();
+    let dropped = link.dropped.values().sum::<u64>() - lost;
     let waited = match (link.sojourn_ms.quantiles.p50, link.sojourn_ms.quantiles.p95) {
         (Some(p50), Some(p95)) => format!("{p50:.1} ms p50, {p95:.1} ms p95 in {}", link.queue),
         _ => format!("nothing waited in {}", link.queue),
     };
     format!(
-        "{:<5} {} packets, {:.2} MB, {rate:.2} Mbit/s on average; {waited}; {dropped} dropped, {} marked",
+        "{:<5} {} packets, {:.2} MB, {rate:.2} Mbit/s on average; {waited}; {dropped} dropped by the queue, {lost} lost on the wire, {} marked",
         format!("{name}:"),
         to.sent_packets,
         bytes / 1e6,

@@ -3,6 +3,7 @@
 use ackclock_sim::spec::Application;
 use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 
+use crate::datagrams::APPLICATIONS;
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
 use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
@@ -15,6 +16,16 @@ pub(crate) const KINDS: OneOf<'_> = OneOf {
 
 /// Reads `application`.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
+    if let Some(node) = fields.peek("application") {
+        let kind = node.table().map_or(node.str(), |table| table.get("kind")?.node.str());
+        if let Some(kind) = kind.filter(|kind| APPLICATIONS.names.contains(kind) && !KINDS.names.contains(kind)) {
+            let found = "an application over UDP";
+            let problem = Problem::new(format!("`{kind}` is {found}"), "`transport = \"udp\"` beside it");
+            fields.reject("application", node, problem);
+            fields.get("application");
+            return Application::default();
+        }
+    }
     let application = fields.choose("application", "bulk", &KINDS, |kind, fields| match kind {
         "cbr" => messages(kind, cbr(fields)),
         "on_off" => messages(kind, on_off(fields)),

@@ -257,9 +257,25 @@ pub(crate) fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a 
         .map(|(_, candidate)| candidate)
 }
 
+/// What other programs call what is here under another name, or what comes nearest to it.
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("reno", "newreno"),
+    ("new_reno", "newreno"),
+    ("fifo", "pfifo"),
+    ("bfifo", "pfifo"),
+    ("droptail", "pfifo"),
+    ("drop-tail", "pfifo"),
+    ("taildrop", "pfifo"),
+    ("fq", "fq_codel"),
+    ("cake", "fq_codel"),
+    ("udp", "cbr"),
+];
+
 /// A line such as "did you mean `delay`?".
-pub(crate) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(found, candidates).map(|name| format!("did you mean `{name}`?"))
+pub(crate) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
+    let known = ELSEWHERE.iter().find(|(name, _)| *name == found).map(|(_, here)| *here);
+    let known = known.filter(|here| candidates.clone().into_iter().any(|candidate| candidate == *here));
+    known.or_else(|| nearest(found, candidates)).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// Names as a readable list: `a`, `b`, `c`.

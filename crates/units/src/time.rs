@@ -187,15 +187,19 @@ impl fmt::Debug for Span {
 }
 
 /// Writes the shortest exact form with a unit that [`crate::parse_span`] reads back: `20ms`,
-/// `1500us`, `0s`.
+/// `1500us`, `0s`; more than six digits are those of a fraction: `11.226439023s`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => f.write_str("0s"),
             n if n % 1_000_000_000 == 0 => write!(f, "{}s", n / 1_000_000_000),
             n if n % 1_000_000 == 0 => write!(f, "{}ms", n / 1_000_000),
-            n if n % 1_000 == 0 => write!(f, "{}us", n / 1_000),
-            n => write!(f, "{n}ns"),
+            n if n % 1_000 == 0 && n < 1_000_000_000 => write!(f, "{}us", n / 1_000),
+            n if n < 1_000_000 => write!(f, "{n}ns"),
+            n => {
+                let (whole, fraction) = (n / 1_000_000_000, format!("{:09}", n % 1_000_000_000));
+                write!(f, "{whole}.{}s", fraction.trim_end_matches('0'))
+            }
         }
     }
 }
@@ -217,7 +221,10 @@ mod tests {
             (Span::from_secs(90), "90s"),
             (Span::from_millis(1500), "1500ms"),
             (Span::from_micros(1), "1us"),
-            (Span::from_nanos(1_000_001), "1000001ns"),
+            (Span::from_nanos(999_999), "999999ns"),
+            (Span::from_nanos(1_000_001), "0.001000001s"),
+            (Span::from_nanos(11_226_439_023), "11.226439023s"),
+            (Span::from_micros(1_500_001), "1.500001s"),
         ] {
             assert_eq!(span.to_string(), text);
         }

@@ -178,9 +178,12 @@ impl Varying {
         left.find(|change| change.queue.is_some()).map_or(Time::NEVER, |change| change.at)
     }
 
-    /// Counts what is done until `now`, before which nothing changes.
+    /// Counts what is done until `now`, before which nothing changes. What a constant link had done
+    /// when it began to change is counted already.
     fn count(&mut self, now: Time) {
-        debug_assert!(self.counted <= now, "time goes on");
+        if now <= self.counted {
+            return;
+        }
         if self.pace != Pace::Unlimited {
             self.limited += now.since(self.counted);
         }
@@ -201,7 +204,7 @@ impl Varying {
             }
         };
         self.possible += possible;
-        self.counted = self.counted.max(now);
+        self.counted = now;
     }
 
     /// Makes the next change of the pace or of the trace, or gives that of the schedule.

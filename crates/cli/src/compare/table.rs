@@ -225,7 +225,9 @@ fn add_spread(table: &mut Table, name: Option<&str>, row: &Row, compared: Compar
     let mut cells: Vec<String> = name.map(str::to_owned).into_iter().chain([label.to_owned()]).collect();
     cells.extend(both(compared.a).into_iter().chain(both(compared.b)));
     cells.push(difference(compared.both()));
-    cells.push(compared.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}")));
+    // A probability of nothing there is not.
+    let text = |p: f64| if p < 0.0005 { "<0.001".to_owned() } else { format!("{p:.3}") };
+    cells.push(compared.p.map_or_else(|| "-".to_owned(), text));
     table.row(cells);
     true
 }

@@ -7,12 +7,13 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Capture, Scenario};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::{
-    COMMANDS, MANIFEST, OURS, RECORDS, RUNS, SUMMARIES, is_ours, is_record, names, names_in, read_manifest, remove,
+    COMMANDS, MANIFEST, OURS, PCAPNG, RECORDS, RUNS, SUMMARIES, is_ours, is_record, names, names_in, read_manifest,
+    remove,
 };
 use crate::partial::{self, Partial, Sealed};
 use crate::selection::{Selection, Walk};
@@ -129,12 +130,12 @@ pub(super) fn take_up(
     if manifest.exists() {
         fs::remove_file(manifest)?;
     }
-    let records = records(dir, finished)?;
+    let records = records(dir, scenario, finished)?;
     Ok(Some(Resumed { summary: Some(summary), records, runs }))
 }
 
 /// What finished runs have recorded, in the order of the runs; whatever else is hidden goes.
-fn records(dir: &Path, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Sealed>> {
+fn records(dir: &Path, scenario: &Scenario, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Sealed>> {
     let mut records = Vec::new();
     let mut left: Vec<String> =
         names(dir)?.iter().filter(|name| is_ours(name)).filter_map(|name| name.to_str()).map(str::to_owned).collect();
@@ -154,14 +155,21 @@ fn records(dir: &Path, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Se
             fs::remove_file(path)?;
         }
     }
-    // In the order of the runs, and of what each records.
-    let place = |name: &str| {
+    // In the order of the runs, and of what each records: captures are last.
+    let mut captures = (None, Vec::new());
+    let mut place = |name: &str| {
         let file = name.rsplit('/').next().unwrap_or_default();
-        let run = name.split('/').nth(1).unwrap_or_default().to_owned();
-        // Captures come behind all others.
-        (run, RECORDS.iter().position(|record| *record == file).unwrap_or(RECORDS.len()))
+        let run = name.split('/').nth(1).and_then(|run| run.parse::<usize>().ok()).unwrap_or_default();
+        if let Some(place) = RECORDS.iter().position(|record| *record == file) {
+            return (run, place);
+        }
+        if captures.0 != Some(run) {
+            captures = (Some(run), scenario.captures(run).map(|(captures, _)| captures).unwrap_or_default());
+        }
+        let is_it = |capture: &Capture| file.strip_suffix(PCAPNG) == Some(&*capture.name);
+        (run, RECORDS.len() + captures.1.iter().position(is_it).unwrap_or(captures.1.len()))
     };
-    records.sort_by_key(|sealed| place(&sealed.listed().0));
+    records.sort_by_cached_key(|sealed| place(&sealed.listed().0));
     Ok(records)
 }
 

@@ -494,7 +494,7 @@ const KINDS: [(&str, &str); 9] = [
     ("series = \"300ms\"", "series.csv"),
     ("reordering = [\"receiver\"]", "reordering.csv"),
     ("displacement = true", "displacement.csv"),
-    ("pcap = [\"f\"]", "f.sender.pcapng"),
+    ("pcap = [\"f\"]", "f.0.sender.pcapng"),
 ];
 
 /// Changing links, one of them idle, and flows that come and go.
@@ -602,7 +602,7 @@ fn a_resumed_directory_has_every_record_of_an_uninterrupted_one() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_leaves_what_has_finished() {
-    let folder = folder("record_full");
+    let folder = folder("record_full_disk");
     let mounted = "mkdir disk && mount -t tmpfs -o size=400k none disk";
     let runs = "exec \"$0\" --scenario scenario.toml --out disk/out -q --threads 1";
     let sweep = format!("{SMALL}[record]\nqueue = true\n[sweep]\nrepeat = 40\n");

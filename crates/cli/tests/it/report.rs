@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{Said, ackclock, folder, run};
+use serde_json::Value;
 
 /// Two axes, three repetitions that differ, and every record that has a picture.
 const SWEEP: &str = r#"
@@ -332,6 +333,14 @@ cc   = "hd"
 path = ["wire"]
 "#;
 
+/// Other contents of a file, of which the manifest knows the length.
+fn replace(out: &Path, name: &str, contents: &str) {
+    fs::write(out.join(name), contents).unwrap();
+    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(out.join("manifest.json")).unwrap()).unwrap();
+    manifest["files"][name]["bytes"] = contents.len().into();
+    fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
+}
+
 #[test]
 fn gradients_of_delay_are_drawn_where_a_controller_follows_them() {
     let folder = folder("report_gradients");
@@ -346,14 +355,14 @@ fn gradients_of_delay_are_drawn_where_a_controller_follows_them() {
     }
     assert!(!folder.join("figures/run-0-gradients-hd.0.svg").exists());
     // A file of an earlier version has no such columns.
-    let csv = folder.join("out/ertt.csv");
-    let rows = fs::read_to_string(&csv).unwrap();
+    let out = folder.join("out");
+    let rows = fs::read_to_string(out.join("ertt.csv")).unwrap();
     let earlier = rows.lines().map(|row| row.split(',').take(10).collect::<Vec<_>>().join(",") + "\n");
-    fs::write(&csv, earlier.collect::<String>()).unwrap();
+    replace(&out, "ertt.csv", &earlier.collect::<String>());
     good(&report(&folder, &["out", "--svg", "earlier"]));
     assert!(!folder.join("earlier/run-0-gradients-cdg.0.svg").exists());
     let Some(browser) = browser() else { return };
-    fs::write(&csv, rows).unwrap();
+    replace(&out, "ertt.csv", &rows);
     good(&report(&folder, &["out"]));
     let document = open(&browser, &fs::canonicalize(folder.join("report.html")).unwrap());
     assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
@@ -375,11 +384,26 @@ fn what_is_no_output_is_refused() {
         assert!(said.status == 2 && said.err.contains(error), "{arguments:?}: {said:?}");
     }
     // A record that was cut off, and one of something else.
-    let record = folder.join("out/runs/0000/series.csv");
-    fs::write(&record, "from_s,to_s,kind\n0,1,flow\n").unwrap();
+    let (out, record) = (folder.join("out"), "runs/0000/series.csv");
+    fs::write(out.join(record), "from_s,to_s,kind\n").unwrap();
+    let said = report(&folder, &["out"]);
+    assert!(said.status == 2 && said.err.contains("series.csv: it has 17 bytes, and the manifest says"), "{said:?}");
+    replace(&out, record, "from_s,to_s,kind\n0,1,flow\n");
     let said = report(&folder, &["out"]);
     assert!(said.status == 2 && said.err.contains("has no column `id`"), "{said:?}");
-    fs::write(folder.join("out/summary.jsonl"), "{\"schema\": 2}\n").unwrap();
+    #[cfg(target_os = "linux")]
+    for (name, other) in [(record, "/dev/zero"), ("summary.jsonl", "/dev/full")] {
+        let (path, kept) = (out.join(name), fs::read_to_string(out.join(name)).unwrap());
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(other, &path).unwrap();
+        for program in ["report", "export", "verify"] {
+            let said = Said::from(ackclock().current_dir(&folder).args([program, "out"]).output().unwrap());
+            assert_eq!(said.status, 2, "{program} {name}: {said:?}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, kept).unwrap();
+    }
+    replace(&out, "summary.jsonl", "{\"schema\": 2}\n");
     let said = report(&folder, &["out"]);
     assert!(
         said.status == 2 && said.err.contains("summary 0 is not one of ackclock: its `schema` is not 1"),

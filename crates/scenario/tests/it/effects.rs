@@ -143,7 +143,7 @@ fn at<'a>(root: &'a DeTable<'a>, path: &str) -> Option<&'a DeValue<'a>> {
 }
 
 /// Other values than this one, as TOML.
-fn others(value: &DeValue<'_>) -> Vec<String> {
+pub(crate) fn others(value: &DeValue<'_>) -> Vec<String> {
     let number = |text: &str| {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         Some((text[..digits].parse::<f64>().ok()?, text[digits..].to_owned()))

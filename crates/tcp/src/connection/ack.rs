@@ -105,9 +105,11 @@ impl Endpoint {
         self.take_time(now);
         let in_detail = self.linux_episodes();
         let (mut echo, mut min_rtt) = (None, Span::ZERO);
-        if in_detail {
+        if in_detail || self.recovery.state() == CaState::Loss {
             let age = self.negotiated.echo_age(now, segment);
             echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
+        }
+        if in_detail {
             min_rtt = self.detector.min_rtt();
         }
         let has_data = segment.sequence_len() > 0;

@@ -521,6 +521,9 @@ fn sums(laws: &mut Laws, outcome: &Outcome) {
     let flows = || listed("flows");
     let sent: u64 = flows().chain(listed("groups")).filter_map(|flow| flow["sent_packets"].as_u64()).sum();
     laws.same("packets are those of the flows", "packets", outcome.json["packets"].as_u64(), Some(sent));
+    // Connections compete with each other; datagrams where there is nothing else.
+    let any = flows().any(|flow| flow["datagrams"].is_null());
+    let flows = || flows().filter(|flow| flow["datagrams"].is_null() == any);
     let delivered = flows().any(|flow| flow["goodput_bps"].as_f64().is_some_and(|rate| rate > 0.0));
     let jain = outcome.json["fairness_jain"].as_f64();
     laws.hold("fairness is of what was delivered", jain.is_some() == delivered, || {

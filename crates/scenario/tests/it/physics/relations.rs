@@ -1,11 +1,13 @@
 //! What two runs have to do with each other: changes that change nothing, or a known thing.
 
 use ackclock_emulator::{Loss, Reorder, SplitRule};
-use ackclock_scenario::{Domain, Scenario};
+use ackclock_scenario::{Domain, Override, Scenario};
 use ackclock_sim::spec::{CcSpec, DirectionSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, WayBack};
 use ackclock_units::{Span, Time, parse_rate, parse_span};
 use serde_json::{Value as Json, json};
+use toml::de::{DeTable, DeValue};
 
+use crate::effects::others;
 use crate::physics::checks::{Laws, Violation};
 use crate::physics::document::Document;
 use crate::physics::draw;
@@ -23,6 +25,7 @@ pub(crate) const RELATIONS: &[(&str, Relation)] = &[
     ("prefix", prefix),
     ("disjoint", disjoint),
     ("scaled", scaled),
+    ("arguments", arguments),
 ];
 
 /// Checks one of them.
@@ -51,10 +54,75 @@ fn equal(laws: &mut Laws, law: &'static str, left: &Json, right: &Json) {
     }
 }
 
-/// A record changes nothing, and a second run is like the first.
-fn recording(_: &Document, outcome: &Outcome, _: u64, laws: &mut Laws) {
+/// A record changes nothing, and a second run is like the first; with windows too, that begin and
+/// end where nothing else does.
+fn recording(_: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     if let Ok(plain) = plain(&outcome.spec) {
         equal(laws, "a record changes nothing", &plain, &outcome.json);
+    }
+    let mut spec = outcome.spec.clone();
+    let at = |part: u64| Time::from_nanos(spec.duration.as_nanos() / 100 * part);
+    spec.windows = vec![(at(31), at(73)), (at(0), at(97)), (at(50), at(100))];
+    if let (Ok(plain), Ok(recorded)) = (plain(&spec), run(&spec, 4 * most)) {
+        equal(laws, "a record changes no window", &plain, &recorded.json);
+    }
+}
+
+/// An argument with another number changes the run, or is refused.
+fn arguments(document: &Document, _: &Outcome, _: u64, laws: &mut Laws) {
+    let text = document.text();
+    let plain = Scenario::parse("drawn", text.as_bytes(), &[]).expect("it was read before");
+    let shown = plain.resolved();
+    let root = DeTable::parse(&shown).expect("a resolved scenario is TOML");
+    let mut leaves = Vec::new();
+    for section in ["links", "flows", "workloads"] {
+        if let Some(value) = root.get_ref().get(section) {
+            collect(section.to_owned(), value.get_ref(), &mut leaves);
+        }
+    }
+    // As many as take no longer than the run.
+    let mut draw = draw::Draw::new(shown.len() as u64);
+    for _ in 0..leaves.len().min(12) {
+        let (path, others) = draw.of(&leaves);
+        if others.is_empty() {
+            continue;
+        }
+        let set = format!("{path}={}", draw.of(others));
+        let argument = Override { flag: "--set".to_owned(), text: set.clone() };
+        let Ok(with) = Scenario::parse("drawn", text.as_bytes(), &[argument]) else { continue };
+        let says = |scenario: &Scenario| (scenario.spec(0), scenario.links());
+        laws.hold("an argument changes the run or is refused", says(&with) != says(&plain), || set.clone());
+    }
+}
+
+/// The numbers in a table, each with others of its kind.
+fn collect(path: String, value: &DeValue<'_>, leaves: &mut Vec<(String, Vec<String>)>) {
+    match value {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                collect(format!("{path}.{}", key.get_ref()), value.get_ref(), leaves);
+            }
+        }
+        DeValue::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                collect(format!("{path}.{number}"), item.get_ref(), leaves);
+            }
+        }
+        DeValue::Boolean(_) => {}
+        _ => {
+            let same = |other: &String| !shown_same(value, other);
+            leaves.push((path, others(value).into_iter().filter(same).collect()));
+        }
+    }
+}
+
+/// Whether a text is the number that is there.
+fn shown_same(value: &DeValue<'_>, text: &str) -> bool {
+    match value {
+        DeValue::String(found) => text.trim_matches('"') == &**found,
+        DeValue::Integer(number) => number.as_str() == text,
+        DeValue::Float(number) => number.as_str().parse::<f64>().ok() == text.parse().ok(),
+        _ => false,
     }
 }
 

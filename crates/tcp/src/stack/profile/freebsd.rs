@@ -4,6 +4,8 @@
 //! - An idle sender begins anew once it has sent nothing for a timeout; 9.2 counts from the last
 //!   segment that it received (`t_rcvtime`), so that a server that answers a request does not. The
 //!   window is that of RFC 3390 then, whatever the initial one was.
+//! - 9.2 takes a timeout back if an ACK comes within half of a smoothed round trip; its own engine
+//!   does here, that of RFC 6675, which its profile has, does not.
 //! - A timeout that is taken back does not put the end of the episode before it back
 //!   (`snd_recover_prev`): a mark is heeded once all is acknowledged that had been sent then.
 
@@ -64,10 +66,7 @@ impl Profile {
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
                 states: StateRules::freebsd_9(),
-                transfer: TransferRules {
-                    needless_timeout: NeedlessTimeout::Soon, // tcp_do_segment
-                    ..TransferRules::default()
-                },
+                transfer: TransferRules::default(),
                 path: PathRules::freebsd(),
                 header_prediction: true,
             },
