@@ -347,7 +347,7 @@ fn read<'a>(
         alike: alike.into(),
         interrupts,
         parallel,
-        stagger,
+        stagger: if parallel > 1 { stagger } else { Span::ZERO },
         ends,
         outside: setting.outside,
         start,

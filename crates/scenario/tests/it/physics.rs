@@ -189,6 +189,15 @@ fn report((tally, findings): (Tally, Vec<String>)) {
 }
 
 #[test]
+fn arguments_of_random_scenarios_change_them_or_are_refused() {
+    let cases = number("ACKCLOCK_FUZZ_CASES", CASES.into());
+    let first = number("ACKCLOCK_FUZZ_SEED", 1);
+    let of = |seed| relations::idle_arguments(&draw::scenario(seed)).into_iter().map(move |set| (seed, set));
+    let idle: Vec<(u64, String)> = (first..first + cases).flat_map(of).collect();
+    assert!(idle.is_empty(), "with these seeds: {idle:#?}");
+}
+
+#[test]
 fn random_scenarios_keep_the_laws() {
     report(search(14, CASES, STEPS));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_sim::spec::{DATAGRAM_HEADERS, DirectionSpec, FlowSpec, HostSpec, QueueSpec, RunSpec};
+use ackclock_sim::spec::{DATAGRAM_HEADERS, DirectionSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, WayBack};
 use ackclock_tcp::EcnFeedback;
 use ackclock_units::{Rate, Span, Time};
 use serde_json::Value as Json;
@@ -159,7 +159,12 @@ fn round_trips(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json)
             format!("{}: {min} ms, the path takes {out} ns", flow.id)
         });
     }
-    let least = out + time(&flow.path, false);
+    let back = match flow.split.as_ref().map(|split| (split, &split.back)) {
+        None => time(&flow.path, false),
+        Some((split, WayBack::Over(path))) => time(split.path(&flow.path, *path), false),
+        Some((_, WayBack::Split(_))) => paths(flow).map(|path| time(path, false)).min().unwrap_or(0),
+    };
+    let least = out + back;
     if let Some(min) = json["rtt_ms"]["min"].as_f64() {
         // The summary rounds to twelve digits or so.
         let found = min * 1e6;
