@@ -1,11 +1,13 @@
 //! `ackclock export`: records of a run for other programs.
 
+mod csv;
 mod estats;
 mod flent;
 mod mahimahi;
 mod sheet;
 mod spp;
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,19 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
     if args.format != ExportFormat::Mahimahi && (args.link.is_some() || args.drops) {
         bail!("--link and --drops are for --format mahimahi");
     }
-    if matches!(args.format, ExportFormat::Mahimahi | ExportFormat::Flent) && args.flow.is_some() {
+    if !matches!(args.format, ExportFormat::Spp | ExportFormat::Estats) && args.flow.is_some() {
         bail!("--flow is for --format spp and estats");
+    }
+    if args.format == ExportFormat::Csv {
+        let write = |out: &mut dyn Write| csv::write(&args.dir, &args.table, args.run, out);
+        match &args.output {
+            None => to_stdout(write)?,
+            Some(path) => to_file(path, write)?,
+        }
+        return Ok(0);
+    }
+    if args.table != "flows" {
+        bail!("--table is for --format csv");
     }
     let run = Run::open(&args.dir, args.run)?;
     let write = |out: &mut dyn Write| match args.format {
@@ -37,6 +50,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
         ExportFormat::Flent => flent::write(&run, out),
         ExportFormat::Spp => spp::write(&run, args.flow.as_deref().unwrap_or_default(), out),
         ExportFormat::Estats => estats::write(&run, args.flow.as_deref().unwrap_or_default(), out),
+        ExportFormat::Csv => Ok(()),
     };
     match &args.output {
         None => to_stdout(write)?,
@@ -110,6 +124,13 @@ impl Run {
         Ok(Run { dir: dir.to_owned(), manifest, summary, number })
     }
 
+    /// The run of this summary.
+    fn of(dir: &Path, summary: Value) -> anyhow::Result<Run> {
+        let manifest = output::manifest(dir).context("it holds no manifest.json")?;
+        let number = if manifest["files"][SUMMARIES].is_null() { None } else { summary["index"].as_u64() };
+        Ok(Run { dir: dir.to_owned(), manifest, summary, number })
+    }
+
     /// A table that the run recorded; `None` if it was not asked for.
     fn sheet(&self, file: &str) -> anyhow::Result<Option<Sheet>> {
         self.record(file).map(|path| Sheet::open(&path)).transpose()
@@ -167,25 +188,54 @@ impl Run {
 
 /// The summary of a run: a file, or the line with its number.
 fn summary(path: &Path, number: Option<u64>) -> anyhow::Result<Value> {
-    let cannot = || format!("cannot read {}", path.display());
-    let mut reader = BufReader::new(open_regular(path).with_context(cannot)?);
-    loop {
+    let mut summaries = Summaries::open(path, number.is_some())?;
+    while let Some(summary) = summaries.next()? {
+        if number.is_none_or(|number| summary["index"] == number) {
+            return Ok(summary);
+        }
+    }
+    bail!("{}: there is no result of run {}", path.display(), number.unwrap_or(0))
+}
+
+/// Hands on the summaries of a directory, in the order of the runs.
+fn each_summary(dir: &Path, mut see: impl FnMut(Value) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let Some(manifest) = output::manifest(dir) else {
+        bail!("{}: it holds no manifest.json that ackclock has written", dir.display());
+    };
+    let is_sweep = !manifest["files"][SUMMARIES].is_null();
+    let mut summaries = Summaries::open(&dir.join(if is_sweep { SUMMARIES } else { SUMMARY }), is_sweep)?;
+    while let Some(summary) = summaries.next()? {
+        see(summary)?;
+    }
+    Ok(())
+}
+
+/// The summaries in a file: one, or one on each line.
+struct Summaries {
+    path: PathBuf,
+    reader: BufReader<File>,
+    lines: bool,
+}
+
+impl Summaries {
+    fn open(path: &Path, lines: bool) -> anyhow::Result<Summaries> {
+        let file = open_regular(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Summaries { path: path.to_owned(), reader: BufReader::new(file), lines })
+    }
+
+    fn next(&mut self) -> anyhow::Result<Option<Value>> {
+        let path = &self.path;
         let mut text = Vec::new();
-        let mut bounded = reader.by_ref().take(MAX_SUMMARY);
-        let read = match number {
-            None => bounded.read_to_end(&mut text),
-            Some(_) => bounded.read_until(b'\n', &mut text),
-        };
-        if read.with_context(cannot)? == 0 {
-            bail!("{}: there is no result of run {}", path.display(), number.unwrap_or(0));
+        let mut bounded = self.reader.by_ref().take(MAX_SUMMARY);
+        let read = if self.lines { bounded.read_until(b'\n', &mut text) } else { bounded.read_to_end(&mut text) };
+        if read.with_context(|| format!("cannot read {}", path.display()))? == 0 {
+            return Ok(None);
         }
         let invalid = || format!("{} is not a summary of ackclock", path.display());
         let summary: Value = serde_json::from_slice(&text).with_context(invalid)?;
         if summary["schema"] != 1 {
             bail!("{}: its `schema` is not 1", invalid());
         }
-        if number.is_none_or(|number| summary["index"] == number) {
-            return Ok(summary);
-        }
+        Ok(Some(summary))
     }
 }

@@ -310,6 +310,20 @@
     update();
   }
 
+  // A flow and a link of several runs over each other.
+  function overlay() {
+    const found = Figures.overlays(data);
+    if (!found) return;
+    const made = section("overlay", "Runs over each other");
+    const state = { flow: found.flows[0], link: found.links[0] };
+    const menus = element("div", { class: "menus" });
+    made.append(menus, element("p", { class: "hint" }, "The same flow and the same link in each run that is shown. Names switch runs off."));
+    const one = chart(made, (colors, width) => Figures.overlay(data, state, colors, width), "overlay");
+    const choose = (key) => (value) => { state[key] = value; one.draw(); };
+    if (found.flows.length > 1) menus.append(menu("flow", found.flows.map((flow) => [flow, flow]), state.flow, choose("flow")));
+    if (found.links.length > 1) menus.append(menu("link", found.links.map((link) => [link, link]), state.link, choose("link")));
+  }
+
   function thinned(kinds) {
     const shown = kinds.some((kind) => kind.of > kind.points.length);
     return element("p", { class: "hint" }, shown ? "There are more points than are shown: every second, fourth, ... is left out." : "");
@@ -358,6 +372,7 @@
     about();
     sweep();
     subflows();
+    overlay();
     runs();
     table();
     expectations();

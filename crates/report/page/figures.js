@@ -591,7 +591,7 @@ const Figures = (() => {
         type: "value", gridIndex: number, min: 0, max: panel.end, name: last ? "Time (s)" : "", nameLocation: "middle", nameGap: 26,
         axisLabel: { show: last, color: theme.text }, splitLine: { show: false }, axisPointer: { show: true, label: { show: false } },
       }));
-      option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: panel.min, splitNumber: 3, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
+      option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: panel.min, max: panel.max, interval: panel.interval, splitNumber: 3, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
       option.title.push({ text: panel.title, left, top: at - 20, textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal" } });
       for (const series of panel.series) option.series.push({ ...series, xAxisIndex: number, yAxisIndex: number });
     });
@@ -627,15 +627,36 @@ const Figures = (() => {
       const having = lines.filter((line) => (line.kind === "link") === (kind === "link") && line.values[key]);
       if (!having.some((line) => says_something(key, line.values[key]))) continue;
       const [name, scale] = unit(key, having.flatMap((line) => line.values[key]));
-      const series = having.map((line) => ({
-        type: "line", name: line.id, showSymbol: false, sampling: "minmax", lineStyle: { width: 1.2 }, connectNulls: false,
-        itemStyle: { color: color_of(theme, names, line.id) },
-        data: line.values.to_s.map((to, n) => [to, line.values[key][n] === null ? null : line.values[key][n] * scale]),
-      }));
-      panels.push({ title: title_of(text, key), unit: name === "packets" && /dropped|marked|retrans/.test(key) ? "per interval" : name, min: 0, end: record.duration_s, series });
+      const series = having.map((line) => drawn(line, key, scale, line.id, color_of(theme, names, line.id)));
+      panels.push(panel_of(text, key, name, record.duration_s, series));
     }
-    if (!panels.length) return null;
-    const { option, height } = stack(theme, width, panels, names);
+    return panels.length ? told(panels, stack(theme, width, panels, names)) : null;
+  }
+
+  // A line of a series under a name. Counts are of intervals; what is known now and then alone, such as
+  // the round trips of a ping, is joined.
+  function drawn(line, key, scale, name, color) {
+    const values = line.values[key];
+    const known = values.reduce((places, value, n) => (value === null ? places : [...places, n]), []);
+    const sparse = known.length > 1 && known[known.length - 1] - known[0] + 1 > 1.5 * known.length;
+    return {
+      type: "line", name, showSymbol: known.length === 1, sampling: "minmax", lineStyle: { width: 1.2 }, connectNulls: sparse,
+      ...(COUNTS.test(key) ? { step: "start", areaStyle: { opacity: 0.25 } } : {}),
+      itemStyle: { color },
+      data: line.values.to_s.map((to, n) => [to, values[n] === null ? null : values[n] * scale]),
+    };
+  }
+
+  const COUNTS = /dropped|marked|retrans/;
+
+  function panel_of(text, key, name, end, series) {
+    const unit = name === "packets" && COUNTS.test(key) ? "per interval" : name;
+    // A link is not used by more than all of it, but for a part of a packet.
+    const whole = key === "utilization" && series.every((one) => one.data.every(([, value]) => value <= 101));
+    return { title: title_of(text, key), unit, min: 0, ...(whole ? { max: 100, interval: 50 } : {}), end, series };
+  }
+
+  function told(panels, { option, height }) {
     option.tooltip = {
       trigger: "axis", confine: true, axisPointer: { type: "line" },
       formatter: (items) => {
@@ -646,6 +667,53 @@ const Figures = (() => {
       },
     };
     return { option, height };
+  }
+
+  const ALL = "all flows";
+
+  // What may be laid over each other: flows and links that several runs have.
+  function overlays(data) {
+    const having = data.records.filter((record) => record.series);
+    const count = new Map();
+    for (const record of having) {
+      for (const one of record.series) if (one.kind !== "subflow") count.set(one.id, [one.kind === "link", (count.get(one.id)?.[1] || 0) + 1]);
+    }
+    const several = [...count].filter(([, [, runs]]) => runs > 1);
+    const longest = (id) => Math.max(0, ...having.flatMap((record) => record.series.filter((one) => one.id === id).flatMap((one) => one.values.backlog_packets || [])));
+    // The longest queue first.
+    const links = several.filter(([, [is_link]]) => is_link).map(([id]) => id).sort((a, b) => longest(b) - longest(a));
+    const flows = several.filter(([, [is_link]]) => !is_link).map(([id]) => id);
+    return having.length > 1 && several.length ? { flows: flows.length > 1 ? [ALL, ...flows] : flows, links } : null;
+  }
+
+  // All flows together: what they carry, and what they send again.
+  function together(record) {
+    const flows = record.series.filter((one) => one.kind === "flow");
+    if (!flows.length) return null;
+    const values = { to_s: flows[0].values.to_s };
+    for (const key of ["throughput_bps", "retransmitted_packets"]) {
+      const having = flows.filter((flow) => flow.values[key]);
+      values[key] = values.to_s.map((_, n) => having.reduce((sum, flow) => sum + (flow.values[key][n] || 0), 0));
+    }
+    return { id: ALL, kind: "flow", values };
+  }
+
+  // A flow and a link in each of several runs.
+  function overlay(data, choice, theme = LIGHT, width = 860) {
+    const having = data.records.filter((record) => record.series).slice(0, MOST_LINES);
+    const names = having.map((record) => record.name);
+    const panels = [];
+    for (const [kind, key, text] of PANELS) {
+      const id = kind === "link" ? choice.link : choice.flow;
+      const of = (record) => (kind !== "link" && id === ALL ? together(record) : record.series.find((one) => one.id === id && one.kind !== "subflow"));
+      const lines = having.map((record) => [record, of(record)]).filter(([, line]) => line && line.values[key]);
+      if (!lines.some(([, line]) => says_something(key, line.values[key]))) continue;
+      const [name, scale] = unit(key, lines.flatMap(([, line]) => line.values[key]));
+      const series = lines.map(([record, line]) => drawn(line, key, scale, record.name, color_of(theme, names, record.name)));
+      const end = Math.max(...having.map((record) => record.duration_s));
+      panels.push(panel_of(width < 600 ? text : `${text} of ${id}`, key, name, end, series));
+    }
+    return panels.length ? told(panels, stack(theme, width, panels, names)) : null;
   }
 
   function title_of(text, key) {
@@ -952,6 +1020,8 @@ const Figures = (() => {
       }
     }
     if (data.subjects.subflows) add("subflows-goodput_bps", stacked(data, stacks(data, "goodput_bps")));
+    const over = overlays(data);
+    if (over) add("runs-time", overlay(data, { flow: over.flows[0], link: over.links[0] }));
     for (const record of data.records) {
       const run = data.runs.index[record.run];
       add(`run-${run}-time`, time(record));
@@ -968,7 +1038,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, lines, expected, cdf, heat,
-    scatter, stacked, stacks, time, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
+    scatter, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

@@ -163,7 +163,10 @@ fn is_said(root: &Node, path: &[String], node: &Node) -> bool {
 /// Whether these defaults are what is said at a path.
 fn holds(filled: &[Filled], path: &[String], node: &Node) -> bool {
     if let Value::Table(table) = &node.value {
-        return table.0.iter().all(|entry| holds(filled, &[path, &[entry.key.clone()]].concat(), &entry.node));
+        return table
+            .0
+            .iter()
+            .all(|entry| holds(filled, &[path, std::slice::from_ref(&entry.key)].concat(), &entry.node));
     }
     let says = |path: &[String]| {
         let Some((key, table)) = path.split_last() else { return false };

@@ -123,7 +123,7 @@ impl Sweep {
     /// The point with the value before on this group, and like this one on all others.
     pub(crate) fn previous(&self, point: usize, group: usize) -> Option<usize> {
         let stride: usize = self.groups[group + 1..].iter().map(|group| group.len).product();
-        (point / stride % self.groups[group].len > 0).then(|| point - stride)
+        (!(point / stride).is_multiple_of(self.groups[group].len)).then(|| point - stride)
     }
 
     fn rows(&self, mut point: usize) -> Vec<usize> {

@@ -119,6 +119,18 @@ pub fn parse_size(text: &str) -> Result<Size, QuantityError> {
     scaled(text, BYTE_UNITS, example, expected, "1B", "2^64 bytes").map(Size::Bytes)
 }
 
+/// A quantity of any kind as a number with its unit: bit/s, s, B, or p for packets; `None` for any
+/// other text.
+pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    let rate = || Some((parse_rate(text).ok()?.as_bps() as f64, "bit/s"));
+    let span = || Some((parse_span(text).ok()?.as_secs_f64(), "s"));
+    let size = || match parse_size(text).ok()? {
+        Size::Bytes(bytes) => Some((bytes as f64, "B")),
+        Size::Packets(packets) => Some((packets as f64, "p")),
+    };
+    rate().or_else(span).or_else(size)
+}
+
 /// The most digits that are looked at: with them, a value in the largest unit is exact.
 const MOST_DIGITS: usize = 25;
 

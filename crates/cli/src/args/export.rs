@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-/// Writes a run's records in the format of another program.
+/// Writes results in the format of another program.
 ///
-/// The run is in a directory that --out has written. `mahimahi` is the log of mm-link for one link
+/// `csv` is a table of all runs of a directory, a row for each run and flow, link or other thing that
+/// `--table` names, or for each interval of the series; the parameters of a sweep are columns, as
+/// numbers in the unit that the next column has. All other formats are of the records of one run. It is in a directory that --out has written. `mahimahi` is the log of mm-link for one link
 /// direction, which mm-throughput-graph and mm-delay-graph plot; it needs `[record] queue`.
 /// `flent` is a data file of Flent, which `flent -i FILE.flent.gz` plots; it needs `[record]
 /// series`. `spp` is what CAIA's spp prints of a flow, round-trip times of packet pairs; it needs
@@ -23,7 +25,8 @@ use clap::ValueEnum;
         ackclock export out --format mahimahi --link bottleneck.forward | mm-delay-graph > delay.svg\n  \
         ackclock export out --format flent -o out.flent.gz\n  \
         ackclock export out --format spp --flow reno.0 > reno.0.rtts\n  \
-        ackclock export sweep --run 7 --format flent -o 7.flent.gz"
+        ackclock export sweep --run 7 --format flent -o 7.flent.gz\n  \
+        ackclock export sweep --format csv --table links -o links.csv"
 )]
 pub(crate) struct ExportArgs {
     /// A directory that --out has written
@@ -34,7 +37,12 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum)]
     pub(crate) format: ExportFormat,
 
-    /// The run of a sweep, from 0
+    /// What the rows of the table are of (csv): flows, links, groups, kinds, windows, workloads,
+    /// commands, expectations, runs, or series, which needs `[record] series`
+    #[arg(long, value_name = "TABLE", default_value = "flows")]
+    pub(crate) table: String,
+
+    /// The run of a sweep, from 0; csv has all runs without it
     #[arg(long, value_name = "N")]
     pub(crate) run: Option<u64>,
 
@@ -67,4 +75,6 @@ pub(crate) enum ExportFormat {
     Spp,
     /// A flow's variables under their names in RFC 4898 (Web10G, EStats), as CSV
     Estats,
+    /// All results as one table, for R and spreadsheets
+    Csv,
 }

@@ -35,6 +35,16 @@ impl Sheet {
         Ok(places)
     }
 
+    /// The names of all columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter()
+    }
+
+    /// The cells of the row.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
+        self.row.iter()
+    }
+
     /// Goes to the next row; whether there is one.
     pub(super) fn next(&mut self) -> anyhow::Result<bool> {
         self.reader.read_record(&mut self.row).with_context(|| format!("cannot read {}", self.name))

@@ -347,3 +347,45 @@ fn flent_plots_and_agrees_with_the_summary() {
         fs::remove_file(folder.join("x.png")).unwrap();
     }
 }
+
+#[test]
+fn a_table_has_all_runs_with_their_parameters() {
+    let folder = folder("export-csv");
+    let axes = "axes.\"links.wire.rate\" = [\"10mbit\", \"2.5mbit\"]\naxes.\"flows.f.cc\" = [\"cubic\", \"newreno\"]\n\
+                axes.\"links.wire.queue.limit\" = [\"50p\", \"60kB\"]\n";
+    let text = format!("{}[record]\nseries = \"500ms\"\n[sweep]\n{axes}", crate::common::SMALL);
+    assert_eq!(run(&folder, text, &["--out", "out", "-q"]).status, 0);
+    let table = |args: &[&str]| -> (Vec<String>, Vec<Vec<String>>) {
+        let said = export(&folder, &[&["out", "--format", "csv"], args].concat());
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
+        let mut rows = said.out.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        (rows.next().expect("a header"), rows.collect())
+    };
+    let (header, rows) = table(&[]);
+    // What is not of one unit in all runs stays as it is.
+    let first =
+        ["index", "run", "links.wire.rate", "links.wire.rate unit", "flows.f.cc", "links.wire.queue.limit", "id"];
+    assert_eq!(header[..7], first);
+    assert_eq!(rows.len(), 8);
+    assert!(rows.iter().all(|row| row.len() == header.len()), "{rows:?}");
+    assert_eq!(rows[5][..7], ["5", "0", "2500000", "bit/s", "cubic", "60kB", "f.0"]);
+    let summaries = fs::read_to_string(folder.join("out/summary.jsonl")).unwrap();
+    let sixth: Value = serde_json::from_str(summaries.lines().nth(5).unwrap()).unwrap();
+    let column = |name: &str| rows[5][header.iter().position(|column| column == name).unwrap()].clone();
+    assert_eq!(column("goodput_bps"), sixth["flows"][0]["goodput_bps"].to_string());
+    assert_eq!(column("rtt_ms.p50"), sixth["flows"][0]["rtt_ms"]["p50"].to_string());
+    let (header, rows) = table(&["--table", "links", "--run", "3"]);
+    assert!(header.contains(&"utilization".to_owned()) && rows.len() == 2 && rows[0][0] == "3", "{rows:?}");
+    let (header, rows) = table(&["--table", "series"]);
+    assert!(header.contains(&"from_s".to_owned()) && rows.len() > 8 * 4, "{}", rows.len());
+    assert_eq!(table(&["--table", "runs"]).1.len(), 8);
+    for (args, why) in [
+        (&["out", "--format", "csv", "--table", "flow"][..], "expected runs, series, flows"),
+        (&["out", "--format", "csv", "--run", "99"], "there is no result of it"),
+        (&["out", "--format", "csv", "--table", "commands"], "no run has `commands`"),
+        (&["out", "--format", "flent", "--run", "1", "--table", "links"], "--table is for --format csv"),
+    ] {
+        let said = export(&folder, args);
+        assert!(said.status == 2 && said.err.contains(why), "{args:?}: {}", said.err);
+    }
+}
