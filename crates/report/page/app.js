@@ -93,12 +93,21 @@
     function update() {
       tabs.replaceChildren(...kinds.map(([kind, name]) => element("button", {
         type: "button", "aria-pressed": String(kind === state.kind), "data-kind": kind,
-        onclick: () => { state.kind = kind; update(); },
+        onclick: () => {
+          const had = Figures.PLACES[state.kind].includes("x"), has = Figures.PLACES[kind].includes("x");
+          state.kind = kind;
+          // As long as nobody has chosen, each kind of figure tells apart what it can.
+          if (!state.chosen && had !== has) {
+            const plain = Figures.choice(data, state.subject, state.metric);
+            Object.assign(state, has ? plain : Figures.without_x(plain));
+          }
+          update();
+        },
       }, name)));
       const dimensions = Figures.dimensions(data, state.subject);
       const named = (none) => (none ? [["", none]] : []).concat(dimensions.map((one) => [one.name, one.label]));
       const metrics = Figures.metrics(data, state.subject).map((name) => [name, Figures.label(name)]);
-      const set = (key) => (value) => { state[key] = value; update(); };
+      const set = (key) => (value) => { state[key] = value; state.chosen = true; update(); };
       const all = [
         menu("of", Object.keys(data.subjects).map((name) => [name, Figures.SUBJECTS[name] || name]), state.subject, (subject) => {
           const metric = Figures.metrics(data, subject)[0];
@@ -120,7 +129,7 @@
       else all.push(menu("colour", named("none"), state.color, set("color")));
       all.push(menu("columns", named("none"), state.column, set("column")), menu("rows", named("none"), state.row, set("row")));
       // Axes that are not drawn: all of their values, or one.
-      const drawn = state.kind === "heat" ? ["x", "y", "column", "row"] : across ? ["x", "color", "column", "row"] : ["color", "column", "row"];
+      const drawn = Figures.PLACES[state.kind];
       state.only = Object.fromEntries(Object.entries(state.only || {}).filter(([name]) =>
         dimensions.some((one) => one.name === name) && !drawn.some((key) => state[key] === name)));
       for (const one of dimensions.filter((one) => !drawn.some((key) => state[key] === one.name) && one.values.length <= 200)) {
@@ -143,7 +152,7 @@
         cdf: "The fraction of values that are at most so large.",
         scatter: "A point for each row; crosses are means, and ellipses contain one standard deviation.",
         heat: "Means of the runs of each cell.",
-      }[state.kind];
+      }[state.kind] + " " + Figures.pooled(data, state, state.kind);
       one.draw();
     }
     update();

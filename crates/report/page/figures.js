@@ -153,6 +153,40 @@ const Figures = (() => {
     return { subject, metric, x, color: second || "", column: third || "", row: fourth || "" };
   }
 
+  // The same for a figure with another x axis: what would be there tells curves and facets apart.
+  function without_x(choice) {
+    const [color, column, row] = [choice.x, choice.color, choice.column, choice.row].filter(Boolean);
+    return { ...choice, color: color || "", column: column || "", row: row || "" };
+  }
+
+  // The places of a kind of figure.
+  const PLACES = {
+    boxes: ["x", "color", "column", "row"], lines: ["x", "color", "column", "row"], heat: ["x", "y", "column", "row"],
+    cdf: ["color", "column", "row"], scatter: ["color", "column", "row"],
+  };
+
+  // What a figure does not tell apart, in a sentence.
+  function pooled(data, choice, kind) {
+    const told = PLACES[kind].map((place) => choice[place]).concat(Object.keys(choice.only || {}));
+    const left = dimensions(data, choice.subject).filter((one) => one.values.length > 1 && !told.includes(one.name));
+    // What follows from what is drawn is told with it.
+    const rows = data.subjects[choice.subject].runs.map((_, row) => row);
+    const drawn = dimensions(data, choice.subject).filter((one) => told.includes(one.name));
+    const points = (some) => new Set(rows.map((row) => some.map((one) => one.of(row)).join())).size;
+    const known = points(drawn);
+    const names = left.filter((one) => points([...drawn, one]) > known).map((one) => one.label);
+    return names.length ? `Pooled: all values of ${names.join(", ")}.` : "";
+  }
+
+  // A figure for a file, which says what it pools.
+  function noted(data, choice, kind) {
+    const made = { boxes, lines, heat, cdf, scatter }[kind](data, choice);
+    const text = made && pooled(data, choice, kind);
+    if (!text) return made;
+    const graphic = [{ type: "text", left: 66, bottom: 2, style: { text, fill: LIGHT.muted, fontSize: 11 } }];
+    return { option: { ...made.option, graphic }, height: made.height + 16 };
+  }
+
   // The values of a metric in rows; of a distribution, its five quantiles.
   function column(data, subject, metric) {
     const all = data.subjects[subject].metrics;
@@ -1006,16 +1040,16 @@ const Figures = (() => {
     if (data.axes.some((axis) => axis.values.length > 1) || data.runs.index.length > 1) {
       for (const subject of Object.keys(data.subjects)) {
         for (const metric of metrics(data, subject).filter((metric) => MAIN.includes(metric))) {
-          add(`box-${subject}-${metric.replace(".*", "-within")}`, boxes(data, choice(data, subject, metric)));
-          add(`cdf-${subject}-${metric}`, metric.endsWith("*") ? null : cdf(data, choice(data, subject, metric)));
+          add(`box-${subject}-${metric.replace(".*", "-within")}`, noted(data, choice(data, subject, metric), "boxes"));
+          add(`cdf-${subject}-${metric}`, metric.endsWith("*") ? null : noted(data, without_x(choice(data, subject, metric)), "cdf"));
         }
       }
       const { subject, metric, across } = main(data) || {};
-      if (across) add(`throughput-delay-${subject}`, scatter(data, { ...choice(data, subject, metric), across }));
+      if (across) add(`throughput-delay-${subject}`, noted(data, { ...without_x(choice(data, subject, metric)), across }, "scatter"));
       const axes = independent(data, subject, dimensions(data, subject).filter((one) => one.is_axis));
       if (axes.length > 1) {
         for (const name of [metric, across].filter(Boolean)) {
-          add(`heat-${subject}-${name}`, heat(data, { subject, metric: name, x: axes[0].name, y: axes[1].name, column: "", row: "" }));
+          add(`heat-${subject}-${name}`, noted(data, { subject, metric: name, x: axes[0].name, y: axes[1].name, column: (axes[2] || {}).name || "", row: (axes[3] || {}).name || "" }, "heat"));
         }
       }
     }
@@ -1037,7 +1071,7 @@ const Figures = (() => {
   }
 
   return {
-    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, lines, expected, cdf, heat,
+    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, lines, expected, cdf, heat,
     scatter, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();
