@@ -13,7 +13,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{AccessFlags, Pid, access};
@@ -96,18 +96,16 @@ impl Lock {
 
 /// Waits so long for a lock.
 fn lock_within(directory: &File, longest: Duration) -> io::Result<()> {
-    let begun = Instant::now();
-    loop {
+    let pause = Duration::from_millis(5);
+    for _ in 0..longest.as_millis() / pause.as_millis() {
         match directory.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
-            Err(TryLockError::WouldBlock) => {
-                let why = format!("another program has kept its lock for {} s; `fuser` names it", longest.as_secs());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-            }
+            Err(TryLockError::WouldBlock) => thread::sleep(pause),
         }
     }
+    let why = format!("another program has kept its lock for {} s; `fuser` names it", longest.as_secs());
+    Err(io::Error::new(io::ErrorKind::TimedOut, why))
 }
 
 impl Drop for Lock {
