@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use ackclock::batch;
 use ackclock_gym::{Autoreset, Source, Spec, SpecError, VecEnv};
-use ackclock_scenario::{Measure, Override, Policy, Scratch, read_policy};
+use ackclock_scenario::{Measure, Override, Own, Policy, Scenario, Scratch, read_policy};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -96,6 +96,21 @@ pub(crate) struct Environments {
     paths: Vec<String>,
     shape: (usize, usize),
     count: usize,
+    /// The scenario, if it asks for records and they are kept.
+    recorded: Option<Scenario>,
+    /// It asks for records that are not kept.
+    loses_records: bool,
+}
+
+/// The scenario as the command line reads it, with another controller for the flows that learn, if
+/// it asks for records.
+fn recorded(source: &Source, flows: &[String]) -> Result<Option<Scenario>, SpecError> {
+    let mut overrides = source.overrides.clone();
+    let other = |flow| Override { flag: "learners".to_owned(), text: format!("flows.{flow}.cc=newreno") };
+    overrides.extend(flows.iter().map(other));
+    let text = source.text.as_bytes();
+    let scenario = Scenario::parse_in(&source.folder, &source.name, text, &overrides, Own::NONE)?;
+    Ok(scenario.records_anything().then_some(scenario))
 }
 
 /// Whether Ctrl-C has not come; an exception that it raised is kept.
@@ -148,6 +163,22 @@ impl Environments {
         Ok((reward, rows.terminated[0] != 0, rows.truncated[0] != 0))
     }
 
+    /// The result of the only environment with what the scenario records: the episode runs again.
+    fn recorded(&self, py: Python<'_>, scenario: &Scenario) -> PyResult<Lines> {
+        let mut raised = None;
+        let line = py.detach(|| {
+            let mut envs = self.envs()?;
+            let Some(env) = envs.env_mut(0) else { return Err(PyIndexError::new_err("there is no environment")) };
+            env.result().map_err(|error| raise(&error))?;
+            let line = batch::recorded(scenario, |recorders| env.again(recorders, &mut || goes_on(&mut raised)));
+            line.map_err(|error| raise(&error))?.map_err(|error| errors::batch(&error))
+        });
+        match raised {
+            Some(raised) => Err(raised),
+            None => Ok(Lines(Arc::new(vec![line?]))),
+        }
+    }
+
     fn check(&self, number: usize) -> PyResult<()> {
         let count = self.count;
         let error = || PyIndexError::new_err(format!("environment {number} of {count}"));
@@ -181,6 +212,8 @@ impl Environments {
             "same_step" => Autoreset::SameStep,
             _ => Autoreset::Disabled,
         };
+        // Others begin their next episode by themselves.
+        let is_one = count == 1 && matches!(autoreset, Autoreset::Disabled);
         let overrides = overrides.into_iter().map(|(flag, text)| Override { flag, text }).collect();
         let source = Source { folder, name, text, overrides };
         let made = py.detach(|| {
@@ -192,12 +225,20 @@ impl Environments {
             }
             let mut envs = VecEnv::new(&spec, count, threads, autoreset)?;
             envs.keep_results(keep_results);
-            Ok((spec, envs))
+            let flows: Vec<String> =
+                envs.env(0).map(|env| env.flows().map(str::to_owned).collect()).unwrap_or_default();
+            let recorded = recorded(&source, &flows)?;
+            if recorded.is_some()
+                && is_one
+                && let Some(env) = envs.env_mut(0)
+            {
+                env.keep_actions();
+            }
+            Ok((spec, envs, flows, recorded))
         });
-        let (spec, envs) = made.map_err(|error| raise(&error))?;
+        let (spec, envs, flows, recorded) = made.map_err(|error| raise(&error))?;
         let (shape, rows) = (envs.shape(), count * envs.shape().learners);
         let zeros = |bytes: usize| PyByteArray::new(py, &vec![0; bytes]).unbind();
-        let flows = envs.env(0).map(|env| env.flows().map(str::to_owned).collect()).unwrap_or_default();
         Ok(Environments {
             buffers: Buffers {
                 actions: zeros(4 * rows),
@@ -214,6 +255,8 @@ impl Environments {
             paths: spec.paths().to_vec(),
             shape: (shape.learners, shape.width),
             count,
+            loses_records: recorded.is_some() && !is_one,
+            recorded: recorded.filter(|_| is_one),
         })
     }
 
@@ -233,6 +276,12 @@ impl Environments {
     #[getter]
     fn paths(&self) -> Vec<String> {
         self.paths.clone()
+    }
+
+    /// Whether the scenario asks for records that are not kept.
+    #[getter]
+    fn loses_records(&self) -> bool {
+        self.loses_records
     }
 
     /// A buffer by its name; its contents change with each step.
@@ -290,8 +339,11 @@ impl Environments {
 
     /// The summary of an episode: the last one that is over if they are kept, otherwise of the one
     /// that goes on, which it ends.
-    fn result(&self, number: usize) -> PyResult<Lines> {
+    fn result(&self, py: Python<'_>, number: usize) -> PyResult<Lines> {
         self.check(number)?;
+        if let Some(scenario) = &self.recorded {
+            return self.recorded(py, scenario);
+        }
         let mut envs = self.envs()?;
         let summary = match envs.result(number) {
             Some(kept) => kept.clone(),

@@ -115,6 +115,31 @@ def test_a_seed_repeats_everything() -> None:
     assert set(once[0][0]) == set(draws)
 
 
+def test_what_an_episode_records_is_of_the_same_run() -> None:
+    scenario = world("external", "cubic") | {"record": {"series": "100ms", "tcp": True}}
+    draws = {"links.wire.rate": gym.uniform("4mbit", "8mbit")}
+    lines: dict[str, list[str]] = {}
+    for name, text in {"recorded": scenario, "plain": world("external", "cubic")}.items():
+        env = gym.Env(text, agent=AGENT, randomise=draws)
+        random = np.random.default_rng(5)
+        env.reset(seed=4)
+        # Once to its end, once broken off.
+        for steps in (1000, 30):
+            over = False
+            while not over and steps:
+                _, _, terminated, truncated, _ = env.step(random.uniform(-1, 1, 1))
+                over, steps = terminated or truncated, steps - 1
+            result = env.result()
+            lines.setdefault(name, []).append(result.json)
+            if name == "recorded":
+                assert len(result.series) > 4
+                assert len(result.records["tcp.csv"].splitlines()) > 100
+            env.reset()
+    assert lines["recorded"] == lines["plain"]
+    with pytest.warns(UserWarning, match="record nothing"):
+        gym.VectorEnv(scenario, 2, agent=AGENT)
+
+
 @pytest.mark.parametrize("decide", ["20ms", gym.RoundTrips(0.5), "round", "ack"])
 @pytest.mark.parametrize("beneath", [None, "cubic"])
 def test_an_exported_policy_does_what_it_did(tmp_path: Path, decide: gym.Agent, beneath: str | None) -> None:

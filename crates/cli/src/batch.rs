@@ -14,10 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_live::LiveError;
 use ackclock_scenario::{Evaluation, Measures, Scenario, ScenarioError};
-use ackclock_sim::RunError;
+use ackclock_sim::{Recorders, RunError};
 use ackclock_trace::Summary;
+use ackclock_units::{Span, Time};
 use serde_json::Value;
 
+use crate::execute::sheets::Sheets;
 use crate::execute::{self, Aside, Done, Failure};
 use crate::memory;
 use crate::output::Places;
@@ -301,6 +303,27 @@ pub fn line_of(summary: Summary<()>) -> serde_json::Result<Line> {
     let summary = summary.with_params(serde_json::Map::new());
     let result = RunResult { summary: &summary, failed: false, error: None, expectations: Vec::new() };
     Ok(Line { run: 0, json: serde_json::to_string(&result)?, failed: false, records: Vec::new() })
+}
+
+/// The line of a run that somebody else does, with what a scenario asks to be recorded: `run` gets
+/// the recorders.
+///
+/// # Errors
+/// Those of `run`; inside, a record could not be begun or completed.
+pub fn recorded<E>(
+    scenario: &Scenario,
+    run: impl FnOnce(&mut Recorders<'_>) -> Result<Summary<()>, E>,
+) -> Result<Result<Line, BatchError>, E> {
+    let places = Places::in_memory();
+    let mut sheets = match Sheets::open(scenario, 0, Some(&places)) {
+        Ok(sheets) => sheets,
+        Err(error) => return Ok(Err(BatchError::Refused(error))),
+    };
+    let summary = run(&mut sheets.recorders(None))?;
+    let (records, written) = sheets.finish(Time::ZERO + Span::from_secs_f64(summary.duration_s));
+    let records = records.into_iter().filter_map(Sealed::into_contents).collect();
+    let line = written.and_then(|()| Ok(Line { records, ..line_of(summary)? }));
+    Ok(line.map_err(BatchError::Refused))
 }
 
 fn failed(scenario: &Scenario, run: usize, failure: Failure) -> BatchError {

@@ -3,7 +3,7 @@
 mod adaptive;
 mod captures;
 mod order;
-mod sheets;
+pub(crate) mod sheets;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;

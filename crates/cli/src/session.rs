@@ -121,18 +121,6 @@ fn threads(args: &Args, scenario: &Scenario) -> anyhow::Result<usize> {
     }
 }
 
-/// Whether `[record]` asks for anything.
-fn records(scenario: &Scenario) -> bool {
-    !scenario.recorded_queues().is_empty()
-        || scenario.records_tcp()
-        || scenario.records_siftr()
-        || scenario.records_ertt()
-        || scenario.records_flows()
-        || scenario.reordering_every().is_some()
-        || scenario.series().is_some()
-        || scenario.records_packets()
-}
-
 /// How the runs of a scenario have ended: which did not, and why.
 type Ran = Result<(), (usize, Failure)>;
 
@@ -194,7 +182,7 @@ impl<'a> Session<'a> {
 
     /// Says what the results will lack.
     fn say_notes(&self) {
-        if records(self.scenario) && self.output.is_none() {
+        if self.scenario.records_anything() && self.output.is_none() {
             say("note: the files that `[record]` asks for are only written with --out DIR");
         }
         if !self.ledger.is_whole && self.scenario.expectations() > 0 {
@@ -257,7 +245,8 @@ impl<'a> Session<'a> {
     fn execute(&mut self, threads: usize, controls: Option<&Controls>, watching: Option<&Watching>) -> Ran {
         let (args, scenario) = (self.args, self.scenario);
         let plan = std::mem::take(&mut self.plan);
-        let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
+        let places =
+            self.output.as_ref().filter(|_| scenario.records_anything() || scenario.is_live()).map(Output::places);
         let plan = Some(&plan).filter(|plan| !plan.is_empty());
         let aside = Aside {
             places: places.as_ref(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ackclock_cc::Learner;
 use ackclock_cc::learned::Measures;
+use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{FlowId, Recorders, RunError, World};
 use ackclock_trace::Summary;
 use ackclock_units::{Random, Span, Time};
@@ -55,6 +56,10 @@ pub struct Env {
     steps: u64,
     is_over: bool,
     result: Option<Summary<()>>,
+    /// The run of this episode, and the actions of all steps one after another, if they are kept.
+    run: Option<Arc<RunSpec>>,
+    taken: Vec<f32>,
+    keeps_actions: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +92,9 @@ impl Env {
             steps: 0,
             is_over: true,
             result: None,
+            run: None,
+            taken: Vec::new(),
+            keeps_actions: false,
         };
         env.begin()?;
         if env.learners.is_empty() {
@@ -175,6 +183,8 @@ impl Env {
         }
         (self.end, self.now) = (world.end(), Time::ZERO);
         (self.world, self.steps, self.is_over, self.result) = (Some(world), 0, false, None);
+        self.taken.clear();
+        self.run = self.keeps_actions.then(|| Arc::new(run));
         Ok(())
     }
 
@@ -192,6 +202,9 @@ impl Env {
             return Err(SpecError::Refused("the episode is over: reset the environment".to_owned()));
         };
         self.steps += 1;
+        if self.keeps_actions {
+            self.taken.extend(actions);
+        }
         for (learner, &action) in self.learners.iter().zip(actions) {
             if learner.decides {
                 world.act(learner.flow, f64::from(action));
@@ -279,6 +292,59 @@ impl Env {
     /// There is no such learner.
     pub fn reward(&self, row: usize) -> (f64, bool) {
         (self.learners[row].reward, self.learners[row].decides)
+    }
+
+    /// Keeps what [`Env::again`] needs, from the next episode on.
+    pub fn keep_actions(&mut self) {
+        self.keeps_actions = true;
+    }
+
+    /// Runs the episode again with its actions, as far as it came, with these records: the same
+    /// run. `goes_on` is asked now and then.
+    ///
+    /// # Errors
+    /// There was no reset since actions are kept, the run has failed, or it was broken off.
+    pub fn again(
+        &self,
+        recorders: &mut Recorders<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Summary<()>, SpecError> {
+        let none = || SpecError::Refused("there is no episode: reset the environment".to_owned());
+        let failed = |error: RunError| SpecError::Refused(error.to_string());
+        let run = self.run.as_ref().ok_or_else(none)?;
+        let mut world = Box::new(World::new(run));
+        world.start(recorders);
+        world.wait_for_actions();
+        let mut steps = self.taken.chunks_exact(self.learners.len().max(1));
+        let mut turn = TURN;
+        loop {
+            while world.waiting().is_empty() {
+                let Some(now) = world.step(self.end) else { break };
+                world.keep_up(now, recorders).map_err(failed)?;
+                turn -= 1;
+                if turn == 0 {
+                    turn = TURN;
+                    if !goes_on() {
+                        return Err(SpecError::Refused("broken off".to_owned()));
+                    }
+                }
+            }
+            let Some(actions) = steps.next() else { break };
+            let waiting = world.waiting().to_vec();
+            for (learner, &action) in self.learners.iter().zip(actions) {
+                if waiting.contains(&learner.flow) {
+                    world.act(learner.flow, f64::from(action));
+                }
+            }
+            world.go_on_after_actions();
+        }
+        if self.now < self.end {
+            world.end_at(self.now);
+        }
+        match world.complete(recorders) {
+            Ok(()) | Err(RunError::TooMany { .. }) => Ok(world.into_summary()),
+            Err(error) => Err(failed(error)),
+        }
     }
 
     /// The summary of the run until now. It ends an episode that goes on.

@@ -3,7 +3,6 @@
 use ackclock_sim::spec::Application;
 use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 
-use crate::datagrams::APPLICATIONS;
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
 use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
@@ -14,11 +13,15 @@ pub(crate) const KINDS: OneOf<'_> = OneOf {
     names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video", "load", "probe", "netperf"],
 };
 
+/// Applications over UDP.
+pub(crate) const OVER_UDP: OneOf<'_> =
+    OneOf { what: "application over UDP", names: &["cbr", "on_off", "poisson", "trace", "voip", "ping"] };
+
 /// Reads `application`.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
     if let Some(node) = fields.peek("application") {
         let kind = node.table().map_or(node.str(), |table| table.get("kind")?.node.str());
-        if let Some(kind) = kind.filter(|kind| APPLICATIONS.names.contains(kind) && !KINDS.names.contains(kind)) {
+        if let Some(kind) = kind.filter(|kind| OVER_UDP.names.contains(kind) && !KINDS.names.contains(kind)) {
             let found = "an application over UDP";
             let problem = Problem::new(format!("`{kind}` is {found}"), "`transport = \"udp\"` beside it");
             fields.reject("application", node, problem);

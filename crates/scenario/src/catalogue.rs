@@ -16,7 +16,7 @@ use crate::quantity::Kind;
 use crate::report::{Place, nearest};
 use crate::scenario::Scenario;
 use crate::write::inline;
-use crate::{application, datagrams, host, metric};
+use crate::{application, host, metric};
 
 pub use schema::schema;
 
@@ -190,7 +190,7 @@ fn applications() -> Vec<Item> {
         and_of: None,
     };
     let mut items = kinds("application", application::KINDS.names);
-    items.extend(datagrams::APPLICATIONS.names.iter().map(udp));
+    items.extend(application::OVER_UDP.names.iter().map(udp));
     items
 }
 

@@ -13,8 +13,6 @@ use crate::mptcp;
 use crate::quantity::{Bytes, Number, OneOf, PlainRate, Problem, Time};
 
 const TRANSPORTS: OneOf = OneOf { what: "transport", names: &["tcp", "udp", mptcp::NAME] };
-pub(crate) const APPLICATIONS: OneOf =
-    OneOf { what: "application over UDP", names: &["cbr", "on_off", "poisson", "trace", "voip", "ping"] };
 const CODEC_NAMES: OneOf = OneOf { what: "codec", names: &names() };
 const CODEPOINTS: OneOf = OneOf { what: "ECN codepoint", names: &["off", "ect0", "ect1"] };
 
@@ -62,8 +60,8 @@ pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, ker
     let default = u64::from(mtu.unwrap_or(MTU)).clamp(headers + 1, largest);
     let mtu = fields.or("mtu", default, Bytes(headers + 1, largest));
     let most = mtu - headers;
-    let application =
-        fields.choose("application", "cbr", &APPLICATIONS, |kind, fields| self::application(kind, fields, most));
+    let application = fields
+        .choose("application", "cbr", &application::OVER_UDP, |kind, fields| self::application(kind, fields, most));
     let application = application.unwrap_or(DatagramApplication::Ping { interval: PING_INTERVAL, size: 0 });
     let ecn = match fields.or("ecn", "off", CODEPOINTS) {
         "ect0" => Ecn::Ect0,

@@ -11,7 +11,7 @@ use crate::document::{Node, Table, Value, parse_value};
 use crate::own::LEARNED;
 use crate::quantity::OneOf;
 use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
-use crate::{application, command, datagrams, host, link, medium, paths, video};
+use crate::{application, command, host, link, medium, paths, video};
 
 /// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
 /// `queue = "pie"` into a table.
@@ -265,7 +265,7 @@ fn has_kind(key: &str, name: &str) -> bool {
         "loss_detector" => &[&host::DETECTORS],
         "loss" => &[&link::LOSSES],
         "medium" => &[&medium::KINDS],
-        "application" => &[&application::KINDS, &datagrams::APPLICATIONS],
+        "application" => &[&application::KINDS, &application::OVER_UDP],
         "algorithm" => &[&video::ALGORITHMS],
         "pacing" => &[&host::PACING],
         "accecn_option" => &[&host::ACC_ECN_OPTION],

@@ -372,6 +372,18 @@ impl Scenario {
         &self.points.first().recorded.queues
     }
 
+    /// Whether anything is to be recorded.
+    pub fn records_anything(&self) -> bool {
+        !self.recorded_queues().is_empty()
+            || self.records_tcp()
+            || self.records_siftr()
+            || self.records_ertt()
+            || self.records_flows()
+            || self.reordering_every().is_some()
+            || self.series().is_some()
+            || self.records_packets()
+    }
+
     /// Whether ACKs, retransmissions and losses of all flows are to be recorded.
     pub fn records_tcp(&self) -> bool {
         self.points.first().recorded.tcp
@@ -432,8 +444,8 @@ impl Scenario {
             .collect()
     }
 
-    /// The file with overrides applied, as TOML, with absolute paths of the files that it names: the
-    /// same scenario wherever it is put.
+    /// The file with overrides applied, as TOML, with absolute paths of the files that it names:
+    /// the same scenario wherever it is put.
     pub fn written(&self) -> String {
         let mut root = self.root.clone();
         self.inputs.make_absolute(&mut root);

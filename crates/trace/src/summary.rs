@@ -370,8 +370,8 @@ pub fn jain(rates: impl Iterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
 }
 
-/// Jain's index of goodputs, each with whether it is that of a connection: of the connections, which
-/// compete with each other, or if there is none of the datagrams.
+/// Jain's index of goodputs, each with whether it is that of a connection: of the connections,
+/// which compete with each other, or if there is none of the datagrams.
 pub fn fairness(flows: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
     let flows: Vec<(f64, bool)> = flows.collect();
     let any = flows.iter().any(|(_, is_connection)| *is_connection);

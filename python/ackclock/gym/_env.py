@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,8 @@ class Env(gymnasium.Env[Any, Any]):
     def result(self) -> Result:
         """The results of the run, as :func:`ackclock.run` gives them; ends an episode that goes on.
 
+        What the scenario records is of a second run of the episode with the same actions.
+
         Raises ValueError before the first reset.
         """
         return Result(self._core.result(0))
@@ -212,6 +215,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         modes = {AutoresetMode.NEXT_STEP: "next_step", AutoresetMode.SAME_STEP: "same_step"}
         mode = modes.get(AutoresetMode(autoreset_mode), "disabled")
         self._core = _core(scenario, learners, set, told, worlds, threads, mode, results)
+        if self._core.loses_records:
+            warnings.warn("worlds of a VectorEnv record nothing: `record` has no effect", stacklevel=2)
         self._learners, width = self._core.shape
         self.worlds = worlds
         self.num_envs = worlds * self._learners

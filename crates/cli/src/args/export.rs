@@ -6,9 +6,10 @@ use clap::ValueEnum;
 
 /// Writes results in the format of another program.
 ///
-/// `csv` is a table of all runs of a directory, a row for each run and flow, link or other thing that
-/// `--table` names, or for each interval of the series; the parameters of a sweep are columns, as
-/// numbers in the unit that the next column has. All other formats are of the records of one run. It is in a directory that --out has written. `mahimahi` is the log of mm-link for one link
+/// `csv` is a table of all runs of a directory, a row for each run and flow, link or other thing
+/// that `--table` names, or for each interval of the series; the parameters of a sweep are columns,
+/// as numbers in the unit that the next column has. All other formats are of the records of one
+/// run, in a directory that --out has written. `mahimahi` is the log of mm-link for one link
 /// direction, which mm-throughput-graph and mm-delay-graph plot; it needs `[record] queue`.
 /// `flent` is a data file of Flent, which `flent -i FILE.flent.gz` plots; it needs `[record]
 /// series`. `spp` is what CAIA's spp prints of a flow, round-trip times of packet pairs; it needs

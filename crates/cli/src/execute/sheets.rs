@@ -19,7 +19,7 @@ use crate::watch::Feed;
 
 /// The files that a run writes while it goes on; none by default.
 #[derive(Debug, Default)]
-pub(super) struct Sheets<'a> {
+pub(crate) struct Sheets<'a> {
     directions: &'a [DirectionId],
     queue: Option<QueueCsv<Partial>>,
     tcp: Option<TcpCsv<Partial>>,
@@ -36,7 +36,7 @@ pub(super) struct Sheets<'a> {
 
 impl<'a> Sheets<'a> {
     /// Begins what the scenario asks for.
-    pub(super) fn open(scenario: &'a Scenario, run: usize, places: Option<&Places>) -> anyhow::Result<Sheets<'a>> {
+    pub(crate) fn open(scenario: &'a Scenario, run: usize, places: Option<&Places>) -> anyhow::Result<Sheets<'a>> {
         let Some(places) = places else { return Ok(Sheets::default()) };
         let directions = scenario.recorded_queues();
         let file = |wanted: bool, name| wanted.then(|| places.create(run, name)).transpose();
@@ -68,7 +68,7 @@ impl<'a> Sheets<'a> {
     }
 
     /// What writes them, and hands on what is watched.
-    pub(super) fn recorders<'r>(&'r mut self, feed: Option<&'r mut Feed>) -> Recorders<'r> {
+    pub(crate) fn recorders<'r>(&'r mut self, feed: Option<&'r mut Feed>) -> Recorders<'r> {
         let directions = self.directions;
         Recorders {
             captures: self.captures.recorder(),
@@ -86,7 +86,7 @@ impl<'a> Sheets<'a> {
 
     /// Completes the files of a run that came to `end`, those that could be written; and why one
     /// could not. Such a file has broken the run off.
-    pub(super) fn finish(self, end: Time) -> (Vec<Sealed>, anyhow::Result<()>) {
+    pub(crate) fn finish(self, end: Time) -> (Vec<Sealed>, anyhow::Result<()>) {
         let written = [
             self.queue.map(QueueCsv::finish),
             self.tcp.map(TcpCsv::finish),

@@ -245,39 +245,6 @@ impl Endpoint {
         self.recovery.force = false;
     }
 
-    /// What the first ACK after the first timeout is held against.
-    pub(super) fn doubt_timeout(&mut self, now: Time, rule: NeedlessTimeout) {
-        let first = self.rtt.timeouts() == 0;
-        let half = self.rtt.srtt().map_or(ackclock_units::Span::ZERO, |srtt| srtt / 2);
-        self.recovery.reduction.may_be_needless(match rule {
-            NeedlessTimeout::Never => return,
-            _ if !first => Time::ZERO,
-            NeedlessTimeout::Echo if self.negotiated.timestamps() => now,
-            NeedlessTimeout::Echo | NeedlessTimeout::Soon => now + half,
-        });
-    }
-
-    /// The first ACK after the first timeout: if it cannot be the answer to what was sent again, the
-    /// timeout was needless (`CC_RTO_ERR`).
-    pub(super) fn take_timeout_back(&mut self, now: Time, echo: Option<u64>, rule: NeedlessTimeout) {
-        let at = self.recovery.reduction.take_needless();
-        let needless = match rule {
-            NeedlessTimeout::Echo if self.negotiated.timestamps() => {
-                echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000)
-            }
-            _ => now < at,
-        };
-        if needless {
-            let flight = self.flight(now);
-            self.cc.on_signal(&flight, Signal::Spurious);
-            self.ecn.reduction_undone();
-            self.board.unmark_lost();
-            self.board.settle();
-            self.stats.undos += 1;
-            self.recovery.force = false;
-        }
-    }
-
     /// Where the sender stands after an ACK, unless an episode goes on.
     fn review_state(&mut self, now: Time) {
         let state = self.recovery.state();

@@ -10,10 +10,11 @@
 //! `tcp_try_undo_*`.
 
 use ackclock_cc::{Signal, Window};
+use ackclock_units::{Span, Time};
 
 use crate::loss::detector::View;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint};
+use crate::{CaState, Endpoint, NeedlessTimeout};
 
 impl Endpoint {
     /// `tcp_init_undo`: retransmissions that are still in flight count.
@@ -153,5 +154,38 @@ impl Endpoint {
             self.enter(self.now, CaState::Open);
         }
         true
+    }
+
+    /// What the first ACK after the first timeout is held against.
+    pub(super) fn doubt_timeout(&mut self, now: Time, rule: NeedlessTimeout) {
+        let first = self.rtt.timeouts() == 0;
+        let half = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2);
+        self.recovery.reduction.may_be_needless(match rule {
+            NeedlessTimeout::Never => return,
+            _ if !first => Time::ZERO,
+            NeedlessTimeout::Echo if self.negotiated.timestamps() => now,
+            NeedlessTimeout::Echo | NeedlessTimeout::Soon => now + half,
+        });
+    }
+
+    /// The first ACK after the first timeout: if it cannot be the answer to what was sent again,
+    /// the timeout was needless (`CC_RTO_ERR`).
+    pub(super) fn take_timeout_back(&mut self, now: Time, echo: Option<u64>, rule: NeedlessTimeout) {
+        let at = self.recovery.reduction.take_needless();
+        let needless = match rule {
+            NeedlessTimeout::Echo if self.negotiated.timestamps() => {
+                echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000)
+            }
+            _ => now < at,
+        };
+        if needless {
+            let flight = self.flight(now);
+            self.cc.on_signal(&flight, Signal::Spurious);
+            self.ecn.reduction_undone();
+            self.board.unmark_lost();
+            self.board.settle();
+            self.stats.undos += 1;
+            self.recovery.force = false;
+        }
     }
 }

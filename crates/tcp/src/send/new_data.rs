@@ -15,7 +15,7 @@ impl Endpoint {
     /// the handshake has come.
     #[cold]
     pub(crate) fn next_early(&mut self, now: Time) -> Option<Piece> {
-        if !self.is_open_early() || self.pacer.on && self.waits_for_release(now) {
+        if !self.is_open_early() || self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
         self.sent_as = SentAs::New;

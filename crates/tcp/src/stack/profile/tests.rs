@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AdaptiveRules, LossDetector};
+use crate::{AdaptiveRules, LossDetector, StateRules};
 
 #[test]
 fn every_profile_is_found_by_its_name() {
@@ -60,7 +60,8 @@ fn linux_2_6_32_is_2_4_with_episodes_of_its_own_and_larger_buffers() {
     let episodes = crate::EpisodeRule::Linux26;
     let TransferRules { timer, push_writes, .. } = TransferRules::default();
     let transfer = TransferRules { timer, episodes, push_writes, ..old.transfer.clone() };
-    let states = crate::StateRules { paws_slack: 4, ..old.states.clone() };
+    let StateRules { orphan_retries, give_up, .. } = StateRules::linux();
+    let states = StateRules { paws_slack: 4, orphan_retries, give_up, ..old.states.clone() };
     // tcp_wmem, and three quarters of tcp_rmem: 4 MiB each on a machine with much memory.
     let (send_buffer, receive_buffer) = (4 << 20, 3 << 20);
     let hurry = crate::QuickAcks { idle: 0, push: false, ..old.delayed_ack.hurry };

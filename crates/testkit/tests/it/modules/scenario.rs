@@ -49,8 +49,8 @@ pub(crate) const LAYERS: Layers = Layers {
         "record",
         // Sweeps and expectations over all of it.
         "overrides",
-        "show",
         "sweep",
+        "show",
         "metric",
         "measurement",
         "until",
@@ -59,6 +59,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "expect",
         "plan",
         "points",
+        "effect",
         "change",
         "notes",
         "scenario",

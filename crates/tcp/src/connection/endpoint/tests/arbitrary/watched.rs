@@ -109,7 +109,7 @@ impl Watched {
             let in_flight = self.in_flight();
             assert!(
                 !is_data || exempt || in_flight <= allowed,
-                "more than the congestion window: {in_flight} of {allowed}, {pipe} before, {:?}, {segment:?}",
+                "more than the congestion window: {in_flight} of {allowed}, {pipe} of {cwnd} before, {:?}, {segment:?}",
                 self.endpoint.recovery.state()
             );
             let new = self.endpoint.send.nxt().max(1) - nxt.max(1);
