@@ -106,8 +106,10 @@ pub(crate) struct Environments {
 /// it asks for records.
 fn recorded(source: &Source, flows: &[String]) -> Result<Option<Scenario>, SpecError> {
     let mut overrides = source.overrides.clone();
-    let other = |flow| Override { flag: "learners".to_owned(), text: format!("flows.{flow}.cc=newreno") };
-    overrides.extend(flows.iter().map(other));
+    let mut groups: Vec<&str> = flows.iter().map(|flow| flow.rsplit_once('.').map_or(&**flow, |(id, _)| id)).collect();
+    groups.dedup();
+    let other = |id| Override { flag: "learners".to_owned(), text: format!("flows.{id}.cc=newreno") };
+    overrides.extend(groups.into_iter().map(other));
     let text = source.text.as_bytes();
     let scenario = Scenario::parse_in(&source.folder, &source.name, text, &overrides, Own::NONE)?;
     Ok(scenario.records_anything().then_some(scenario))
