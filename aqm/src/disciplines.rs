@@ -8,8 +8,8 @@
 
 use std::any::Any;
 
-use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::{Random, Span};
 
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo,
@@ -155,6 +155,20 @@ impl QueueSpec {
             // The threshold marks without it.
             QueueSpec::Codel(config) => config.ecn || config.ce_threshold.is_some(),
             QueueSpec::FqCodel(config) => config.ecn || config.ce_threshold.is_some(),
+        }
+    }
+
+    /// The delay that it keeps packets to, of those that are told one.
+    pub fn target(&self) -> Option<Span> {
+        match self {
+            QueueSpec::Codel(CodelConfig { target, .. })
+            | QueueSpec::FqCodel(FqCodelConfig { target, .. })
+            | QueueSpec::Cobalt(CobaltConfig { target, .. })
+            | QueueSpec::Pie(PieConfig { target, .. })
+            | QueueSpec::FqPie(FqPieConfig { target, .. }) => Some(*target),
+            QueueSpec::DualPi2(config) => Some(config.target),
+            QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
+            QueueSpec::Blue(_) | QueueSpec::Avq(_) | QueueSpec::Sfb(_) | QueueSpec::Prio(_) => None,
         }
     }
 }

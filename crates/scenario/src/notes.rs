@@ -1,7 +1,10 @@
-//! Notes on a scenario: parts with hosts behind devices that a clock leaves out, and controllers
-//! that go by marks over queues that do not mark.
+//! Notes on a scenario: parts with hosts behind devices that a clock leaves out, controllers that
+//! go by marks over queues that do not mark, queues whose parameters do not fit their link, and
+//! buffers that do not fit their path.
 
-use ackclock_sim::spec::{Clock, DirectionSpec, FlowGroup, HostSpec};
+use ackclock_aqm::QueueSpec;
+use ackclock_sim::spec::{Application, Clock, DirectionSpec, FlowGroup, HostSpec, LinkSpec};
+use ackclock_units::{Rate, Span};
 
 use crate::expect::Expect;
 use crate::flow::Group;
@@ -10,7 +13,7 @@ use crate::workload::Workload;
 
 /// Sentences, each once.
 pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
+    let (mut notes, mut parts): (Vec<String>, Vec<String>) = Default::default();
     let mut note = |text: String| {
         if !notes.contains(&text) {
             notes.push(text);
@@ -19,7 +22,17 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
     for plan in plans {
         let groups = plan.groups.iter().map(|group| (format!("flows.{}", group.id), &*group.alike));
         let groups = groups.chain(plan.workloads.iter().flat_map(Workload::groups));
-        groups.filter_map(|(name, group)| without_marks(plan, &name, group)).for_each(&mut note);
+        for (name, group) in groups {
+            without_marks(plan, &name, group).into_iter().for_each(&mut note);
+        }
+        // Of the points of a sweep, the first is enough.
+        let short = plan.groups.iter().filter_map(|group| short_of_window(plan, group));
+        for (part, text) in plan.links.iter().flat_map(misfits).chain(short) {
+            if !parts.contains(&part) {
+                parts.push(part);
+                note(text);
+            }
+        }
         if plan.network.nodes.is_empty() || plan.timing.is_live() {
             continue;
         }
@@ -71,6 +84,100 @@ fn without_marks(plan: &Plan, name: &str, group: &FlowGroup) -> Option<String> {
          marks, and others do with `ecn = true`",
         queues.join(", ")
     ))
+}
+
+/// A full frame of Ethernet.
+const FRAME: u32 = 1514;
+
+/// What so many bytes take at a rate.
+fn time_of(bytes: u64, rate: Rate) -> Span {
+    Span::from_secs_f64(bytes as f64 * 8.0 / rate.as_bps() as f64)
+}
+
+/// To three digits.
+fn rough(span: Span) -> String {
+    match span.as_secs_f64() * 1e3 {
+        ms if ms < 10.0 => format!("{ms:.2} ms"),
+        ms if ms < 100.0 => format!("{ms:.1} ms"),
+        ms => format!("{ms:.0} ms"),
+    }
+}
+
+/// Parameters of a link's queues that its rate or their limit makes useless.
+fn misfits(link: &LinkSpec) -> Vec<(String, String)> {
+    let mut notes = Vec::new();
+    for direction in [&link.forward, &link.reverse] {
+        let (name, queue) = (&link.name, &direction.queue);
+        if let (Some(target), Some(rate)) = (queue.target(), direction.rate)
+            && direction.course.slots.is_none()
+        {
+            let frame = time_of(u64::from(FRAME + direction.overhead), rate);
+            // `sch_cake`: no target below one and a half full packets. Here an empty queue of a
+            // flow does not end the time above the target (Linux `codel_dequeue`), so that pings
+            // behind one packet of others are dropped.
+            if target < frame {
+                let (kind, enough) = (queue.name(), rough(frame * 3 / 2));
+                let sparse = if matches!(queue, QueueSpec::FqCodel(_)) { ", sparse flows included" } else { "" };
+                let text = format!(
+                    "links.{name}: a packet of {FRAME} bytes takes {} at {rate}, longer than the target of `{kind}`, \
+                     {}: one packet in the way is a standing queue, and packets are dropped for it{sparse}; a target \
+                     of {enough} avoids that",
+                    rough(frame),
+                    rough(target),
+                );
+                notes.push((format!("links.{name}.{kind}"), text));
+            }
+        }
+        if let QueueSpec::Red(config) = queue {
+            let ((min, max), limit) = (config.thresholds(), config.limit);
+            let text = match () {
+                () if min >= limit => {
+                    format!("`red` drops nothing early: its `min`, {min} bytes, is not below its limit, {limit} bytes")
+                }
+                () if max > limit => {
+                    format!("`red` is full, with {limit} bytes, before its average reaches `max`, {max} bytes")
+                }
+                () => continue,
+            };
+            notes.push((format!("links.{name}.red"), format!("links.{name}: {text}")));
+        }
+    }
+    notes
+}
+
+/// That the buffers of flows which send as much as they can bound their windows below what their
+/// path holds, or below two segments. With a name for it.
+fn short_of_window(plan: &Plan, group: &Group) -> Option<(String, String)> {
+    let (name, count) = (format!("flows.{}", group.id), group.count());
+    let group = &*group.alike;
+    let (HostSpec::Endpoint(sender), HostSpec::Endpoint(receiver)) = (&group.sender, &group.receiver) else {
+        return None;
+    };
+    let (send, receive) = (&sender.config, &receiver.config);
+    let mss = u64::from(send.mss.min(receive.mss));
+    let sent = send.transfer.send_tuning.is_none().then_some((send.send_buffer, "send_buffer"));
+    let received = receive.transfer.receive_tuning.is_none().then_some((receive.receive_buffer, "receive_buffer"));
+    let (window, key) = sent.into_iter().chain(received).min()?;
+    if window < 2 * mss {
+        let found = format!("`{key}`, {window} bytes, is less than two segments of {mss} bytes");
+        let text = format!("{name}: {found}: delayed ACKs wait for their timer");
+        return Some((name, text));
+    }
+    let is_bulk = group.application == Application::Bulk && group.bytes.is_none();
+    if !is_bulk || group.split.is_some() || group.mptcp.is_some() {
+        return None;
+    }
+    let links = || group.path.iter().map(|&link| &plan.links[link]);
+    let rates = links().filter_map(|link| if group.reverse { link.reverse.rate } else { link.forward.rate });
+    let rate = rates.min_by_key(|rate| rate.as_bps())?.as_bps() as f64 / 1e6;
+    let rtt = links().map(|link| (link.forward.delay + link.reverse.delay).as_secs_f64()).sum::<f64>();
+    let most = window as f64 * 8.0 / 1e6 / rtt * count as f64;
+    (rtt > 0.0 && most < rate).then(|| {
+        let rtt = rough(Span::from_secs_f64(rtt));
+        let held = format!("is less than its path holds: at most {most:.3} of {rate:.3} Mbit/s at an RTT of {rtt}");
+        let text = format!("{name}: `{key}`, {window} bytes, {held}");
+        (name, text)
+    })
 }
 
 /// Who takes the places of kernels in a flow.

@@ -369,6 +369,21 @@ fn a_place_that_is_not_there_is_told_before_anything() {
 }
 
 #[test]
+fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
+    let scratch = Scratch::new("replaced");
+    let path = scratch.file();
+    for _ in 0..2 {
+        Writer::create(&path, &spec()).unwrap().finish(Time::ZERO).unwrap();
+    }
+    fs::write(&path, "").unwrap();
+    Writer::create(&path, &spec()).unwrap().finish(Time::ZERO).unwrap();
+    fs::write(&path, "a thesis").unwrap();
+    let Err(LiveError::File { source, .. }) = Writer::create(&path, &spec()) else { panic!() };
+    assert!(source.to_string().contains("it is no capture"), "{source}");
+    assert_eq!(fs::read(&path).unwrap(), b"a thesis");
+}
+
+#[test]
 fn the_scenario_is_known_by_what_decides() {
     let file = write("fingerprint", &[]);
     let reader = Reader::new(Path::new("x"), Cursor::new(file), &nodes()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -86,11 +86,27 @@ struct Empty(Mutex<Vec<Vec<u8>>>);
 #[derive(Debug)]
 struct Hidden(PathBuf);
 
+/// Whether there is no file, an empty one, or one that begins as pcapng does.
+fn may_be_replaced(path: &Path) -> io::Result<bool> {
+    let mut begins = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(4).read_to_end(&mut begins)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    Ok(begins.is_empty() || begins == SHB_MAGIC.to_le_bytes())
+}
+
 impl Writer {
-    /// Begins a capture at time 0 of a run, which is now.
+    /// Begins a capture at time 0 of a run, which is now. It takes the place of an earlier one, and
+    /// of no other file.
     pub(crate) fn create(path: &Path, spec: &RunSpec) -> Result<Writer, LiveError> {
         let failure = |source| LiveError::File { path: path.to_owned(), source };
         let ordinary = fs::metadata(path).map_or(true, |found| found.is_file());
+        if ordinary && !may_be_replaced(path).map_err(failure)? {
+            let why = "it is no capture, and would be lost: choose another name, or remove it";
+            return Err(failure(io::Error::new(io::ErrorKind::AlreadyExists, why)));
+        }
         let hidden = ordinary.then(|| hidden_name(path)).transpose().map_err(failure)?;
         let file = File::create(hidden.as_deref().unwrap_or(path)).map_err(failure)?;
         let hidden = hidden.map(Hidden);

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
@@ -35,6 +36,9 @@ impl Listener {
     }
 
     fn new(kinds: &[SignalKind]) -> io::Result<Listener> {
+        // Without descriptors for its signals, tokio panics instead of returning an error.
+        let spare = (UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?);
+        drop(spare);
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let signals = {
             let _inside = runtime.enter();

@@ -61,3 +61,56 @@ fn controllers_that_go_by_marks_want_a_queue_that_marks() {
     let one_way = "links.last.reverse={ queue = \"pfifo\" }";
     assert_eq!(notes(&[one_way, "flows.f.direction=reverse"]), [note("flows.f", "dctcp", "pfifo, pfifo")]);
 }
+
+const SLOW: &str = r#"
+schema = 1
+[run]
+duration = "1s"
+[links.l]
+rate = "1mbit"
+delay = "20ms"
+queue = { kind = "fq_codel" }
+[[flows]]
+id = "f"
+path = ["l"]
+host = "linux-6.1"
+"#;
+
+#[test]
+fn queues_and_buffers_that_do_not_fit_are_told() {
+    let notes = |set: &[&str]| {
+        let set: Vec<Override> =
+            set.iter().map(|text| Override { flag: "--set".to_owned(), text: (*text).to_owned() }).collect();
+        Scenario::parse("test", SLOW.as_bytes(), &set).unwrap_or_else(|error| panic!("{error}")).notes()
+    };
+    let only = |set: &[&str], parts: &[&str]| {
+        let found = notes(set);
+        assert_eq!(found.len(), 1, "{set:?}: {found:?}");
+        for part in parts {
+            assert!(found[0].contains(part), "{set:?}: {found:?}");
+        }
+    };
+    // 1514 bytes take 5.05 ms at 2.4 Mbit/s, and 4.84 ms at 2.5.
+    only(&[], &["links.l", "12.1 ms at 1mbit", "`fq_codel`, 5.00 ms", "sparse", "18.2 ms"]);
+    only(&["links.l.rate=2.4mbit"], &["5.05 ms"]);
+    assert_eq!(notes(&["links.l.rate=2.5mbit"]), Vec::<String>::new());
+    assert_eq!(notes(&["links.l.queue.target=18.2ms"]), Vec::<String>::new());
+    only(&["links.l.queue=pie", "links.l.rate=500kbit"], &["24.2 ms", "`pie`, 15.0 ms"]);
+    assert_eq!(notes(&["links.l.queue=pie"]), Vec::<String>::new());
+    let red = |limit: &str| {
+        format!("links.l.queue={{ kind = \"red\", min = \"20kB\", max = \"60kB\", limit = \"{limit}\" }}")
+    };
+    assert_eq!(notes(&[&red("80kB")]), Vec::<String>::new());
+    only(&[&red("50kB")], &["full, with 50000 bytes", "`max`, 60000 bytes"]);
+    only(&[&red("20kB")], &["nothing early", "20000 bytes"]);
+    // 5000 bytes in 40 ms are 1 Mbit/s.
+    let pfifo = "links.l.queue=pfifo";
+    let buffer = |bytes: &str| format!("flows.f.receive_buffer={bytes}");
+    assert_eq!(notes(&[pfifo, &buffer("5000B")]), Vec::<String>::new());
+    only(&[pfifo, &buffer("4000B")], &["`receive_buffer`, 4000 bytes", "0.800 of 1.000 Mbit/s", "40.0 ms"]);
+    assert_eq!(notes(&[pfifo, &buffer("4000B"), "flows.f.count=2"]), Vec::<String>::new());
+    assert_eq!(notes(&[pfifo, &buffer("4000B"), "flows.f.bytes=10kB"]), Vec::<String>::new());
+    only(&[pfifo, "flows.f.send_buffer=2000B"], &["`send_buffer`, 2000 bytes", "two segments of 1460"]);
+    // The points of a sweep are told once.
+    only(&["sweep.axes.\"links.l.delay\"=[\"1ms\", \"2ms\"]"], &["12.1 ms"]);
+}
