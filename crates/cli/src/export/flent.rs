@@ -8,8 +8,8 @@
 //! # Departures
 //! - Values are those of the intervals of `series.csv`, at the end of each, and none is
 //!   interpolated.
-//! - There is no ping: `Ping (ms) ICMP` is the mean of the flows' RTT samples of an interval, each
-//!   flow counting once.
+//! - `Ping (ms) ICMP` is the mean over the run's pings (`application = "ping"`); without any, of the
+//!   RTT samples that TCP flows have in an interval, each flow counting once.
 //! - Windows are in bytes, which Flent's plot of windows in packets cannot show.
 //! - `delay` of a queue is the mean sojourn time, whatever the algorithm reports.
 
@@ -210,9 +210,13 @@ impl Results {
 /// The contents of the file.
 fn data(run: &Run, records: &Records) -> anyhow::Result<Value> {
     let streams = streams(run, records);
+    // Of datagrams, pings alone have a round trip.
+    let is_ping =
+        |stream: &&Stream<'_>| !stream.is_tcp && stream.points.iter().any(|point| point.values[RTT].is_some());
+    let pings: Vec<Stream<'_>> = streams.iter().filter(is_ping).copied().collect();
     let [up, down, up_udp, down_udp] = [(true, false), (true, true), (false, false), (false, true)].map(|kind| {
         let is_of = |stream: &&Stream<'_>| (stream.is_tcp, stream.is_reverse) == kind;
-        streams.iter().filter(is_of).copied().collect::<Vec<_>>()
+        streams.iter().filter(is_of).filter(|stream| !is_ping(stream)).copied().collect::<Vec<_>>()
     });
     let mut results = Results::default();
     // In Flent's tests of both directions streams have a class.
@@ -230,12 +234,13 @@ fn data(run: &Run, records: &Records) -> anyhow::Result<Value> {
         }
         results.add_streams(&format!("UDP {direction}"), udp, records);
     }
-    let of_all = |value| -> Vec<Vec<Option<f64>>> {
-        up.iter().chain(&down).map(|stream| records.over_time(stream.points, value)).collect()
+    let tcp: Vec<Stream<'_>> = up.iter().chain(&down).copied().collect();
+    let of_all = |streams: &[Stream<'_>], value| -> Vec<Vec<Option<f64>>> {
+        streams.iter().map(|stream| records.over_time(stream.points, value)).collect()
     };
-    let rtt = combined(&of_all(RTT), records, mean);
+    let rtt = combined(&of_all(if pings.is_empty() { &tcp } else { &pings }, RTT), records, mean);
     if has_both {
-        let totals = combined(&of_all(GOODPUT), records, |values| values.iter().sum());
+        let totals = combined(&of_all(&tcp, GOODPUT), records, |values| values.iter().sum());
         results.add("TCP totals".to_owned(), "Mbits/s", &totals);
         results.add("Ping (ms) avg".to_owned(), "ms", &rtt);
     }

@@ -153,6 +153,26 @@ fn a_file_of_flent_has_the_goodput_of_every_flow() {
 }
 
 #[test]
+fn the_ping_of_flent_is_that_of_the_run() {
+    let folder = folder("export_ping");
+    let scenario = "schema = 1\nrun = { duration = \"3s\" }\nrecord = { series = \"500ms\" }\n[links.wire]\n\
+                    rate = \"4mbit\"\ndelay = \"5ms\"\nqueue = \"fq_codel\"\n\
+                    [[flows]]\nid = \"f\"\npath = [\"wire\"]\n[[flows]]\nid = \"ping\"\npath = [\"wire\"]\n\
+                    transport = \"udp\"\napplication = { kind = \"ping\", interval = \"100ms\" }\n";
+    assert_eq!(run(&folder, scenario, &["--out", "out", "-q"]).status, 0);
+    let output = ackclock().current_dir(&folder).args(["export", "out", "--format", "flent"]).output().unwrap();
+    let data: Value = serde_json::from_reader(GzDecoder::new(&*output.stdout)).unwrap();
+    assert!(data["results"].get("UDP upload::1").is_none());
+    let series = fs::read_to_string(folder.join("out/series.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = series.lines().map(|row| row.split(',').collect()).collect();
+    let column = rows[0].iter().position(|&name| name == "rtt_ms").unwrap();
+    let of_ping = rows.iter().filter(|row| row[3] == "ping.0").map(|row| row[column].parse::<f64>().unwrap());
+    let found: Vec<f64> = serde_json::from_value(data["results"]["Ping (ms) ICMP"].clone()).unwrap();
+    assert_eq!(found, of_ping.collect::<Vec<_>>());
+    assert_eq!(found.len(), 6);
+}
+
+#[test]
 fn one_direction_is_a_test_of_its_own_with_jains_index() {
     for (direction, name, prefix) in [("forward", "tcp_nup", "TCP upload"), ("reverse", "tcp_ndown", "TCP download")] {
         let folder = folder("export_direction");
