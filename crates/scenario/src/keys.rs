@@ -7,6 +7,7 @@
 //! its kind, a host's on its profile.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// What a key may hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,11 +69,14 @@ pub(crate) struct Keys {
 
 impl Keys {
     fn at(&mut self, path: String) -> &mut Key {
-        if !self.found.contains_key(&path) {
-            self.order.push(path.clone());
+        match self.found.entry(path) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let path = place.key().clone();
+                self.order.push(path.clone());
+                place.insert(Key { path, domain: Domain::Structure, default: None, required: false })
+            }
         }
-        let new = || Key { path: path.clone(), domain: Domain::Structure, default: None, required: false };
-        self.found.entry(path.clone()).or_insert_with(new)
     }
 
     /// A key was requested. The first domain given for it is kept.
