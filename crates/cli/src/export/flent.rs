@@ -8,8 +8,8 @@
 //! # Departures
 //! - Values are those of the intervals of `series.csv`, at the end of each, and none is
 //!   interpolated.
-//! - `Ping (ms) ICMP` is the mean over the run's pings (`application = "ping"`); without any, of the
-//!   RTT samples that TCP flows have in an interval, each flow counting once.
+//! - `Ping (ms) ICMP` is the mean over the run's pings (`application = "ping"`); without any, of
+//!   the RTT samples that TCP flows have in an interval, each flow counting once.
 //! - Windows are in bytes, which Flent's plot of windows in packets cannot show.
 //! - `delay` of a queue is the mean sojourn time, whatever the algorithm reports.
 
