@@ -197,7 +197,8 @@ fn a_saved_scenario_says_the_same() {
     let folder = folder("shell-save");
     let file = folder.join("saved.toml");
     let path = file.display().to_string();
-    let options = ["--delay", "20ms", "--rate", "10mbit", "--up", "1mbit", "--queue", "pie,target=20ms", "--loss", "1%"];
+    let options =
+        ["--delay", "20ms", "--rate", "10mbit", "--up", "1mbit", "--queue", "pie,target=20ms", "--loss", "1%"];
     // Without the rights it is saved all the same.
     let _ = shell(&[&options[..], &["--save", &path, "--peer", "true", "--", "printf", "it's"]].concat());
     let saved = fs::read_to_string(&file).expect("a scenario");

@@ -23,10 +23,14 @@ load = 0.1
 size = "10kB"
 "#;
 
-fn notes(set: &[&str]) -> Vec<String> {
+fn notes_of(text: &str, set: &[&str]) -> Vec<String> {
     let set: Vec<Override> =
         set.iter().map(|text| Override { flag: "--set".to_owned(), text: (*text).to_owned() }).collect();
-    Scenario::parse("test", MARKS.as_bytes(), &set).unwrap_or_else(|error| panic!("{error}")).notes()
+    Scenario::parse("test", text.as_bytes(), &set).unwrap_or_else(|error| panic!("{error}")).notes()
+}
+
+fn notes(set: &[&str]) -> Vec<String> {
+    notes_of(MARKS, set)
 }
 
 #[test]
@@ -78,11 +82,7 @@ host = "linux-6.1"
 
 #[test]
 fn queues_and_buffers_that_do_not_fit_are_told() {
-    let notes = |set: &[&str]| {
-        let set: Vec<Override> =
-            set.iter().map(|text| Override { flag: "--set".to_owned(), text: (*text).to_owned() }).collect();
-        Scenario::parse("test", SLOW.as_bytes(), &set).unwrap_or_else(|error| panic!("{error}")).notes()
-    };
+    let notes = |set: &[&str]| notes_of(SLOW, set);
     let only = |set: &[&str], parts: &[&str]| {
         let found = notes(set);
         assert_eq!(found.len(), 1, "{set:?}: {found:?}");
