@@ -16,6 +16,8 @@
 //!   actions set it, is that of the initial window in a smoothed RTT, or in 100 ms before there is
 //!   one.
 //!
+//! - An agent with [`Agent::headroom`] sets no more than a multiple of what has got through.
+//!
 //! With a controller beneath, all these are up to it, and actions multiply or set its window.
 
 use std::sync::Arc;
@@ -48,6 +50,17 @@ const ROUND_TRIPS: f64 = 2.0;
 /// The least window of a rate, segments.
 const LEAST_WINDOW: u64 = 4;
 
+/// The smoothed RTT, s.
+fn srtt(f: &Flight) -> f64 {
+    f.srtt.unwrap_or(FIRST_RTT).as_secs_f64()
+}
+
+/// The rate of the initial window in a smoothed RTT, bit/s.
+fn first_rate(f: &Flight) -> f64 {
+    let cwnd = f.initial_window.clamp(f.segment(), Window::MAX.max(f.segment()));
+    cwnd as f64 * 8.0 / srtt(f).max(1e-6)
+}
+
 /// A controller whose decisions come from outside, or from a policy.
 #[derive(Debug)]
 pub struct Learner {
@@ -65,7 +78,7 @@ pub struct Learner {
     measures: Measures,
     look_backs: Vec<(Measure, usize, LookBack)>,
     observation: Vec<f32>,
-    action: f64,
+    action: [f64; 2],
     decisions: u64,
     scratch: Scratch,
 }
@@ -85,7 +98,7 @@ impl Learner {
             beneath: agent.beneath.as_ref().map(|spec| spec.build(random)),
             policy: None,
             window: Window { cwnd: 1, ssthresh: Window::INFINITE },
-            rate: agent.law.bounds[0],
+            rate: 0.0,
             before_timeout: None,
             is_open: false,
             is_due: false,
@@ -93,7 +106,7 @@ impl Learner {
             measures: [0.0; Measure::COUNT],
             look_backs,
             observation: agent.blank(),
-            action: 0.0,
+            action: [0.0; 2],
             decisions: 0,
             scratch: Scratch::default(),
             agent,
@@ -126,9 +139,9 @@ impl Learner {
         self.decisions
     }
 
-    /// The last action, as it was given.
-    pub fn action(&self) -> f64 {
-        self.action
+    /// The numbers of the last action, as they were given.
+    pub fn action(&self) -> &[f64] {
+        &self.action[..self.agent.laws.len()]
     }
 
     /// The measures of the interval that has ended.
@@ -144,7 +157,7 @@ impl Learner {
 
     /// The rate that actions set, bit/s, if they do.
     pub fn rate(&self) -> Option<f64> {
-        (self.agent.law.target == Target::Rate).then_some(self.rate)
+        self.agent.law(Target::Rate).map(|_| self.rate)
     }
 
     /// A decision is due: the interval ends, and the next one begins.
@@ -174,12 +187,17 @@ impl Learner {
         }
     }
 
-    /// The action of the policy on the observation, if it has one: in single precision, as trainers
-    /// give actions.
-    pub fn policy_action(&mut self) -> Option<f64> {
-        let policy = self.policy.as_ref()?;
+    /// Does what the policy says on the observation, in single precision, as trainers give actions;
+    /// `false` if it has none.
+    pub fn act_by_policy(&mut self, f: &Flight) -> bool {
+        let Some(policy) = &self.policy else { return false };
         let action = policy.network().act(&self.observation, &mut self.scratch);
-        Some(f64::from(action as f32))
+        let mut numbers = [0.0; 2];
+        for (number, &given) in numbers.iter_mut().zip(action) {
+            *number = given as f32;
+        }
+        self.act(f, &numbers[..self.agent.laws.len()]);
+        true
     }
 
     /// Whether its actions come from outside.
@@ -187,29 +205,44 @@ impl Learner {
         self.policy.is_none()
     }
 
-    /// Does what an action says. One that is no number leaves everything as it is.
-    pub fn act(&mut self, f: &Flight, action: f64) {
-        if action.is_nan() {
-            return;
-        }
-        self.action = action;
-        let law = self.agent.law;
-        match law.target {
-            Target::Rate => {
-                self.rate = law.apply(self.rate, action);
-                let srtt = f.srtt.unwrap_or(FIRST_RTT).as_secs_f64();
-                let bytes = self.rate * srtt * ROUND_TRIPS / 8.0;
-                let least = LEAST_WINDOW * f.segment();
-                self.set_window((bytes as u64).clamp(least, Window::MAX.max(least)));
+    /// Does what an action says, a number for each of [`Agent::laws`]. One that is no number leaves
+    /// its part as it is.
+    pub fn act(&mut self, f: &Flight, action: &[f32]) {
+        let agent = Arc::clone(&self.agent);
+        let most = self.most(f);
+        for ((law, &number), place) in agent.laws.iter().zip(action).zip(0..) {
+            let number = f64::from(number);
+            if number.is_nan() {
+                continue;
             }
-            Target::Window => {
-                let segment = f.segment();
-                let before = self.window().cwnd as f64 / segment as f64;
-                let bytes = law.apply(before, action) * segment as f64;
-                self.set_window((bytes as u64).clamp(segment, Window::MAX.max(segment)));
+            self.action[place] = number;
+            match law.target {
+                Target::Rate => {
+                    self.rate = law.apply(self.rate, number).min(most).max(law.bounds[0]);
+                    if agent.law(Target::Window).is_none() {
+                        let bytes = self.rate * srtt(f) * ROUND_TRIPS / 8.0;
+                        let least = LEAST_WINDOW * f.segment();
+                        self.set_window((bytes as u64).clamp(least, Window::MAX.max(least)));
+                    }
+                }
+                Target::Window => {
+                    let segment = f.segment();
+                    let before = self.window().cwnd as f64 / segment as f64;
+                    let bytes = (law.apply(before, number) * segment as f64).min(most * srtt(f) / 8.0);
+                    let least = segment.max((law.bounds[0] * segment as f64) as u64);
+                    self.set_window((bytes as u64).clamp(least, Window::MAX.max(least)));
+                }
             }
+            self.before_timeout = None;
         }
-        self.before_timeout = None;
+    }
+
+    /// The most that an action may set now, bit/s.
+    fn most(&self, f: &Flight) -> f64 {
+        match self.agent.headroom {
+            None => f64::INFINITY,
+            Some(headroom) => (headroom * self.monitor.max_throughput()).max(first_rate(f)),
+        }
     }
 
     fn set_window(&mut self, cwnd: u64) {
@@ -256,9 +289,9 @@ impl CongestionControl for Learner {
         self.monitor = Monitor::new(f.now);
         let cwnd = f.initial_window.clamp(f.segment(), Window::MAX.max(f.segment()));
         self.window = Window { cwnd, ssthresh: Window::INFINITE };
-        let srtt = f.srtt.unwrap_or(FIRST_RTT).as_secs_f64().max(1e-6);
-        let [least, most] = self.agent.law.bounds;
-        self.rate = (cwnd as f64 * 8.0 / srtt).clamp(least, most);
+        if let Some(&Law { bounds: [least, most], .. }) = self.agent.law(Target::Rate) {
+            self.rate = first_rate(f).clamp(least, most);
+        }
         (self.before_timeout, self.is_due) = (None, false);
         if let Some(cc) = &mut self.beneath {
             cc.on_established(f);

@@ -6,7 +6,8 @@
 >>> ackclock.plot.time_series(result)
 
 :func:`run` runs a scenario once, :func:`sweep` does all runs of a sweep on all cores, :func:`read`
-reads what the command line wrote, :func:`load` only checks, :mod:`ackclock.plot` draws. Subclasses of
+reads what the command line wrote, :func:`load` only checks, :func:`scenarios` lists
+those that come with the package, :mod:`ackclock.plot` draws. Subclasses of
 :class:`CongestionControl` and :class:`QueueDisc` are controllers and queues of one's own.
 """
 
@@ -38,6 +39,7 @@ from ackclock._own import cc, parameter
 from ackclock._read import read
 from ackclock._results import Records, Result, Sweep
 from ackclock._run import load, run, sweep
+from ackclock._scenarios import scenarios
 from ackclock._stored import StoredSweep
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ __all__ = [
     "plot",
     "read",
     "run",
+    "scenarios",
     "sweep",
 ]
 

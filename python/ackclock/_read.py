@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def read(directory: str | os.PathLike[str]) -> Result | Sweep:
     if "summary.jsonl" in files:
         lines = Lines.from_text(_text(folder / "summary.jsonl"))
         digits = max(len(str(max(int(manifest.get("runs", 1)) - 1, 0))), _DIGITS)
-        return Sweep(lines, lambda run: _records(folder, files, f"runs/{run:0{digits}}/"), manifest)
+        return Sweep(lines, partial(_of_run, folder, files, digits), manifest)
     if "summary.json" in files:
         lines = Lines.from_document(_text(folder / "summary.json"))
         return Result(lines, 0, _records(folder, files, ""), manifest)
@@ -67,6 +68,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: not a manifest of ackclock: expected the keys `ackclock` and `files`")
     found: dict[str, Any] = manifest
     return found
+
+
+def _of_run(folder: Path, files: dict[str, Any], digits: int, run: int) -> Records:
+    return _records(folder, files, f"runs/{run:0{digits}}/")
 
 
 def _records(folder: Path, files: dict[str, Any], prefix: str) -> Records:

@@ -55,8 +55,16 @@ class Records(Mapping[str, bytes]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The contents go with it, wherever they are.
+        return _records, (dict(self),)
+
     def __repr__(self) -> str:
         return f"<ackclock.Records: {', '.join(self._names) or 'none'}>"
+
+
+def _records(contents: dict[str, bytes]) -> Records:
+    return Records(list(contents), contents.__getitem__)
 
 
 class _Tables:
@@ -134,8 +142,7 @@ class Result(_Tables):
         self._of_runs = False
         self.manifest = manifest
         if records is None:
-            kept = lines.records(number)
-            records = Records(list(kept), kept.__getitem__)
+            records = _records(lines.records(number))
         self.records = records
 
     json: str
@@ -195,7 +202,8 @@ class Result(_Tables):
 class Sweep(_Tables):
     """What the runs of a sweep give. It has a length, and its items are :class:`Result`.
 
-    As Arrow data (``polars.DataFrame(sweep)``) it is its :attr:`flows`.
+    As Arrow data (``polars.DataFrame(sweep)``) it is its :attr:`flows`. Like a :class:`Result` it can be
+    copied and pickled; one that was read from a directory needs that for its records.
     """
 
     def __init__(self, lines: Lines, records: Any = None, manifest: dict[str, Any] | None = None) -> None:

@@ -4,14 +4,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use ackclock::batch;
-use ackclock_gym::{Autoreset, Source, Spec, SpecError, VecEnv};
-use ackclock_scenario::{Measure, Override, Own, Policy, Scenario, Scratch, read_policy};
+use ackclock_gym::{Autoreset, Snapshot, Source, Spec, SpecError, VecEnv};
+use ackclock_scenario::{Measure, Override, Policy, Scenario, Scratch, read_policy};
+use ackclock_sim::RunError;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
+use pyo3::types::{PyByteArray, PyBytes};
 
 use crate::errors;
 use crate::lines::Lines;
+use crate::own::Own;
+use crate::scenario::algorithms;
 
 /// The most numbers of all observations together.
 const MOST_NUMBERS: usize = 1 << 27;
@@ -19,6 +22,13 @@ const MOST_NUMBERS: usize = 1 << 27;
 fn raise(error: &SpecError) -> PyErr {
     match error {
         SpecError::Scenario(error) => errors::scenario(error, None),
+        SpecError::Run(error) => {
+            let cause = match error {
+                RunError::Own { failure, .. } => failure.source.clone(),
+                _ => None,
+            };
+            errors::failed(&error.to_string(), cause.as_deref())
+        }
         SpecError::Refused(why) => PyValueError::new_err(why.clone()),
     }
 }
@@ -83,6 +93,7 @@ struct Buffers {
     terminated: Py<PyByteArray>,
     truncated: Py<PyByteArray>,
     decides: Py<PyByteArray>,
+    present: Py<PyByteArray>,
     times: Py<PyByteArray>,
 }
 
@@ -94,7 +105,10 @@ pub(crate) struct Environments {
     buffers: Buffers,
     flows: Vec<String>,
     paths: Vec<String>,
-    shape: (usize, usize),
+    network: Vec<String>,
+    /// Learners, numbers of an observation, and numbers of an action.
+    shape: (usize, usize, usize),
+    widths: Vec<(usize, usize)>,
     count: usize,
     /// The scenario, if it asks for records and they are kept.
     recorded: Option<Scenario>,
@@ -104,14 +118,14 @@ pub(crate) struct Environments {
 
 /// The scenario as the command line reads it, with another controller for the flows that learn, if
 /// it asks for records.
-fn recorded(source: &Source, flows: &[String]) -> Result<Option<Scenario>, SpecError> {
+fn recorded(source: &Source, flows: &[String], own: &ackclock::Own) -> Result<Option<Scenario>, SpecError> {
     let mut overrides = source.overrides.clone();
     let mut groups: Vec<&str> = flows.iter().map(|flow| flow.rsplit_once('.').map_or(&**flow, |(id, _)| id)).collect();
     groups.dedup();
     let other = |id| Override { flag: "learners".to_owned(), text: format!("flows.{id}.cc=newreno") };
     overrides.extend(groups.into_iter().map(other));
     let text = source.text.as_bytes();
-    let scenario = Scenario::parse_in(&source.folder, &source.name, text, &overrides, Own::NONE)?;
+    let scenario = Scenario::parse_in(&source.folder, &source.name, text, &overrides, own)?;
     Ok(scenario.records_anything().then_some(scenario))
 }
 
@@ -159,9 +173,11 @@ impl Environments {
         fill(buffers.terminated.bind(py), &rows.terminated)?;
         fill(buffers.truncated.bind(py), &rows.truncated)?;
         fill(buffers.decides.bind(py), &rows.decides)?;
+        fill(buffers.present.bind(py), &rows.present)?;
         fill(buffers.times.bind(py), &rows.times)?;
         let learners = self.shape.0;
-        let reward = rows.rewards[..learners].iter().sum::<f64>() / learners as f64;
+        let present = rows.present[..learners].iter().filter(|present| **present != 0).count();
+        let reward = rows.rewards[..learners].iter().sum::<f64>() / present.max(1) as f64;
         Ok((reward, rows.terminated[0] != 0, rows.truncated[0] != 0))
     }
 
@@ -192,7 +208,7 @@ impl Environments {
 impl Environments {
     /// Environments over a text, whose files are in `folder`; `settings` is JSON.
     #[new]
-    #[pyo3(signature = (name, text, folder, overrides, settings, count, threads, autoreset, keep_results))]
+    #[pyo3(signature = (name, text, folder, overrides, settings, count, threads, autoreset, keep_results, own = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -205,7 +221,9 @@ impl Environments {
         threads: usize,
         autoreset: &str,
         keep_results: bool,
+        own: Option<Py<Own>>,
     ) -> PyResult<Environments> {
+        let own = algorithms(own.as_ref());
         if !(1..=1_000_000).contains(&count) || threads == 0 {
             return Err(PyValueError::new_err("expected 1 to 1,000,000 environments, and at least one thread"));
         }
@@ -219,7 +237,7 @@ impl Environments {
         let overrides = overrides.into_iter().map(|(flag, text)| Override { flag, text }).collect();
         let source = Source { folder, name, text, overrides };
         let made = py.detach(|| {
-            let spec = Arc::new(Spec::read(&source, settings)?);
+            let spec = Arc::new(Spec::read(&source, settings, &own)?);
             if count.saturating_mul(spec.width()) > MOST_NUMBERS {
                 let why =
                     format!("{count} observations of {} numbers do not fit: at most {MOST_NUMBERS}", spec.width());
@@ -229,43 +247,53 @@ impl Environments {
             envs.keep_results(keep_results);
             let flows: Vec<String> =
                 envs.env(0).map(|env| env.flows().map(str::to_owned).collect()).unwrap_or_default();
-            let recorded = recorded(&source, &flows)?;
-            if recorded.is_some()
-                && is_one
-                && let Some(env) = envs.env_mut(0)
-            {
-                env.keep_actions();
-            }
-            Ok((spec, envs, flows, recorded))
+            let recorded = recorded(&source, &flows, &own)?;
+            let widths = envs.env(0).map(|env| env.widths().collect()).unwrap_or_default();
+            Ok((spec, envs, flows, widths, recorded))
         });
-        let (spec, envs, flows, recorded) = made.map_err(|error| raise(&error))?;
+        let (spec, envs, flows, widths, recorded) = made.map_err(|error| raise(&error))?;
         let (shape, rows) = (envs.shape(), count * envs.shape().learners);
         let zeros = |bytes: usize| PyByteArray::new(py, &vec![0; bytes]).unbind();
         Ok(Environments {
             buffers: Buffers {
-                actions: zeros(4 * rows),
+                actions: zeros(4 * rows * shape.actions),
                 observations: zeros(4 * rows * shape.width),
                 last: zeros(4 * rows * shape.width),
                 rewards: zeros(8 * rows),
                 terminated: zeros(rows),
                 truncated: zeros(rows),
                 decides: zeros(rows),
+                present: zeros(rows),
                 times: zeros(8 * rows),
             },
             envs: Mutex::new(envs),
             flows,
             paths: spec.paths().to_vec(),
-            shape: (shape.learners, shape.width),
+            network: spec.network_names(),
+            shape: (shape.learners, shape.width, shape.actions),
+            widths,
             count,
             loses_records: recorded.is_some() && !is_one,
             recorded: recorded.filter(|_| is_one),
         })
     }
 
-    /// Learners of an environment, and numbers of an observation of one.
+    /// Learners of an environment, and the most numbers of an observation and of an action of one.
     #[getter]
-    fn shape(&self) -> (usize, usize) {
+    fn shape(&self) -> (usize, usize, usize) {
         self.shape
+    }
+
+    /// The numbers of each learner's observation, and of its action.
+    #[getter]
+    fn widths(&self) -> Vec<(usize, usize)> {
+        self.widths.clone()
+    }
+
+    /// The names of the values of the network, behind the features in `measures`.
+    #[getter]
+    fn network(&self) -> Vec<String> {
+        self.network.clone()
     }
 
     /// The flows that learn, in the order of rows.
@@ -288,7 +316,8 @@ impl Environments {
 
     /// A buffer by its name; its contents change with each step.
     fn buffer(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyByteArray>> {
-        let Buffers { actions, observations, last, rewards, terminated, truncated, decides, times } = &self.buffers;
+        let Buffers { actions, observations, last, rewards, terminated, truncated, decides, present, times } =
+            &self.buffers;
         let buffer = match name {
             "actions" => actions,
             "observations" => observations,
@@ -297,6 +326,7 @@ impl Environments {
             "terminated" => terminated,
             "truncated" => truncated,
             "decides" => decides,
+            "present" => present,
             "times" => times,
             _ => return Err(PyValueError::new_err(format!("there is no buffer {name:?}"))),
         };
@@ -315,21 +345,24 @@ impl Environments {
     /// whether its episode has terminated or was truncated.
     fn step(&self, py: Python<'_>) -> PyResult<(f64, bool, bool)> {
         let actions = floats(self.buffers.actions.bind(py));
-        if actions.len() != self.count * self.shape.0 {
+        if actions.len() != self.count * self.shape.0 * self.shape.2 {
             return Err(PyRuntimeError::new_err("the buffer of actions has another size than it was made with"));
         }
         self.run(py, move |envs, goes_on| envs.step(&actions, goes_on))
     }
 
-    /// The measures of a learner's last interval.
+    /// The measures of a learner's last interval, and the values of the network in it.
     fn measures(&self, number: usize, learner: usize) -> PyResult<Vec<f64>> {
         self.check(number)?;
         if learner >= self.shape.0 {
             return Err(PyIndexError::new_err(format!("learner {learner} of {}", self.shape.0)));
         }
         let mut envs = self.envs()?;
-        let measures = envs.env_mut(number).and_then(|env| env.measures(learner));
-        Ok(measures.map_or_else(|| vec![0.0; Measure::COUNT], |measures| measures.to_vec()))
+        let Some(env) = envs.env_mut(number) else { return Ok(Vec::new()) };
+        let mut found = env.measures(learner).map_or_else(|| vec![0.0; Measure::COUNT], |found| found.to_vec());
+        found.extend(env.network(learner));
+        found.resize(Measure::COUNT + self.network.len(), 0.0);
+        Ok(found)
     }
 
     /// The values drawn for an episode, and the seed of its run.
@@ -337,6 +370,25 @@ impl Environments {
         self.check(number)?;
         let envs = self.envs()?;
         Ok(envs.env(number).map(|env| (env.drawn().to_vec(), env.run_seed())).unwrap_or_default())
+    }
+
+    /// Where an environment stands: its seed and the number of the episode since that was given,
+    /// whether there was one, and the actions so far.
+    fn snapshot<'py>(&self, py: Python<'py>, number: usize) -> PyResult<(u64, u64, bool, Bound<'py, PyBytes>)> {
+        self.check(number)?;
+        let envs = self.envs()?;
+        let at = envs.env(number).map(|env| env.snapshot().clone()).unwrap_or_default();
+        let taken: Vec<u8> = at.taken.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Ok((at.random.0, at.random.1, at.has_begun, PyBytes::new(py, &taken)))
+    }
+
+    /// Goes to where an environment that is alike stood.
+    fn restore(&self, py: Python<'_>, number: usize, to: (u64, u64, bool, Vec<u8>)) -> PyResult<()> {
+        self.check(number)?;
+        let (seed, episode, has_begun, taken) = to;
+        let taken = taken.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+        let to = Snapshot { random: (seed, episode), has_begun, taken: taken.collect() };
+        self.run(py, |envs, goes_on| envs.restore(number, &to, goes_on)).map(|_| ())
     }
 
     /// The summary of an episode: the last one that is over if they are kept, otherwise of the one
@@ -378,6 +430,12 @@ impl LearnedPolicy {
         self.0.network().inputs()
     }
 
+    /// Numbers of an action.
+    #[getter]
+    fn outputs(&self) -> usize {
+        self.0.network().outputs()
+    }
+
     /// The actions on observations, one after another in a buffer of 32-bit floats.
     fn act(&self, observations: &[u8]) -> PyResult<Vec<f64>> {
         let size = 4 * self.0.network().inputs();
@@ -385,12 +443,12 @@ impl LearnedPolicy {
             return Err(PyValueError::new_err(format!("expected observations of {} numbers", size / 4)));
         }
         let mut scratch = Scratch::default();
-        let act = |row: &[u8]| {
+        let act = |row: &[u8]| -> Vec<f64> {
             let row: Vec<f32> =
                 row.chunks_exact(4).map(|four| f32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect();
-            self.0.network().act(&row, &mut scratch)
+            self.0.network().act(&row, &mut scratch).to_vec()
         };
-        Ok(observations.chunks_exact(size).map(act).collect())
+        Ok(observations.chunks_exact(size).flat_map(act).collect())
     }
 }
 

@@ -81,6 +81,10 @@ impl Lines {
         Ok(Lines(Arc::new(lines)))
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Lines>().getattr("unpack")?, (self.pack(py),)))
+    }
+
     /// The numbers of the runs.
     fn runs(&self) -> Vec<usize> {
         self.0.iter().map(|line| line.run).collect()

@@ -21,12 +21,16 @@ use crate::{errors, running};
 pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
 
 /// What of the classes the parser is given.
-fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
+pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
     own.map_or_else(ackclock::Own::new, |own| own.get().0.clone())
 }
 
 /// Files and their contents.
 type Packed<'py> = Vec<(String, Bound<'py, PyBytes>)>;
+
+/// What a pickle has: `Scenario.unpack` and its arguments.
+type Reduced<'py> =
+    (Bound<'py, PyAny>, (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>, Option<Py<Own>>));
 
 /// What it was read from.
 #[derive(Debug)]
@@ -212,6 +216,13 @@ impl Scenario {
     /// As TOML, with overrides applied and defaults filled in, as `--show-config` prints it.
     fn resolved(&self) -> String {
         self.0.resolved()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let own = self.1.own.as_ref().map(|own| own.clone_ref(py));
+        let (name, folder, text, overrides, files) = self.pack(py);
+        let unpack = py.get_type::<Scenario>().getattr("unpack")?;
+        Ok((unpack, (name, folder, text, overrides, files, own)))
     }
 
     fn __repr__(&self) -> String {

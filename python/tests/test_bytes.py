@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,3 +112,24 @@ def test_a_sweep_that_was_written(tmp_path: Path, command_line: Callable[..., st
 
 def test_the_gallery_is_there() -> None:
     assert sorted(SINGLE + ["sweep"]) == sorted(file.stem for file in SMOKE.glob("*.toml")), ROOT
+
+
+def test_results_and_scenarios_can_be_pickled() -> None:
+    result = ackclock.run(small(), record=["series", "tcp"])
+    for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert again.json == result.json and dict(again.records) == dict(result.records)
+        assert again.series.equals(result.series)
+    loaded = ackclock.load(SMOKE / "sweep.toml", set={"run.duration": "2s"})
+    again = pickle.loads(pickle.dumps(loaded))
+    sweep = ackclock.sweep(again, progress=False)
+    assert sweep.json == ackclock.sweep(loaded, progress=False).json
+    assert pickle.loads(pickle.dumps(sweep)).json == sweep.json
+
+
+def test_the_package_brings_its_scenarios() -> None:
+    scenarios = ackclock.scenarios()
+    files = {path.relative_to(SMOKE.parent).with_suffix("").as_posix() for path in SMOKE.parent.rglob("*.toml")}
+    assert set(scenarios) == files and "smoke/sweep" in files
+    # Files that they name come with them.
+    assert ackclock.load(scenarios["cellular/lte"]).runs > 0
+    assert ackclock.load(scenarios["learned/one-flow"]).runs > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import signal
 import threading
 import warnings
@@ -253,7 +255,161 @@ def test_functions_see_the_features() -> None:
         over = terminated or truncated
         assert found == seen[-1] / 8e6 and observation[0] > 0.02
     assert terminated and 1.0 < info["time_s"] < 1.1
-    assert set(env.features()) == set(gym.FEATURES)
+    network = set(env.features()) - set(gym.FEATURES)
+    assert {"share", "links.wire.forward.sojourn_ms", "flows.f1.0.rtt_ms"} <= network
+    # Who does not ask for it pays nothing for it.
+    assert set(gym.Env(world("external"), agent=AGENT).features()) == set(gym.FEATURES)
+
+
+def test_what_the_network_shows_can_be_observed_and_rewarded() -> None:
+    agent = AGENT.with_(
+        features=[gym.Feature("links.wire.sojourn_ms", limits=(0, 1000)), "rtt_ratio", gym.Feature("share")],
+        reward=[("share", 1.0), ("links.wire.forward.utilization", 1.0)],
+    )
+    env = gym.Env(world("external", "cubic") | {"record": {"series": "20ms"}}, agent=agent)
+    env.reset(seed=1)
+    rows = []
+    over = False
+    while not over:
+        observation, reward, terminated, truncated, info = env.step([0.2])
+        over = terminated or truncated
+        assert observation.shape == (6,)
+        rows.append((info["time_s"], observation[3], observation[5], reward))
+    series = env.result().series
+    wire = series[series.id == "wire.forward"].set_index("to_s").to_dict("index")
+    arrived = series[series.kind == "flow"].pivot(index="to_s", columns="id", values="throughput_bps")
+    flows_at = arrived.fillna(0).to_dict("index")
+    for time, sojourn, share, reward in rows:
+        expected = wire[time]
+        delay = expected["sojourn_ms"]
+        assert sojourn == pytest.approx(0 if np.isnan(delay) else delay, abs=1e-5)
+        flows = flows_at.get(time, {})
+        total = sum(flows.values())
+        assert share == pytest.approx(flows["f0.0"] / total if total else 0, abs=1e-5)
+        assert reward == pytest.approx(share + expected["utilization"], abs=1e-5)
+    with pytest.raises(ValueError, match="expected links.ID.COLUMN with ID one of wire.forward, wire.reverse"):
+        gym.Env(world("external"), agent=AGENT.with_(reward=[("links.wier.utilization", 1.0)]))
+    with pytest.raises(ValueError, match="unknown column `delay`"):
+        gym.Env(world("external"), agent=AGENT.with_(features=["links.wire.delay"]))
+    with pytest.raises(ValueError, match="nothing that a sender sees"):
+        gym.save("/dev/null", agent, [(np.zeros((1, 6)), [0], "identity")])
+
+
+def test_flows_may_have_agents_of_their_own() -> None:
+    rate = AGENT.with_(action=[gym.Action.step("rate"), gym.Action.window(2, 100)], decide="50ms")
+    env = gym.Env(world("cubic", "newreno", "bbr"), agent={"f0": AGENT, "f2": rate})
+    assert env.flows == ["f0.0", "f2.0"]
+    assert [space.shape for space in env.action_space.values()] == [(1,), (2,)]  # type: ignore[attr-defined]
+    check_env(env, skip_render_check=True)
+    observation, _ = env.reset(seed=1)
+    over, decided = False, np.zeros(2, dtype=int)
+    while not over:
+        observation, reward, terminated, truncated, info = env.step({"f0.0": [0.1], "f2.0": [0.0, -0.5]})
+        over, decided = terminated or truncated, decided + info["decides"]
+        assert reward == pytest.approx(info["rewards"].mean())
+    assert env.observation_space.contains(observation)
+    assert decided[0] > 2 * decided[1] > 0
+    with pytest.raises(ValueError, match="'f1' has no agent"):
+        gym.Env(world("cubic", "cubic"), agent={"f0": AGENT}, learners=["f0", "f1"])
+
+
+def test_how_many_learn_may_be_drawn() -> None:
+    draws = {"flows.f0.count": gym.integer(1, 3)}
+    env = gym.Env(world("external", "cubic"), agent=AGENT, randomise=draws)
+    assert env.action_space.shape == (3, 1)
+    seen = set()
+    for seed in range(10):
+        observation, info = env.reset(seed=seed)
+        count = int(info["draw"]["flows.f0.count"])
+        assert info["present"].sum() == count
+        for _ in range(20):
+            observation, reward, _, _, info = env.step(np.ones((3, 1)))
+        assert (observation[count:] == 0).all() and not info["decides"][count:].any()
+        assert reward == pytest.approx(info["rewards"][:count].mean())
+        seen.add(count)
+    assert seen == {1, 2, 3}
+
+
+def test_an_environment_can_be_copied_pickled_and_brought_back() -> None:
+    draws = {"links.wire.rate": gym.uniform("2mbit", "10mbit")}
+    env = gym.Env(world("external", "cubic"), agent=AGENT, randomise=draws, set={"flows.f1.cc": "bbr"})
+    fresh = pickle.loads(pickle.dumps(env))
+    env.reset(seed=4)
+    random = np.random.default_rng(2)
+    for _ in range(30):
+        env.step(random.uniform(-1, 1, 1))
+    there = env.snapshot()
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env)), fresh]
+    seen, info = fresh.restore(pickle.loads(pickle.dumps(there)))
+    assert info["time_s"] == pytest.approx(0.64) and info["draw"]
+
+    def rest(env: gym.Env) -> tuple[Any, ...]:
+        random = np.random.default_rng(7)
+        rows, over = [], False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(random.uniform(-1, 1, 1))
+            over = terminated or truncated
+            rows.append((observation.tolist(), reward))
+        result = env.result().json
+        _, info = env.reset()
+        return rows, result, info["draw"], env.np_random.random()
+
+    expected = rest(env)
+    assert [rest(copy) for copy in copies] == [expected] * 3
+    # Back in the episode that was over.
+    env.restore(there)
+    assert rest(env)[:3] == expected[:3]
+    with pytest.raises(ValueError, match="another environment"):
+        gym.Env(world("external", duration="100ms"), agent=AGENT).restore(there)
+
+
+class _Half(ackclock.CongestionControl):
+    """Adds a segment for each window, and halves it at a loss."""
+
+    def on_ack(self, flight: ackclock.Flight, ack: ackclock.Ack) -> None:
+        self.cwnd += max(1, ack.acked * flight.mss // self.cwnd)
+
+    def on_signal(self, flight: ackclock.Flight, signal: ackclock.Signal) -> None:
+        self.cwnd = max(self.cwnd // 2, 2 * flight.mss)
+
+
+class _Broken(_Half):
+    def on_ack(self, flight: ackclock.Flight, ack: ackclock.Ack) -> None:
+        raise ZeroDivisionError("no")
+
+
+def test_controllers_of_ones_own_run_beside_learners() -> None:
+    env = gym.Env(world("external", "half"), agent=AGENT, controllers={"half": _Half})
+    env = pickle.loads(pickle.dumps(env))
+    _, info = env.reset(seed=3)
+    over = False
+    while not over:
+        _, _, terminated, truncated, _ = env.step([0.0])
+        over = terminated or truncated
+    flows = env.result().summary["flows"]
+    assert flows[1]["cc"] == "half" and flows[1]["goodput_bps"] > 1e5
+    env = gym.Env(world("external", "broken"), agent=AGENT, controllers={"broken": _Broken})
+    with pytest.raises(ackclock.RunError, match="on_ack raised ZeroDivisionError") as raised:
+        env.reset(seed=3)
+        for _ in range(100):
+            env.step([0.0])
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_a_policy_that_floods_is_bounded() -> None:
+    sent = {}
+    for headroom in (8.0, None):
+        agent = gym.aurora().with_(headroom=headroom)
+        env = gym.Env(world("external", duration="1s"), agent=agent, max_steps=60)
+        env.reset(seed=1)
+        over = False
+        while not over:
+            _, _, terminated, truncated, info = env.step([10.0])
+            over = terminated or truncated
+        flow = env.result().summary["flows"][0]
+        sent[headroom] = flow["sent_packets"] / info["time_s"]
+    # 8 Mbit/s are 667 full packets a second.
+    assert sent[8.0] < 9 * 667 < sent[None], sent
 
 
 def test_flows_share_with_others() -> None:

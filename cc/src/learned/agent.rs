@@ -41,10 +41,18 @@ impl Decides {
 /// What a learner sees, when it decides, and what its actions do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
+    /// Which of several of an environment it is, from 0.
+    pub number: usize,
     /// When it decides.
     pub decides: Decides,
-    /// What its actions do.
-    pub law: Law,
+    /// What the numbers of an action do: one law for each, at most one for the rate and one for the
+    /// window.
+    pub laws: Vec<Law>,
+    /// What an action may set at most, in multiples of what has got through: the rate is no more
+    /// than so many times the highest throughput of any interval so far, the window no more than
+    /// that sends in a smoothed RTT. Before anything got through, no more than the initial window.
+    /// `None`: only the bounds of the laws.
+    pub headroom: Option<f64>,
     /// What it sees of an interval.
     pub observes: Vec<Feature>,
     /// How many intervals an observation consists of, the newest last.
@@ -60,25 +68,19 @@ const MOST: usize = 10_000;
 impl Agent {
     /// What keeps it from being one, in words.
     pub fn problem(&self) -> Option<String> {
-        let Law { map, limit, bounds: [least, most], target } = self.law;
         let positive = |value: f64| value.is_finite() && value > 0.0;
-        let least_bound = match target {
-            Target::Rate => 1000.0,
-            Target::Window => 1.0,
-        };
-        if !(positive(limit) && positive(least) && positive(most) && least < most && least >= least_bound) {
-            return Some(format!(
-                "action: expected a limit above 0 and bounds from {least_bound}, found {limit} and {least} to {most}"
-            ));
+        if let Some(problem) = self.laws.iter().find_map(Law::problem) {
+            return Some(problem);
         }
-        match map {
-            Map::Step { delta } if !positive(delta) => return Some("action: expected a delta above 0".to_owned()),
-            Map::Power { base } if !positive(base) || base <= 1.0 => {
-                return Some("action: expected a base above 1".to_owned());
-            }
-            _ => {}
+        match *self.laws {
+            [_] => {}
+            [first, second] if first.target != second.target => {}
+            _ => return Some("action: expected one number, or one for the rate and one for the window".to_owned()),
         }
-        if self.beneath.is_some() && target == Target::Rate {
+        if self.headroom.is_some_and(|headroom| !headroom.is_finite() || headroom <= 1.0) {
+            return Some("headroom: expected a factor above 1".to_owned());
+        }
+        if self.beneath.is_some() && self.law(Target::Rate).is_some() {
             return Some("beneath: a controller beneath has a window, and the action is a rate".to_owned());
         }
         if matches!(self.beneath.as_deref(), Some(CcSpec::External(_) | CcSpec::Policy(_))) {
@@ -94,7 +96,12 @@ impl Agent {
         if self.observes.is_empty() || self.observes.len() > MOST || !(1..=MOST).contains(&self.history) {
             return Some(format!("observations: expected 1 to {MOST} features and a history of 1 to {MOST}"));
         }
-        self.observes.iter().find_map(problem_of)
+        self.observes.iter().find_map(|feature| problem_of(feature.measure.name(), feature))
+    }
+
+    /// The law of what sets the rate or the window, if an action does.
+    pub fn law(&self, target: Target) -> Option<&Law> {
+        self.laws.iter().find(|law| law.target == target)
     }
 
     /// The observation before the first interval: as if all measures were zero.
@@ -109,9 +116,8 @@ impl Agent {
     }
 }
 
-/// What keeps a feature from being one.
-pub fn problem_of(feature: &Feature) -> Option<String> {
-    let name = feature.measure.name();
+/// What keeps a feature of this name from being one.
+pub fn problem_of<M>(name: &str, feature: &Feature<M>) -> Option<String> {
     let [least, most] = feature.limits;
     if feature.over.is_some_and(|(intervals, _)| !(1..=MAX_LOOK_BACK).contains(&intervals)) {
         return Some(format!("`{name}`: expected to look back 1 to {MAX_LOOK_BACK} intervals"));
@@ -132,8 +138,15 @@ impl Default for Agent {
     /// features of Aurora.
     fn default() -> Agent {
         Agent {
+            number: 0,
             decides: Decides::RoundTripTimes(0.5, Span::from_millis(1)),
-            law: Law { target: Target::Rate, map: Map::Step { delta: 0.025 }, limit: 1.0, bounds: [10e3, 100e9] },
+            laws: vec![Law {
+                target: Target::Rate,
+                map: Map::Step { delta: 0.025 },
+                limit: 1.0,
+                bounds: [10e3, 100e9],
+            }],
+            headroom: None,
             observes: [Measure::LatencyInflation, Measure::LatencyRatio, Measure::SendRatio].map(Feature::plain).into(),
             history: 10,
             beneath: None,
@@ -152,14 +165,18 @@ impl Policy {
     /// A policy of this network.
     ///
     /// # Errors
-    /// Its inputs are not the numbers of an observation.
+    /// Its inputs are not the numbers of an observation, or its outputs not those of an action.
     pub fn new(agent: Arc<Agent>, network: Network) -> Result<Policy, ShapeError> {
         let (expected, found) = (agent.width(), network.inputs());
-        if expected == found {
-            Ok(Policy { agent, network })
-        } else {
-            Err(ShapeError(format!("layer 0 has {found} inputs, and an observation has {expected} numbers")))
+        if expected != found {
+            return Err(ShapeError(format!("layer 0 has {found} inputs, and an observation has {expected} numbers")));
         }
+        let (expected, found) = (agent.laws.len(), network.outputs());
+        if expected != found {
+            let of = if expected == 1 { "the action" } else { "the numbers of an action" };
+            return Err(ShapeError(format!("the last layer has {found} outputs, expected {expected}: {of}")));
+        }
+        Ok(Policy { agent, network })
     }
 
     /// What it sees, and what its actions do.

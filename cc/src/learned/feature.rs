@@ -116,8 +116,10 @@ measures! {
     Recovery = "recovery";
     /// 1 if the application has left the pipe unfilled, otherwise 0.
     AppLimited = "app_limited";
-    /// The action before this interval, as it was given.
+    /// The action before this interval, as it was given; the first number of several.
     Action = "action";
+    /// The second number of the action before this interval; 0 if there is one alone.
+    SecondAction = "second_action";
     /// Time since the connection opened, s.
     Age = "age_s";
 }
@@ -149,9 +151,9 @@ impl Statistic {
 /// A measure as it is told: `x * scale`, then `ln(1 + x)` if `log`, then plus `offset`, then
 /// limited to `limits`; zero if that is no number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Feature {
+pub struct Feature<M = Measure> {
     /// Which measure.
-    pub measure: Measure,
+    pub measure: M,
     /// Over how many intervals back, this one included, if not only this one.
     pub over: Option<(usize, Statistic)>,
     /// What it is multiplied by.
@@ -164,15 +166,21 @@ pub struct Feature {
     pub limits: [f64; 2],
 }
 
-impl Feature {
+impl<M> Feature<M> {
     /// The measure as it is.
-    pub fn plain(measure: Measure) -> Feature {
+    pub fn plain(measure: M) -> Feature<M> {
         Feature { measure, over: None, scale: 1.0, log: false, offset: 0.0, limits: [-1e9, 1e9] }
     }
 
     /// The measure times `scale`.
-    pub fn scaled(measure: Measure, scale: f64) -> Feature {
+    pub fn scaled(measure: M, scale: f64) -> Feature<M> {
         Feature { scale, ..Feature::plain(measure) }
+    }
+
+    /// The same of another measure.
+    pub fn of<N>(self, measure: N) -> Feature<N> {
+        let Feature { over, scale, log, offset, limits, .. } = self;
+        Feature { measure, over, scale, log, offset, limits }
     }
 
     /// A value of the measure as it is told.
@@ -260,7 +268,8 @@ impl Measure {
             }
             Measure::Recovery => s.recovery,
             Measure::AppLimited => s.app_limited,
-            Measure::Action => s.action,
+            Measure::Action => s.action[0],
+            Measure::SecondAction => s.action[1],
             Measure::Age => s.age,
         }
     }

@@ -5,7 +5,8 @@ use ackclock_units::maths;
 /// What an action sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The pacing rate, bit/s. The window is what that rate sends in two smoothed round trips.
+    /// The pacing rate, bit/s. Unless another number of the action sets it, the window is what that
+    /// rate sends in two smoothed round trips.
     Rate,
     /// The congestion window, segments.
     Window,
@@ -42,6 +43,26 @@ pub struct Law {
 }
 
 impl Law {
+    /// What keeps it from being one, in words.
+    pub(super) fn problem(&self) -> Option<String> {
+        let Law { map, limit, bounds: [least, most], target } = *self;
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let least_bound = match target {
+            Target::Rate => 1000.0,
+            Target::Window => 1.0,
+        };
+        if !(positive(limit) && positive(least) && positive(most) && least < most && least >= least_bound) {
+            return Some(format!(
+                "action: expected a limit above 0 and bounds from {least_bound}, found {limit} and {least} to {most}"
+            ));
+        }
+        match map {
+            Map::Step { delta } if !positive(delta) => Some("action: expected a delta above 0".to_owned()),
+            Map::Power { base } if !positive(base) || base <= 1.0 => Some("action: expected a base above 1".to_owned()),
+            _ => None,
+        }
+    }
+
     /// What follows from an action, where `now` is in force. An action that is no number changes
     /// nothing.
     pub fn apply(&self, now: f64, action: f64) -> f64 {

@@ -114,7 +114,7 @@ pub(super) struct Seen {
     pub(super) pacing_rate: f64,
     pub(super) recovery: f64,
     pub(super) app_limited: f64,
-    pub(super) action: f64,
+    pub(super) action: [f64; 2],
 }
 
 fn seconds(span: Option<Span>) -> f64 {
@@ -146,6 +146,11 @@ impl Monitor {
             max_throughput: 0.0,
             delivery_rate: 0.0,
         }
+    }
+
+    /// The highest throughput of any interval so far, bit/s.
+    pub(super) fn max_throughput(&self) -> f64 {
+        self.max_throughput
     }
 
     pub(super) fn sent(&mut self, bytes: u32) {
@@ -194,7 +199,7 @@ impl Monitor {
     }
 
     /// Ends the interval, and begins the next one.
-    pub(super) fn end(&mut self, f: &Flight, cwnd: u64, pacing_rate: Option<f64>, action: f64) -> Seen {
+    pub(super) fn end(&mut self, f: &Flight, cwnd: u64, pacing_rate: Option<f64>, action: [f64; 2]) -> Seen {
         let interval = f.now.since(self.began).as_nanos() as f64 / NANOS;
         let rate = |bytes: u64| if interval > 0.0 { bytes as f64 * 8.0 / interval } else { 0.0 };
         let throughput = rate(self.delivered);

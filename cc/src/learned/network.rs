@@ -1,4 +1,4 @@
-//! A policy: a multilayer perceptron from observations to an action.
+//! A policy: a multilayer perceptron from observations to actions.
 //!
 //! Sums are in the order of the inputs, without fused operations, and the functions are those of
 //! `units`, so that a policy decides alike on every platform.
@@ -121,7 +121,7 @@ pub struct Normalisation {
     pub limit: f64,
 }
 
-/// A multilayer perceptron with one output: the action.
+/// A multilayer perceptron whose outputs are the numbers of an action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     normalisation: Option<Normalisation>,
@@ -136,8 +136,7 @@ impl Network {
     /// A network of these layers.
     ///
     /// # Errors
-    /// A layer does not fit the one before it, the first one not `inputs`, or the last one has not
-    /// one output.
+    /// A layer does not fit the one before it, or the first one not `inputs`.
     pub fn new(inputs: usize, normalisation: Option<Normalisation>, layers: Vec<Layer>) -> Result<Network, ShapeError> {
         if let Some(Normalisation { mean, deviation, limit }) = &normalisation {
             if mean.len() != inputs || deviation.len() != inputs {
@@ -160,13 +159,10 @@ impl Network {
             }
             width = outputs;
         }
-        match layers.len().checked_sub(1) {
-            None => Err(ShapeError("there are no layers".into())),
-            Some(last) if width != 1 => {
-                Err(ShapeError(format!("layer {last}, the last one, has {width} outputs, expected 1: the action")))
-            }
-            Some(_) => Ok(Network { normalisation, layers }),
+        if layers.is_empty() {
+            return Err(ShapeError("there are no layers".into()));
         }
+        Ok(Network { normalisation, layers })
     }
 
     /// How many numbers an observation has.
@@ -174,8 +170,13 @@ impl Network {
         self.layers[0].shape().0
     }
 
-    /// The action that follows from an observation.
-    pub fn act(&self, observation: &[f32], scratch: &mut Scratch) -> f64 {
+    /// How many numbers an action has.
+    pub fn outputs(&self) -> usize {
+        self.layers[self.layers.len() - 1].shape().1
+    }
+
+    /// The numbers of the action that follows from an observation.
+    pub fn act<'s>(&self, observation: &[f32], scratch: &'s mut Scratch) -> &'s [f64] {
         let Scratch([input, output]) = scratch;
         input.clear();
         input.extend(observation.iter().map(|&x| f64::from(x)));
@@ -188,7 +189,7 @@ impl Network {
             layer.apply(input, output);
             std::mem::swap(input, output);
         }
-        input.first().copied().unwrap_or(0.0)
+        input
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
         let last = layer(&[&[3.0, 1.0]], &[-1.0], Activation::Identity);
         let network = Network::new(2, None, vec![hidden, last]).expect("it fits");
         // 1 + 4 + 0.5 = 5.5; -1 + 1 - 4 < 0; 3 * 5.5 - 1.
-        assert_eq!(network.act(&[1.0, 2.0], &mut Scratch::default()), 15.5);
+        assert_eq!(network.act(&[1.0, 2.0], &mut Scratch::default()), [15.5]);
     }
 
     #[test]
@@ -224,7 +225,7 @@ mod tests {
         let normalisation = Normalisation { mean: vec![10.0], deviation: vec![2.0], limit: 5.0 };
         let last = layer(&[&[1.0]], &[0.0], Activation::Identity);
         let network = Network::new(1, Some(normalisation), vec![last]).expect("it fits");
-        assert_eq!([14.0, -1e9].map(|x| network.act(&[x], &mut Scratch::default())), [2.0, -5.0]);
+        assert_eq!([14.0, -1e9].map(|x| network.act(&[x], &mut Scratch::default())[0]), [2.0, -5.0]);
     }
 
     #[test]
@@ -234,8 +235,6 @@ mod tests {
         assert_eq!(error(3, vec![wide.clone()]), "layer 0 has 2 inputs, and an observation has 3 numbers");
         assert_eq!(error(2, vec![wide.clone(), wide]), "layer 1 has 2 inputs, and layer 0 has 1 numbers");
         assert_eq!(error(2, vec![]), "there are no layers");
-        let two = layer(&[&[1.0], &[2.0]], &[0.0, 0.0], Activation::Tanh);
-        assert_eq!(error(1, vec![two]), "layer 0, the last one, has 2 outputs, expected 1: the action");
         let rows = [vec![1.0, 2.0], vec![1.0]];
         let ragged = Layer::new(4, &rows, vec![0.0; 2], Activation::Tanh).expect_err("ragged").0;
         assert_eq!(ragged, "layer 4: row 0 has 2 weights and row 1 has 1");

@@ -56,7 +56,8 @@ fn learner(agent: Agent) -> Learner {
 fn windows() -> Agent {
     let law = Law { target: Target::Window, map: Map::Power { base: 2.0 }, limit: 2.0, bounds: [2.0, 100.0] };
     let observes = vec![Feature::plain(Measure::Throughput), Feature::scaled(Measure::LossRate, 2.0)];
-    Agent { decides: Decides::Every(Span::from_millis(100)), law, observes, history: 2, beneath: None }
+    let decides = Decides::Every(Span::from_millis(100));
+    Agent { number: 0, decides, laws: vec![law], headroom: None, observes, history: 2, beneath: None }
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn an_interval_is_measured() {
 fn actions_alone_move_the_window() {
     let mut learner = learner(windows());
     assert_eq!(learner.window().cwnd, 10 * MSS);
-    learner.act(&flight(100), 1.0);
+    learner.act(&flight(100), &[1.0]);
     assert_eq!(learner.window().cwnd, 20 * MSS);
     let ack = Ack { acked: MSS, delivered: MSS, ..Ack::default() };
     assert_eq!(learner.on_ack(&flight(110), &ack), Verdict::Continue);
@@ -99,9 +100,9 @@ fn actions_alone_move_the_window() {
     learner.on_signal(&flight(120), Signal::Ecn);
     learner.on_recovery_end(&flight(130));
     learner.on_idle_restart(&flight(140));
-    learner.act(&flight(150), f64::NAN);
+    learner.act(&flight(150), &[f32::NAN]);
     assert_eq!(learner.window().cwnd, 20 * MSS);
-    learner.act(&flight(200), -9.0);
+    learner.act(&flight(200), &[-9.0]);
     assert_eq!(learner.window().cwnd, 5 * MSS);
 }
 
@@ -116,7 +117,7 @@ fn a_timeout_leaves_a_segment_until_the_next_decision() {
     learner.on_signal(&flight(30), Signal::Timeout { repeated: false, kept: 0 });
     learner.end_interval(&flight(100));
     assert_eq!(learner.measures()[Measure::Timeouts as usize], 2.0);
-    learner.act(&flight(100), 2.0);
+    learner.act(&flight(100), &[2.0]);
     assert_eq!(learner.window().cwnd, 4 * MSS);
     // What was before the decision does not come back.
     learner.on_signal(&flight(110), Signal::Spurious);
@@ -129,11 +130,47 @@ fn a_rate_brings_its_window() {
     let mut learner = learner(agent);
     // Ten segments in 100 ms.
     assert_eq!(learner.pacing_rate(&flight(0)).map(Rate::as_bps), Some(800_000));
-    learner.act(&flight(100), 1.0);
+    learner.act(&flight(100), &[1.0]);
     let rate = learner.pacing_rate(&flight(100)).map(Rate::as_bps);
     assert!(rate.is_some_and(|rate| rate.abs_diff(820_000) <= 1), "{rate:?}");
     assert!(learner.window().cwnd.abs_diff(20_500) <= 1);
     assert_eq!(learner.name(), "external");
+}
+
+#[test]
+fn two_numbers_set_the_rate_and_the_window() {
+    let laws = [Agent::default().laws, windows().laws].concat();
+    let mut learner = learner(Agent { laws, ..Agent::default() });
+    learner.act(&flight(100), &[1.0, -1.0]);
+    let rate = learner.pacing_rate(&flight(100)).map(Rate::as_bps);
+    assert!(rate.is_some_and(|rate| rate.abs_diff(820_000) <= 1), "{rate:?}");
+    assert_eq!(learner.window().cwnd, 5 * MSS);
+    // One that is no number leaves its part alone.
+    learner.act(&flight(200), &[f32::NAN, 1.0]);
+    assert_eq!(learner.pacing_rate(&flight(200)).map(Rate::as_bps), rate);
+    assert_eq!((learner.window().cwnd, learner.action()), (10 * MSS, &[1.0, 1.0][..]));
+    learner.end_interval(&flight(300));
+    assert_eq!([Measure::Action, Measure::SecondAction].map(|of| learner.measures()[of as usize]), [1.0, 1.0]);
+}
+
+#[test]
+fn headroom_bounds_what_is_set_by_what_got_through() {
+    for (agent, most) in [(windows(), 100), (Agent::default(), 1_000_000)] {
+        let mut learner = learner(Agent { headroom: Some(4.0), ..agent });
+        let rate = |learner: &Learner| learner.pacing_rate(&flight(0)).map(Rate::as_bps);
+        let full = |learner: &mut Learner| (0..1000).for_each(|_| learner.act(&flight(100), &[1.0]));
+        // Nothing got through: ten segments in 100 ms.
+        full(&mut learner);
+        let expected = if most == 100 { 10 * MSS } else { 20 * MSS };
+        assert_eq!((learner.window().cwnd, rate(&learner).unwrap_or(800_000)), (expected, 800_000));
+        // 20 segments in 200 ms are 800 kbit/s, of which four times as much is 3.2 Mbit/s, or 40
+        // segments in a smoothed RTT.
+        learner.on_arrival(&flight(150), &arrival(20 * MSS, 0));
+        learner.end_interval(&flight(200));
+        full(&mut learner);
+        let expected = if most == 100 { 40 * MSS } else { 80 * MSS };
+        assert_eq!((learner.window().cwnd, rate(&learner).unwrap_or(3_200_000)), (expected, 3_200_000));
+    }
 }
 
 #[test]
@@ -144,7 +181,7 @@ fn a_controller_beneath_goes_on() {
     let ack = Ack { acked: MSS, delivered: MSS, ..Ack::default() };
     let _ = learner.on_ack(&flight(10), &ack);
     assert_eq!(learner.window().cwnd, 11 * MSS, "slow start");
-    learner.act(&flight(20), 1.0);
+    learner.act(&flight(20), &[1.0]);
     assert_eq!(learner.window().cwnd, 22 * MSS);
     learner.on_signal(&Flight { in_flight: 22 * MSS, ..flight(30) }, Signal::Loss);
     learner.on_recovery_end(&flight(130));
@@ -153,15 +190,18 @@ fn a_controller_beneath_goes_on() {
 
 #[test]
 fn what_is_no_agent_is_refused() {
-    let law = windows().law;
+    let law = windows().laws[0];
     let wrong = [
         Agent { history: 0, ..windows() },
         Agent { observes: Vec::new(), ..windows() },
         Agent { decides: Decides::Every(Span::ZERO), ..windows() },
         Agent { decides: Decides::RoundTripTimes(f64::NAN, Span::from_millis(1)), ..windows() },
-        Agent { law: Law { bounds: [0.0, 10.0], ..law }, ..windows() },
-        Agent { law: Law { map: Map::Power { base: 1.0 }, ..law }, ..windows() },
-        Agent { law: Law { map: Map::Step { delta: 0.0 }, ..law }, ..windows() },
+        Agent { laws: vec![Law { bounds: [0.0, 10.0], ..law }], ..windows() },
+        Agent { laws: vec![Law { map: Map::Power { base: 1.0 }, ..law }], ..windows() },
+        Agent { laws: vec![Law { map: Map::Step { delta: 0.0 }, ..law }], ..windows() },
+        Agent { laws: vec![law; 2], ..windows() },
+        Agent { laws: Vec::new(), ..windows() },
+        Agent { headroom: Some(1.0), ..windows() },
         Agent { beneath: Some(Box::new(CcSpec::External(Arc::default()))), ..windows() },
         Agent { beneath: Some(Box::new(CcSpec::Cubic(CubicConfig::default()))), ..Agent::default() },
         Agent {
@@ -180,7 +220,7 @@ proptest! {
     /// room for a segment.
     #[test]
     fn whatever_happens_is_told_in_numbers(
-        events in prop::collection::vec((0u8..9, any::<u32>(), -3.0f64..3.0), 1..200),
+        events in prop::collection::vec((0u8..9, any::<u32>(), -3.0f32..3.0), 1..200),
         rate in any::<bool>(),
     ) {
         let mut agent = if rate { Agent::default() } else { windows() };
@@ -200,7 +240,7 @@ proptest! {
                 4 => learner.on_signal(&f, Signal::Timeout { repeated: number % 2 == 0, kept: 0 }),
                 5 => learner.on_signal(&f, Signal::Spurious),
                 6 => learner.on_signal(&f, Signal::Resume { cwnd: number.into(), ssthresh: 0 }),
-                7 => learner.act(&f, action),
+                7 => learner.act(&f, &[action]),
                 _ => learner.end_interval(&Flight { srtt: (number % 3 > 0).then_some(f.srtt).flatten(), ..f }),
             }
             prop_assert!(learner.window().cwnd >= MSS && learner.window().cwnd <= Window::MAX);

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use ackclock_cc::Learner;
 use ackclock_cc::learned::Measures;
-use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{FlowId, Recorders, RunError, World};
 use ackclock_trace::Summary;
 use ackclock_units::{Random, Span, Time};
 
-use crate::spec::{Spec, SpecError};
+use crate::network::View;
+use crate::spec::{Column, Role, Spec, SpecError};
+
+/// What is said where there is nothing to tell.
+const NO_EPISODE: &str = "there is no episode: reset the environment";
 
 /// Wakeups after which the caller is asked whether to go on.
 const TURN: u32 = 1 << 16;
@@ -17,10 +20,12 @@ const TURN: u32 = 1 << 16;
 /// The sizes of what an environment takes and gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Flows that learn.
+    /// Flows that learn, in one episode or another.
     pub learners: usize,
-    /// Numbers of an observation of one.
+    /// Numbers of the widest observation of one; behind narrower ones are zeros.
     pub width: usize,
+    /// The most numbers of an action of one; further ones have no meaning.
+    pub actions: usize,
 }
 
 /// What a step has come to.
@@ -42,6 +47,17 @@ impl Outcome {
     }
 }
 
+/// A point in an episode: what brings an environment there again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// The seed, and the number of the episode since that was given.
+    pub random: (u64, u64),
+    /// There was a reset.
+    pub has_begun: bool,
+    /// The actions of all steps, one after another.
+    pub taken: Vec<f32>,
+}
+
 /// An environment.
 #[derive(Debug)]
 pub struct Env {
@@ -50,64 +66,64 @@ pub struct Env {
     end: Time,
     now: Time,
     learners: Vec<LearnerState>,
-    random: (u64, u64),
+    /// This episode, and how it came here.
+    at: Snapshot,
     run_seed: u64,
     drawn: Vec<String>,
     steps: u64,
     is_over: bool,
     result: Option<Summary<()>>,
-    /// The run of this episode, and the actions of all steps one after another, if they are kept.
-    run: Option<Arc<RunSpec>>,
-    taken: Vec<f32>,
-    keeps_actions: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 struct LearnerState {
-    flow: FlowId,
-    id: Arc<str>,
+    /// None in an episode that lacks it.
+    flow: Option<FlowId>,
     /// How often each condition has held in a row.
     held: Vec<u32>,
     intervals: u32,
     /// It decides at this step.
     decides: bool,
     reward: f64,
+    view: Option<View>,
+    /// What it was told of the network in the intervals of an observation, the newest last.
+    told: Vec<f32>,
+}
+
+impl LearnerState {
+    /// The interval has ended, with these values of the network.
+    fn tell(&mut self, role: &Role) {
+        let (width, values) = (role.of_network().count(), self.view.as_ref().map_or(&[][..], |view| &view.values));
+        self.told.copy_within(width.., 0);
+        let from = self.told.len() - width;
+        for (place, feature) in self.told[from..].iter_mut().zip(role.of_network()) {
+            *place = feature.tell(values[feature.measure]) as f32;
+        }
+    }
 }
 
 impl Env {
     /// An environment before its first reset.
-    ///
-    /// # Errors
-    /// No flow learns.
-    pub fn new(spec: Arc<Spec>) -> Result<Env, SpecError> {
-        let mut env = Env {
+    pub fn new(spec: Arc<Spec>) -> Env {
+        let learners = spec.learners.iter().map(|_| LearnerState::default()).collect();
+        Env {
             spec,
             world: None,
             end: Time::ZERO,
             now: Time::ZERO,
-            learners: Vec::new(),
-            random: (0, 0),
+            learners,
+            at: Snapshot::default(),
             run_seed: 0,
             drawn: Vec::new(),
             steps: 0,
             is_over: true,
             result: None,
-            run: None,
-            taken: Vec::new(),
-            keeps_actions: false,
-        };
-        env.begin()?;
-        if env.learners.is_empty() {
-            let why = "no flow learns: expected one with `cc = \"external\"`";
-            return Err(SpecError::Refused(why.to_owned()));
         }
-        (env.world, env.is_over) = (None, true);
-        Ok(env)
     }
 
     /// The sizes of what it takes and gives.
     pub fn shape(&self) -> Shape {
-        Shape { learners: self.learners.len(), width: self.spec.template.agent().width() }
+        Shape { learners: self.learners.len(), width: self.spec.width(), actions: self.spec.actions() }
     }
 
     /// What it is.
@@ -117,7 +133,16 @@ impl Env {
 
     /// The names of the flows that learn, in the order of rows.
     pub fn flows(&self) -> impl Iterator<Item = &str> {
-        self.learners.iter().map(|learner| &*learner.id)
+        self.spec.learners.iter().map(|learner| &*learner.id)
+    }
+
+    /// How many numbers the observations of each learner have, and its actions.
+    pub fn widths(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.learners.len()).map(|row| (self.role(row).width(), self.role(row).agent.laws.len()))
+    }
+
+    fn role(&self, row: usize) -> &Role {
+        &self.spec.roles[self.spec.learners[row].role]
     }
 
     /// The values drawn for this episode, in the order of [`Spec::paths`].
@@ -139,57 +164,56 @@ impl Env {
     /// after it depend on it alone. `goes_on` is asked now and then.
     ///
     /// # Errors
-    /// A combination of drawn values does not fit the scenario, or the number of learners changes.
+    /// A combination of drawn values does not fit the scenario, or a run failed.
     pub fn reset(&mut self, seed: Option<u64>, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
-        self.random = match seed {
+        self.at.random = match seed {
             Some(seed) => (seed, 0),
-            None => (self.random.0, self.random.1 + 1),
+            None => (self.at.random.0, self.at.random.1 + 1),
         };
-        let learners = self.learners.len();
-        self.begin()?;
-        if self.learners.len() != learners {
-            let found = self.learners.len();
-            let why = format!("with the values that were drawn, {found} flows learn, expected {learners} as at first");
-            (self.world, self.is_over) = (None, true);
-            return Err(SpecError::Refused(why));
-        }
-        self.go_to_decision(goes_on)
+        self.begin(&mut Recorders::default(), goes_on)
     }
 
-    fn begin(&mut self) -> Result<(), SpecError> {
-        let (seed, episode) = self.random;
+    fn begin(
+        &mut self,
+        recorders: &mut Recorders<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome, SpecError> {
+        let (seed, episode) = self.at.random;
         let mut random = Random::for_component(seed, episode, "gym");
         // As a scenario may have it.
         self.run_seed = random.bits() >> 1;
         self.drawn.clear();
         self.drawn.extend(self.spec.draws.iter().map(|distribution| distribution.draw(&mut random)));
+        (self.world, self.is_over) = (None, true);
         let run = self.spec.template.spec(self.run_seed, &self.drawn)?;
         let mut world = Box::new(World::new(&run));
-        world.start(&Recorders::default());
+        world.start(recorders);
         world.wait_for_actions();
-        self.learners.clear();
         let conditions = self.spec.stop.len();
-        for flow in world.learning().collect::<Vec<_>>() {
-            if world.has_external(flow) {
-                self.learners.push(LearnerState {
-                    flow,
-                    id: run.flows[flow.index()].id.clone(),
-                    held: vec![0; conditions],
-                    intervals: 0,
-                    decides: false,
-                    reward: 0.0,
-                });
-            }
+        for (row, learner) in self.learners.iter_mut().enumerate() {
+            let role = &self.spec.roles[self.spec.learners[row].role];
+            let blank = role.of_network().map(|feature| feature.tell(0.0) as f32);
+            let told = std::iter::repeat_n(blank, role.agent.history).flatten().collect();
+            *learner = LearnerState { held: vec![0; conditions], told, ..LearnerState::default() };
+        }
+        for flow in world.learning().filter(|flow| world.has_external(*flow)) {
+            let id = &run.flows[flow.index()].id;
+            let Some(row) = self.spec.learners.iter().position(|learner| learner.id == *id) else {
+                let why = format!("with the values that were drawn, `{id}` learns, which it does at no end of them");
+                return Err(SpecError::Refused(why));
+            };
+            self.learners[row].flow = Some(flow);
+            self.learners[row].view = self.spec.network.as_ref().map(|network| network.view(world.lookout()));
         }
         (self.end, self.now) = (world.end(), Time::ZERO);
         (self.world, self.steps, self.is_over, self.result) = (Some(world), 0, false, None);
-        self.taken.clear();
-        self.run = self.keeps_actions.then(|| Arc::new(run));
-        Ok(())
+        self.at.has_begun = true;
+        self.at.taken.clear();
+        self.go_to_decision(recorders, goes_on)
     }
 
-    /// Gives an action for each learner, and goes to the next decision. Those of learners that do
-    /// not decide now are ignored, and one that is no number changes nothing.
+    /// Gives each learner the numbers of its action, and goes to the next decision. Those of
+    /// learners that do not decide now are ignored, and one that is no number changes nothing.
     ///
     /// # Errors
     /// The episode is over, or the run has failed.
@@ -197,32 +221,45 @@ impl Env {
     /// # Panics
     /// There is not one action for each learner.
     pub fn step(&mut self, actions: &[f32], goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
-        assert_eq!(actions.len(), self.learners.len(), "actions and learners");
+        self.step_with(actions, &mut Recorders::default(), goes_on)
+    }
+
+    fn step_with(
+        &mut self,
+        actions: &[f32],
+        recorders: &mut Recorders<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome, SpecError> {
+        let width = self.spec.actions();
+        assert_eq!(actions.len(), self.learners.len() * width, "actions and learners");
         let Some(world) = self.world.as_mut().filter(|_| !self.is_over) else {
             return Err(SpecError::Refused("the episode is over: reset the environment".to_owned()));
         };
         self.steps += 1;
-        if self.keeps_actions {
-            self.taken.extend(actions);
-        }
-        for (learner, &action) in self.learners.iter().zip(actions) {
-            if learner.decides {
-                world.act(learner.flow, f64::from(action));
+        self.at.taken.extend(actions);
+        for (learner, action) in self.learners.iter().zip(actions.chunks_exact(width)) {
+            if let Some(flow) = learner.flow.filter(|_| learner.decides) {
+                world.act(flow, action);
             }
         }
         world.go_on_after_actions();
-        self.go_to_decision(goes_on)
+        self.go_to_decision(recorders, goes_on)
     }
 
-    fn go_to_decision(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    fn go_to_decision(
+        &mut self,
+        recorders: &mut Recorders<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome, SpecError> {
         let Some(world) = &mut self.world else { return Ok(Outcome::default()) };
         let mut turn = TURN;
         let mut has_ended = false;
         while world.waiting().is_empty() {
-            if world.step(self.end).is_none() {
+            let Some(now) = world.step(self.end) else {
                 has_ended = true;
                 break;
-            }
+            };
+            world.keep_up(now, recorders)?;
             turn -= 1;
             if turn == 0 {
                 turn = TURN;
@@ -232,6 +269,9 @@ impl Env {
                 }
             }
         }
+        if self.spec.has_own {
+            world.check_some_data()?;
+        }
         if has_ended {
             world.end_intervals(self.end);
             self.now = self.end;
@@ -239,20 +279,29 @@ impl Env {
             self.now = world.decided_at();
         }
         let mut stops = false;
-        let mut all_over = !self.learners.is_empty();
-        for learner in &mut self.learners {
-            learner.decides = world.waiting().contains(&learner.flow);
-            learner.reward = 0.0;
-            all_over &= world.is_over(learner.flow);
-            if learner.decides || has_ended {
-                let Some(state) = world.learner(learner.flow) else { continue };
-                learner.reward = self.spec.reward(state.measures());
-                learner.intervals += 1;
-                for (held, stop) in learner.held.iter_mut().zip(&self.spec.stop) {
-                    let holds = learner.intervals > stop.after && stop.holds(state.measures());
-                    *held = if holds { *held + 1 } else { 0 };
-                    stops |= *held >= stop.intervals;
-                }
+        let mut all_over = self.learners.iter().any(|learner| learner.flow.is_some());
+        for (row, learner) in self.learners.iter_mut().enumerate() {
+            (learner.decides, learner.reward) = (false, 0.0);
+            let Some(flow) = learner.flow else { continue };
+            learner.decides = world.waiting().contains(&flow);
+            all_over &= world.is_over(flow);
+            if !learner.decides && !has_ended {
+                continue;
+            }
+            let of = &self.spec.learners[row];
+            let role = &self.spec.roles[of.role];
+            if let (Some(view), Some(network)) = (&mut learner.view, &self.spec.network) {
+                view.look(self.now, world, network, &of.id);
+                learner.tell(role);
+            }
+            let Some(state) = world.learner(flow) else { continue };
+            let values = learner.view.as_ref().map_or(&[][..], |view| &view.values);
+            learner.reward = role.reward(state.measures(), values);
+            learner.intervals += 1;
+            for (held, stop) in learner.held.iter_mut().zip(&self.spec.stop) {
+                let holds = learner.intervals > stop.after && stop.holds(state.measures(), values);
+                *held = if holds { *held + 1 } else { 0 };
+                stops |= *held >= stop.intervals;
             }
         }
         let terminated = stops || all_over;
@@ -263,18 +312,44 @@ impl Env {
     }
 
     fn learner(&mut self, row: usize) -> Option<&mut Learner> {
-        let flow = self.learners[row].flow;
+        let flow = self.learners[row].flow?;
         self.world.as_mut()?.learner(flow)
     }
 
-    /// Writes the observation of a learner; before its first decision, that of zeros.
+    /// Writes the observation of a learner; before its first decision, or where there is none in
+    /// this episode, that of zeros.
     ///
     /// # Panics
-    /// There is no such learner, or the place is not as wide as an observation.
+    /// There is no such learner, or the place is narrower than its observation.
     pub fn observe(&mut self, row: usize, into: &mut [f32]) {
-        match self.learner(row) {
-            Some(learner) => into.copy_from_slice(learner.observation()),
-            None => into.copy_from_slice(&self.spec.template.agent().blank()),
+        let spec = Arc::clone(&self.spec);
+        let role = &spec.roles[spec.learners[row].role];
+        let (into, rest) = into.split_at_mut(role.width());
+        rest.fill(0.0);
+        let width = role.of_network().count();
+        let blank;
+        let seen = match self.learner(row) {
+            // As most are.
+            Some(learner) if width == 0 => return into.copy_from_slice(learner.observation()),
+            Some(learner) => {
+                blank = learner.observation().to_vec();
+                &blank
+            }
+            None => {
+                blank = role.agent.blank();
+                &blank
+            }
+        };
+        let told = &self.learners[row].told;
+        let senders = role.agent.observes.len();
+        for (interval, numbers) in into.chunks_exact_mut(role.columns.len()).enumerate() {
+            let mut of_network = told.iter().skip(interval * width);
+            for (number, column) in numbers.iter_mut().zip(&role.columns) {
+                *number = match column {
+                    Column::Sender(place) => seen[interval * senders + place],
+                    Column::Network(feature) => of_network.next().copied().unwrap_or_else(|| feature.tell(0.0) as f32),
+                };
+            }
         }
     }
 
@@ -286,6 +361,15 @@ impl Env {
         self.learner(row).map(|learner| *learner.measures())
     }
 
+    /// The values of the network in the last interval of a learner, in the order of
+    /// [`Spec::network_names`].
+    ///
+    /// # Panics
+    /// There is no such learner.
+    pub fn network(&self, row: usize) -> &[f64] {
+        self.learners[row].view.as_ref().map_or(&[], |view| &view.values)
+    }
+
     /// The reward of the last step, and whether the learner decides now.
     ///
     /// # Panics
@@ -294,57 +378,74 @@ impl Env {
         (self.learners[row].reward, self.learners[row].decides)
     }
 
-    /// Keeps what [`Env::again`] needs, from the next episode on.
-    pub fn keep_actions(&mut self) {
-        self.keeps_actions = true;
+    /// Whether there is this learner in this episode.
+    ///
+    /// # Panics
+    /// There is no such row.
+    pub fn is_present(&self, row: usize) -> bool {
+        self.learners[row].flow.is_some()
+    }
+
+    /// Where it stands.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.at
+    }
+
+    /// Goes to where an environment that is alike stood: the episode runs again with its actions,
+    /// which takes as long as it took. `goes_on` is asked now and then.
+    ///
+    /// # Errors
+    /// The snapshot is of another environment, or a run failed.
+    pub fn restore(&mut self, to: &Snapshot, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+        self.replay(to, &mut Recorders::default(), goes_on)
+    }
+
+    fn replay(
+        &mut self,
+        to: &Snapshot,
+        recorders: &mut Recorders<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome, SpecError> {
+        let width = self.learners.len() * self.spec.actions();
+        let other = || SpecError::Refused("the snapshot is of another environment".to_owned());
+        if !to.taken.len().is_multiple_of(width) {
+            return Err(other());
+        }
+        self.at.random = to.random;
+        if !to.has_begun {
+            (self.world, self.is_over, self.result) = (None, true, None);
+            self.at = to.clone();
+            return Ok(Outcome::default());
+        }
+        let mut outcome = self.begin(recorders, goes_on)?;
+        for actions in to.taken.chunks_exact(width) {
+            if outcome.interrupted {
+                break;
+            }
+            if outcome.is_over() {
+                return Err(other());
+            }
+            outcome = self.step_with(actions, recorders, goes_on)?;
+        }
+        Ok(outcome)
     }
 
     /// Runs the episode again with its actions, as far as it came, with these records: the same
     /// run. `goes_on` is asked now and then.
     ///
     /// # Errors
-    /// There was no reset since actions are kept, the run has failed, or it was broken off.
+    /// There was no reset, the run has failed, or it was broken off.
     pub fn again(
         &self,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Summary<()>, SpecError> {
-        let none = || SpecError::Refused("there is no episode: reset the environment".to_owned());
-        let failed = |error: RunError| SpecError::Refused(error.to_string());
-        let run = self.run.as_ref().ok_or_else(none)?;
-        let mut world = Box::new(World::new(run));
-        world.start(recorders);
-        world.wait_for_actions();
-        let mut steps = self.taken.chunks_exact(self.learners.len().max(1));
-        let mut turn = TURN;
-        loop {
-            while world.waiting().is_empty() {
-                let Some(now) = world.step(self.end) else { break };
-                world.keep_up(now, recorders).map_err(failed)?;
-                turn -= 1;
-                if turn == 0 {
-                    turn = TURN;
-                    if !goes_on() {
-                        return Err(SpecError::Refused("broken off".to_owned()));
-                    }
-                }
-            }
-            let Some(actions) = steps.next() else { break };
-            let waiting = world.waiting().to_vec();
-            for (learner, &action) in self.learners.iter().zip(actions) {
-                if waiting.contains(&learner.flow) {
-                    world.act(learner.flow, f64::from(action));
-                }
-            }
-            world.go_on_after_actions();
+        let mut twin = Env::new(Arc::clone(&self.spec));
+        if twin.replay(&self.at, recorders, goes_on)?.interrupted {
+            return Err(SpecError::Refused("broken off".to_owned()));
         }
-        if self.now < self.end {
-            world.end_at(self.now);
-        }
-        match world.complete(recorders) {
-            Ok(()) | Err(RunError::TooMany { .. }) => Ok(world.into_summary()),
-            Err(error) => Err(failed(error)),
-        }
+        twin.finish(recorders)?;
+        twin.result.ok_or_else(|| SpecError::Refused(NO_EPISODE.to_owned()))
     }
 
     /// The summary of the run until now. It ends an episode that goes on.
@@ -352,18 +453,20 @@ impl Env {
     /// # Errors
     /// There was no reset, or the run has failed.
     pub fn result(&mut self) -> Result<&Summary<()>, SpecError> {
-        if let Some(mut world) = self.world.take() {
-            if self.now < self.end {
-                world.end_at(self.now);
-            }
-            self.is_over = true;
-            let ended = world.complete(&mut Recorders::default());
-            match ended {
-                Ok(()) | Err(RunError::TooMany { .. }) => self.result = Some(world.into_summary()),
-                Err(error) => return Err(SpecError::Refused(error.to_string())),
-            }
+        self.finish(&mut Recorders::default())?;
+        self.result.as_ref().ok_or_else(|| SpecError::Refused(NO_EPISODE.to_owned()))
+    }
+
+    fn finish(&mut self, recorders: &mut Recorders<'_>) -> Result<(), SpecError> {
+        let Some(mut world) = self.world.take() else { return Ok(()) };
+        if self.now < self.end {
+            world.end_at(self.now);
         }
-        let none = || SpecError::Refused("there is no episode: reset the environment".to_owned());
-        self.result.as_ref().ok_or_else(none)
+        self.is_over = true;
+        match world.complete(recorders) {
+            Ok(()) | Err(RunError::TooMany { .. }) => self.result = Some(world.into_summary()),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 }

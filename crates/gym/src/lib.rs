@@ -7,10 +7,11 @@
 
 mod draw;
 mod env;
+mod network;
 mod spec;
 mod vector;
 
 pub use draw::Distribution;
-pub use env::{Env, Outcome, Shape};
-pub use spec::{Source, Spec, SpecError, Stop, Term};
+pub use env::{Env, Outcome, Shape, Snapshot};
+pub use spec::{Source, Spec, SpecError};
 pub use vector::{Autoreset, Rows, VecEnv};

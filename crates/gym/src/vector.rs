@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ackclock_trace::Summary;
 
-use crate::env::{Env, Outcome, Shape};
+use crate::env::{Env, Outcome, Shape, Snapshot};
 use crate::spec::{Spec, SpecError};
 
 /// How often is looked whether a step of several threads is to be broken off.
@@ -42,6 +42,8 @@ pub struct Rows {
     pub truncated: Vec<u8>,
     /// 1 where the learner decides now.
     pub decides: Vec<u8>,
+    /// 1 where the episode has this learner.
+    pub present: Vec<u8>,
     /// Seconds since the start of the run.
     pub times: Vec<f64>,
 }
@@ -55,6 +57,7 @@ impl Rows {
             terminated: vec![0; rows],
             truncated: vec![0; rows],
             decides: vec![0; rows],
+            present: vec![0; rows],
             times: vec![0.0; rows],
         }
     }
@@ -68,6 +71,7 @@ impl Rows {
         self.terminated[row..row + rows].copy_from_slice(&from.terminated);
         self.truncated[row..row + rows].copy_from_slice(&from.truncated);
         self.decides[row..row + rows].copy_from_slice(&from.decides);
+        self.present[row..row + rows].copy_from_slice(&from.present);
         self.times[row..row + rows].copy_from_slice(&from.times);
     }
 }
@@ -95,22 +99,21 @@ enum Task {
 }
 
 impl Group {
-    fn new(spec: &Arc<Spec>, count: usize, autoreset: Autoreset) -> Result<Group, SpecError> {
+    fn new(spec: &Arc<Spec>, count: usize, autoreset: Autoreset) -> Group {
         // Each has its own copy of the scenario, so that no two threads share anything.
-        let env = |_| Env::new(Arc::new(Spec::clone(spec)));
-        let envs: Vec<Env> = (0..count).map(env).collect::<Result<_, _>>()?;
-        let shape = envs.first().map_or(Shape { learners: 0, width: 0 }, Env::shape);
+        let envs: Vec<Env> = (0..count).map(|_| Env::new(Arc::new(Spec::clone(spec)))).collect();
+        let shape = envs.first().map_or(Shape { learners: 0, width: 0, actions: 0 }, Env::shape);
         let rows = count * shape.learners;
-        Ok(Group {
+        Group {
             over: vec![true; count],
             results: (0..count).map(|_| None).collect(),
             keeps_results: false,
-            actions: vec![0.0; rows],
+            actions: vec![0.0; rows * shape.actions],
             rows: Rows::new(rows, shape.width),
             envs,
             autoreset,
             shape,
-        })
+        }
     }
 
     /// Whether it was not broken off.
@@ -136,8 +139,8 @@ impl Group {
             }
             return self.envs[number].reset(None, goes_on);
         }
-        let at = number * self.shape.learners;
-        self.envs[number].step(&self.actions[at..at + self.shape.learners], goes_on)
+        let numbers = self.shape.learners * self.shape.actions;
+        self.envs[number].step(&self.actions[number * numbers..][..numbers], goes_on)
     }
 
     /// Writes the rows of an environment.
@@ -148,7 +151,7 @@ impl Group {
         steps: bool,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool, SpecError> {
-        let Shape { learners, width } = self.shape;
+        let Shape { learners, width, .. } = self.shape;
         let (env, rows) = (&mut self.envs[number], &mut self.rows);
         let began_anew = std::mem::replace(&mut self.over[number], outcome.is_over()) || !steps;
         let ends = outcome.is_over() && self.autoreset == Autoreset::SameStep;
@@ -158,6 +161,7 @@ impl Group {
             // What came before the first decision was not decided.
             rows.rewards[row] = if began_anew { 0.0 } else { reward };
             (rows.decides[row], rows.times[row]) = (u8::from(decides), env.now().as_secs_f64());
+            rows.present[row] = u8::from(env.is_present(learner));
             rows.terminated[row] = u8::from(outcome.terminated);
             rows.truncated[row] = u8::from(outcome.truncated);
             let place = if ends { &mut rows.last } else { &mut rows.observations };
@@ -172,6 +176,7 @@ impl Group {
             for learner in 0..learners {
                 let row = number * learners + learner;
                 rows.decides[row] = u8::from(env.reward(learner).1);
+                rows.present[row] = u8::from(env.is_present(learner));
                 env.observe(learner, &mut rows.observations[row * width..(row + 1) * width]);
             }
             return Ok(!first.interrupted);
@@ -221,7 +226,7 @@ impl VecEnv {
     /// So many environments, on so many threads.
     ///
     /// # Errors
-    /// No flow learns, or there are no threads.
+    /// There are no threads.
     ///
     /// # Panics
     /// There are none.
@@ -229,8 +234,7 @@ impl VecEnv {
         assert!(count > 0, "no environments");
         let threads = threads.clamp(1, count);
         let share = |group: usize| (group + 1) * count / threads - group * count / threads;
-        let groups: Vec<Group> =
-            (0..threads).map(|group| Group::new(spec, share(group), autoreset)).collect::<Result<_, _>>()?;
+        let groups: Vec<Group> = (0..threads).map(|group| Group::new(spec, share(group), autoreset)).collect();
         let shape = groups[0].shape;
         let stop = Arc::new(AtomicBool::new(false));
         let workers = if threads > 1 { threads } else { 0 };
@@ -337,7 +341,7 @@ impl VecEnv {
     /// # Panics
     /// There is not one action for each row.
     pub fn step(&mut self, actions: &[f32], goes_on: &mut dyn FnMut() -> bool) -> Result<bool, SpecError> {
-        assert_eq!(actions.len(), self.count * self.shape.learners, "actions and rows");
+        assert_eq!(actions.len(), self.count * self.shape.learners * self.shape.actions, "actions and rows");
         if self.is_broken {
             return Err(SpecError::Refused("a step was broken off: reset the environments".to_owned()));
         }
@@ -348,6 +352,37 @@ impl VecEnv {
             first += rows;
         }
         self.run(&[Task::Step], goes_on)
+    }
+
+    /// Goes to where an environment that is alike stood, as [`Env::restore`]. `false` if `goes_on`
+    /// has broken it off.
+    ///
+    /// # Errors
+    /// As [`Env::restore`], or there is no such environment.
+    pub fn restore(
+        &mut self,
+        number: usize,
+        to: &Snapshot,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, SpecError> {
+        let (mut place, mut row) = (number, 0);
+        for group in self.groups.iter_mut().flatten() {
+            if place < group.envs.len() {
+                let outcome = group.envs[place].restore(to, goes_on)?;
+                if !to.has_begun {
+                    group.over[place] = true;
+                    return Ok(true);
+                }
+                let steps = !to.taken.is_empty();
+                let complete = !outcome.interrupted && group.note(place, outcome, steps, goes_on)?;
+                self.rows.copy(&group.rows, row, self.shape.width);
+                self.is_broken = !complete;
+                return Ok(complete);
+            }
+            place -= group.envs.len();
+            row += group.rows.rewards.len();
+        }
+        Err(SpecError::Refused(format!("there is no environment {number}")))
     }
 
     /// Each group does its task; of one task, all do that.

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ackclock_cc::learned::{Policy, Scratch};
-use ackclock_gym::{Autoreset, Env, Outcome, Source, Spec, SpecError, VecEnv};
+use ackclock_cc::learned::{Measure, Policy, Scratch};
+use ackclock_gym::{Autoreset, Env, Outcome, Shape, Snapshot, Source, Spec, SpecError, VecEnv};
 use ackclock_scenario::{Own, Scenario, read_policy};
-use ackclock_sim::{Recorders, World};
-use ackclock_trace::Summary;
+use ackclock_sim::{Recorders, SeriesConfig, SeriesRecorder, World};
+use ackclock_trace::{FLOW_NUMBERS, LINK_NUMBERS, SeriesOf, SeriesRecord, SeriesSink, Summary};
+use ackclock_units::{Span, Time};
 
 const LINKS: &str = "[links.wire]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = { kind = \"pfifo\", limit = \"40p\" }\n\
                      loss = { kind = \"iid\", probability = 0.002 }\n";
@@ -23,9 +24,15 @@ fn scenario(flows: &str) -> String {
 
 /// What is told to an environment beside the scenario; `agent` and more.
 fn settings(agent: &str, rest: &str) -> String {
+    let role = role("", agent);
+    format!("{{\"agents\": [{role}], \"stop\": [], \"max_steps\": null, \"randomise\": []{rest}}}")
+}
+
+/// An agent by its name, with what it is rewarded for.
+fn role(name: &str, agent: &str) -> String {
     let reward = r#""reward": [{"feature": {"measure": "throughput_bps"}, "weight": 1e-6},
                                {"feature": {"measure": "queueing_delay_s"}, "weight": -10}]"#;
-    format!("{{\"agent\": {{{agent}}}, {reward}, \"stop\": [], \"max_steps\": null, \"randomise\": []{rest}}}")
+    format!("{{\"name\": \"{name}\", \"agent\": {{{agent}}}, {reward}}}")
 }
 
 fn agent(decide: &str, action: &str, beneath: &str) -> String {
@@ -63,7 +70,7 @@ fn env(text: &str, json: &str) -> Env {
 }
 
 fn try_env(text: &str, json: &str) -> Result<Env, SpecError> {
-    Env::new(Arc::new(Spec::read(&source(text), json)?))
+    Ok(Env::new(Arc::new(Spec::read(&source(text), json, Own::NONE)?)))
 }
 
 fn go_on() -> impl FnMut() -> bool {
@@ -79,7 +86,7 @@ fn driven(env: &mut Env, policy: &Policy, seed: Option<u64>) -> (u64, f64) {
         let actions: Vec<f32> = (0..shape.learners)
             .map(|row| {
                 env.observe(row, &mut observation);
-                policy.network().act(&observation, &mut scratch) as f32
+                policy.network().act(&observation, &mut scratch)[0] as f32
             })
             .collect();
         outcome = env.step(&actions, &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
@@ -177,6 +184,190 @@ fn a_seed_repeats_an_episode_and_those_after_it() {
     assert_ne!(episode(Some(6)).1, first[0].1);
 }
 
+/// Rows of a series, by the names of their values.
+#[derive(Debug, Default)]
+struct Rows(Vec<(u64, String, f64)>);
+
+impl SeriesSink for Rows {
+    fn record(&mut self, record: &SeriesRecord<'_>) -> std::ops::ControlFlow<()> {
+        let to = record.to.since(Time::ZERO).as_nanos();
+        let mut add = |list: &str, columns: &[&str], numbers: &[Option<f64>]| {
+            for (column, number) in columns.iter().zip(numbers) {
+                self.0.push((to, format!("{list}.{}.{column}", record.id), number.unwrap_or(0.0)));
+            }
+        };
+        match &record.of {
+            SeriesOf::Flow(point) => add("flows", &FLOW_NUMBERS, &record.flow_numbers(point)),
+            SeriesOf::Link(point) => add("links", &LINK_NUMBERS, &record.link_numbers(point)),
+            _ => {}
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn values_of_the_network_are_those_of_the_series() {
+    let network = r#"{"measure": "links.wire.sojourn_ms"}, {"measure": "share"},
+                     {"measure": "flows.other.0.cwnd_bytes", "scale": 1e-3, "limits": [0, 1000]},"#;
+    let plain = agent(r#"{"every": "100ms"}"#, POWER, "null");
+    let watching = plain.replace("\"observe\": [", &format!("\"observe\": [{network}"));
+    let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"cubic\"")));
+    let rewarded = settings(&watching, ", \"watch\": true")
+        .replace("\"queueing_delay_s\"}, \"weight\": -10", "\"links.wire.forward.sojourn_ms\"}, \"weight\": -1");
+    let mut env = env(&text, &rewarded);
+    let mut outcome = env.reset(Some(2), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    let (names, width) = (env.spec().network_names(), env.shape().width);
+    let place = |name: &str| names.iter().position(|known| known == name).expect(name);
+    let [sojourn, window] = ["links.wire.forward.sojourn_ms", "flows.other.0.cwnd_bytes"].map(place);
+    let (mut looked, mut before) = (std::collections::BTreeMap::new(), vec![0.0; width / 2]);
+    for step in 0.. {
+        let values = env.network(0).to_vec();
+        let mut observation = vec![0.0; width];
+        env.observe(0, &mut observation);
+        // Two intervals of seven numbers, the newest behind the one before.
+        let newest = &observation[width / 2..];
+        assert_eq!(newest[..3], [values[sojourn], values[0], values[window] * 1e-3].map(|value| value as f32));
+        assert_eq!(observation[..width / 2], before, "step {step}");
+        before = newest.to_vec();
+        let measures = env.measures(0).expect("it is there");
+        let expected = measures[Measure::Throughput as usize] * 1e-6 - values[sojourn];
+        assert!((env.reward(0).0 - expected).abs() < 1e-9, "step {step}");
+        looked.insert(env.now().as_nanos(), values);
+        if outcome.is_over() {
+            break;
+        }
+        outcome = env.step(&[[1.0, -0.5, 0.25][step % 3]], &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert_eq!(looked.len(), 40);
+    let mut rows = Rows::default();
+    let every = Span::from_millis(100);
+    let series = SeriesRecorder { config: SeriesConfig { every, window: every }, sink: &mut rows };
+    let recorders = &mut Recorders { series: Some(series), ..Recorders::default() };
+    let again = env.again(recorders, &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(json(&again), json(env.result().unwrap_or_else(|error| panic!("{error}"))));
+    let mut shares = std::collections::BTreeMap::<u64, Vec<f64>>::new();
+    for (to, name, number) in &rows.0 {
+        assert_eq!(looked[to][place(name)], *number, "{name} at {to} ns");
+        if name.starts_with("flows.") && name.ends_with(".throughput_bps") {
+            shares.entry(*to).or_default().push(*number);
+        }
+    }
+    assert!(rows.0.len() > 39 * 46, "{}", rows.0.len());
+    for (to, rates) in shares.into_iter().filter(|(_, rates)| rates.len() == 2) {
+        assert!((looked[&to][0] - rates[0] / (rates[0] + rates[1])).abs() < 1e-9, "{to}");
+    }
+    // Who looks changes nothing.
+    let mut blind = self::env(&text, &settings(&plain, ""));
+    let mut outcome = blind.reset(Some(2), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    let mut step = 0;
+    while !outcome.is_over() {
+        outcome = blind.step(&[[1.0, -0.5, 0.25][step % 3]], &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+        step += 1;
+    }
+    assert_eq!(json(blind.result().unwrap_or_else(|error| panic!("{error}"))), json(&again));
+}
+
+/// The first number of each learner's next action, and what is behind them.
+fn actions(step: usize, shape: Shape) -> Vec<f32> {
+    (0..shape.learners * shape.actions).map(|number| ((number * 7 + step * 3) % 5) as f32 / 2.0 - 1.0).collect()
+}
+
+fn observations(env: &mut Env) -> Vec<f32> {
+    let shape = env.shape();
+    let mut all = vec![f32::NAN; shape.learners * shape.width];
+    all.chunks_exact_mut(shape.width).enumerate().for_each(|(row, into)| env.observe(row, into));
+    all
+}
+
+#[test]
+fn learners_may_have_agents_of_their_own_and_their_number_may_be_drawn() {
+    let both = STEP.replace("1e5", "1e6");
+    let wide = agent(r#"{"every": "50ms"}"#, &format!("[{both}, {LEVEL}]"), "null");
+    let narrow = agent(r#"{"every": "20ms"}"#, POWER, "null").replace("\"history\": 2", "\"history\": 1");
+    let json = format!(
+        "{{\"agents\": [{}, {}], \"stop\": [], \"max_steps\": null, {}}}",
+        role("", &narrow),
+        role("wide", &wide),
+        r#""randomise": [["flows.a.count", {"integer": [1, 3]}]]"#
+    );
+    let wide = flow("b", "{ kind = \"external\", agent = \"wide\" }");
+    let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"cubic\"") + &wide)).replace("4s", "500ms");
+    let mut env = env(&text, &json);
+    assert_eq!(env.shape(), Shape { learners: 4, width: 8, actions: 2 });
+    let rows: Vec<(String, (usize, usize))> = env.flows().map(str::to_owned).zip(env.widths()).collect();
+    let row = |id: &str, widths| (id.to_owned(), widths);
+    assert_eq!(rows, [row("a.0", (4, 1)), row("b.0", (8, 2)), row("a.1", (4, 1)), row("a.2", (4, 1))]);
+    let mut counts = std::collections::BTreeSet::new();
+    for seed in 0..12 {
+        let mut outcome = env.reset(Some(seed), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+        let present: Vec<bool> = (0..4).map(|row| env.is_present(row)).collect();
+        let count: usize = env.drawn()[0].parse().expect("a number");
+        assert_eq!(present, [true, true, count > 1, count > 2]);
+        counts.insert(count);
+        let (mut decided, mut step) = ([0; 4], 0);
+        while !outcome.is_over() {
+            outcome = env.step(&actions(step, env.shape()), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+            step += 1;
+            let seen = observations(&mut env);
+            for row in 0..4 {
+                decided[row] += usize::from(env.reward(row).1);
+                let numbers = &seen[row * 8..][..8];
+                assert!(numbers.iter().all(|number| number.is_finite()));
+                // Behind a narrow one are zeros, and one that is not there has nothing else.
+                assert!(row == 1 || numbers[4..] == [0.0; 4]);
+                assert!(present[row] || numbers == [0.0; 8] && env.reward(row) == (0.0, false));
+            }
+        }
+        assert!(decided[0] > 20 && (8..11).contains(&decided[1]), "{decided:?}");
+    }
+    assert_eq!(counts.len(), 3);
+    let unknown = text.replace("\"wide\"", "\"wise\"");
+    let said = try_env(&unknown, &json).expect_err("there is no such agent").to_string();
+    assert!(said.contains("wise") && said.contains("wide"), "{said}");
+}
+
+#[test]
+fn a_snapshot_brings_an_environment_back() {
+    let agent = agent(r#"{"every": "20ms"}"#, POWER, "null");
+    let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"bbr\"")));
+    let draws = r#""randomise": [["links.wire.rate", {"uniform": ["2mbit", "20mbit"]}]]"#;
+    let json_of = settings(&agent, "").replace("\"randomise\": []", draws);
+    let (mut env, mut other) = (env(&text, &json_of), self::env(&text, &json_of));
+    let go_on_from = |env: &mut Env, first: usize| {
+        let mut seen = vec![observations(env)];
+        for step in first.. {
+            let outcome = env.step(&actions(step, env.shape()), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+            seen.push(observations(env));
+            if outcome.is_over() {
+                break;
+            }
+        }
+        (seen, json(env.result().unwrap_or_else(|error| panic!("{error}"))), env.drawn().to_vec())
+    };
+    env.reset(Some(9), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    env.reset(None, &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    for step in 0..70 {
+        env.step(&actions(step, env.shape()), &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let there = env.snapshot().clone();
+    let rest = go_on_from(&mut env, 70);
+    assert!(rest.0.len() > 100);
+    // In itself, whose episode is over, and in another one, which had none.
+    for env in [&mut env, &mut other] {
+        let outcome = env.restore(&there, &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!outcome.is_over() && *env.snapshot() == there);
+        assert_eq!(go_on_from(env, 70), rest);
+    }
+    // The next episodes are the same, too.
+    let next = |env: &mut Env| {
+        env.reset(None, &mut go_on()).unwrap_or_else(|error| panic!("{error}"));
+        env.drawn().to_vec()
+    };
+    assert_eq!(next(&mut env), next(&mut other));
+    let odd = Snapshot { taken: vec![0.0; 100_000], ..there };
+    assert!(env.restore(&odd, &mut go_on()).is_err(), "no episode has so many steps");
+}
+
 #[test]
 fn an_episode_ends() {
     let agent = agent(r#"{"every": "10ms"}"#, LEVEL, "null");
@@ -217,12 +408,11 @@ fn many_are_as_each_by_itself() {
     let text = scenario(&(flow("a", "\"external\"") + &flow("b", "\"external\""))).replace("4s", "600ms");
     let draws = settings(&agent, "")
         .replace("\"randomise\": []", r#""randomise": [["links.wire.rate", {"uniform": ["2mbit", "20mbit"]}]]"#);
-    let spec = Arc::new(Spec::read(&source(&text), &draws).unwrap_or_else(|error| panic!("{error}")));
+    let spec = Arc::new(Spec::read(&source(&text), &draws, Own::NONE).unwrap_or_else(|error| panic!("{error}")));
     let count = 5;
     for (threads, autoreset) in [(1, Autoreset::NextStep), (3, Autoreset::NextStep), (2, Autoreset::SameStep)] {
         let mut many = VecEnv::new(&spec, count, threads, autoreset).unwrap_or_else(|error| panic!("{error}"));
-        let mut each: Vec<Env> =
-            (0..count).map(|_| Env::new(Arc::clone(&spec)).unwrap_or_else(|error| panic!("{error}"))).collect();
+        let mut each: Vec<Env> = (0..count).map(|_| Env::new(Arc::clone(&spec))).collect();
         let seeds: Vec<Option<u64>> = (0..count as u64).map(|seed| Some(seed + 10)).collect();
         assert!(many.reset(&seeds, &vec![true; count], &mut go_on()).unwrap_or_else(|error| panic!("{error}")));
         let mut over = vec![false; count];
@@ -269,7 +459,7 @@ fn a_step_can_be_broken_off() {
     let agent = agent(r#"{"every": "300s"}"#, LEVEL, "null");
     let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"cubic\"")));
     let text = text.replace("10mbit", "10gbit").replace("4s", "400s").replace("0.002", "0.0");
-    let spec = Spec::read(&source(&text), &settings(&agent, "")).unwrap_or_else(|error| panic!("{error}"));
+    let spec = Spec::read(&source(&text), &settings(&agent, ""), Own::NONE).unwrap_or_else(|error| panic!("{error}"));
     for threads in [1, 2] {
         let mut many = VecEnv::new(&Arc::new(spec.clone()), 2, threads, Autoreset::NextStep).expect("environments");
         let mut asked = 0;

@@ -12,7 +12,7 @@ use crate::fields::Fields;
 use crate::keys::Domain;
 use crate::own::LEARNED;
 use crate::quantity::{OneOf, Problem, Text};
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, listed};
 use crate::{parameters, policy};
 
 /// The largest file of a policy, bytes.
@@ -48,14 +48,23 @@ pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
 
 /// A controller whose decisions an environment makes.
 fn external(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
-    let Some(agent) = fields.agent() else {
+    let agents = fields.agents();
+    let Some((first, _)) = agents.first() else {
         let title = format!("{}: `external` requires an environment", fields.shown());
         let found = "its decisions come from outside the run";
         let note = "expected to be used in ackclock.gym.Env; `policy` runs what was learned there";
         fields.push(Diagnostic::new(title, fields.place(), found).note(note));
         return CcSpec::External(Arc::default());
     };
-    CcSpec::External(policy::on_host(agent, profile))
+    let name = fields.maybe("agent", Text).unwrap_or_else(|| first.clone());
+    if let Some((_, agent)) = agents.iter().find(|(other, _)| *other == name) {
+        return CcSpec::External(policy::on_host(agent, profile));
+    }
+    if let Some(entry) = fields.get("agent") {
+        let names = listed(agents.iter().map(|(name, _)| &**name));
+        fields.reject("agent", &entry.node, Problem::new("the environment has no such agent", names));
+    }
+    CcSpec::External(Arc::default())
 }
 
 /// A controller that does what the policy in a file says.

@@ -94,8 +94,8 @@ impl<'a> Fields<'a> {
     }
 
     /// What `cc = "external"` stands for, in an environment.
-    pub(crate) fn agent(&self) -> Option<&'a Arc<Agent>> {
-        self.cx.agent
+    pub(crate) fn agents(&self) -> &'a [(String, Arc<Agent>)] {
+        self.cx.agents
     }
 
     /// The files that the scenario names.

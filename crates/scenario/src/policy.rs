@@ -14,6 +14,7 @@ use ackclock_tcp::Controller;
 use ackclock_tcp::profile::Profile;
 use ackclock_units::{Span, parse_span};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::report::{did_you_mean, listed};
 
@@ -25,7 +26,9 @@ const SCHEMA: u64 = 1;
 struct PolicyFile {
     schema: u64,
     decide: DecideText,
-    action: ActionText,
+    action: Value,
+    #[serde(default)]
+    headroom: Option<f64>,
     observe: Vec<FeatureText>,
     history: usize,
     #[serde(default)]
@@ -42,7 +45,9 @@ struct PolicyFile {
 #[serde(deny_unknown_fields)]
 struct AgentText {
     decide: DecideText,
-    action: ActionText,
+    action: Value,
+    #[serde(default)]
+    headroom: Option<f64>,
     observe: Vec<FeatureText>,
     history: usize,
     #[serde(default)]
@@ -163,41 +168,58 @@ impl ActionText {
     }
 }
 
+/// The laws of an action: of one number, or a list of several.
+fn laws(action: Value) -> Result<Vec<Law>, String> {
+    let parts = match action {
+        Value::Array(parts) => parts,
+        one => vec![one],
+    };
+    let read = |part| serde_json::from_value::<ActionText>(part).map_err(|error| format!("action: {error}"))?.read();
+    parts.into_iter().map(read).collect()
+}
+
+/// The measure of a sender that has this name.
+///
+/// # Errors
+/// There is none; which there are.
+pub fn measure_by_name(name: &str) -> Result<Measure, String> {
+    if name == "share" || name.contains('.') {
+        return Err(format!("`{name}` is nothing that a sender sees, and so no feature of a policy"));
+    }
+    let names = Measure::ALL.iter().map(|measure| measure.name());
+    Measure::by_name(name).ok_or_else(|| unknown("feature", name, names))
+}
+
 impl FeatureText {
-    fn read(&self) -> Result<Feature, String> {
-        let names = Measure::ALL.iter().map(|measure| measure.name());
-        let measure = Measure::by_name(&self.measure).ok_or_else(|| unknown("feature", &self.measure, names))?;
+    fn read<M>(&self, find: impl Fn(&str) -> Result<M, String>) -> Result<Feature<M>, String> {
+        let measure = find(&self.measure)?;
         let over = match (self.over, &self.statistic) {
             (None, None) => None,
             (Some(over), Some(name)) => Some((over, by_name("statistic", name, &Statistic::NAMES)?)),
             _ => return Err(format!("`{}`: expected `over` and `statistic` together", self.measure)),
         };
         let plain = Feature::plain(measure);
-        Ok(Feature {
+        let feature = Feature {
             over,
             scale: self.scale.unwrap_or(1.0),
             log: self.log,
             offset: self.offset,
             limits: self.limits.unwrap_or(plain.limits),
             ..plain
-        })
+        };
+        problem_of(&self.measure, &feature).map_or(Ok(feature), Err)
     }
 }
 
-/// Features in JSON, in a list.
+/// A feature in JSON, whose measure `by_name` finds.
 ///
 /// # Errors
-/// It is not a list of them; in words.
-pub fn read_features(json: &str) -> Result<Vec<Feature>, String> {
-    let texts: Vec<FeatureText> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    let features: Vec<Feature> = texts.iter().map(FeatureText::read).collect::<Result<_, _>>()?;
-    match features.iter().find_map(problem_of) {
-        Some(problem) => Err(problem),
-        None => Ok(features),
-    }
+/// It is none; in words.
+pub fn read_feature<M>(json: &Value, by_name: impl Fn(&str) -> Result<M, String>) -> Result<Feature<M>, String> {
+    FeatureText::deserialize(json).map_err(|error| error.to_string())?.read(by_name)
 }
 
-fn agent(text: &AgentText) -> Result<Agent, String> {
+fn agent(text: AgentText) -> Result<Agent, String> {
     let beneath = text.beneath.as_deref().map(|name| -> Result<_, String> {
         let names = || ackclock_tcp::CONTROLLERS.iter().map(|known| known.name);
         let known = Controller::by_name(name).ok_or_else(|| unknown("controller beneath", name, names()))?;
@@ -206,9 +228,11 @@ fn agent(text: &AgentText) -> Result<Agent, String> {
         Ok(Box::new(spec.unwrap_or_else(|| unreachable!("`{name}` is in the table"))))
     });
     let agent = Agent {
+        number: 0,
         decides: text.decide.read()?,
-        law: text.action.read()?,
-        observes: text.observe.iter().map(FeatureText::read).collect::<Result<_, String>>()?,
+        laws: laws(text.action)?,
+        headroom: text.headroom,
+        observes: text.observe.iter().map(|feature| feature.read(measure_by_name)).collect::<Result<_, String>>()?,
         history: text.history,
         beneath: beneath.transpose()?,
     };
@@ -223,7 +247,7 @@ fn agent(text: &AgentText) -> Result<Agent, String> {
 /// # Errors
 /// What is wrong with it, in words.
 pub fn read_agent(json: &str) -> Result<Agent, String> {
-    agent(&serde_json::from_str(json).map_err(|error| error.to_string())?)
+    agent(serde_json::from_str(json).map_err(|error| error.to_string())?)
 }
 
 /// A policy, from the text of its file.
@@ -231,12 +255,12 @@ pub fn read_agent(json: &str) -> Result<Agent, String> {
 /// # Errors
 /// What is wrong with it, in words.
 pub fn read_policy(json: &str) -> Result<Policy, String> {
-    let PolicyFile { schema, decide, action, observe, history, beneath, normalisation, layers, _about } =
+    let PolicyFile { schema, decide, action, headroom, observe, history, beneath, normalisation, layers, _about } =
         serde_json::from_str(json).map_err(|error| error.to_string())?;
     if schema != SCHEMA {
         return Err(format!("its schema is {schema}, expected {SCHEMA}"));
     }
-    let agent = agent(&AgentText { decide, action, observe, history, beneath })?;
+    let agent = agent(AgentText { decide, action, headroom, observe, history, beneath })?;
     let normalisation =
         normalisation.map(|NormalisationText { mean, deviation, limit }| Normalisation { mean, deviation, limit });
     let layer = |(number, layer): (usize, LayerText)| {

@@ -14,32 +14,28 @@ use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::scenario::Override;
 use crate::traces::Traces;
 
+/// What a scenario may name in an environment.
+#[derive(Clone, Debug)]
+pub struct Learning {
+    /// The learners by the names of `cc = { kind = "external", agent = NAME }`; the first one also
+    /// without a name.
+    pub agents: Vec<(String, Arc<Agent>)>,
+    /// Algorithms from outside.
+    pub own: Own,
+}
+
 /// A scenario of one run, with paths whose values are given for each: read once, and a run of it
 /// costs no parsing of text but of the values. In it, `cc = "external"` is a learner.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Template {
     title: String,
     root: Node,
     inputs: Inputs,
     sources: Sources,
     gaps: Vec<(Vec<Path>, Place)>,
-    agent: Arc<Agent>,
+    learning: Learning,
     /// The run without gaps; without any, all runs are as this one.
     plan: Plan,
-}
-
-impl Clone for Template {
-    fn clone(&self) -> Template {
-        Template {
-            title: self.title.clone(),
-            root: self.root.clone(),
-            inputs: self.inputs.clone(),
-            sources: self.sources.clone(),
-            gaps: self.gaps.clone(),
-            agent: Arc::clone(&self.agent),
-            plan: self.plan.clone(),
-        }
-    }
 }
 
 impl Template {
@@ -49,18 +45,22 @@ impl Template {
     /// # Errors
     /// Anything in it or in the overrides is wrong, a path names nothing, it has a `[sweep]`, or
     /// runs by the machine's clock.
+    ///
+    /// # Panics
+    /// Algorithms from outside cannot be named: [`Own::problem`].
     pub fn new(
         (folder, name, text): (&std::path::Path, &str, &str),
         overrides: &[Override],
-        agent: Arc<Agent>,
+        learning: Learning,
         paths: &[String],
     ) -> Result<Template, ScenarioError> {
+        learning.own.check();
         let (report, mut sources) = (Report::default(), Sources::default());
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = sources.add(name, text);
         let inputs = Inputs::on_disk(folder);
         let read = parse_document(text, source, &report)
-            .and_then(|root| Template::read(root, inputs, overrides, agent, paths, &mut sources, &report));
+            .and_then(|root| Template::read(root, inputs, overrides, learning, paths, &mut sources, &report));
         let read = read.map(|template| Template { sources: sources.clone(), ..template });
         report.finish(sources, read)
     }
@@ -69,7 +69,7 @@ impl Template {
         mut root: Node,
         inputs: Inputs,
         overrides: &[Override],
-        agent: Arc<Agent>,
+        learning: Learning,
         paths: &[String],
         sources: &mut Sources,
         report: &Report,
@@ -94,17 +94,12 @@ impl Template {
         table.0.retain(|entry| entry.key != "expect");
         let title = table.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
         let run = table.get("run").map_or_else(|| root.place.clone(), |entry| entry.key_place.clone());
-        let plan = read_plan(&root, &inputs, &agent, report)?;
+        let plan = read_plan(&root, &inputs, &learning, report)?;
         if plan.timing.clock.is_some() {
             let error = Diagnostic::new("an environment runs on the virtual clock", &run, "runs by another clock");
             report.push(error.note("expected `run.clock = \"virtual\"`"));
         }
-        Some(Template { title, root, inputs, sources: Sources::default(), gaps: gaps?, agent, plan })
-    }
-
-    /// The learner of `cc = "external"`.
-    pub fn agent(&self) -> &Arc<Agent> {
-        &self.agent
+        Some(Template { title, root, inputs, sources: Sources::default(), gaps: gaps?, learning, plan })
     }
 
     /// A run with this seed, and with a value for each path, as `--set` has it.
@@ -127,7 +122,7 @@ impl Template {
                 overrides::set(&mut varied, path, place, node.clone(), &report);
             }
         }
-        let plan = read_plan(&varied, &self.inputs, &self.agent, &report);
+        let plan = read_plan(&varied, &self.inputs, &self.learning, &report);
         let run = plan.map(|plan| self.run(&plan, seed));
         report.finish(sources, run)
     }
@@ -149,14 +144,14 @@ impl Template {
     }
 }
 
-fn read_plan(root: &Node, inputs: &Inputs, agent: &Arc<Agent>, report: &Report) -> Option<Plan> {
+fn read_plan(root: &Node, inputs: &Inputs, learning: &Learning, report: &Report) -> Option<Plan> {
     let traces = Traces::default();
     let cx = Context {
         inputs,
         document: root.table(),
         traces: Some(&traces),
-        agent: Some(agent),
-        ..Context::new(report, Own::NONE)
+        agents: &learning.agents,
+        ..Context::new(report, &learning.own)
     };
     Plan::read(root, &cx)
 }

@@ -41,7 +41,7 @@ pub use record::{
 };
 pub use stock::{EXPECTED_STOCK_RANGES, IntegrityError, STOCK_RANGES};
 pub use truth::LOST_ON_LINK;
-pub use world::{Helm, Inbound, Outbound, World};
+pub use world::{Helm, Inbound, Lookout, Outbound, World};
 
 /// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the
 /// run off.

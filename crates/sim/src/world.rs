@@ -21,6 +21,7 @@ use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
 use ahead::MANY;
 use decisions::Decisions;
+pub use look::Lookout;
 use medium::Media;
 use outside::Outside;
 pub use outside::{Inbound, Outbound};
@@ -35,6 +36,7 @@ mod browsers;
 mod corruption;
 mod datagrams;
 mod decisions;
+mod look;
 mod medium;
 mod metrics;
 mod netperf;
@@ -313,9 +315,13 @@ impl World {
         }
     }
 
-    /// Checks the data of the next few hosts in turn, so that it costs the same with many.
+    /// Checks the data of the next few hosts in turn, so that it costs the same with many, and
+    /// whether algorithms from outside have failed.
+    ///
+    /// # Errors
+    /// What is wrong.
     #[cold]
-    fn check_some_data(&mut self) -> Result<(), RunError> {
+    pub fn check_some_data(&mut self) -> Result<(), RunError> {
         match self.check_turnover() {
             // The run comes to its end, and says so then.
             Ok(()) | Err(RunError::TooMany { .. }) => {}

@@ -34,7 +34,10 @@ pub use reordering::{
     DisplacementSink, MAX_BINS, PacketDisplacement, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
     ReorderingRecord, ReorderingSink,
 };
-pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink, WatchSink};
+pub use series::{
+    FLOW_NUMBERS, FlowPoint, LINK_NUMBERS, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink,
+    WatchSink,
+};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
     ApplicationSummary, BufferDensity, CaStateSeconds, ChangeSummary, CommandSummary, DatagramSummary, Displacement,

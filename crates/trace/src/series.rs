@@ -121,6 +121,81 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
                                   backlog_packets,backlog_bytes,probability,rate_bps,utilization,\
                                   reordering,ca_state,reordered_bytes";
 
+/// The columns with numbers of flows and groups, in the order of [`SeriesRecord::flow_numbers`].
+pub const FLOW_NUMBERS: [&str; 12] = [
+    "throughput_bps",
+    "goodput_bps",
+    "packets",
+    "retransmitted_packets",
+    "timeouts",
+    "rtt_ms",
+    "srtt_ms",
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "in_flight_bytes",
+    "reordering",
+    "reordered_bytes",
+];
+
+/// The columns with numbers of links, in the order of [`SeriesRecord::link_numbers`].
+pub const LINK_NUMBERS: [&str; 11] = [
+    "throughput_bps",
+    "packets",
+    "dropped_packets",
+    "lost_packets",
+    "marked_packets",
+    "sojourn_ms",
+    "backlog_packets",
+    "backlog_bytes",
+    "probability",
+    "rate_bps",
+    "utilization",
+];
+
+impl SeriesRecord<'_> {
+    fn rate(&self, bytes: u64) -> Option<f64> {
+        let length = self.to.since(self.from).as_secs_f64();
+        (length > 0.0).then(|| bytes as f64 * 8.0 / length)
+    }
+
+    /// The values of a flow or a group, in the order of [`FLOW_NUMBERS`].
+    pub fn flow_numbers(&self, flow: &FlowPoint) -> [Option<f64>; FLOW_NUMBERS.len()] {
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        [
+            self.rate(self.bytes),
+            self.rate(flow.delivered_bytes),
+            number(Some(self.packets)),
+            number(Some(flow.retransmitted_packets)),
+            number(Some(flow.timeouts)),
+            flow.rtt.map(Span::as_millis_f64),
+            flow.srtt.map(Span::as_millis_f64),
+            number(flow.cwnd),
+            number(flow.ssthresh),
+            number(flow.in_flight),
+            number(flow.reordering),
+            number(flow.reordered_bytes),
+        ]
+    }
+
+    /// The values of a link direction, in the order of [`LINK_NUMBERS`].
+    pub fn link_numbers(&self, link: &LinkPoint) -> [Option<f64>; LINK_NUMBERS.len()] {
+        let number = |value: u64| Some(value as f64);
+        [
+            self.rate(self.bytes),
+            number(self.packets),
+            number(link.dropped_packets),
+            number(link.lost_packets),
+            number(link.marked_packets),
+            link.sojourn.map(Span::as_millis_f64),
+            number(link.backlog_packets),
+            number(link.backlog_bytes),
+            link.probability,
+            link.rate_bps.and_then(number),
+            Some(link.utilization),
+        ]
+    }
+}
+
 /// Writes records as CSV (RFC 4180, lines end with a line feed): a row for each flow and link
 /// direction and each interval. Allocates nothing for a row.
 ///
@@ -313,6 +388,17 @@ mod tests {
                     0.500000000,1.000000000,subflow,reno.0.subflow2,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,7\n\
                     0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,,\n";
         assert_eq!(written, format!("{SERIES_COLUMNS}\n{rows}"));
+        // The numbers are those of the columns.
+        let header: Vec<&str> = SERIES_COLUMNS.split(',').collect();
+        let cells = |row: &str, columns: &[&str]| -> Vec<Option<f64>> {
+            let cells: Vec<&str> = row.split(',').collect();
+            let place = |column: &&str| header.iter().position(|name| name == column).expect("a column");
+            columns.iter().map(|column| cells[place(column)].parse().ok()).collect()
+        };
+        let rows: Vec<&str> = rows.lines().map(str::trim).collect();
+        assert_eq!(cells(rows[0], &FLOW_NUMBERS), record.flow_numbers(&flow));
+        assert_eq!(cells(rows[2], &LINK_NUMBERS), record.link_numbers(&link));
+        let rows = rows.join("\n");
         let columns = SERIES_COLUMNS.split(',').count();
         assert!(rows.lines().all(|row| row.split(',').count() == columns));
     }

@@ -33,7 +33,7 @@ from ackclock.gym._agent import (
     sage,
     uniform,
 )
-from ackclock.gym._env import Env, VectorEnv
+from ackclock.gym._env import Env, Snapshot, VectorEnv
 from ackclock.gym._policy import Policy, export, save
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Feature",
     "Policy",
     "RoundTrips",
+    "Snapshot",
     "Stop",
     "VectorEnv",
     "aurora",

@@ -11,7 +11,13 @@ from typing import Any, Literal
 from ackclock import _core
 
 FEATURES: dict[str, str] = dict(_core.features())
-"""What there is to see of an interval: names, and what each is."""
+"""What a sender sees of an interval: names, and what each is.
+
+Rewards, :class:`Stop` and observations may also name what the network shows of the interval:
+``share`` (the learner's part of all bytes that arrived at receivers), ``links.ID.COLUMN`` (with
+``links.ID.reverse.COLUMN`` for the way back) and ``flows.ID.COLUMN``, with the columns of ``series.csv``
+that are numbers. No sender sees that, so that an agent which observes it cannot be exported.
+"""
 
 _FAR = 1e9
 
@@ -124,11 +130,16 @@ class Agent:
 
     ``features`` are names or :class:`Feature`; an observation has those of the last ``history``
     intervals, the oldest first. ``reward`` is a list of names or features with their weights.
+    ``action`` is one, or one for the rate and one for the window: actions then have two numbers.
     ``beneath`` names a controller whose window the actions change and which goes on between them.
+
+    ``headroom`` bounds what a policy that floods the path costs: actions set at most so many times the
+    highest throughput of any interval so far, as a rate, or what that sends in a smoothed RTT, as a
+    window; before anything got through, the initial window. None leaves only the bounds of the action.
     """
 
     decide: Decide = "10ms"
-    action: Action = field(default_factory=Action.step)
+    action: Action | Sequence[Action] = field(default_factory=Action.step)
     features: Sequence[str | Feature] = ("latency_inflation", "latency_ratio", "send_ratio")
     reward: Sequence[tuple[str | Feature, float]] = (
         ("throughput_bps", 1e-6),
@@ -137,6 +148,7 @@ class Agent:
     )
     history: int = 1
     beneath: str | None = None
+    headroom: float | None = 8.0
 
     def with_(self, **changes: Any) -> Agent:
         """The same with other values."""
@@ -144,6 +156,9 @@ class Agent:
 
     def _features(self) -> list[Feature]:
         return [found if isinstance(found, Feature) else Feature(found) for found in self.features]
+
+    def _actions(self) -> list[Action]:
+        return [self.action] if isinstance(self.action, Action) else list(self.action)
 
     def _json(self) -> dict[str, Any]:
         """What a policy that is exported has in common with it."""
@@ -156,7 +171,8 @@ class Agent:
             decide = {"every": self.decide}
         return {
             "decide": decide,
-            "action": self.action._json(),
+            "action": found[0] if len(found := [action._json() for action in self._actions()]) == 1 else found,
+            "headroom": self.headroom,
             "observe": [found._json() for found in self._features()],
             "history": self.history,
             "beneath": self.beneath,
@@ -178,7 +194,7 @@ def aurora(history: int = 10) -> Agent:
     """Aurora (Jay et al., ICML 2019; PCC-RL): rates by steps, with ten intervals of three ratios.
 
     Departures: the smoothed RTT stands for the mean one in the length of an interval; actions are
-    limited to 10 both ways.
+    limited to 10 both ways, and what they set to :attr:`Agent.headroom`.
     """
     return Agent(
         decide=RoundTrips(0.5, "1ms"),
@@ -326,7 +342,7 @@ class Stop:
 
 
 def settings(
-    agent: Agent, randomise: Mapping[str, Distribution] | None, stop: Iterable[Stop], max_steps: int | None
+    agents: Mapping[str, Agent], watch: bool, randomise: Mapping[str, Distribution] | None, stop: Iterable[Stop], max_steps: int | None
 ) -> str:
     """What the compiled part is told of an environment."""
     for path, distribution in (randomise or {}).items():
@@ -339,8 +355,10 @@ def settings(
         for end in stop
     ]
     told = {
-        "agent": agent._json(),
-        "reward": agent._reward_json(),
+        "agents": [
+            {"name": name, "agent": agent._json(), "reward": agent._reward_json()} for name, agent in agents.items()
+        ],
+        "watch": watch,
         "stop": ends,
         "max_steps": max_steps,
         "randomise": [[path, found._json] for path, found in (randomise or {}).items()],

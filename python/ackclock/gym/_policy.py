@@ -27,7 +27,7 @@ class Policy:
         self._policy = LearnedPolicy(Path(path).read_text(encoding="utf-8"))
 
     def act(self, observations: npt.ArrayLike) -> npt.NDArray[np.float32]:
-        """Actions for observations of shape ``(n,)`` or ``(rows, n)``, of shape ``(1,)`` or ``(rows, 1)``.
+        """Actions for observations of shape ``(n,)`` or ``(rows, n)``, of shape ``(k,)`` or ``(rows, k)`` for actions of ``k`` numbers.
 
         Raises ValueError if they are of another width.
         """
@@ -35,7 +35,7 @@ class Policy:
         if rows.shape[-1:] != (self._policy.width,):
             raise ValueError(f"found observations of shape {rows.shape}, expected {self._policy.width} numbers each")
         actions = np.asarray(self._policy.act(rows.tobytes()), dtype=np.float32)
-        return actions.reshape(*rows.shape[:-1], 1)
+        return actions.reshape(*rows.shape[:-1], self._policy.outputs)
 
 
 def save(

@@ -74,4 +74,8 @@ impl Own {
             None => Ok(Own(own, made_of.0, made_of.1)),
         }
     }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, Classes<'py>) {
+        (py.get_type::<Own>().into_any(), self.made_of(py))
+    }
 }

@@ -35,8 +35,9 @@ pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
     /// Algorithms from outside.
     pub(crate) own: &'a Own,
-    /// What `cc = "external"` stands for, in an environment.
-    pub(crate) agent: Option<&'a Arc<Agent>>,
+    /// What `cc = "external"` stands for, in an environment: names, the first of which need not be
+    /// given.
+    pub(crate) agents: &'a [(String, Arc<Agent>)],
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
@@ -63,7 +64,7 @@ pub(crate) struct Converted {
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, own: &'a Own) -> Context<'a> {
         let (filled, chosen, converted) = Default::default();
-        let (agent, keys, inputs, document, traces) = (None, None, &NO_INPUTS, None, None);
-        Context { report, own, agent, filled, chosen, keys, inputs, document, traces, converted }
+        let (keys, inputs, document, traces) = (None, &NO_INPUTS, None, None);
+        Context { report, own, agents: &[], filled, chosen, keys, inputs, document, traces, converted }
     }
 }

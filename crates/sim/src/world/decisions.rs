@@ -143,8 +143,9 @@ impl World {
         self.decisions.as_ref().map_or(Time::ZERO, |decisions| decisions.now)
     }
 
-    /// An action for a flow that waits for one; others are left as they are.
-    pub fn act(&mut self, flow: FlowId, action: f64) {
+    /// An action for a flow that waits for one, a number for each law of its agent; others are left
+    /// as they are.
+    pub fn act(&mut self, flow: FlowId, action: &[f32]) {
         let Some(decisions) = self.decisions.as_ref().filter(|decisions| decisions.due.contains(&flow)) else { return };
         let now = decisions.now;
         if let Some(Host::Endpoint(endpoint)) = self.hosts.get_mut(flow.sender())
@@ -229,9 +230,8 @@ impl World {
         for flow in &decisions.due {
             let Host::Endpoint(endpoint) = &mut hosts[flow.sender()] else { continue };
             let Some((learner, flight)) = endpoint.learner(decisions.now) else { continue };
-            match learner.policy_action() {
-                Some(action) => learner.act(&flight, action),
-                None => decisions.is_waiting |= decisions.waits_for_actions,
+            if !learner.act_by_policy(&flight) {
+                decisions.is_waiting |= decisions.waits_for_actions;
             }
         }
         if decisions.is_waiting {

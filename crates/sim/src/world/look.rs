@@ -1,0 +1,35 @@
+//! Looks at flows and links while a run goes on, for those who decide by more than a sender sees.
+
+use std::ops::ControlFlow;
+
+use ackclock_trace::SeriesRecord;
+use ackclock_units::{Span, Time};
+
+use super::World;
+use crate::record::SeriesConfig;
+use crate::series::Series;
+
+/// What somebody has seen of a world until some time. What came since is what the next look shows.
+#[derive(Debug)]
+pub struct Lookout(Series);
+
+impl World {
+    /// Somebody who has seen nothing yet.
+    pub fn lookout(&self) -> Lookout {
+        let all = SeriesConfig { every: Span::MAX, window: Span::MAX };
+        Lookout(Series::new(all, self.windows.listed(), self.windows.listed_directions()))
+    }
+
+    /// What came since the last look: records as those of a series whose interval ends `now`, none
+    /// of flows to which nothing happened. The run is the same with it and without.
+    pub fn look(&mut self, now: Time, lookout: &mut Lookout, mut sink: impl FnMut(&SeriesRecord<'_>)) {
+        self.catch_up(now);
+        let groups = self.passing_counts();
+        lookout.0.end(now, &self.flows, &self.hosts, &groups, &self.directions);
+        let record = |record: &SeriesRecord<'_>| {
+            sink(record);
+            ControlFlow::Continue(())
+        };
+        let _ = lookout.0.hand_on(&self.flows, |group| self.name_of_group(group), &self.directions, record);
+    }
+}
