@@ -148,7 +148,7 @@ class Agent:
     )
     history: int = 1
     beneath: str | None = None
-    headroom: float | None = 8.0
+    headroom: float | None = 4.0
 
     def with_(self, **changes: Any) -> Agent:
         """The same with other values."""
