@@ -10,13 +10,29 @@
 //! - Mann and Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger
 //!   than the Other", Ann. Math. Stat. 18, 1947: exact for small samples without ties, otherwise by
 //!   the normal approximation with the corrections for ties and for continuity.
+//! - Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1, 1945: the
+//!   signed-rank test. Differences of 0 are left out, as he does, and equal ones have their mean
+//!   rank; exact for small samples, by all signs of these ranks, otherwise approximate as above.
+//! - Student, "The Probable Error of a Mean", Biometrika 6, 1908: the test of paired differences.
+//! - Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances
+//!   are Involved", Biometrika 34, 1947, with its approximate degrees of freedom.
+//! - Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6, 1979;
+//!   Benjamini and Hochberg, "Controlling the False Discovery Rate: A Practical and Powerful
+//!   Approach to Multiple Testing", J. R. Statist. Soc. B 57, 1995.
+
+pub use adjust::{benjamini_hochberg, holm};
+pub use student::{paired_t, welch};
 
 use ackclock_units::{Random, maths};
+
+mod adjust;
+mod student;
 
 /// Resamples of a bootstrap interval.
 pub const RESAMPLES: usize = 2000;
 
-/// Samples of so many values together are tested exactly if no two values are equal.
+/// Samples of so many values together are tested exactly; of two samples, if no two values are
+/// equal.
 const EXACT: usize = 40;
 
 /// An interval, ends included.
@@ -131,13 +147,61 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
         return Some(exact(a.len(), b.len(), beyond));
     }
     let count = all.len() as f64;
-    let tied: f64 = ties.iter().map(|&ties| ties as f64).map(|ties| ties * ties * ties - ties).sum();
-    let variance = pairs / 12.0 * (count + 1.0 - tied / (count * (count - 1.0)));
+    let variance = pairs / 12.0 * (count + 1.0 - tied(&ties) / (count * (count - 1.0)));
     if variance <= 0.0 {
         return Some(1.0);
     }
-    let z = (beyond - 0.5).max(0.0) / variance.sqrt();
-    Some(2.0 * maths::normal_cdf(-z))
+    Some(approximate(beyond, variance))
+}
+
+/// The probability that differences which are as likely positive as negative have ranks as
+/// one-sided as these or more; `None` without any. Fewer than six cannot go below 0.05.
+pub fn signed_rank(differences: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<f64> = differences.iter().copied().filter(|&difference| difference != 0.0).collect();
+    if sorted.is_empty() {
+        return differences.first().map(|_| 1.0);
+    }
+    sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    // Ranks twice, so that those of equal ones, their mean, are whole.
+    let (mut positive, mut ranks, mut ties) = (0, Vec::new(), Vec::new());
+    for equal in sorted.chunk_by(|a, b| a.abs() == b.abs()) {
+        let rank = 2 * ranks.len() + equal.len() + 1;
+        positive += rank * equal.iter().filter(|&&difference| difference > 0.0).count();
+        ranks.extend(equal.iter().map(|_| rank));
+        ties.push(equal.len());
+    }
+    let count = sorted.len() as f64;
+    let beyond = (positive as f64 - count * (count + 1.0) / 2.0).abs();
+    if ranks.len() <= EXACT {
+        return Some(exact_signs(&ranks, beyond));
+    }
+    Some(approximate(beyond / 2.0, (count * (count + 1.0) * (2.0 * count + 1.0) - tied(&ties) / 2.0) / 24.0))
+}
+
+/// What ties of these lengths take from a variance.
+fn tied(ties: &[usize]) -> f64 {
+    ties.iter().map(|&ties| ties as f64).map(|ties| ties * ties * ties - ties).sum()
+}
+
+/// The probability of a sum of ranks that is at least so far from its mean, by the normal
+/// distribution.
+fn approximate(beyond: f64, variance: f64) -> f64 {
+    2.0 * maths::normal_cdf(-(beyond - 0.5).max(0.0) / variance.sqrt())
+}
+
+/// The share of all signs of these ranks in which the sum of the positive ones is at least so far
+/// from its mean.
+fn exact_signs(ranks: &[usize], beyond: f64) -> f64 {
+    let most = ranks.iter().sum();
+    // How many sets of the ranks so far have each sum.
+    let mut sets = vec![0.0; most + 1];
+    sets[0] = 1.0;
+    for &rank in ranks {
+        for sum in (rank..=most).rev() {
+            sets[sum] += sets[sum - rank];
+        }
+    }
+    share_beyond(&sets, beyond)
 }
 
 /// The share of all orders of so many values of two kinds in which U is at least so far from its
@@ -160,11 +224,14 @@ fn exact(a: usize, b: usize, beyond: f64) -> f64 {
             }
         }
     }
-    let last = &orders[a];
-    let all: f64 = last.iter().sum();
-    let far: f64 =
-        last.iter().enumerate().filter(|(u, _)| (*u as f64 - most as f64 / 2.0).abs() >= beyond).map(|(_, n)| n).sum();
-    far / all
+    share_beyond(&orders[a], beyond)
+}
+
+/// The share of what is at least so far from the middle, of counts for each sum from 0 up.
+fn share_beyond(counts: &[f64], beyond: f64) -> f64 {
+    let middle = (counts.len() - 1) as f64 / 2.0;
+    let far = counts.iter().enumerate().filter(|(sum, _)| (*sum as f64 - middle).abs() >= beyond);
+    far.map(|(_, count)| count).sum::<f64>() / counts.iter().sum::<f64>()
 }
 
 #[cfg(test)]

@@ -100,3 +100,94 @@ fn ranks_of_large_or_tied_samples_are_compared_approximately() {
     let different = (0..1000).filter(|_| mann_whitney(&sample(), &sample()).unwrap() <= 0.05).count();
     assert!((30..=70).contains(&different), "{different} of 1000");
 }
+
+/// Hours of sleep gained by ten patients with two drugs: Student, "The Probable Error of a Mean",
+/// 1908; R has them as `sleep`.
+const SLEEP: [[f64; 10]; 2] =
+    [[0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]];
+
+/// Heights of cross- and self-fertilized maize, inches: Darwin, "The Effects of Cross and Self
+/// Fertilisation in the Vegetable Kingdom", 1876, table 97, on which Fisher worked out the test of
+/// pairs ("The Design of Experiments", 1935).
+const MAIZE: [[f64; 15]; 2] = [
+    [23.5, 12.0, 21.0, 22.0, 19.125, 21.5, 22.125, 20.375, 18.25, 21.625, 23.25, 21.0, 22.125, 23.0, 12.0],
+    [17.375, 20.375, 20.0, 20.0, 18.375, 18.625, 18.625, 15.25, 16.5, 18.0, 16.25, 18.0, 12.75, 15.5, 18.0],
+];
+
+fn differences<const N: usize>([a, b]: &[[f64; N]; 2]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+#[test]
+fn t_tests_have_the_probabilities_of_published_examples() {
+    // R, help page of `sleep`: paired t = -4.0621 with 9 degrees of freedom, p = 0.002833; Welch t
+    // = -1.8608 with 17.776, p = 0.07939. More digits are SciPy's 1.17 (ttest_rel, ttest_ind).
+    close(paired_t(&differences(&SLEEP)).unwrap(), 0.002_832_890_197_384_273, 1e-14);
+    close(welch(&SLEEP[0], &SLEEP[1]).unwrap(), 0.079_394_140_187_358_3, 1e-13);
+    // Fisher has t = 2.148 with 14 degrees of freedom, just beyond the 5 % of 2.145.
+    close(paired_t(&differences(&MAIZE)).unwrap(), 0.049_702_944_021_800_866, 1e-13);
+    assert_eq!((paired_t(&[1.0]), welch(&[1.0], &[1.0, 2.0])), (None, None));
+    // Without any spread there is nothing to measure a difference by.
+    assert_eq!((paired_t(&[0.0; 3]), paired_t(&[0.1; 3]), paired_t(&[0.3 - 0.2, 0.1])), (Some(1.0), None, None));
+    assert_eq!((welch(&[2.0; 3], &[2.0; 4]), welch(&[2.0; 3], &[3.0; 4])), (Some(1.0), None));
+}
+
+#[test]
+fn ranks_of_differences_have_the_probabilities_of_published_examples() {
+    // Hollander and Wolfe, "Nonparametric Statistical Methods", 1973, depression scale factors
+    // before and after a tranquilizer, in thousandths; R, help page of `wilcox.test`: V = 40,
+    // one-sided p = 0.01953.
+    let before = [1830, 500, 1620, 2480, 1680, 1880, 1550, 3060, 1300].map(f64::from);
+    let after = [878, 647, 598, 2050, 1060, 1290, 1060, 3140, 1290].map(f64::from);
+    close(signed_rank(&differences(&[before, after])).unwrap(), 20.0 / 512.0, 1e-12);
+    // A zero is left out, and the other nine are of the same sign, equal ones among them.
+    close(signed_rank(&differences(&SLEEP)).unwrap(), 2.0 / 512.0, 1e-12);
+    // Ranks of 1.5, 1.5 and 3: of the sums 0, 1.5, 1.5, 3, 3, 4.5, 4.5 and 6, all but two of 3 are
+    // as far from 3 as 1.5 is.
+    close(signed_rank(&[1.0, -1.0, -2.0]).unwrap(), 6.0 / 8.0, 1e-12);
+    // 44 differences but for a zero, of 15 sizes: SciPy's 1.17 wilcoxon(correction=True,
+    // method="approx").
+    let many: Vec<f64> = (0..45).map(|n| f64::from(n * 7 % 23 - 8)).collect();
+    close(signed_rank(&many).unwrap(), 0.011_356_002_613_271_56, 1e-12);
+    // Five differences of the same sign: two of 32 signs.
+    close(signed_rank(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap(), 2.0 / 32.0, 1e-12);
+    assert_eq!((signed_rank(&[]), signed_rank(&[0.0, 0.0]), signed_rank(&[1.0, -2.0])), (None, Some(1.0), Some(1.0)));
+}
+
+#[test]
+fn paired_tests_reject_at_their_level() {
+    let mut random = Random::for_component(5, 0, "pairs");
+    let mut sample = || (0..12).map(|_| normal(&mut random)).collect::<Vec<_>>();
+    let samples: Vec<_> = (0..1000).map(|_| sample()).collect();
+    for test in [paired_t, signed_rank] {
+        let rejected = samples.iter().filter(|sample| test(sample).unwrap() <= 0.05).count();
+        assert!((30..=70).contains(&rejected), "{rejected} of 1000");
+    }
+    // Of 3 and of 12, with ten times the deviation.
+    let pair = || (0..1000).map(|n| (&samples[n][..3], samples[(n + 1) % 1000].iter().map(|value| value * 10.0)));
+    let rejected = pair().filter(|(a, b)| welch(a, &b.clone().collect::<Vec<_>>()).unwrap() <= 0.05).count();
+    assert!((30..=70).contains(&rejected), "{rejected} of 1000");
+}
+
+#[test]
+fn many_tests_are_adjusted_as_their_authors_do() {
+    // Benjamini and Hochberg, 1995, section 4.1: 15 tests of a study of thrombolysis, of which
+    // their procedure rejects the first four at 0.05, and Bonferroni's the first three. Adjusted by
+    // SciPy's 1.17 false_discovery_control.
+    let tests = [
+        0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590,
+        1.0,
+    ];
+    let adjusted = benjamini_hochberg(&tests);
+    let expected = [
+        0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.06385714, 0.06385714, 0.0645, 0.0765, 0.486, 0.58118182, 0.714875,
+        0.75323077, 0.81321429, 1.0,
+    ];
+    adjusted.iter().zip(expected).for_each(|(&found, expected)| close(found, expected, 1e-8));
+    assert_eq!(adjusted.iter().filter(|&&p| p <= 0.05).count(), 4);
+    assert_eq!(holm(&tests).iter().filter(|&&p| p <= 0.05).count(), 3);
+    // Holm, in any order: 4 * 0.01, 3 * 0.02, no less than that before, 0.04.
+    let found = holm(&[0.04, 0.01, 0.03, 0.02]);
+    found.iter().zip([0.06, 0.04, 0.06, 0.06]).for_each(|(&found, expected)| close(found, expected, 1e-12));
+    assert_eq!((holm(&[]), benjamini_hochberg(&[0.3]), holm(&[0.6, 0.7])), (vec![], vec![0.3], vec![1.0, 1.0]));
+}
