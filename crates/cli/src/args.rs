@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
+use self::compare::CompareArgs;
 use self::completions::{CompletionsArgs, ManArgs, SchemaArgs};
 use self::ctl::CtlArgs;
 use self::export::ExportArgs;
@@ -21,6 +22,7 @@ use crate::selection::{Only, Shard};
 use crate::watch::Address;
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod ctl;
 pub(crate) mod export;
@@ -343,36 +345,6 @@ pub(crate) struct DrillArgs {
     /// Print nothing about scripts that pass
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// Shows the numbers of two results side by side.
-///
-/// Flows, links and programs are matched by their ids, runs of a sweep by their parameters and
-/// number. The table shows the main numbers, and the difference of B from A in percent of A; --json
-/// has every number of the summaries, under the name by which an [[expect]] refers to it.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit status: 0; 2 if a result cannot be read, or the two have nothing in common.",
-    after_long_help = "Exit status:\n  \
-        0  there was something to compare, however much it differs\n  \
-        2  a result cannot be read, or the two have no run in common\n\n\
-        Examples:\n  \
-        ackclock compare out/live out/virtual\n  \
-        ackclock compare sweep:0 sweep:7\n  \
-        ackclock compare --json a.json b.json | jq '.runs[0].metrics[\"flows.f.0.goodput_bps\"]'"
-)]
-pub(crate) struct CompareArgs {
-    /// An output directory, or a summary as --json or --out writes it; PATH:N is its run N, from 0
-    #[arg(value_name = "A")]
-    pub(crate) a: String,
-
-    /// The result to compare it with
-    #[arg(value_name = "B")]
-    pub(crate) b: String,
-
-    /// Print every number as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Prints or writes a scenario to begin with.

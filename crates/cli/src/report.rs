@@ -14,6 +14,7 @@ use kinds::Kinds;
 use live::Live;
 use repetitions::Repetitions;
 use responsiveness::Responsiveness;
+pub(crate) use sums::{Sum, groups};
 
 mod applications;
 mod datagrams;
@@ -23,6 +24,7 @@ mod kinds;
 mod live;
 mod repetitions;
 mod responsiveness;
+mod sums;
 mod workloads;
 
 /// The most points that are listed in tables.
@@ -294,9 +296,9 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
         let there = ways.iter().filter(|(flows, ..)| !flows.is_empty());
         let groups = by_group(flows, summary.duration_s).into_iter().chain(groups);
         return there
-            .map(|(flows, way, jain)| {
+            .map(|(flows, way, _)| {
                 let name = format!("{} flows", flows.len());
-                total(if both { format!("{name} {way}") } else { name }, flows, *jain, summary.duration_s)
+                total(if both { format!("{name} {way}") } else { name }, flows, summary.duration_s)
             })
             .chain(groups)
             .collect();
@@ -322,23 +324,13 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
 
 /// A line for each group of flows, if there are several of them.
 fn by_group(flows: &[FlowSummary], duration_s: f64) -> Vec<Line> {
-    let key = |flow: &FlowSummary| {
-        (flow.id.rsplit_once('.').map_or(&*flow.id, |(group, _)| group).to_owned(), flow.direction)
-    };
-    let mut groups: Vec<((String, &str), Vec<&FlowSummary>)> = Vec::new();
-    for flow in flows.iter().filter(|flow| flow.datagrams.is_none()) {
-        let key = key(flow);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, alike)) => alike.push(flow),
-            None => groups.push((key, vec![flow])),
-        }
-    }
+    let groups = groups(flows.iter().filter(|flow| flow.datagrams.is_none()));
     if groups.len() < 2 {
         return Vec::new();
     }
-    let line = |((id, _), flows): &((String, &str), Vec<&FlowSummary>)| {
+    let line = |((id, _), flows): &((&str, &str), Vec<&FlowSummary>)| {
         let count = if flows.len() == 1 { "1 flow".to_owned() } else { format!("{} flows", flows.len()) };
-        total(format!("{id}: {count}"), flows, jain(flows.iter().map(|flow| flow.goodput_bps)), duration_s)
+        total(format!("{id}: {count}"), flows, duration_s)
     };
     groups.iter().map(line).collect()
 }
@@ -358,21 +350,17 @@ fn group_line(group: &GroupSummary) -> Line {
     Line { name: group.id.clone(), values }
 }
 
-/// One line for many flows that send the same way. Together they have what arrived in the run: the
-/// sum of rates of different times would be more than a link carries.
-fn total(name: String, flows: &[&FlowSummary], jain: Option<f64>, duration_s: f64) -> Line {
-    let of = |value: fn(&FlowSummary) -> Option<f64>| {
-        median(&flows.iter().filter_map(|flow| value(flow)).collect::<Vec<_>>())
-    };
-    let sum = |value: fn(&FlowSummary) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>();
+/// One line for many flows that send the same way.
+fn total(name: String, flows: &[&FlowSummary], duration_s: f64) -> Line {
+    let sum = Sum::of(flows, duration_s);
     let values = [
-        Some(sum(|flow| flow.delivered_bytes) as f64 * 8e-6 / duration_s).filter(|rate| rate.is_finite()),
-        of(|flow| flow.rtt_ms.quantiles.p5),
-        of(|flow| flow.rtt_ms.quantiles.p50),
-        of(|flow| flow.rtt_ms.quantiles.p95),
-        percent(sum(|flow| flow.retransmitted_packets), sum(|flow| flow.sent_packets)),
-        Some(sum(|flow| flow.timeouts) as f64),
-        jain,
+        sum.goodput_bps.map(|rate| rate / 1e6),
+        sum.rtt_p5_ms,
+        sum.rtt_p50_ms,
+        sum.rtt_p95_ms,
+        percent(sum.retransmitted_packets, sum.sent_packets),
+        Some(sum.timeouts as f64),
+        sum.fairness_jain,
     ];
     Line { name, values }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::Side;
+
 /// A key with its values as TOML; `None` where it is not.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Difference {
@@ -20,13 +22,17 @@ impl Difference {
     }
 }
 
-/// The keys that differ, in alphabetical order; none if either side is no output directory, whose
-/// manifest has the scenario.
-pub(super) fn differences(a: &str, b: &str) -> Vec<Difference> {
-    let (Some(a), Some(b)) = (keys(a), keys(b)) else { return Vec::new() };
+/// The keys that differ, in alphabetical order: the axes on which the sides were selected, and if
+/// both are output directories, whose manifests have the scenarios, what these have besides.
+pub(super) fn differences(a: &Side, b: &Side, axes: Vec<Difference>) -> Vec<Difference> {
+    let (a, b) = keys(&a.given).zip(keys(&b.given)).unwrap_or_default();
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let difference = |key: &String| Difference { key: key.clone(), a: a.get(key).cloned(), b: b.get(key).cloned() };
-    names.into_iter().filter(|key| a.get(*key) != b.get(*key)).map(difference).collect()
+    let differ = names.into_iter().filter(|key| a.get(*key) != b.get(*key)).map(difference);
+    let mut all: Vec<Difference> = differ.filter(|other| axes.iter().all(|axis| axis.key != other.key)).collect();
+    all.extend(axes);
+    all.sort_by(|one, other| one.key.cmp(&other.key));
+    all
 }
 
 /// The keys of a scenario with their values; `None` without a manifest.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::points::{Compared, Point, Spread};
+use super::points::{self, Point, Spread, Test};
 use super::{Both, Comparison, Pair, Run};
+use crate::args::compare::Correction;
 use crate::table::Table;
 
 /// What is shown of an entry of a list: its name in the summary, that in the table, by what it is
@@ -20,6 +21,17 @@ const FLOW: [Row; 9] = [
     ("retransmitted_packets", "retransmissions", 1.0, 0),
     ("timeouts", "timeouts", 1.0, 0),
     ("ece_acks", "ACKs with ECE", 1.0, 0),
+];
+
+const SUM: [Row; 8] = [
+    ("flows", "flows", 1.0, 0),
+    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
+    ("fairness_jain", "Jain's index", 1.0, 3),
+    ("rtt_p50_ms", "RTT p50 ms", 1.0, 2),
+    ("sent_packets", "sent", 1.0, 0),
+    ("retransmitted_packets", "retransmissions", 1.0, 0),
+    ("lost_packets", "lost", 1.0, 0),
+    ("timeouts", "timeouts", 1.0, 0),
 ];
 
 const KIND: [Row; 5] = [
@@ -78,8 +90,9 @@ const WHOLE: [Row; 5] = [
 const MOST_KEYS: usize = 40;
 
 /// The lists of a summary with what is shown of their entries.
-const LISTS: [(&str, &str, &[Row]); 6] = [
+const LISTS: [(&str, &str, &[Row]); 7] = [
     ("flows", "flow", &FLOW),
+    ("sums", "sum of", &SUM),
     ("kinds", "traffic", &KIND),
     ("groups", "group", &GROUP),
     ("workloads", "workload", &WORKLOAD),
@@ -88,7 +101,7 @@ const LISTS: [(&str, &str, &[Row]); 6] = [
 ];
 
 pub(super) fn text(comparison: &Comparison<'_>) -> String {
-    let Comparison { a, b, parameters, pairs, points, alone } = comparison;
+    let Comparison { a, b, parameters, pairs, points, correction, alone } = comparison;
     let mut out = format!("A: {}\nB: {}\n", a.name, b.name);
     if !parameters.is_empty() {
         let mut table = Table::new(3, ["key", "A", "B"]);
@@ -102,13 +115,10 @@ pub(super) fn text(comparison: &Comparison<'_>) -> String {
         }
     }
     for point in points {
-        let _ = write!(out, "\n{}", of_point(point));
+        let _ = write!(out, "\n{}", of_point(point, *correction));
     }
     if !points.is_empty() {
-        out.push_str(
-            "\n±: half of the 95 % confidence interval of the mean (Student's t). p: Mann-Whitney; at most 0.05 where the\n\
-             difference exceeds that between repetitions. --json has each run.\n",
-        );
+        let _ = write!(out, "\n{}", legend(points, *correction));
     }
     let pairs = if points.is_empty() { &pairs[..] } else { &[] };
     for pair in pairs {
@@ -125,6 +135,47 @@ pub(super) fn text(comparison: &Comparison<'_>) -> String {
             let _ = writeln!(out, "\nonly in {side}: {name}");
         }
     }
+    for (name, side) in [("A", a), ("B", b)] {
+        side.failed.iter().for_each(|run| _ = writeln!(out, "\nfailed in {name}: {run}"));
+    }
+    out
+}
+
+/// What the columns of points are.
+fn legend(points: &[Point<'_>], correction: Correction) -> String {
+    let mut tests: Vec<Test> = points.iter().map(|point| point.test).collect();
+    tests.sort_unstable();
+    tests.dedup();
+    let mut out = "±: half of the 95 % confidence interval of the mean (Student's t).\n\
+                   p: how likely such a difference is where there is none.\n"
+        .to_owned();
+    for test in tests {
+        out.push_str(match test {
+            Test::PairedT => "paired t: Student's test of the differences between runs with the same seed.\n",
+            Test::SignedRank => "signed-rank: Wilcoxon's test of the differences between runs with the same seed.\n",
+            Test::Welch => "Welch: a t test of means, as the sides have other seeds.\n",
+            Test::MannWhitney => "Mann-Whitney: a test of ranks, as the sides have other seeds.\n",
+        });
+    }
+    let count = points::tests(points);
+    let _ = match correction {
+        Correction::Holm => {
+            writeln!(
+                out,
+                "Holm: p for {count} tests; at 0.05 there is any false finding among all of them in 5 % of cases."
+            )
+        }
+        Correction::Bh => {
+            writeln!(
+                out,
+                "BH: p for {count} tests by Benjamini and Hochberg; of the findings at 0.05, 5 % are false on average."
+            )
+        }
+        Correction::None => {
+            writeln!(out, "None is adjusted for the number of tests, of which one in twenty finds something at 0.05.")
+        }
+    };
+    out.push_str("--json has each run.\n");
     out
 }
 
@@ -175,12 +226,24 @@ fn body(pair: &Pair<'_>) -> String {
     out
 }
 
+/// Every number of a point that the table shows, if it is there.
+pub(super) fn names(point: &Point<'_>) -> Vec<String> {
+    let of_list = |(list, _, rows): &(&'static str, &str, &'static [Row])| {
+        let (list, rows) = (*list, *rows);
+        point.a[0].ids(list).flat_map(move |id| rows.iter().map(move |row| format!("{list}.{id}.{}", row.0)))
+    };
+    WHOLE.iter().map(|row| row.0.to_owned()).chain(LISTS.iter().flat_map(of_list)).collect()
+}
+
 /// The repetitions of a point.
-fn of_point(point: &Point<'_>) -> String {
+fn of_point(point: &Point<'_>, correction: Correction) -> String {
     let (first, counts) = (point.a[0], [point.a.len(), point.b.len()]);
-    let mut head = first.params();
+    let mut head = first.parameters();
     head.push(format!("{} and {} repetitions", counts[0], counts[1]));
     let mut out = format!("== {}\n", head.join(", "));
+    if let Some(pairs) = point.paired().filter(|&pairs| pairs < counts[0].max(counts[1])) {
+        let _ = writeln!(out, "note: {pairs} seeds are on both sides, and p is of these");
+    }
     for (side, runs) in [("A", &point.a), ("B", &point.b)] {
         if Point::are_same(runs) {
             let _ = writeln!(
@@ -190,24 +253,29 @@ fn of_point(point: &Point<'_>) -> String {
             );
         }
     }
-    let columns = ["A", "±", "B", "±", "difference %", "p"];
-    let mut whole = Table::new(1, ["run"].into_iter().chain(columns));
+    let columns = ["A", "±", "B", "±", "difference %"].map(str::to_owned).into_iter();
+    let columns = columns
+        .chain([format!("p {}", point.test.name())])
+        .chain(points::name(correction).map(|[_, column]| column.to_owned()));
+    let columns: Vec<String> = columns.collect();
+    let table =
+        |names: &[&str]| Table::new(names.len(), names.iter().map(|&name| name.to_owned()).chain(columns.clone()));
+    let mut whole = table(&["run"]);
     for row in &WHOLE {
-        add_spread(&mut whole, None, row, point.compare(row.0));
+        add_spread(&mut whole, None, row, point, row.0, correction);
     }
     let _ = write!(out, "\n{}", whole.render());
     for (list, kind, rows) in LISTS {
-        let mut table = Table::new(2, [kind, ""].into_iter().chain(columns));
-        let mut any = false;
+        let mut table = table(&[kind, ""]);
         for id in first.ids(list) {
             let mut name = id;
             for row in rows {
-                if add_spread(&mut table, Some(name), row, point.compare(&format!("{list}.{id}.{}", row.0))) {
-                    (name, any) = ("", true);
+                if add_spread(&mut table, Some(name), row, point, &format!("{list}.{id}.{}", row.0), correction) {
+                    name = "";
                 }
             }
         }
-        if any {
+        if table.has_rows() {
             let _ = write!(out, "\n{}", table.render());
         }
     }
@@ -215,8 +283,15 @@ fn of_point(point: &Point<'_>) -> String {
 }
 
 /// Adds a row if at least one side has the number; whether it did.
-fn add_spread(table: &mut Table, name: Option<&str>, row: &Row, compared: Compared) -> bool {
-    let &(_, label, unit, digits) = row;
+fn add_spread(
+    table: &mut Table,
+    name: Option<&str>,
+    row: &Row,
+    point: &Point<'_>,
+    metric: &str,
+    correction: Correction,
+) -> bool {
+    let (&(_, label, unit, digits), compared) = (row, point.compare(metric));
     if compared.a.count == 0 && compared.b.count == 0 {
         return false;
     }
@@ -225,11 +300,16 @@ fn add_spread(table: &mut Table, name: Option<&str>, row: &Row, compared: Compar
     let mut cells: Vec<String> = name.map(str::to_owned).into_iter().chain([label.to_owned()]).collect();
     cells.extend(both(compared.a).into_iter().chain(both(compared.b)));
     cells.push(difference(compared.both()));
-    // A probability of nothing there is not.
-    let text = |p: f64| if p < 0.0005 { "<0.001".to_owned() } else { format!("{p:.3}") };
-    cells.push(compared.p.map_or_else(|| "-".to_owned(), text));
+    cells.push(probability(compared.p));
+    cells.extend(points::name(correction).map(|_| probability(point.adjusted.get(metric).copied())));
     table.row(cells);
     true
+}
+
+fn probability(p: Option<f64>) -> String {
+    // What has a probability of 0 could not have been.
+    let text = |p: f64| if p < 0.0005 { "<0.001".to_owned() } else { format!("{p:.3}") };
+    p.map_or_else(|| "-".to_owned(), text)
 }
 
 /// Adds the rows of which at least one side has a number; whether there were any.

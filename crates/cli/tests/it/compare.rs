@@ -195,44 +195,240 @@ fn a_file_without_an_end_is_refused() {
     assert!(said.err.starts_with("error: cannot read /dev/zero: not a regular file"), "{}", said.err);
 }
 
+/// A folder with sweeps whose losses are random: `fast` and `again` of the same runs, but for one
+/// more, `slow` at another rate, and `other` of other seeds.
+fn repeated(name: &str) -> PathBuf {
+    let folder = folder(name);
+    let random = SMALL.replace("delay", "loss = { kind = \"iid\", probability = 0.02 }\ndelay");
+    let sweeps =
+        [("fast", "10mbit", 5, 1), ("again", "10mbit", 6, 1), ("slow", "2mbit", 5, 1), ("other", "2mbit", 5, 2)];
+    for (out, rate, repeat, seed) in sweeps {
+        let (rate, repeat) = (format!("links.wire.rate={rate}"), format!("sweep.repeat={repeat}"));
+        let args = ["--out", out, "--set", &rate, "--set", &repeat, "--seed", &seed.to_string()];
+        assert_eq!(run(&folder, &random, &args).status, 0);
+    }
+    folder
+}
+
+fn json_of(folder: &Path, args: &[&str]) -> Value {
+    let said = compare(folder, &[&["--json"], args].concat());
+    assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
+    serde_json::from_str(&said.out).expect("JSON")
+}
+
 #[test]
 fn repetitions_are_compared_by_their_spread() {
-    let folder = folder("compare_repetitions");
-    let random = SMALL.replace("delay", "loss = { kind = \"iid\", probability = 0.02 }\ndelay");
-    for (out, rate, repeat) in [("fast", "10mbit", 5), ("again", "10mbit", 6), ("slow", "2mbit", 5)] {
-        let said = run(
-            &folder,
-            &random,
-            &["--out", out, "--set", &format!("links.wire.rate={rate}"), "--set", &format!("sweep.repeat={repeat}")],
-        );
-        assert_eq!(said.status, 0, "{}", said.err);
-    }
-    let said = compare(&folder, &["--json", "fast", "slow"]);
-    let found: Value = serde_json::from_str(&said.out).expect("JSON");
-    let goodput = &found["points"][0]["metrics"]["links.wire.forward.rate_bps"];
-    assert_eq!((&goodput["a"]["mean"], &goodput["b"]["n"]), (&json!(10e6), &json!(5)));
-    // All of five above all of five: two of 252 orders, or a little more where two are the same.
-    let goodput = &found["points"][0]["metrics"]["flows.f.0.goodput_bps"];
-    let p = goodput["p"].as_f64().expect("a probability");
-    assert!((2.0 / 252.0 - 1e-12..0.02).contains(&p), "{p}");
+    let folder = repeated("compare_repetitions");
+    let found = json_of(&folder, &["fast", "slow"]);
+    let point = &found["points"][0];
+    assert_eq!((&point["test"], &point["pairs"]), (&json!("paired t"), &json!(5)));
+    let rate = &point["metrics"]["links.wire.forward.rate_bps"];
+    assert_eq!((&rate["a"]["mean"], &rate["b"]["n"], &rate["p"]), (&json!(10e6), &json!(5), &Value::Null));
+    let goodput = &point["metrics"]["flows.f.0.goodput_bps"];
     let interval = goodput["a"]["mean_ci95"].as_array().expect("an interval");
     let mean = goodput["a"]["mean"].as_f64().expect("a mean");
     assert!(interval[0].as_f64() < Some(mean) && Some(mean) < interval[1].as_f64());
+    // The interval of the difference excludes 0 where p is less than 5 %, and only there.
+    let (p, adjusted) =
+        (goodput["p"].as_f64().expect("a probability"), goodput["p_adjusted"].as_f64().expect("adjusted"));
+    let ends = [0, 1].map(|end| goodput["difference"]["mean_ci95"][end].as_f64().expect("an end"));
+    assert_eq!(p < 0.05, ends[0] * ends[1] > 0.0, "{p}, {ends:?}");
+    assert!(p < 0.05 && adjusted >= p, "{p}, {adjusted}");
+    // Only what the table shows is counted.
+    assert_eq!(
+        (&found["correction"], &point["metrics"]["flows.f.0.rtt_ms.max"]["p_adjusted"]),
+        (&json!("Holm"), &Value::Null)
+    );
+    let metrics = point["metrics"].as_object().expect("metrics");
+    let counted = metrics.values().filter(|metric| !metric["p_adjusted"].is_null()).count();
+    assert!(counted > 5 && found["tests"] == counted, "{counted}");
     // What differs in the scenario comes first.
     assert_eq!(found["parameters"], json!([{ "key": "links.wire.rate", "a": "\"10mbit\"", "b": "\"2mbit\"" }]));
     let said = compare(&folder, &["fast", "slow"]);
     assert!(said.out.contains("links.wire.rate  \"10mbit\"  \"2mbit\""), "{}", said.out);
     assert!(said.out.contains("== 5 and 5 repetitions"), "{}", said.out);
-    assert_eq!(line(&said.out, &["goodput"]).last(), Some(&format!("{p:.3}").as_str()));
+    let cells = line(&said.out, &["f.0", "goodput"]);
+    let text = |p: f64| if p < 0.0005 { "<0.001".to_owned() } else { format!("{p:.3}") };
+    assert_eq!(cells[cells.len() - 2..], [text(p), text(adjusted)]);
+    assert!(
+        said.out.contains("\npaired t: ") && said.out.contains(&format!("\nHolm: p for {counted} tests")),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn the_test_follows_the_seeds_and_the_flags() {
+    let folder = repeated("compare_tests");
+    let goodput = |args: &[&str]| {
+        let found = json_of(&folder, args);
+        let point = &found["points"][0];
+        let metric = &point["metrics"]["flows.f.0.goodput_bps"];
+        (point["test"].as_str().map(str::to_owned), metric["p"].as_f64().expect("p"), metric["p_adjusted"].as_f64())
+    };
+    // All of five above all of five: two of 252 orders, or a little more where two are the same.
+    let (test, p, _) = goodput(&["fast", "other"]);
+    assert_eq!(test.as_deref(), Some("Mann-Whitney"));
+    assert!((2.0 / 252.0 - 1e-12..0.02).contains(&p), "{p}");
+    assert_eq!(goodput(&["fast", "other", "--test", "t"]).0.as_deref(), Some("Welch"));
+    // Five differences of the same sign: two of 32.
+    let (test, p, holm) = goodput(&["fast", "slow", "--test", "ranks"]);
+    assert_eq!((test.as_deref(), p), (Some("signed-rank"), 2.0 / 32.0));
+    let bh = goodput(&["fast", "slow", "--test", "ranks", "--correct", "bh"]).2;
+    assert!(Some(p) <= bh && bh < holm && holm <= Some(1.0), "{bh:?}, {holm:?}");
+    let none = compare(&folder, &["fast", "slow", "--correct", "none"]);
+    assert_eq!(goodput(&["fast", "slow", "--correct", "none"]).2, None);
+    assert!(!none.out.contains("Holm") && none.out.contains("None is adjusted"), "{}", none.out);
     // The same scenario once more: five of its six repetitions are the same runs.
     let said = compare(&folder, &["fast", "again"]);
-    let p: f64 = line(&said.out, &["goodput"]).last().and_then(|p| p.parse().ok()).expect("a probability");
-    assert!(p > 0.5, "{}", said.out);
-    // Where nothing is random, that is said.
+    assert!(said.out.contains("note: 5 seeds are on both sides, and p is of these\n"), "{}", said.out);
+    assert_eq!(goodput(&["fast", "again"]).1, 1.0);
+    // Where nothing is random, that is said, and there is nothing to test.
     for out in ["a", "b"] {
         let said = run(&folder, SMALL, &["--out", out, "--set", "sweep.repeat=3"]);
         assert_eq!(said.status, 0, "{}", said.err);
     }
     let said = compare(&folder, &["a", "b"]);
     assert!(said.out.contains("the repetitions of A are all the same"), "{}", said.out);
+    assert_eq!(line(&said.out, &["f.0", "goodput"]).last(), Some(&"-"));
+    let said = compare(&folder, &["a:0", "b:0", "--test", "t"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("--test and --correct require a point"), "{}", said.err);
+}
+
+#[test]
+fn points_of_one_sweep_are_compared_by_their_axes() {
+    let folder = folder("compare_points");
+    let axes = "axes.\"links.wire.queue.kind\" = [\"pfifo\", \"pie\"]\n[[sweep.zip]]\n\"links.wire.rate\" = [\"10mbit\", \
+                \"2mbit\"]\n\"flows.f.bytes\" = [\"100kB\", \"20kB\"]\n";
+    assert_eq!(run(&folder, &(sweep() + axes), &["--out", "all"]).status, 0);
+    // Three delays and two rates, twice each.
+    let found = json_of(&folder, &["all", "--a", "queue=pfifo", "--b", "queue=pie"]);
+    let names = [&found["a"], &found["b"]].map(|name| name.as_str().expect("a name"));
+    assert_eq!(names, ["all (links.wire.queue.kind = pfifo)", "all (links.wire.queue.kind = pie)"]);
+    assert_eq!(found["parameters"], json!([{ "key": "links.wire.queue.kind", "a": "\"pfifo\"", "b": "\"pie\"" }]));
+    assert_eq!(found["points"].as_array().map(Vec::len), Some(6));
+    assert_eq!(
+        found["points"][0]["params"],
+        json!({ "links.wire.delay": "1ms", "links.wire.rate": "10mbit", "flows.f.bytes": "100kB" })
+    );
+    for (pair, place) in found["runs"].as_array().expect("runs").iter().zip(0..) {
+        for (side, queue) in [("a", "pfifo"), ("b", "pie")] {
+            assert_eq!(pair[side]["params"]["links.wire.queue.kind"], queue, "{place}");
+        }
+        assert_eq!(pair["a"]["params"]["links.wire.delay"], pair["b"]["params"]["links.wire.delay"]);
+        assert_eq!(pair["a"]["run_seed"], pair["b"]["run_seed"]);
+    }
+    // What moves along does not keep points apart.
+    let found = json_of(&folder, &["all", "all", "--a", "rate=10mbit", "--b", "rate=2mbit"]);
+    assert_eq!(found["points"].as_array().map(Vec::len), Some(6));
+    assert_eq!(
+        found["parameters"],
+        json!([{ "key": "flows.f.bytes", "a": "\"100kB\"", "b": "\"20kB\"" }, { "key": "links.wire.rate", "a": "\"10mbit\"", "b": "\"2mbit\"" }])
+    );
+    // Of two directories, one of which has a single point.
+    assert_eq!(run(&folder, SMALL, &["--out", "one", "--set", "sweep.repeat=2"]).status, 0);
+    let found = json_of(&folder, &["all", "one", "--a", "queue=pie", "--a", "delay=5ms", "--a", "rate=10mbit"]);
+    assert_eq!(found["runs"].as_array().map(Vec::len), Some(2));
+
+    for (args, message) in [
+        (
+            &["all", "--a", "queue=pfifo", "--b", "queue=pi"][..],
+            "--b: `links.wire.queue.kind` of all has no value `pi`; it has `pfifo`, `pie`",
+        ),
+        (&["all", "--a", "loss=0", "--b", "queue=pie"], "--a: all has no axis `loss`; it has `links.wire.delay`, "),
+        (&["all", "all", "--a", "queue=pfifo"], "name a value of `links.wire.queue.kind` with --b"),
+        (
+            &["all", "--a", "queue=pie", "--a", "kind=pie", "--b", "queue=pie"],
+            "--a: `links.wire.queue.kind` is given twice",
+        ),
+        (
+            &["all", "--a", "rate=2mbit", "--a", "bytes=100kB", "--b", "rate=2mbit"],
+            "--a: all has no point with all of these values",
+        ),
+        (&["one", "--a", "delay=5ms", "--b", "delay=5ms"], "--a: one is no sweep, and has no axis `delay`"),
+        (&["all", "--a", "queue", "--b", "queue=pie"], "expected an axis of the sweep and one of its values"),
+        (&["all", "--a", "queue=pie"], "<B>"),
+    ] {
+        let said = compare(&folder, args);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{args:?}");
+        assert!(said.err.contains(message), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn axes_that_end_alike_are_told_apart() {
+    let folder = folder("compare_axes");
+    let axes = "[sweep]\naxes.\"links.wire.delay\" = [\"1ms\", \"5ms\"]\naxes.\"links.wire.reverse.delay\" = [\"1ms\", \"5ms\"]\n";
+    assert_eq!(run(&folder, format!("{SMALL}{axes}"), &["--out", "all"]).status, 0);
+    let said = compare(&folder, &["all", "--a", "delay=1ms", "--b", "delay=5ms"]);
+    assert!(
+        said.err.contains("--a: `delay` fits several axes: `links.wire.delay`, `links.wire.reverse.delay`"),
+        "{}",
+        said.err
+    );
+    let found = json_of(&folder, &["all", "--a", "wire.delay=1ms", "--b", "links.wire.delay=5ms"]);
+    assert_eq!(found["runs"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn values_are_written_as_they_are_or_as_they_read() {
+    let folder = folder("compare_values");
+    let axes = "[sweep]\naxes.\"links.wire.queue\" = [{ kind = \"pie\" }, { kind = \"pie\", limit = \"9p\" }]\n\
+                axes.\"links.wire.loss.probability\" = [0.10, 0.2]\n";
+    let scenario = SMALL.replace("delay", "loss = { kind = \"iid\", probability = 0.0 }\ndelay");
+    assert_eq!(run(&folder, format!("{scenario}{axes}"), &["--out", "all"]).status, 0);
+    for (a, b, runs) in
+        [("queue=pie", "queue={\"kind\":\"pie\",\"limit\":\"9p\"}", 2), ("probability=0.1", "probability=.20", 2)]
+    {
+        let found = json_of(&folder, &["all", "--a", a, "--b", b]);
+        assert_eq!(found["runs"].as_array().map(Vec::len), Some(runs), "{a}");
+    }
+}
+
+#[test]
+fn flows_are_compared_together() {
+    let folder = folder("compare_sums");
+    let more = "\n[[flows]]\nid = \"many\"\npath = [\"wire\"]\ncount = 3\nstart = \"1s\"\n";
+    for (out, rate) in [("fast", "10mbit"), ("slow", "5mbit")] {
+        let said = run(&folder, format!("{SMALL}{more}"), &["--out", out, "--set", &format!("links.wire.rate={rate}")]);
+        assert_eq!(said.status, 0, "{}", said.err);
+    }
+    let found = json_of(&folder, &["fast", "slow"]);
+    let metric = |name: &str| found["runs"][0]["metrics"][name]["a"].as_f64().unwrap_or_else(|| panic!("{name}"));
+    // Over the two seconds of the run, not the one of the flows.
+    let delivered: f64 = (0..3).map(|n| metric(&format!("flows.many.{n}.delivered_bytes"))).sum();
+    assert_eq!(metric("sums.many.*.goodput_bps"), delivered * 8.0 / 2.0);
+    let all = delivered + metric("flows.f.0.delivered_bytes");
+    assert_eq!((metric("sums.*.forward.flows"), metric("sums.*.forward.goodput_bps")), (4.0, all * 8.0 / 2.0));
+    let rates = (0..3).map(|n| metric(&format!("flows.many.{n}.goodput_bps")));
+    let (sum, squares) = rates.fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+    assert!((metric("sums.many.*.fairness_jain") - sum * sum / (3.0 * squares)).abs() < 1e-12);
+    let lost: f64 = (0..3).map(|n| metric(&format!("flows.many.{n}.loss_declarations.right"))).sum();
+    assert_eq!(metric("sums.many.*.lost_packets"), lost);
+    // A flow by itself is no sum.
+    assert!(found["runs"][0]["metrics"].get("sums.f.*.flows").is_none());
+    let said = compare(&folder, &["fast", "slow"]);
+    assert_eq!(line(&said.out, &["many.*", "flows"]), ["many.*", "flows", "3", "3", "+0.0"]);
+}
+
+#[test]
+fn runs_that_failed_are_left_out() {
+    let folder = folder("compare_failed");
+    assert_eq!(run(&folder, sweep(), &["--out", "all"]).status, 0);
+    let lines = fs::read_to_string(folder.join("all/summary.jsonl")).unwrap();
+    let mut runs: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    runs[1]["failed"] = true.into();
+    let lines: Vec<String> = runs.iter().map(Value::to_string).collect();
+    fs::write(folder.join("some.jsonl"), lines.join("\n")).unwrap();
+    let found = json_of(&folder, &["all", "some.jsonl"]);
+    assert_eq!(found["runs"].as_array().map(Vec::len), Some(5));
+    assert_eq!(
+        (&found["runs_failed_in_a"], &found["runs_failed_in_b"]),
+        (&json!([]), &json!(["links.wire.delay = 1ms, run 1"]))
+    );
+    let said = compare(&folder, &["all", "some.jsonl"]);
+    assert!(said.out.contains("\nfailed in B: links.wire.delay = 1ms, run 1\n"), "{}", said.out);
+    let said = compare(&folder, &["all", "some.jsonl:1"]);
+    assert!(said.err.contains("some.jsonl:1: all runs have failed (links.wire.delay = 1ms, run 1)"), "{}", said.err);
 }

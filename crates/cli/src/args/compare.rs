@@ -1,0 +1,98 @@
+//! The command line of `ackclock compare`.
+
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+/// Shows the numbers of two results side by side.
+///
+/// Flows, links and programs are matched by their ids, runs of a sweep by their parameters and
+/// number. The table shows the main numbers, and the difference of B from A in percent of A; --json
+/// has every number of the summaries, under the name by which an [[expect]] refers to it. Where
+/// points have several repetitions, it tests whether the means differ.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0; 2 if a result cannot be read, or the two have nothing in common.",
+    after_long_help = "Exit status:\n  \
+        0  there was something to compare, however much it differs\n  \
+        2  a result cannot be read, or the two have no run in common\n\n\
+        Examples:\n  \
+        ackclock compare out/live out/virtual\n  \
+        ackclock compare sweep --a queue=pfifo --b queue=pie\n  \
+        ackclock compare sweep:0 sweep:7\n  \
+        ackclock compare --json a.json b.json | jq '.runs[0].metrics[\"flows.f.0.goodput_bps\"]'"
+)]
+pub(crate) struct CompareArgs {
+    /// An output directory, or a summary as --json or --out writes it; PATH:N is its run N, from 0
+    #[arg(value_name = "A")]
+    pub(crate) a: String,
+
+    /// The result to compare it with [default: A, whose points --a and --b select]
+    #[arg(value_name = "B", required_unless_present_all = ["of_a", "of_b"])]
+    pub(crate) b: Option<String>,
+
+    /// Take the points of A with this value on an axis of the sweep; may be given several times
+    ///
+    /// AXIS is a path, or as many of its last keys as fit one axis: `queue=pie` or `delay=10ms`.
+    /// Points are matched by their other axes.
+    #[arg(long = "a", value_name = "AXIS=VALUE")]
+    pub(crate) of_a: Vec<Choice>,
+
+    /// The same of B
+    #[arg(long = "b", value_name = "AXIS=VALUE")]
+    pub(crate) of_b: Vec<Choice>,
+
+    /// The test of means of repetitions [default: t where both sides have the same seeds, else
+    /// ranks]
+    #[arg(long, value_enum, value_name = "TEST")]
+    pub(crate) test: Option<Family>,
+
+    /// The correction for the number of tests [default: holm]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub(crate) correct: Option<Correction>,
+
+    /// Print every number as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A value on an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) axis: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Choice, String> {
+        match text.split_once('=').map(|(axis, value)| (axis.trim(), value.trim())) {
+            Some((axis, value)) if !axis.is_empty() && !value.is_empty() => {
+                Ok(Choice { axis: axis.to_owned(), value: value.to_owned() })
+            }
+            _ => Err("expected an axis of the sweep and one of its values: `queue=pie`".to_owned()),
+        }
+    }
+}
+
+/// What a test looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Family {
+    /// Student's paired t test where both sides have the same seeds, else Welch's
+    T,
+    /// Wilcoxon's signed ranks where both sides have the same seeds, else Mann and Whitney's
+    Ranks,
+}
+
+/// What is done about there being many tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Correction {
+    /// Holm's: any false finding among all tests is as unlikely as p says
+    #[default]
+    Holm,
+    /// Benjamini and Hochberg's: p is the share of false ones among the findings
+    Bh,
+    /// None
+    None,
+}
