@@ -606,7 +606,7 @@ const Figures = (() => {
   }
 
   const PANELS = [
-    ["flow", "throughput_bps", "Throughput"], ["flow", "rtt_ms", "RTT"], ["flow", "cwnd_bytes", "Congestion window"],
+    ["flow", "throughput_bps", "Throughput"], ["flow", "response_goodput_bps", "Goodput of responses"], ["flow", "rtt_ms", "RTT"], ["flow", "cwnd_bytes", "Congestion window"],
     ["flow", "in_flight_bytes", "In flight"], ["flow", "retransmitted_packets", "Retransmissions"], ["flow", "reordering", "Reordering threshold"],
     ["link", "sojourn_ms", "Queueing delay"], ["link", "backlog_packets", "Queue"], ["link", "dropped_packets", "Drops"],
     ["link", "marked_packets", "Marks"], ["link", "probability", "Probability"], ["link", "utilization", "Utilization"],

@@ -179,7 +179,9 @@ impl Series {
             if flow.is_idle_since(from) && now == past.count {
                 continue;
             }
-            let (bytes, packets, point) = now.since(&past.count, variables_of(sender, receiver));
+            let response_bytes = flow.has_client().then(|| now.responses_since(&past.count));
+            let at_end = FlowPoint { response_bytes, ..variables_of(sender, receiver) };
+            let (bytes, packets, point) = now.since(&past.count, at_end);
             row(Whose::Flow(id), &mut past.sliding, bytes, packets, SeriesOf::Flow(point));
             past.count = now;
             let counts = flow.subflows.iter().flat_map(|subflows| subflows.counts([sender, receiver]));

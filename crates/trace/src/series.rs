@@ -68,6 +68,8 @@ pub struct FlowPoint {
     /// Bytes that wait at the receiver's connection for bytes before them; `None` but for flows of
     /// several subflows.
     pub reordered_bytes: Option<u64>,
+    /// Bytes of responses that the client at the sender read; `None` but for flows of clients.
+    pub response_bytes: Option<u64>,
 }
 
 /// The values of a link direction.
@@ -119,7 +121,7 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
                                   retransmitted_packets,timeouts,rtt_ms,srtt_ms,cwnd_bytes,ssthresh_bytes,\
                                   in_flight_bytes,dropped_packets,lost_packets,marked_packets,sojourn_ms,\
                                   backlog_packets,backlog_bytes,probability,rate_bps,utilization,\
-                                  reordering,ca_state,reordered_bytes";
+                                  reordering,ca_state,reordered_bytes,response_goodput_bps";
 
 /// The columns with numbers of flows and groups, in the order of [`SeriesRecord::flow_numbers`].
 pub const FLOW_NUMBERS: [&str; 12] = [
@@ -239,6 +241,8 @@ impl SeriesRecord<'_> {
 ///   `CWR`, `Recovery` or `Loss`.
 /// - `reordered_bytes`: bytes that wait at the receiver's connection for bytes before them, at
 ///   `to_s`; only of flows over Multipath TCP.
+/// - `response_goodput_bps`: bits per second of responses that the client at the sender read; only
+///   of flows with a client.
 ///
 /// Counts of all rows of flows and groups add up to those of the summary, those of subflows to its
 /// subflows', and rates times the lengths of the intervals to its bytes.
@@ -303,6 +307,10 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             out.push(',');
             out.push_str(flow.ca_state.unwrap_or(""));
             each(out, [flow.reordered_bytes]);
+            out.push(',');
+            if let Some(bytes) = flow.response_bytes {
+                rate(out, bytes, length);
+            }
         }
         SeriesOf::Link(link) => {
             each(out, [Some(record.packets)]);
@@ -314,7 +322,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             out.push(',');
             number(out, link.probability)?;
             each(out, [link.rate_bps]);
-            fmt::Write::write_fmt(out, format_args!(",{:.6},,,", link.utilization))?;
+            fmt::Write::write_fmt(out, format_args!(",{:.6},,,,", link.utilization))?;
         }
     }
     out.push('\n');
@@ -357,6 +365,7 @@ mod tests {
             reordering: Some(3),
             ca_state: Some("CWR"),
             reordered_bytes: None,
+            response_bytes: Some(2000),
         };
         let link = LinkPoint {
             dropped_packets: 2,
@@ -379,14 +388,14 @@ mod tests {
             of: SeriesOf::Flow(flow),
         };
         assert!(csv.record(&record).is_continue());
-        let of = SeriesOf::Subflow(2, FlowPoint { reordered_bytes: Some(7), ..flow });
+        let of = SeriesOf::Subflow(2, FlowPoint { reordered_bytes: Some(7), response_bytes: None, ..flow });
         assert!(csv.record(&SeriesRecord { of, ..record }).is_continue());
         let of = SeriesOf::Link(link);
         assert!(csv.record(&SeriesRecord { id: "wire.forward", window: None, of, ..record }).is_continue());
         let written = String::from_utf8(csv.finish().unwrap()).unwrap();
-        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,\n\
-                    0.500000000,1.000000000,subflow,reno.0.subflow2,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,7\n\
-                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,,\n";
+        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,,32000\n\
+                    0.500000000,1.000000000,subflow,reno.0.subflow2,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,7,\n\
+                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,,,\n";
         assert_eq!(written, format!("{SERIES_COLUMNS}\n{rows}"));
         // The numbers are those of the columns.
         let header: Vec<&str> = SERIES_COLUMNS.split(',').collect();

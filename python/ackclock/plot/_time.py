@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PANELS = [
     ("flow", "throughput_bps"),
     ("flow", "goodput_bps"),
+    ("flow", "response_goodput_bps"),
     ("flow", "rtt_ms"),
     ("flow", "cwnd_bytes"),
     ("flow", "retransmitted_packets"),

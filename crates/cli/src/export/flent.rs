@@ -10,6 +10,8 @@
 //!   interpolated.
 //! - `Ping (ms) ICMP` is the mean over the run's pings (`application = "ping"`); without any, of
 //!   the RTT samples that TCP flows have in an interval, each flow counting once.
+//! - What a client asks for has the round trips of its requests, and no windows: the series has
+//!   none of servers.
 //! - Windows are in bytes, which Flent's plot of windows in packets cannot show.
 //! - `delay` of a queue is the mean sojourn time, whatever the algorithm reports.
 
@@ -34,7 +36,8 @@ const START: &str = "1970-01-01T00:00:00.000000Z";
 /// Writes the file.
 pub(super) fn write(run: &Run, out: &mut dyn Write) -> anyhow::Result<()> {
     let Some(series) = run.sheet(SERIES)? else { return missing("series = \"100ms\"", &run.dir) };
-    let records = Records::read(series)?;
+    let mut records = Records::read(series)?;
+    run.list("flows").iter().filter(|flow| is_asked_for(flow)).for_each(|flow| records.turn(flow));
     let data = data(run, &records)?;
     let mut out = GzEncoder::new(out, Compression::default());
     serde_json::to_writer(&mut out, &data).map_err(std::io::Error::from)?;
@@ -49,6 +52,8 @@ struct Point {
     /// Of the interval's end, among all of them.
     place: usize,
     values: [Option<f64>; VALUES.len()],
+    /// Goodput of what a client asked for.
+    responses: Option<f64>,
 }
 
 /// The columns that are exported, with their keys among raw values and what a unit of the column is
@@ -72,6 +77,8 @@ const VALUES: [(&str, &str, f64); 14] = [
 ];
 const GOODPUT: usize = 0;
 const RTT: usize = 1;
+const CWND: usize = 3;
+const BACKLOG: usize = 8;
 const DROPPED: usize = 10;
 const MARKED: usize = 11;
 
@@ -85,7 +92,8 @@ struct Records {
 
 impl Records {
     fn read(mut series: Sheet) -> anyhow::Result<Records> {
-        let [from, to, kind, id] = series.columns(["from_s", "to_s", "kind", "id"])?;
+        let [from, to, kind, id, responses] =
+            series.columns(["from_s", "to_s", "kind", "id", "response_goodput_bps"])?;
         let columns = series.columns(VALUES.map(|value| value.0))?;
         let mut records = Records::default();
         let mut last = None;
@@ -102,7 +110,9 @@ impl Records {
             for ((value, column), (_, _, unit)) in values.iter_mut().zip(columns).zip(VALUES) {
                 *value = series.number(column)?.map(|number| number * unit);
             }
-            let point = Point { from: series.required(from, 9)? as f64 / 1e9, place: records.ends.len() - 1, values };
+            let (from, place) = (series.required(from, 9)? as f64 / 1e9, records.ends.len() - 1);
+            let responses = series.number(responses)?.map(|bps| bps * 1e-6);
+            let point = Point { from, place, values, responses };
             let key = (series.text(kind).to_owned(), series.text(id).to_owned());
             records.points.entry(key).or_default().push(point);
         }
@@ -110,6 +120,16 @@ impl Records {
             bail!("the run's {SERIES} has no row");
         }
         Ok(records)
+    }
+
+    /// The points of a flow become those of what its client asked for; the columns between the RTT
+    /// and the backlog are of requests.
+    fn turn(&mut self, flow: &Value) {
+        let key = ("flow".to_owned(), flow["id"].as_str().unwrap_or_default().to_owned());
+        for point in self.points.get_mut(&key).into_iter().flatten() {
+            point.values[GOODPUT] = point.responses;
+            point.values[CWND..BACKLOG].fill(None);
+        }
     }
 
     /// The points of a flow, group or link; none if it never was active.
@@ -140,6 +160,12 @@ impl Records {
     }
 }
 
+/// Whether the data of a flow is what its client asks for, against the flow's direction.
+fn is_asked_for(flow: &Value) -> bool {
+    let of = &flow["application"];
+    ["requests", "pages", "video"].iter().any(|part| !of[part].is_null()) || of["load"]["transfer"] == "download"
+}
+
 /// A flow or group of flows, and its points.
 #[derive(Clone, Copy, Debug)]
 struct Stream<'a> {
@@ -159,7 +185,7 @@ fn streams<'a>(run: &'a Run, records: &'a Records) -> Vec<Stream<'a>> {
                 id,
                 controller: &object["cc"],
                 is_tcp: object["datagrams"].is_null(),
-                is_reverse: object["direction"] == "reverse",
+                is_reverse: (object["direction"] == "reverse") != is_asked_for(object),
                 points: records.of(kind, id),
             })
         })

@@ -153,6 +153,50 @@ fn a_file_of_flent_has_the_goodput_of_every_flow() {
 }
 
 #[test]
+fn what_clients_ask_for_is_a_download_of_flent() {
+    let folder = folder("export_clients");
+    let mut scenario = "schema = 1\nrun.duration = \"4s\"\nrecord.series = \"200ms\"\n\
+                        links.wire = { rate = \"10mbit\", delay = \"10ms\" }\n"
+        .to_owned();
+    for (id, application, direction) in [
+        ("asks", "{ kind = \"request\", size = \"300B\", response = \"30kB\" }", "forward"),
+        ("browses", "{ kind = \"web\", page = \"60kB\", objects = 4, object = \"20kB\" }", "forward"),
+        ("watches", "{ kind = \"video\", ladder = [\"500kbit\"], segment = \"1s\" }", "reverse"),
+        ("loads", "{ kind = \"load\", transfer = \"download\" }", "forward"),
+        ("stores", "{ kind = \"load\", transfer = \"upload\" }", "forward"),
+    ] {
+        scenario += &format!(
+            "[[flows]]\nid = \"{id}\"\npath = [\"wire\"]\napplication = {application}\ndirection = \"{direction}\"\n"
+        );
+    }
+    assert_eq!(run(&folder, scenario, &["--out", "out", "-q"]).status, 0);
+    let output = ackclock().current_dir(&folder).args(["export", "out", "--format", "flent"]).output().unwrap();
+    let data: Value = serde_json::from_reader(GzDecoder::new(&*output.stdout)).unwrap();
+    let summary = summary(&folder);
+    // What a player in reverse asks for goes forward.
+    for (series, id, bytes) in [
+        ("TCP download BE::1", "asks.0", "/application/requests/response_bytes"),
+        ("TCP download BE::2", "browses.0", "/application/pages/response_bytes"),
+        ("TCP upload BE::1", "watches.0", "/application/video/response_bytes"),
+        ("TCP download BE::3", "loads.0", "/application/load/bytes"),
+        ("TCP upload BE::2", "stores.0", "/delivered_bytes"),
+    ] {
+        assert_eq!(data["metadata"]["SERIES_META"][series]["ID"], id, "{series}");
+        let flow = summary["flows"].as_array().unwrap().iter().find(|flow| flow["id"] == id).unwrap();
+        let raw = data["raw_values"][series].as_array().unwrap();
+        let of = |point: &Value, key: &str| point[key].as_f64().unwrap();
+        let megabits: f64 = raw.iter().map(|point| of(point, "val") * of(point, "dur")).sum();
+        let expected = flow.pointer(bytes).and_then(Value::as_f64).unwrap() * 8e-6;
+        assert!((megabits - expected).abs() < 1e-3 && expected > 1.0, "{series}: {megabits} {expected}");
+        // Windows are those of the client, which sends requests.
+        let sends = id == "stores.0";
+        assert!(raw.iter().all(|point| point["cwnd_bytes"].is_number() == sends), "{series}");
+        assert!(raw.iter().any(|point| point["rtt_ms"].is_number()), "{series}");
+    }
+    assert_eq!(data["metadata"]["TEST_PARAMETERS"]["download_streams"], "3");
+}
+
+#[test]
 fn the_ping_of_flent_is_that_of_the_run() {
     let folder = folder("export_ping");
     let scenario = "schema = 1\nrun = { duration = \"3s\" }\nrecord = { series = \"500ms\" }\n[links.wire]\n\

@@ -179,6 +179,38 @@ fn rows_add_up_to_the_summary_and_change_nothing_in_it() {
 }
 
 #[test]
+fn responses_add_up_to_what_clients_have_got() {
+    let mut text = "schema = 1\nrun.duration = \"4s\"\nrecord.series = \"300ms\"\n\
+                    links.wire = { rate = \"5mbit\", delay = \"10ms\" }\n"
+        .to_owned();
+    for (id, application) in [
+        ("asks", "{ kind = \"request\", size = \"300B\", response = \"30kB\" }"),
+        ("opens", "{ kind = \"request\", size = \"300B\", response = \"30kB\", persistent = false }"),
+        ("browses", "{ kind = \"web\", page = \"60kB\", objects = 4, object = \"20kB\" }"),
+        ("watches", "{ kind = \"video\", ladder = [\"500kbit\"], segment = \"1s\" }"),
+        ("loads", "\"load\""),
+        ("writes", "\"bulk\""),
+    ] {
+        text += &format!("[[flows]]\nid = \"{id}\"\npath = [\"wire\"]\napplication = {application}\n");
+    }
+    let (summary, rows) = recorded(&parse(&text, &[]));
+    let rows = by_id(&rows);
+    for found in &summary.flows {
+        let of = found.application.as_deref();
+        let expected = match &*found.id {
+            "asks.0" | "opens.0" => of.and_then(|of| of.requests.as_ref()).map(|requests| requests.response_bytes),
+            "browses.0" => of.and_then(|of| of.pages.as_ref()).map(|pages| pages.response_bytes),
+            "watches.0" => of.and_then(|of| of.video.as_ref()).map(|video| video.response_bytes),
+            "loads.0" => of.and_then(|of| of.load.as_ref()).map(|load| load.bytes),
+            _ => None,
+        };
+        let sum: Option<u64> = rows[&*found.id].iter().map(|row| flow(row).response_bytes).sum();
+        assert_eq!(sum, expected, "{}", found.id);
+        assert!(sum.is_none_or(|sum| sum > 100_000) && sum.is_some() == (found.id != "writes.0".into()), "{sum:?}");
+    }
+}
+
+#[test]
 fn flows_have_rows_from_their_start_to_their_end() {
     let (summary, rows) = recorded(&parse(BUSY, &["record.series=100ms"]));
     let rows = by_id(&rows);

@@ -33,6 +33,11 @@ impl Flow {
         self.settle();
     }
 
+    /// Its sender is a client, to which the receiver responds.
+    pub(crate) fn has_client(&self) -> bool {
+        !matches!(self.application.as_deref(), None | Some(Application::Messages(_)))
+    }
+
     /// How much the application writes at once.
     pub(crate) fn write_size(&self) -> u64 {
         self.write_size

@@ -20,6 +20,8 @@ pub(super) struct Counts {
     pub(super) ece_acks: u64,
     pub(super) delivered_bytes: u64,
     pub(super) acked_bytes: u64,
+    /// Of the peer's stream, that the sender's application read.
+    pub(super) response_bytes: u64,
 }
 
 impl Counts {
@@ -32,6 +34,7 @@ impl Counts {
         self.ece_acks += other.ece_acks;
         self.delivered_bytes += other.delivered_bytes;
         self.acked_bytes += other.acked_bytes;
+        self.response_bytes += other.response_bytes;
     }
 
     pub(super) fn with(self, stats: &Stats) -> Counts {
@@ -50,6 +53,7 @@ impl Counts {
             sent_packets: sender.sent_packets(),
             delivered_bytes: receiver.delivered_bytes(),
             acked_bytes: sender.acked_bytes(),
+            response_bytes: sender.delivered_bytes(),
             ..Counts::default()
         };
         match sender {
@@ -104,6 +108,11 @@ impl FlowCount {
     /// The same of a connection whose bytes are counted elsewhere.
     pub(crate) fn without_bytes(self) -> FlowCount {
         FlowCount { bytes: 0, ..self }
+    }
+
+    /// Bytes of responses since `then`.
+    pub(crate) fn responses_since(&self, then: &FlowCount) -> u64 {
+        self.counts.response_bytes.saturating_sub(then.counts.response_bytes)
     }
 
     /// Bytes and data packets since `then`, and the other values of a series, with these variables.

@@ -31,8 +31,6 @@ pub(crate) struct Browser {
     times: Histogram,
     /// What was counted on connections that are over.
     counts: Counts,
-    /// Of their responses.
-    response_bytes: u64,
 }
 
 /// Who asks.
@@ -63,7 +61,6 @@ impl Browser {
             busy: 0,
             times: Histogram::new(),
             counts: Counts::default(),
-            response_bytes: 0,
         }
     }
 
@@ -168,7 +165,6 @@ impl Browser {
     /// A connection is over, or the run: what its ends have counted.
     pub(crate) fn absorb(&mut self, sender: &Host, receiver: &Host) {
         self.counts.add(&Counts::of(sender, receiver));
-        self.response_bytes += sender.delivered_bytes();
     }
 
     /// What was counted on connections that are over.
@@ -183,7 +179,7 @@ impl Browser {
             User::Probes(probes) => probes.summary(),
             User::Netperf(tries) => tries.summary(),
             User::Requests(requests) => {
-                let requests = requests_summary(requests, &self.times, active, self.response_bytes);
+                let requests = requests_summary(requests, &self.times, active, self.counts.response_bytes);
                 ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }
             }
             User::Web(web) => {
@@ -191,7 +187,7 @@ impl Browser {
                     begun: web.begun(),
                     loaded: self.times.samples(),
                     objects: web.objects(),
-                    response_bytes: self.response_bytes,
+                    response_bytes: self.counts.response_bytes,
                     load_ms: Spread::of(&self.times, 1e-6),
                 };
                 ApplicationSummary { kind: "web", pages: Some(pages), ..ApplicationSummary::default() }
