@@ -62,9 +62,10 @@ impl Connection {
     /// In plain TCP the stream of the subflow is all there is, and it is read as the application
     /// reads.
     pub(crate) fn follow_plain(&mut self) {
-        let endpoint = &self.subflows[0].endpoint;
-        self.receiving.next = endpoint.delivered_bytes();
-        self.sending.una = endpoint.acked_bytes();
+        let subflow = &mut self.subflows[0];
+        self.receiving.next = subflow.endpoint.delivered_bytes();
+        self.sending.una = subflow.endpoint.acked_bytes();
+        subflow.carried.received = self.receiving.next;
     }
 
     /// Bytes have arrived of which nobody has said where they belong; all before `at` had their

@@ -45,12 +45,14 @@ impl Connection {
     }
 
     fn push_plain(&mut self) {
-        let (sending, endpoint) = (&mut self.sending, &mut self.subflows[0].endpoint);
+        let (sending, subflow) = (&mut self.sending, &mut self.subflows[0]);
         if sending.next < sending.written {
-            sending.next += endpoint.write(sending.written - sending.next);
+            let taken = subflow.endpoint.write(sending.written - sending.next);
+            sending.next += taken;
+            subflow.carried.scheduled += taken;
         }
         if sending.closed && sending.next == sending.written {
-            endpoint.shutdown(Shutdown::Write);
+            subflow.endpoint.shutdown(Shutdown::Write);
         }
     }
 

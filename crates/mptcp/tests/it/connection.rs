@@ -45,6 +45,9 @@ fn without_options_it_is_plain_tcp() {
         let mut network = between(&wires, SchedulerKind::MinRtt, 3);
         assert!(network.transfer(1_000_000, 60.0), "{strips:?} {}", network.describe());
         assert!(network.ends[1].is_plain() && network.ends[0].is_plain(), "{strips:?}");
+        // All of it is the subflow's.
+        let [sent, got] = [0, 1].map(|end: usize| network.ends[end].subflows()[0].carried());
+        assert_eq!((sent.scheduled, got.received), (1_000_000, 1_000_000), "{strips:?}");
     }
 }
 
