@@ -144,8 +144,8 @@ fn found_as(found: &crawl::Found) -> Described {
         _ if found.required => "required".to_owned(),
         [] if found.demanded => "required by some kinds".to_owned(),
         [] => String::new(),
-        [default] => format!("`{default}`"),
-        _ => "depends on other keys".to_owned(),
+        _ if found.varies() => "depends on other keys".to_owned(),
+        [default, ..] => format!("`{default}`"),
     };
     let (unit, range) = (unit_of(&domain), range_of(&domain));
     let meaning = meanings::meaning(&found.path).to_owned();

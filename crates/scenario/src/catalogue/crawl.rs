@@ -174,6 +174,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Whether other keys decide its default. Where it stands for a table, the default is that of
+    /// `kind`, and what it has is that of a document in which it is a name alone.
+    pub(crate) fn varies(&self) -> bool {
+        let is_kind = self.domains.iter().any(|domain| matches!(domain, Domain::Kind(_)));
+        self.defaults.len() > usize::from(!is_kind)
+    }
+
     /// All that it may hold: the names of every document together.
     pub(crate) fn domain(&self) -> Domain {
         let mut parts: Vec<Domain> = Vec::new();

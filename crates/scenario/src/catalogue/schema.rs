@@ -123,7 +123,7 @@ fn describe(found: &Found, schema: &mut Map<String, Value>) {
     let domain = found.domain();
     let (meaning, unit, range) = (meanings::meaning(&found.path), unit_of(&domain), range_of(&domain));
     let default = match &found.defaults[..] {
-        [default] => format!("default {default}"),
+        [default] if !found.varies() => format!("default {default}"),
         _ => String::new(),
     };
     let parts = [meaning, &unit, &range.replace('`', ""), &default];
