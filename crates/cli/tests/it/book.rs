@@ -33,6 +33,11 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
 
 /// The targets of links and images in a page, outside of code.
 fn targets(text: &str) -> Vec<String> {
+    links(text).into_iter().map(|(_, target)| target).collect()
+}
+
+/// The same with their texts.
+fn links(text: &str) -> Vec<(String, String)> {
     let mut in_code = false;
     let mut found = Vec::new();
     for line in text.lines() {
@@ -40,8 +45,11 @@ fn targets(text: &str) -> Vec<String> {
         if in_code || line.starts_with("    ") {
             continue;
         }
-        let parts = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-        found.extend(parts.map(|(target, _)| target.to_owned()));
+        let parts: Vec<&str> = line.split("](").collect();
+        found.extend(parts.windows(2).filter_map(|pair| {
+            let text = pair[0].rsplit('[').next()?;
+            Some((text.to_owned(), pair[1].split_once(')')?.0.to_owned()))
+        }));
     }
     found
 }
@@ -66,6 +74,13 @@ fn every_page_is_in_the_table_of_contents() {
     assert_eq!(listed, pages);
 }
 
+/// The file that the text of a link names.
+fn named(text: &str) -> Option<&Path> {
+    let name = Path::new(text.trim_matches('`').trim_start_matches("../"));
+    let is_file = name.extension().is_some_and(|of| ["md", "py", "rs", "toml"].map(AsRef::as_ref).contains(&of));
+    (is_file && !text.contains(' ')).then_some(name)
+}
+
 /// Where the files of the repository are on the web, for pages that are read outside of it.
 const WEB: &str = "https://github.com/ackclock/ackclock/blob/main/";
 
@@ -79,7 +94,8 @@ fn links_lead_somewhere() {
     let mut wrong = Vec::new();
     for file in &files {
         let text = read(file);
-        for target in targets(&text).iter().filter(|target| !target.contains("://") || target.starts_with(WEB)) {
+        let links = links(&text);
+        for (text, target) in links.iter().filter(|(_, target)| !target.contains("://") || target.starts_with(WEB)) {
             let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
             let to = match path.strip_prefix(WEB) {
                 Some(path) => root.join(path),
@@ -87,8 +103,8 @@ fn links_lead_somewhere() {
                 None => file.parent().expect("a folder").join(path),
             };
             let is_there = to.exists() && (anchor.is_empty() || anchors(&read(&to)).contains(anchor));
-            if !is_there {
-                wrong.push(format!("{}: {target}", file.display()));
+            if !is_there || named(text).is_some_and(|name| !to.ends_with(name)) {
+                wrong.push(format!("{}: [{text}]({target})", file.display()));
             }
         }
     }
