@@ -11,6 +11,12 @@ impl Tally {
         self.bytes += u64::from(bytes);
     }
 
+    /// Counts what another tally has counted.
+    fn absorb(&mut self, other: Tally) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+
     /// Takes one packet of `bytes` bytes back.
     #[inline]
     pub fn remove(&mut self, bytes: u32) {
@@ -38,6 +44,24 @@ impl Counters {
     pub fn discard(&mut self, bytes: u32, reason: DropReason) {
         self.dropped_on_dequeue.add(bytes);
         self.dropped[reason as usize] += 1;
+    }
+
+    /// Books all that waits as discarded: the discipline is no more.
+    pub fn purge(&mut self, backlog: Backlog) {
+        self.dropped_on_dequeue.absorb(backlog);
+        self.dropped[DropReason::Purge as usize] += backlog.packets;
+    }
+
+    /// Adds the books of another discipline.
+    pub fn absorb(&mut self, other: &Counters) {
+        let Counters { offered, enqueued, dequeued, dropped_on_enqueue, dropped_on_dequeue, marked, dropped } = *other;
+        self.offered.absorb(offered);
+        self.enqueued.absorb(enqueued);
+        self.dequeued.absorb(dequeued);
+        self.dropped_on_enqueue.absorb(dropped_on_enqueue);
+        self.dropped_on_dequeue.absorb(dropped_on_dequeue);
+        self.marked.absorb(marked);
+        self.dropped.iter_mut().zip(dropped).for_each(|(sum, packets)| *sum += packets);
     }
 
     /// Marks a packet CE and books it. `false`, and nothing done, if the packet cannot carry a

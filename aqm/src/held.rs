@@ -73,6 +73,14 @@ impl<P> Held<P> {
         Some((number, self.get(slot, number)?))
     }
 
+    /// Takes all packets out, in order of arrival.
+    pub(crate) fn take_all(&mut self) -> Vec<Entry<P>> {
+        self.free.clear();
+        let mut all: Vec<(u64, Entry<P>)> = self.slots.drain(..).flatten().collect();
+        all.sort_unstable_by_key(|&(number, _)| number);
+        all.into_iter().map(|(_, entry)| entry).collect()
+    }
+
     /// Takes the packet out that has been here longest.
     pub(crate) fn take_oldest(&mut self) -> Option<Entry<P>> {
         let (slot, number) = self.oldest_slot()?;

@@ -155,6 +155,19 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn failure(&self) -> Option<&Failure> {
         None
     }
+    /// Gives up all packets, because another discipline takes its place: they go to `drops`,
+    /// whatever the books say, and no other hook is called any more. Default: what `dequeue` gives
+    /// until nothing waits.
+    fn purge(&mut self, now: Time, drops: &mut Drops<P>) {
+        let mut at = now;
+        loop {
+            match self.dequeue(at, drops) {
+                Dequeue::Packet(entry) => drops.push(Dropped { packet: entry.packet, reason: DropReason::Purge }),
+                Dequeue::NotBefore(later) => at = later,
+                Dequeue::Empty => return,
+            }
+        }
+    }
     /// The run is over at `now`, and no other hook is called any more: a discipline from outside is
     /// held to account for the packets that it has. Default: nothing.
     fn audit(&mut self, now: Time) {
@@ -218,11 +231,13 @@ pub enum DropReason {
     Bucket,
     /// A flow that does not respond exceeded the rate left to such flows (SFB).
     Penalty,
+    /// Another discipline took the place of the one in which it waited (`qdisc_reset`).
+    Purge,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
     /// All of them, in order of their number.
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Limit,
@@ -231,6 +246,7 @@ impl DropReason {
         DropReason::Memory,
         DropReason::Bucket,
         DropReason::Penalty,
+        DropReason::Purge,
     ];
 
     /// The name in traces and summaries.
@@ -242,6 +258,7 @@ impl DropReason {
             DropReason::Memory => "memory",
             DropReason::Bucket => "bucket",
             DropReason::Penalty => "penalty",
+            DropReason::Purge => "purge",
         }
     }
 }

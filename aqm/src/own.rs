@@ -18,7 +18,9 @@ use ackclock_units::{Ecn, Random, Time};
 use crate::books::Books;
 use crate::change::parameters;
 use crate::held::Held;
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Probe, QueueDisc, Queued, Variable,
+};
 
 /// Makes an empty queue.
 type Build = dyn Fn(&[f64], Random) -> Box<dyn QueueDisc<Described>> + Send + Sync;
@@ -411,6 +413,12 @@ impl<P: Queued + Send> QueueDisc<P> for Outside<P> {
 
     fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
+    }
+
+    fn purge(&mut self, now: Time, drops: &mut Drops<P>) {
+        self.audit(now);
+        let purged = self.held.take_all().into_iter();
+        drops.extend(purged.map(|entry| Dropped { packet: entry.packet, reason: DropReason::Purge }));
     }
 
     /// Takes everything out of the discipline, so that what it has lost is found although other

@@ -11,12 +11,16 @@
 //! - *Delay.* It is that of the time at which the last bit is sent. After a decrease, a packet
 //!   that would arrive before the one sent before it arrives together with it; with
 //!   [`crate::Reorder::ByJitter`] it overtakes.
+//! - *Jitter.* As the delay; its distribution and correlation stay, and so does the stream of its
+//!   random numbers.
 //! - *Loss.* Packets are lost independently with the new probability, whatever the model before.
 //! - *Outage.* [`Up::Holds`] stops the transmitter, in the middle of a packet if need be, and
 //!   continues there later; the queue takes packets in and is asked for none. [`Up::Loses`] goes
 //!   on transmitting, and loses each packet whose last bit is sent during the outage. Packets that
 //!   are on the wire arrive either way.
-//! - *Queue.* As [`crate::Link::change_queue`].
+//! - *Queue.* Of the same discipline, as [`crate::Link::change_queue`]. Another one takes the place
+//!   of the one before, whose packets are discarded ([`DropReason::Purge`]); a packet in
+//!   transmission continues.
 //!
 //! # Source
 //! The packet in transmission is cut at the time of the change as in mahimahi, where a packet uses
@@ -25,12 +29,18 @@
 //! starts: with these, a large packet that begins at a low rate blocks the link long after the rate
 //! has risen, and the bits sent depend on where packets begin.
 //!
+//! `tc qdisc replace` changes a discipline of the same kind and grafts one of another kind
+//! (`net/sched/sch_api.c`, `tc_modify_qdisc`); the old one is reset with all that waits in it
+//! (`sch_generic.c`, `dev_deactivate`, `qdisc_reset`).
+//!
 //! # Departures
 //! A token bucket (`burst`) does not change: HTB has no notion of the time at which it would have
 //! been full at another rate.
 
 use std::sync::Arc;
 
+#[cfg(doc)]
+use ackclock_aqm::DropReason;
 use ackclock_aqm::QueueSpec;
 use ackclock_units::{Rate, Span, Time};
 
@@ -68,11 +78,13 @@ pub struct Change {
     pub rate: Option<Option<Rate>>,
     /// The propagation delay.
     pub delay: Option<Span>,
+    /// The jitter.
+    pub jitter: Option<Span>,
     /// The probability of loss.
     pub loss: Option<f64>,
     /// Whether packets get through.
     pub up: Option<Up>,
-    /// The parameters of the queue, those of the same discipline.
+    /// The parameters of the queue, or another discipline.
     pub queue: Option<QueueSpec>,
 }
 

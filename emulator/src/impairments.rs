@@ -112,9 +112,14 @@ impl Impairments {
     /// The least that a packet takes from the end of its transmission to its arrival, where the
     /// propagation delay is `delay`.
     pub fn least_delay(&self, delay: Span) -> Span {
+        self.least_delay_with(delay, self.jitter)
+    }
+
+    /// The same with another jitter.
+    pub fn least_delay_with(&self, delay: Span, jitter: Span) -> Span {
         match &self.jitter_table {
-            Some(table) => delay::least(Some(table.entries()), delay, self.jitter),
-            None => self.jitter_distribution.least(delay, self.jitter),
+            Some(table) => delay::least(Some(table.entries()), delay, jitter),
+            None => self.jitter_distribution.least(delay, jitter),
         }
     }
 }
@@ -162,6 +167,11 @@ impl Fate {
     /// Packets are lost independently with this probability from now on.
     pub(crate) fn set_loss(&mut self, probability: f64) {
         self.impairments.loss = Loss::Iid(probability);
+    }
+
+    /// Packets have this jitter from now on, on a link that changes.
+    pub(crate) fn set_jitter(&mut self, jitter: Span) {
+        self.impairments.jitter = jitter;
     }
 
     /// Whether anything can happen at all.

@@ -13,6 +13,7 @@ use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
 use self::device::Device;
 pub use self::event::{LinkEvent, LinkEventKind, LinkSink};
+use self::replace::Replaced;
 use self::slots::Slot;
 pub use self::slots::Slots;
 pub use self::varying::Usage;
@@ -26,6 +27,7 @@ mod aggregate;
 mod change;
 mod device;
 mod event;
+mod replace;
 mod slots;
 mod varying;
 mod wire;
@@ -104,6 +106,8 @@ pub struct Link {
     /// Packets in the queue.
     waiting: u64,
     queue: Box<dyn QueueDisc<Framed>>,
+    /// Disciplines before it, if there were any.
+    replaced: Option<Box<Replaced>>,
     drops: Drops<Framed>,
     /// Only while decisions are recorded; a run that does not record pays one branch per packet.
     recording: Option<Box<Recording>>,
@@ -165,6 +169,7 @@ impl Link {
             until: Time::NEVER,
             waiting: 0,
             queue,
+            replaced: None,
             drops: Drops::new(),
             recording: None,
             bucket,
@@ -197,7 +202,8 @@ impl Link {
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
         let delay = varying.least_delay();
-        let least_delay = config.impairments.least_delay(delay);
+        let jitter = config.impairments.jitter.max(varying.most_jitter());
+        let least_delay = config.impairments.least_delay_with(delay, jitter);
         let varying = Some(Box::new(varying));
         Link { wire, delay, least_delay, varying, is_plain: false, ..Link::new(config, queue, random) }.scheduled()
     }

@@ -18,7 +18,7 @@ pub struct Decision {
     pub at: Time,
     /// The packet, with the contents' slot and without the link's framing.
     pub packet: Packet,
-    /// The number of the packet: the n-th offered to this queue, from 1. A duplicate is a separate
+    /// The number of the packet: the n-th offered to this link, from 1. A duplicate is a separate
     /// packet.
     pub number: u64,
     /// Bytes for which it counts in the queue's books, including framing.
@@ -152,6 +152,12 @@ impl Recording {
             self.push(call, ticket, *packet, Action::Dequeue, sojourn);
         }
         self.check(queue);
+    }
+
+    /// The queue is a new one, which has counted nothing.
+    #[cold]
+    pub(crate) fn replaced(&mut self) {
+        (self.enqueued, self.marked) = (0, 0);
     }
 
     /// The decisions since the last time, in their order.

@@ -129,6 +129,22 @@ fn one_that_keeps_the_rules_is_what_it_is_inside() {
 }
 
 #[test]
+fn one_that_is_replaced_gives_up_every_packet_and_accounts_for_it() {
+    for (fault, what) in [(Fault::None, None), (Fault::Loses, Some("has lost 1 packets")), (Fault::HoldsBack, None)] {
+        let (mut queue, mut drops) = (queue(fault), Drops::new());
+        for id in 0..4 {
+            queue.enqueue(Time::from_millis(1), stub(id, 100), &mut drops);
+        }
+        queue.purge(Time::from_millis(2), &mut drops);
+        let given_up: Vec<_> = drops.iter().map(|drop| (drop.packet.id, drop.reason)).collect();
+        assert_eq!(given_up, [0, 1, 2, 3].map(|id| (id, DropReason::Purge)), "{fault:?}");
+        let failure = queue.failure().map(ToString::to_string);
+        assert_eq!(failure.is_some(), what.is_some(), "{fault:?}: {failure:?}");
+        assert!(what.is_none_or(|what| failure.unwrap().contains(what)), "{fault:?}");
+    }
+}
+
+#[test]
 fn each_broken_rule_is_named_and_every_packet_ends_once() {
     for (fault, at, what) in [
         (Fault::SaysEmpty, 10, "says that nothing waits, of 5 packets"),

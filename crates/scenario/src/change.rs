@@ -21,8 +21,8 @@ use crate::{link, write};
 const WAYS: [&str; 2] = ["forward", "reverse"];
 
 /// What may be changed.
-const EXPECTED: &str = "expected links.NAME.KEY with a key of a `schedule`: `rate`, `delay`, `loss`, `up`, `drop`, \
-     `until` or `queue.PARAMETER`; links.NAME.forward.KEY and links.NAME.reverse.KEY are those of one direction";
+const EXPECTED: &str = "expected links.NAME.KEY with a key of a `schedule`: `rate`, `delay`, `jitter`, `loss`, \
+     `up`, `drop`, `until`, `queue` or `queue.PARAMETER`; links.NAME.forward.KEY and links.NAME.reverse.KEY are those of one direction";
 
 const EXAMPLE: &str = "links.bottleneck.rate=5mbit";
 
@@ -188,6 +188,7 @@ struct Present {
     /// `None` if it follows a trace.
     rate: Option<Option<Rate>>,
     delay: Span,
+    jitter: Span,
     /// A probability, or the name of a model.
     loss: Value,
     up: bool,
@@ -204,7 +205,8 @@ impl Present {
             Loss::GilbertElliott(_) => "gilbert-elliott".into(),
             Loss::Markov(_) => "markov".into(),
         };
-        let mut present = Present { rate: None, delay: spec.delay, loss, up: true, queue: spec.queue.clone() };
+        let (jitter, queue) = (spec.impairments.jitter, spec.queue.clone());
+        let mut present = Present { rate: None, delay: spec.delay, jitter, loss, up: true, queue };
         let bps = |rate: Option<Rate>| rate.map(Rate::as_bps);
         let (mut rate, mut delay) = (Linear::constant(bps(spec.rate)), Linear::constant(Some(spec.delay.as_nanos())));
         for change in changes {
@@ -214,6 +216,7 @@ impl Present {
             if let Some(to) = change.delay {
                 delay = delay.towards(Some(to.as_nanos()), change);
             }
+            present.jitter = change.jitter.unwrap_or(present.jitter);
             if let Some(probability) = change.loss {
                 present.loss = probability.into();
             }
@@ -233,8 +236,10 @@ impl Present {
         let rate = self.rate.map(|rate| ("rate".to_owned(), RateOrUnlimited.show(&rate)));
         let mut keys: Vec<(String, Value)> = rate.into_iter().collect();
         keys.push(("delay".to_owned(), self.delay.into()));
+        keys.push(("jitter".to_owned(), self.jitter.into()));
         keys.push(("loss".to_owned(), self.loss));
         keys.push(("up".to_owned(), self.up.into()));
+        keys.push(("queue.kind".to_owned(), self.queue.name().into()));
         self.queue.parameters(&mut Listing { prefix: "queue.".to_owned(), keys: &mut keys });
         keys
     }

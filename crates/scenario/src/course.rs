@@ -13,8 +13,8 @@ use crate::document::Entry;
 use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::inputs::Inputs;
-use crate::parameters;
 use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Text, Time};
+use crate::queue;
 
 /// The most changes of a direction.
 const MAX_CHANGES: usize = 10_000;
@@ -163,18 +163,14 @@ struct Reading {
 /// The queue with the parameters that it has in the end so far.
 struct Queue {
     spec: QueueSpec,
-    /// One that has been through all changes; `None` if its parameters are wrong anyway.
+    /// One that has been through all changes.
     tried: Option<Box<dyn ackclock_aqm::QueueDisc<Framed>>>,
     extent: Extent,
 }
 
 impl Reading {
     fn new(Base { rate, queue, extent }: Base<'_>) -> Reading {
-        let spec = queue.clone();
-        // One from outside is not made before its run.
-        let is_tried = spec.problem().is_none() && !matches!(spec, QueueSpec::Own(_));
-        let tried = is_tried.then(|| spec.build(Random::for_component(0, 0, "schedule")));
-        let queue = Queue { spec, tried, extent };
+        let queue = Queue { spec: queue.clone(), tried: tried(queue), extent };
         Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue, goes_on: false }
     }
 
@@ -184,7 +180,9 @@ impl Reading {
             (self.rate, self.queue.extent.rate) = (Some(rate), rate);
         }
         if let Some(spec) = &change.queue {
-            if let Some(queue) = &mut self.queue.tried {
+            if spec.name() != self.queue.spec.name() {
+                self.queue.tried = tried(spec);
+            } else if let Some(queue) = &mut self.queue.tried {
                 let changed = queue.change(change.at, spec.config(), &mut Drops::new());
                 debug_assert!(changed.is_ok(), "a queue has changed so before: {changed:?}");
             }
@@ -196,6 +194,7 @@ impl Reading {
         let until = item.maybe("until", Time::Positive);
         let rate = item.maybe("rate", RateOrUnlimited);
         let delay = item.maybe("delay", Time::Any);
+        let jitter = item.maybe("jitter", Time::Any);
         let loss = item.maybe("loss", Number(0.0, 1.0));
         let up = item.maybe("up", Flag);
         let drops = item.maybe("drop", Flag);
@@ -218,8 +217,8 @@ impl Reading {
         if let (Some(_), None | Some(true)) = (drops, up) {
             refuse(item, "drop", "says what becomes of packets while the link is down", "`up = false` beside it");
         }
-        if ["rate", "delay", "loss", "up", "drop", "queue"].iter().all(|key| item.get(key).is_none()) {
-            let expected = "`rate`, `delay`, `loss`, `up` or `queue`, to be changed at that time";
+        if ["rate", "delay", "jitter", "loss", "up", "drop", "queue"].iter().all(|key| item.get(key).is_none()) {
+            let expected = "`rate`, `delay`, `jitter`, `loss`, `up` or `queue`, to be changed at that time";
             refuse(item, "at", "nothing changes", expected);
         }
         let up = up.map(|up| match (up, drops) {
@@ -227,7 +226,7 @@ impl Reading {
             (false, Some(true)) => Up::Loses,
             (false, _) => Up::Holds,
         });
-        self.changes.push(Change { at, until, rate, delay, loss, up, queue });
+        self.changes.push(Change { at, until, rate, delay, jitter, loss, up, queue });
     }
 
     /// Checks what has an extent in time.
@@ -268,18 +267,26 @@ impl Reading {
     }
 }
 
+/// An empty queue, unless it is not made before its run or cannot be made.
+fn tried(spec: &QueueSpec) -> Option<Box<dyn ackclock_aqm::QueueDisc<Framed>>> {
+    let is_tried = spec.problem().is_none() && !matches!(spec, QueueSpec::Own(_));
+    is_tried.then(|| spec.build(Random::for_component(0, 0, "schedule")))
+}
+
 impl Queue {
     /// Reads the key `queue` of a change at `at`.
     fn change(&mut self, item: &mut Fields<'_>, at: Instant) -> Option<QueueSpec> {
+        queue::declare(item);
         let entry = item.get("queue")?;
-        let mut section =
-            item.table("queue", "a table of parameters, such as { limit = \"100p\" }")?.without_defaults();
-        let name = self.spec.name();
-        let mut spec = self.spec.clone();
-        parameters::read_with(&mut section, Some(&self.extent), name, &mut spec);
-        section.finish();
-        if spec.problem().is_some() {
+        let errors = item.errors();
+        let spec = queue::change(item, &self.extent, &self.spec);
+        if item.errors() > errors {
             return None;
+        }
+        let name = self.spec.name();
+        if spec.name() != name {
+            (self.tried, self.spec) = (tried(&spec), spec.clone());
+            return Some(spec);
         }
         let tried = match (&spec, &mut self.tried) {
             (QueueSpec::Own(config), _) => config.fixed().map(Err),

@@ -148,6 +148,14 @@ impl<'a> Fields<'a> {
         self
     }
 
+    /// Reads settings of these so.
+    pub(crate) fn dormant<T>(&mut self, read: impl FnOnce(&mut Fields<'a>) -> T) -> T {
+        let before = std::mem::replace(&mut self.dormant, true);
+        let value = read(self);
+        self.dormant = before;
+        value
+    }
+
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }

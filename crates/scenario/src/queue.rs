@@ -40,11 +40,21 @@ pub(crate) fn default() -> QueueSpec {
 
 /// Reads the key `queue`; sizes in other units refer to `extent`.
 pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent) -> QueueSpec {
+    choose(fields, extent, &default())
+}
+
+/// Reads the key `queue` of a change: what it does not say of the discipline that is there stays.
+pub(crate) fn change(fields: &mut Fields<'_>, extent: &Extent, there: &QueueSpec) -> QueueSpec {
+    fields.dormant(|fields| choose(fields, extent, there))
+}
+
+/// Reads the key `queue`, which is `base` where it does not say anything.
+fn choose(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -> QueueSpec {
     let own = fields.own().queues();
     let names = names(fields);
     let kinds = OneOf { what: "queue discipline", names: &names };
-    fields.choose("queue", DEFAULT, &kinds, |kind, fields| {
-        let mut queue = by_name(kind, own);
+    fields.choose("queue", base.name(), &kinds, |kind, fields| {
+        let mut queue = if kind == base.name() { base.clone() } else { by_name(kind, own) };
         parameters::read_with(fields, Some(extent), kind, &mut queue);
         queue
     })

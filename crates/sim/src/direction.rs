@@ -145,7 +145,7 @@ impl Direction {
 
     /// Whether a queue discipline from outside has failed.
     pub(crate) fn check(&self) -> Result<(), RunError> {
-        match self.link.queue().failure() {
+        match self.link.failure() {
             Some(failure) => Err(RunError::Own { of: format!("link {}", self.id), failure: failure.clone() }),
             None => Ok(()),
         }
@@ -212,7 +212,7 @@ impl Direction {
     /// If the books of the queue do not balance.
     pub(crate) fn summary(&mut self, end: Time) -> LinkSummary {
         self.measures.pass_time(end);
-        let counters = self.link.queue().counters();
+        let counters = self.link.counters();
         let backlog = self.link.queue().backlog();
         assert!(counters.balance(backlog), "the books of {} do not balance: {counters:?}, {backlog:?}", self.id);
         let length = end.since(Time::ZERO);
@@ -253,8 +253,7 @@ impl Direction {
     /// The probability of the queue in a time of this length that ends `now`, since its integral
     /// was `then`.
     fn probability(&self, then: f64, length: Span, now: Time) -> Option<ProbabilitySummary> {
-        let queue = self.link.queue();
-        let (area, last) = queue.probability_time(now).zip(queue.probe().probability)?;
+        let (area, last) = self.link.probability_time(now).zip(self.link.queue().probe().probability)?;
         let mean = if length > Span::ZERO { (area - then) / length.as_secs_f64() } else { last };
         Some(ProbabilitySummary { mean, last })
     }
@@ -264,13 +263,13 @@ impl Direction {
         let mut backlog = self.measures.backlog.clone();
         backlog.add_part(self.measures.level, now.since(self.measures.since));
         DirectionMark {
-            counters: *self.link.queue().counters(),
+            counters: self.link.counters(),
             lost: self.measures.lost,
             duplicated: self.measures.duplicated,
             busy: self.measures.busy_by(now),
             usage: self.link.usage_by(now),
             bucket_empty: self.measures.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
-            probability_time: self.link.queue().probability_time(now),
+            probability_time: self.link.probability_time(now),
             sojourn: self.measures.sojourns(),
             backlog: backlog.histogram(),
         }
@@ -278,7 +277,7 @@ impl Direction {
 
     /// What has been counted until now, to which the link has caught up.
     pub(crate) fn count(&self, now: Time) -> DirectionCount {
-        let counters = self.link.queue().counters();
+        let counters = self.link.counters();
         DirectionCount {
             dequeued: counters.dequeued,
             dropped: counters.dropped.iter().sum(),
@@ -316,7 +315,7 @@ impl Direction {
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
         let mut backlog = self.measures.backlog.clone();
         backlog.add(self.measures.level, now.since(self.measures.since));
-        let (counters, then) = (self.link.queue().counters(), &mark.counters);
+        let (counters, then) = (self.link.counters(), &mark.counters);
         let busy = self.measures.busy_by(now) - mark.busy;
         let (rate_bps, utilization) = self.rate_and_use(mark.usage, busy, length);
         let drops = |reason: DropReason| counters.dropped[reason as usize] - then.dropped[reason as usize];

@@ -142,7 +142,7 @@ impl Population<'_> {
         let each = match datagrams {
             Some(spec) => {
                 let packets = left * (pattern.size() / f64::from(spec.mtu.max(64))).ceil().max(1.0);
-                let limits = directions().map(|direction| limit(&direction.queue)).fold(0, u64::saturating_add);
+                let limits = directions().map(|direction| limit(&direction)).fold(0, u64::saturating_add);
                 (packets as u64).min(limits).saturating_mul(PACKET)
             }
             None => (left as u64).saturating_mul(MESSAGE),
@@ -199,7 +199,7 @@ fn room(links: &[LinkSpec], duration: Span) -> u64 {
     let of = |direction: &DirectionSpec| match direction.rate {
         Some(rate) => {
             let wire = carried(rate.as_bps(), direction.delay + direction.impairments.jitter);
-            limit(&direction.queue).min(carried(rate.as_bps(), duration)).saturating_add(wire)
+            limit(direction).min(carried(rate.as_bps(), duration)).saturating_add(wire)
         }
         None => u64::MAX,
     };
@@ -207,8 +207,13 @@ fn room(links: &[LinkSpec], duration: Span) -> u64 {
     links.iter().map(|link| of(&link.forward).max(of(&link.reverse))).fold(1000, u64::saturating_add)
 }
 
-/// The packets that a queue takes.
-fn limit(queue: &QueueSpec) -> u64 {
+/// The packets that the queue of a direction takes, whatever it becomes.
+fn limit(direction: &DirectionSpec) -> u64 {
+    let changes = direction.course.schedule.iter().filter_map(|change| change.queue.as_ref());
+    changes.chain([&direction.queue]).map(limit_of).max().unwrap_or(0)
+}
+
+fn limit_of(queue: &QueueSpec) -> u64 {
     let mut limit = u64::MAX;
     each(&mut queue.clone(), &mut |parameter, value| {
         if parameter.name == "limit" {

@@ -313,7 +313,7 @@ fn is_zero(count: &u64) -> bool {
 pub struct LinkSummary {
     /// Name and direction: `bottleneck.forward`.
     pub id: String,
-    /// The queue discipline.
+    /// The queue discipline at the start.
     #[serde(deserialize_with = "name::one")]
     pub queue: Name,
     /// Rate of the transmitter; null if it is unlimited. If it changes, the mean of what it could

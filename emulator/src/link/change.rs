@@ -19,15 +19,15 @@ impl Link {
     /// If the link has a token bucket or slots, or the change is one of the rate, and that follows
     /// a trace.
     pub fn change(&mut self, change: Change) -> Time {
-        let delay = change.delay;
+        let may_be_due_earlier = change.delay.is_some() || change.jitter.is_some();
         let mut varying = match self.varying.take() {
             Some(varying) => varying,
             None => self.begin_to_change(just_before(change.at)),
         };
         let at = varying.insert(change);
-        if let Some(delay) = delay.filter(|&delay| delay < self.delay) {
-            self.delay = delay;
-            self.least_delay = self.wire.least_delay(delay);
+        if may_be_due_earlier {
+            self.delay = self.delay.min(varying.least_delay());
+            self.least_delay = self.least_delay.min(self.wire.least_delay(self.delay, varying.most_jitter()));
         }
         self.until = self.until.min(varying.call_until(self.state));
         self.varying = Some(varying);

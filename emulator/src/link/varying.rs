@@ -4,6 +4,7 @@
 //! it is exact. While nothing is to be sent, changes that no queue sees wait until the link is
 //! called next, and are made then, each with its own time.
 
+use ackclock_aqm::ChangeError;
 use ackclock_units::{Rate, Span, Time};
 
 use self::pace::{OF_A_BYTE, Pace, Ramp};
@@ -140,6 +141,11 @@ impl Varying {
     pub(super) fn least_delay(&self) -> Span {
         let changes = self.course.schedule.iter().filter_map(|change| change.delay);
         changes.chain([Span::from_nanos(self.delay.at(Time::ZERO))]).min().unwrap_or_default()
+    }
+
+    /// The longest jitter to which it changes.
+    pub(super) fn most_jitter(&self) -> Span {
+        self.course.schedule.iter().filter_map(|change| change.jitter).max().unwrap_or_default()
     }
 
     /// The rate is that of the trace at `now`, if it has one.
@@ -338,9 +344,13 @@ impl Link {
             if let Some(probability) = change.loss {
                 self.wire.set_loss(probability);
             }
-            if let Some(queue) = change.queue {
-                let changed = self.set_queue(at, queue.config(), events);
-                assert!(changed.is_ok(), "a queue keeps its parameters: {changed:?}");
+            if let Some(jitter) = change.jitter {
+                self.wire.set_jitter(jitter);
+            }
+            match change.queue.map(|queue| (self.set_queue(at, queue.config(), events), queue)) {
+                None | Some((Ok(()), _)) => {}
+                Some((Err(ChangeError::OtherDiscipline), queue)) => self.replace_queue(at, &queue, events),
+                Some((Err(error), _)) => panic!("a queue keeps its parameters: {error}"),
             }
         }
     }

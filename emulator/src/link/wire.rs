@@ -53,11 +53,19 @@ impl Wire {
         }
     }
 
-    /// What a packet takes at least, where the propagation delay is `delay`.
-    pub(super) fn least_delay(&self, delay: Span) -> Span {
+    /// What a packet takes at least, where the propagation delay is `delay` and the jitter this, or
+    /// what it is now.
+    pub(super) fn least_delay(&self, delay: Span, jitter: Span) -> Span {
         match self {
             Wire::Plain(_) => delay,
-            Wire::Impaired(impaired) => impaired.least_delay(delay),
+            Wire::Impaired(impaired) => impaired.least_delay(delay, jitter),
+        }
+    }
+
+    /// Packets have this jitter from now on, on a link that changes.
+    pub(super) fn set_jitter(&mut self, jitter: Span) {
+        if let Wire::Impaired(impaired) = self {
+            impaired.set_jitter(jitter);
         }
     }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 /// Changes a run while it goes on, by the socket that it listens on (--control).
 ///
 /// `set KEY=VALUE...` sets keys of links, all of them at the same time or none:
-/// links.NAME.rate, .delay, .loss, .up, .drop, .until (the end of a ramp) and .queue.PARAMETER for
-/// both directions, links.NAME.forward.KEY and links.NAME.reverse.KEY for one. `get KEY` prints a
+/// links.NAME.rate, .delay, .jitter, .loss, .up, .drop, .until (the end of a ramp), .queue (another
+/// discipline) and .queue.PARAMETER for both directions, links.NAME.forward.KEY and
+/// links.NAME.reverse.KEY for one. `get KEY` prints a
 /// value, `list` all keys with their values, `status` the time of the run. `stop` ends the run as
 /// Ctrl-C does. On the virtual clock, `pause`, `resume` and `speed FACTOR` set its pace.
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,7 @@ use std::path::PathBuf;
         ackclock ctl run.sock list\n  \
         ackclock ctl run.sock set links.bottleneck.rate=5mbit links.bottleneck.delay=40ms\n  \
         ackclock ctl run.sock set links.bottleneck.forward.queue.target=5ms\n  \
+        ackclock ctl run.sock set links.bottleneck.queue=fq_codel links.bottleneck.queue.limit=1000p\n  \
         ackclock ctl run.sock speed 10"
 )]
 pub(crate) struct CtlArgs {

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use ackclock_aqm::CodelConfig;
 use ackclock_emulator::{Change, Up};
 use ackclock_scenario::{Own, Scenario};
 use ackclock_sim::DirectionId;
+use ackclock_sim::spec::QueueSpec;
 use ackclock_units::{Rate, Span, Time};
 
 const LINKS: &str = r#"
@@ -106,6 +108,31 @@ fn a_parameter_of_a_queue_leaves_the_others() {
 }
 
 #[test]
+fn a_queue_may_become_another_one() {
+    let queue = |changes: Vec<(DirectionId, Change)>| changes[0].1.queue.clone().expect("a queue");
+    let [forward, back] = &change(&["links.bottleneck.queue=pie"]).unwrap()[..] else { panic!("both") };
+    assert_eq!((forward.1.queue.clone(), back.1.queue.clone()), (QueueSpec::by_name("pie"), QueueSpec::by_name("pie")));
+    // With parameters beside it; the others are those of the new one.
+    let with = ["links.bottleneck.forward.queue=codel", "links.bottleneck.forward.queue.target=7ms"];
+    let QueueSpec::Codel(codel) = queue(change(&with).unwrap()) else { panic!("CoDel") };
+    assert_eq!(codel, CodelConfig { target: Span::from_millis(7), ..CodelConfig::default() });
+    // The same discipline keeps what is not said.
+    let same = ["links.bottleneck.forward.queue.kind=fq_codel", "links.bottleneck.forward.queue.limit=77p"];
+    let QueueSpec::FqCodel(fair) = queue(change(&same).unwrap()) else { panic!("fq_codel") };
+    assert_eq!((fair.target, fair.limit), (Span::from_millis(10), 77));
+    // What comes later is of the new one, also what it does not change in use.
+    let made = change(&with).unwrap().into_iter().map(|(of, change)| (of, Change { at: Time::from_secs(1), ..change }));
+    let made: Vec<_> = made.collect();
+    let later = |text: &str| scenario().change(0, &[text], Time::from_secs(3), &made);
+    let QueueSpec::Codel(codel) = queue(later("links.bottleneck.forward.queue.interval=50ms").unwrap()) else {
+        panic!()
+    };
+    assert_eq!((codel.target, codel.interval), (Span::from_millis(7), Span::from_millis(50)));
+    let error = later("links.bottleneck.forward.queue.flows=5").unwrap_err().on_a_line();
+    assert!(error.contains("`codel` has no key `flows`"), "{error}");
+}
+
+#[test]
 fn what_is_wrong_is_said_on_a_line() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["links.bottleneck.rate"], &["not an override", "KEY=VALUE, such as links.bottleneck.rate=5mbit"]),
@@ -120,8 +147,22 @@ fn what_is_wrong_is_said_on_a_line() {
         (&["links.bottleneck.until=5s"], &["only rate and delay change little by little"]),
         (&["links.bottleneck.delay=1ms", "links.bottleneck.until=3s"], &["not after 3s"]),
         (&["links.bottleneck.drop=true"], &["`up = false` beside it"]),
-        (&["links.bottleneck.queue=pie"], &["not a table"]),
-        (&["links.bottleneck.forward.queue.limmit=5p"], &["unknown key `limmit`", "`limit`"]),
+        (&["links.bottleneck.queue=pi"], &["unknown queue discipline", "`pie`"]),
+        (&["links.bottleneck.queue=3"], &["links.bottleneck.queue", "a name (`pfifo`"]),
+        (
+            &["links.bottleneck.queue=pie", "links.bottleneck.queue.quantum=5B"],
+            &["`pie` has no key `quantum`", "`fq_codel`"],
+        ),
+        (
+            &["links.bottleneck.forward.queue=pie", "links.bottleneck.forward.queue.target=0s"],
+            &["queue.target", "must not be zero"],
+        ),
+        (&["links.bottleneck.jitter=5"], &["links.bottleneck.jitter", "a time"]),
+        (
+            &["links.bottleneck.jitter=5ms", "links.bottleneck.until=5s"],
+            &["only rate and delay change little by little"],
+        ),
+        (&["links.bottleneck.forward.queue.limmit=5p"], &["`fq_codel` has no key `limmit`", "did you mean `limit`"]),
         (&["links.bottleneck.forward.queue.flows=5"], &["`fq_codel` changes while it is in use"]),
         (&["links.bucket.rate=5mbit"], &["links.bucket: a token bucket (`burst`) does not change", "burst = false"]),
         (&["links.slotted.forward.up=false"], &["links.slotted.forward: a link with `slots` does not change"]),
@@ -156,13 +197,22 @@ fn values_are_those_of_the_moment() {
     }
     let made = [(
         BOTH[0],
-        Change { rate: Some(None), delay: Some(Span::ZERO), loss: Some(0.5), up: Some(Up::Holds), ..at(3) },
+        Change {
+            rate: Some(None),
+            delay: Some(Span::ZERO),
+            jitter: Some(Span::from_millis(3)),
+            loss: Some(0.5),
+            up: Some(Up::Holds),
+            ..at(3)
+        },
     )];
     for (key, before, after) in [
         ("rate", "10mbit", "unlimited"),
         ("delay", "20ms", "0s"),
+        ("jitter", "0s", "3ms"),
         ("loss", "0.0", "0.5"),
         ("up", "true", "false"),
+        ("queue.kind", "fq_codel", "fq_codel"),
         ("queue.target", "10ms", "10ms"),
     ] {
         let key = format!("links.bottleneck.forward.{key}");

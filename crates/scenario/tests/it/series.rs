@@ -179,6 +179,48 @@ fn rows_add_up_to_the_summary_and_change_nothing_in_it() {
 }
 
 #[test]
+fn the_books_of_a_link_are_those_of_all_its_queues() {
+    let text = r#"
+        schema = 1
+        run    = { duration = "6s" }
+        record = { series = "500ms" }
+        [links.wire]
+        rate     = "5mbit"
+        delay    = "10ms"
+        queue    = { kind = "pie", target = "50ms" }
+        schedule = [{ at = "2.2s", queue = "fq_codel" }, { at = "4.1s", queue = { kind = "pie", limit = "40p" } }]
+        [[flows]]
+        id    = "f"
+        count = 3
+        path  = ["wire"]
+        [[expect]]
+        metric = "links.wire.forward.dropped.purge"
+        from   = "2s"
+        to     = "3s"
+        at_least = 1
+        "#;
+    let (summary, rows) = recorded(&parse(text, &[]));
+    let (rows, found) = (by_id(&rows), &summary.links[0]);
+    let sum = |of: &dyn Fn(&SeriesRecord<'_>) -> u64| -> u64 { rows["wire.forward"].iter().map(|row| of(row)).sum() };
+    let dropped: u64 = found.dropped.values().sum();
+    assert_eq!((sum(&|row| row.packets), sum(&|row| link(row).dropped_packets)), (found.dequeued, dropped));
+    // What waited was discarded twice, and the flows go on.
+    let purged = |dropped: &BTreeMap<&'static str, u64>| dropped.get("purge").copied().unwrap_or(0);
+    let early = purged(&summary.windows[0].links[0].dropped);
+    assert!(early > 0 && early < purged(&found.dropped), "{early} {found:?}");
+    assert_eq!(found.queue, "pie");
+    assert!(found.utilization > 0.8, "{found:?}");
+    // Only PIE has a probability.
+    let has = |ms| {
+        rows["wire.forward"]
+            .iter()
+            .find(|row| row.from == Time::from_millis(ms))
+            .map(|row| link(row).probability.is_some())
+    };
+    assert_eq!([has(1000), has(3000), has(5000)], [Some(true), Some(false), Some(true)]);
+}
+
+#[test]
 fn responses_add_up_to_what_clients_have_got() {
     let mut text = "schema = 1\nrun.duration = \"4s\"\nrecord.series = \"300ms\"\n\
                     links.wire = { rate = \"5mbit\", delay = \"10ms\" }\n"

@@ -1,8 +1,11 @@
 //! Changes that come while a link is in use.
 
+use ackclock_aqm::{Counters, QueueSpec, Tally};
+
 use super::varying::{any_schedule, change, scheduled};
 use super::*;
-use crate::{Change, Course, Up};
+use crate::recording::Action;
+use crate::{Change, Course, JitterDistribution, Up};
 
 /// Offers packets and makes changes in order of time; a change precedes what is offered at its
 /// time. Each is put into the schedule when everything before its time has been done.
@@ -93,6 +96,124 @@ fn a_change_ends_a_ramp_and_an_end_that_has_passed_is_none() {
     link.change(Change { delay: Some(Span::ZERO), until: Some(us(0)), ..change(us(0)) });
     link.offer(us(0), packet(1, 1250), &mut events);
     assert_eq!(drain(&mut link, &mut events), [(1000, 1)]);
+}
+
+fn queue(name: &str) -> Option<QueueSpec> {
+    Some(QueueSpec::by_name(name).unwrap())
+}
+
+/// Slots of packets that were discarded, with times and reasons.
+fn dropped(events: &[LinkEvent]) -> Vec<(Time, u32, u32, DropReason)> {
+    let of = |event: &LinkEvent| match event.kind {
+        LinkEventKind::Dropped { packet, reason, .. } => Some((event.at, event.backlog, packet.slot, reason)),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
+}
+
+#[test]
+fn another_discipline_begins_empty() {
+    // A packet takes 1 ms: at 0.5 ms the first is in transmission, and two wait.
+    let mut link = scheduled(config(), vec![Change { queue: queue("codel"), ..change(us(500)) }]);
+    link.record();
+    let mut events = Vec::new();
+    (1..=3).for_each(|slot| link.offer(us(0), packet(slot, 1250), &mut events));
+    link.offer(us(600), packet(4, 1250), &mut events);
+    assert_eq!(drain(&mut link, &mut events), [(2000, 1), (3000, 4)]);
+    let purged = |slot| (us(500), 0, slot, DropReason::Purge);
+    assert_eq!(dropped(&events), [purged(2), purged(3)]);
+    let tally = |packets| Tally { packets, bytes: 1250 * packets };
+    let mut reasons = [0; DropReason::COUNT];
+    reasons[DropReason::Purge as usize] = 2;
+    let expected = Counters {
+        offered: tally(4),
+        enqueued: tally(4),
+        dequeued: tally(2),
+        dropped_on_dequeue: tally(2),
+        dropped: reasons,
+        ..Counters::default()
+    };
+    assert_eq!(link.counters(), expected);
+    // Those of the new one alone.
+    assert_eq!(link.queue().counters().offered, tally(1));
+    let out = link.decisions().filter(|decision| decision.action == Action::Drop(DropReason::Purge));
+    let out: Vec<_> = out.map(|decision| (decision.packet.slot, decision.sojourn, decision.backlog.packets)).collect();
+    assert_eq!(out, [(2, Some(Span::from_micros(500)), 1), (3, Some(Span::from_micros(500)), 0)]);
+}
+
+#[test]
+fn the_same_discipline_keeps_what_waits() {
+    // Three wait at 0.5 ms; a FIFO that is full refuses, and discards nothing.
+    let Some(QueueSpec::Pfifo(mut fifo)) = queue("pfifo") else { panic!() };
+    fifo.limit = Limit::Packets(2);
+    let mut link = scheduled(config(), vec![Change { queue: Some(QueueSpec::Pfifo(fifo)), ..change(us(500)) }]);
+    let mut events = Vec::new();
+    (1..=4).for_each(|slot| link.offer(us(0), packet(slot, 1250), &mut events));
+    link.offer(us(600), packet(5, 1250), &mut events);
+    assert_eq!(slots(&drain(&mut link, &mut events)), [1, 2, 3, 4]);
+    assert_eq!(dropped(&events), [(us(600), 3, 5, DropReason::Limit)]);
+}
+
+#[test]
+fn every_discipline_takes_the_place_of_every_other() {
+    for old in QueueSpec::all() {
+        for new in QueueSpec::all().into_iter().filter(|new| new.name() != old.name()) {
+            let names = format!("{} after {}", new.name(), old.name());
+            let course =
+                Course { schedule: vec![Change { queue: Some(new), ..change(us(20_500)) }], ..Course::default() };
+            let mut link = Link::with_course(config(), old.build(random("queue")), random("link"), course);
+            link.record();
+            let mut events = Vec::new();
+            for slot in 1..=100 {
+                link.offer(us(400 * u64::from(slot)), packet(slot, 1250), &mut events);
+            }
+            let arrived = drain(&mut link, &mut events).len();
+            let discarded = dropped(&events);
+            let purged = discarded.iter().filter(|drop| drop.3 == DropReason::Purge).count();
+            assert!(purged > 0 && arrived + discarded.len() == 100, "{names}: {purged} {arrived}");
+            let counters = link.counters();
+            assert!(counters.balance(link.queue().backlog()), "{names}");
+            assert_eq!((counters.offered.packets, counters.dequeued.packets), (100, arrived as u64), "{names}");
+            assert_eq!(counters.dropped.iter().sum::<u64>(), discarded.len() as u64, "{names}");
+        }
+    }
+}
+
+#[test]
+fn jitter_begins_and_ends_at_its_times() {
+    // Packets end at every millisecond, and take 10 ms; from 100 to 200 ms up to 5 ms more.
+    let at = |jitter, ms: u64| Change { jitter: Some(Span::from_millis(jitter)), ..change(us(1000 * ms)) };
+    let ten = LinkConfig { delay: Span::from_millis(10), ..config() };
+    let (arrivals, _) = burst(&mut scheduled(ten.clone(), vec![at(5, 100), at(0, 200)]), 300);
+    let extra = |(arrival, slot): &(u64, u32)| arrival - (1000 * u64::from(*slot) + 10_000);
+    // Those that end at the time of a change are of before.
+    let (before, rest) = arrivals.split_at(100);
+    let (during, after) = rest.split_at(100);
+    assert!(before.iter().all(|arrival| extra(arrival) == 0));
+    assert!(during.iter().all(|arrival| extra(arrival) <= 5000) && during.iter().any(|arrival| extra(arrival) > 2500));
+    // They wait for those before them, and no longer.
+    assert!(after[5..].iter().all(|arrival| extra(arrival) == 0));
+    assert!(arrivals.is_sorted());
+    // Around the delay: some take less, and the link is due by then.
+    let impairments = Impairments {
+        jitter_distribution: JitterDistribution::Normal,
+        reorder: Reorder::ByJitter,
+        ..Default::default()
+    };
+    let mut link = Link::new(LinkConfig { impairments, ..ten }, pfifo(1000), random("link"));
+    let mut events = Vec::new();
+    link.change(at(2, 0));
+    (1..=300).for_each(|slot| link.offer(us(0), packet(slot, 1250), &mut events));
+    let (mut arrivals, mut earlier) = (0, 0);
+    while link.next_due() < Time::NEVER {
+        let due = link.next_due();
+        while let Some((at, packet)) = link.deliver(due, &mut events) {
+            assert_eq!(at, due, "it arrived before the link was due");
+            arrivals += 1;
+            earlier += u32::from(at < us(1000 * u64::from(packet.slot) + 10_000));
+        }
+    }
+    assert!(arrivals == 300 && (100..200).contains(&earlier), "{arrivals} {earlier}");
 }
 
 #[test]

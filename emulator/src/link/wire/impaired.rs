@@ -124,9 +124,15 @@ impl Impaired {
         }
     }
 
-    /// What a packet takes at least, where the propagation delay is `delay`.
-    pub(super) fn least_delay(&self, delay: Span) -> Span {
-        self.fate.impairments().least_delay(delay)
+    /// What a packet takes at least, where the propagation delay is `delay` and the jitter this, or
+    /// what it is now.
+    pub(super) fn least_delay(&self, delay: Span, jitter: Span) -> Span {
+        let impairments = self.fate.impairments();
+        impairments.least_delay_with(delay, jitter.max(impairments.jitter))
+    }
+
+    pub(super) fn set_jitter(&mut self, jitter: Span) {
+        self.fate.set_jitter(jitter);
     }
 
     pub(super) fn set_loss(&mut self, probability: f64) {

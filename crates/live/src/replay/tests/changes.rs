@@ -21,6 +21,8 @@ fn changes_of(text: &str) -> Result<Vec<(DirectionId, Change)>, String> {
             up: Some(Up::Passes),
             ..nothing
         },
+        6 => Change { jitter: Some(Span::from_micros(value * 500)), ..nothing },
+        7 => Change { queue: Some(QueueSpec::all()[value as usize % QueueSpec::NAMES.len()].clone()), ..nothing },
         _ => Change { rate: Some(Rate::from_bps(value * 1_000_000)), up: Some(Up::Passes), ..nothing },
     };
     Ok(vec![(DirectionId::all(2).nth(direction as usize).unwrap(), change)])
@@ -96,7 +98,7 @@ proptest! {
     fn a_replay_makes_the_changes_at_their_times(
         seed in any::<u64>(),
         count in 10..1200usize,
-        changes in prop::collection::vec((0.0..1.0f64, 0..4u8, 0..7u8, 1..20u8), 1..12),
+        changes in prop::collection::vec((0.0..1.0f64, 0..4u8, 0..9u8, 1..20u8), 1..12),
         path in prop::sample::select(vec![vec![0, 1], vec![1]]),
     ) {
         let (mut spec, arrivals) = (spec(), arrivals(count, seed));

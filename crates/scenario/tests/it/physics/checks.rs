@@ -79,7 +79,15 @@ fn least_time(headers: u64, direction: &DirectionSpec) -> u64 {
     };
     let delays = direction.course.schedule.iter().filter_map(|change| change.delay);
     let least = delays.fold(direction.delay, Span::min);
-    direction.impairments.least_delay(least).as_nanos() + sending
+    let jitters = direction.course.schedule.iter().filter_map(|change| change.jitter);
+    let jitter = jitters.fold(direction.impairments.jitter, Span::max);
+    direction.impairments.least_delay_with(least, jitter).as_nanos() + sending
+}
+
+/// The queues that a direction has, one after the other.
+pub(crate) fn queues(direction: &DirectionSpec) -> impl Iterator<Item = &QueueSpec> {
+    let changes = direction.course.schedule.iter().filter_map(|change| change.queue.as_ref());
+    [&direction.queue].into_iter().chain(changes)
 }
 
 /// Everything that is checked of one run.
@@ -295,8 +303,10 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
     let mut waiting: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
     let (mut enqueued, mut dequeued, mut marked, mut refused, mut last) = (0, 0, 0, 0, 0);
-    let one_line =
-        !matches!(spec.queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::DualPi2(_) | QueueSpec::Prio(_));
+    let several = |queue: &QueueSpec| {
+        matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::DualPi2(_) | QueueSpec::Prio(_))
+    };
+    let one_line = !queues(spec).any(several);
     for row in rows {
         let (at, packet) = (row.nanos("time_s").unwrap_or(0), row.number("packet").unwrap_or(0));
         let size = row.number("size_bytes").unwrap_or(0);

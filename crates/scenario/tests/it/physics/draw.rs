@@ -263,7 +263,7 @@ fn schedule(document: &mut Document, link: &str, draw: &mut Draw) {
         let mut put = |key: &str, value: String| document.put(&format!("{change}.{key}"), value);
         at += draw.wide(1, SHORTEST / 2);
         put("at", format!("\"{at}ns\""));
-        match draw.below(6) {
+        match draw.below(8) {
             0 => put("rate", format!("\"{}bit\"", draw.rate())),
             1 => put("loss", format!("{:?}", draw.0.unit() / 10.0)),
             2 => put("up", "true".to_owned()),
@@ -275,6 +275,11 @@ fn schedule(document: &mut Document, link: &str, draw: &mut Draw) {
                 document.put(&format!("{up}.up"), "true");
             }
             4 => put("queue.limit", format!("\"{}p\"", draw.wide(2, 200))),
+            5 => put("jitter", format!("\"{}ns\"", draw.time())),
+            6 => {
+                put("queue.kind", format!("\"{}\"", draw.of(&["pfifo", "codel", "fq_codel", "pie", "cobalt"])));
+                put("queue.limit", format!("\"{}p\"", draw.wide(2, 200)));
+            }
             _ => {
                 put("delay", format!("\"{}ns\"", draw.time()));
                 at += draw.wide(1, SHORTEST / 2);

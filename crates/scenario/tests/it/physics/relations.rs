@@ -1,6 +1,6 @@
 //! What two runs have to do with each other: changes that change nothing, or a known thing.
 
-use ackclock_emulator::{Loss, Reorder, SplitRule};
+use ackclock_emulator::{Change, Loss, Reorder, SplitRule};
 use ackclock_scenario::{Domain, Override, Scenario};
 use ackclock_sim::spec::{CcSpec, DirectionSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, WayBack};
 use ackclock_units::{Span, Time, parse_rate, parse_span};
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use toml::de::{DeTable, DeValue};
 
 use crate::effects::others;
-use crate::physics::checks::{Laws, Violation};
+use crate::physics::checks::{Laws, Violation, queues};
 use crate::physics::document::Document;
 use crate::physics::draw;
 use crate::physics::outcome::{Outcome, Row, plain, run, spec, summary};
@@ -212,14 +212,14 @@ fn unused_link(document: &Document, outcome: &Outcome, most: u64, laws: &mut Law
 /// Whether a direction draws random numbers, which depend on its name.
 fn draws(direction: &DirectionSpec) -> bool {
     let wire = &direction.impairments;
-    let queue = match &direction.queue {
+    let queue = queues(direction).any(|queue| match queue {
         QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Codel(_) => false,
         QueueSpec::FqCodel(config) => config.hash_seed.is_none(),
         _ => true,
-    };
+    });
     let held = matches!(wire.reorder, Reorder::HoldBack(hold) if hold.probability > 0.0);
-    let loses = direction.course.schedule.iter().any(|change| change.loss.is_some());
-    let loses = loses || !matches!(wire.loss, Loss::None | Loss::List(_));
+    let changes = |change: &Change| change.loss.is_some() || change.jitter.is_some();
+    let loses = direction.course.schedule.iter().any(changes) || !matches!(wire.loss, Loss::None | Loss::List(_));
     queue || held || loses || wire.duplicate > 0.0 || wire.corrupt > 0.0 || wire.jitter > Span::ZERO
 }
 
@@ -354,7 +354,7 @@ fn goes_by_number(spec: &RunSpec) -> bool {
     let hashes = |queue: &QueueSpec| matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::Sfb(_));
     let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
     let by_hash = |rule: &SplitRule| matches!(rule, SplitRule::FlowHash(_));
-    spec.links.iter().any(|link| hashes(&link.forward.queue) || hashes(&link.reverse.queue))
+    spec.links.iter().flat_map(|link| [&link.forward, &link.reverse]).flat_map(queues).any(hashes)
         || groups
             .filter_map(|group| group.split.as_ref())
             .any(|split| by_hash(&split.along) || matches!(&split.back, WayBack::Split(rule) if by_hash(rule)))
@@ -375,7 +375,8 @@ fn renamed(section: &crate::physics::document::Section, path: &str) -> crate::ph
 /// in fixed point.
 fn scaled(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let whole = |direction: &DirectionSpec| {
-        matches!(direction.queue, QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_))
+        queues(direction).all(|queue| matches!(queue, QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_)))
+            && direction.course.schedule.iter().all(|change| change.jitter.is_none())
             && direction.rate.is_none_or(|rate| 8_000_000_000 % rate.as_bps() == 0)
             && direction.impairments.jitter == Span::ZERO
             && direction.burst.is_none()
