@@ -150,6 +150,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
+    /// Write the first BYTES of each packet to the capture, at least 128
+    ///
+    /// All headers are among these. A replay needs whole packets where ackclock reads them: those
+    /// that kernels send to hosts in this process, or that a router cuts into pieces or refuses.
+    #[arg(long, value_name = "BYTES", requires = "record", value_parser = clap::value_parser!(u32).range(128..=65_535))]
+    pub(crate) snap: Option<u32>,
+
     /// Print summaries as JSON, one object per line and run, instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -257,6 +264,7 @@ impl Args {
             seed: None,
             clock: None,
             record: None,
+            snap: None,
             json: false,
             out: Some(out),
             resume: false,

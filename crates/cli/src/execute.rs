@@ -78,6 +78,8 @@ pub(crate) struct Aside<'a> {
     pub(crate) places: Option<&'a Places>,
     /// The capture of the only run.
     pub(crate) capture: Option<&'a Path>,
+    /// The most bytes of a packet that it has.
+    pub(crate) snap: Option<u32>,
     /// Set by somebody else to end everything, as a signal does.
     pub(crate) stop: Option<&'a AtomicBool>,
     /// The only run, watched.
@@ -229,6 +231,7 @@ fn outside(
     let options = Options {
         commands: folder.as_ref().map(|folder| folder.path().to_owned()),
         capture: aside.capture.map(Path::to_owned),
+        snap: aside.snap,
         watch: aside.watching.map(|watching| watching.watch() as Arc<dyn LiveWatch>),
         control: aside.controls.map(Controls::control),
         changes: matches!(live.clock, Clock::Replay(_)).then(|| control::reader(scenario, run)),

@@ -247,14 +247,14 @@ impl<'a> Session<'a> {
         let plan = std::mem::take(&mut self.plan);
         let places =
             self.output.as_ref().filter(|_| scenario.records_anything() || scenario.is_live()).map(Output::places);
-        let plan = Some(&plan).filter(|plan| !plan.is_empty());
         let aside = Aside {
             places: places.as_ref(),
             capture: args.record.as_deref(),
+            snap: args.snap,
             stop: None,
             watching,
             controls,
-            plan,
+            plan: Some(&plan).filter(|plan| !plan.is_empty()),
             surroundings: None,
         };
         if !scenario.is_live() {

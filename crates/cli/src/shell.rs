@@ -62,6 +62,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
     let options = Options {
         capture: args.record.clone(),
+        snap: args.snap,
         watch: watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>),
         control: controls.as_ref().map(Controls::control),
         ..Options::default()

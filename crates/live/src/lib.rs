@@ -58,6 +58,8 @@ pub struct Options {
     pub commands: Option<PathBuf>,
     /// The capture (pcapng) of what passes the devices.
     pub capture: Option<PathBuf>,
+    /// The most bytes of a packet that it has; all without.
+    pub snap: Option<u32>,
     /// Whoever watches how punctual a run in real time is.
     pub watch: Option<Arc<dyn LiveWatch>>,
     /// Where changes come from while the run goes on.

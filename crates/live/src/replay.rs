@@ -75,12 +75,12 @@ impl Replay<'_> {
     /// The whole run, up to `end` or to where the recorded one was broken off.
     fn play(&mut self, mut reader: Reader, path: &Path, end: Time) -> Result<(), LiveError> {
         let own = reader.scenario().is_some();
-        while let Some(Captured { at, node, way, bytes, changes }) = reader.next()? {
+        while let Some(Captured { at, node, way, bytes, len, changes }) = reader.next()? {
             self.make(changes, path, end)?;
             match way {
                 Way::ToHost => {
                     if let Some(check) = &mut self.check {
-                        check.sent(Run::Recorded, at, node, bytes);
+                        check.sent(Run::Recorded, at, node, len, bytes);
                     }
                 }
                 Way::FromHost if at >= end => break,
@@ -88,22 +88,32 @@ impl Replay<'_> {
                     self.advance(after(at))?;
                     let room = self.engine.buffer();
                     let most = room.len().saturating_sub(1);
-                    let Some(room) = room.get_mut(..bytes.len()) else {
-                        let (seconds, len) = (at.as_secs_f64(), bytes.len());
+                    let Some(room) = room.get_mut(..len) else {
+                        let seconds = at.as_secs_f64();
                         let problem = format!(
                             "the packet at {seconds} s has {len} bytes, and hosts of the scenario send up to {most}; segments \
                              that were captured before they were cut into packets cannot be replayed"
                         );
                         return Err(LiveError::Capture { path: path.to_owned(), problem });
                     };
-                    room.copy_from_slice(bytes);
+                    let (known, unknown) = room.split_at_mut(bytes.len());
+                    known.copy_from_slice(bytes);
+                    unknown.fill(0);
                     // A card computes what stands for a sum in a capture of somebody else.
                     if !own && lacks_checksum(room) {
                         let header = usize::from(room[0] & 0xf) * 4;
                         room.get_mut(..header).into_iter().for_each(set_checksum);
                     }
                     self.first.get_or_insert_with(|| described(room));
-                    self.engine.arrive(at, node, bytes.len());
+                    if bytes.len() < len && !self.engine.passes_unread(node, len, bytes.len()) {
+                        let (seconds, captured) = (at.as_secs_f64(), bytes.len());
+                        let problem = format!(
+                            "{captured} of {len} bytes of the packet at {seconds} s were captured, and all of them are \
+                             needed; the beginning suffices for what passes whole from one host with a device to another"
+                        );
+                        return Err(LiveError::Capture { path: path.to_owned(), problem });
+                    }
+                    self.engine.arrive(at, node, len);
                 }
             }
         }
@@ -165,7 +175,7 @@ impl Replay<'_> {
             let last = Time::from_nanos(next.as_nanos() - 1);
             while let Some(packet) = self.engine.advance(last) {
                 if let Some(check) = &mut self.check {
-                    check.sent(Run::Replay, packet.at, packet.node, packet.bytes);
+                    check.sent(Run::Replay, packet.at, packet.node, packet.bytes.len(), packet.bytes);
                 }
             }
             self.done = next;

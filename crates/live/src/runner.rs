@@ -80,7 +80,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let testbed = Arc::new(Testbed::set_up(live)?);
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
-    let capture = options.capture.as_deref().map(|path| Writer::create(path, spec)).transpose()?;
+    let capture = options.capture.as_deref().map(|path| Writer::create(path, spec, options.snap)).transpose()?;
     let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
     let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
 

@@ -76,6 +76,10 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
+    /// Write the first BYTES of each packet to it, at least 128
+    #[arg(long, value_name = "BYTES", requires = "record", value_parser = clap::value_parser!(u32).range(128..=65_535))]
+    pub(crate) snap: Option<u32>,
+
     /// Serve metrics of the link for Prometheus at this address, such as 127.0.0.1:9100
     ///
     /// It is one of the loopback interface of the machine, not of the shell's namespace; with port

@@ -54,8 +54,9 @@ impl Link {
         }
     }
 
-    /// Where the IP packet is in a frame; `None` if there is none.
-    pub(super) fn ip(self, frame: &[u8]) -> Option<Range<usize>> {
+    /// Where the IP packet is in a frame of `original` bytes, of which `frame` was captured; `None`
+    /// if there is none.
+    pub(super) fn ip(self, frame: &[u8], original: usize) -> Option<Range<usize>> {
         let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
         // Behind an EtherType at `at`, its tags and PPPoE.
         let behind = |mut at: usize| {
@@ -68,7 +69,7 @@ impl Link {
             }
         };
         let from = match self {
-            Link::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..frame.len()),
+            Link::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..original),
             Link::Ethernet => behind(12)?,
             Link::Sll => behind(14)?,
             // The type is in front, and what a tag says behind the header.
@@ -90,8 +91,8 @@ impl Link {
             },
             _ => return None,
         };
-        let len = if len == 0 { frame.len() } else { len };
-        Some(from..frame.len().min(from + len))
+        let len = if len == 0 { original } else { len };
+        Some(from..original.min(from + len))
     }
 }
 

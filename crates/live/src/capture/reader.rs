@@ -71,8 +71,10 @@ pub(crate) struct Captured<'a> {
     pub(crate) node: usize,
     /// Which of the two.
     pub(crate) way: Way,
-    /// The whole packet, from its IP header on.
+    /// The packet from its IP header on, as far as it was captured.
     pub(crate) bytes: &'a [u8],
+    /// The bytes of all of it.
+    pub(crate) len: usize,
     /// What was changed between the packet before it and this one.
     pub(crate) changes: &'a [Changes],
 }
@@ -105,6 +107,7 @@ struct Found {
     node: usize,
     way: Way,
     place: Range<usize>,
+    len: usize,
 }
 
 /// What comes next in the file.
@@ -174,8 +177,8 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
         self.changes.clear();
         match self.advance() {
-            Ok(Some(Found { at, node, way, place })) => {
-                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place], changes: &self.changes }))
+            Ok(Some(Found { at, node, way, place, len })) => {
+                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place], len, changes: &self.changes }))
             }
             Ok(None) => Ok(None),
             Err(failure) => Err(self.error(failure)),
@@ -378,11 +381,13 @@ impl Reader {
             return Err(malformed("packet").into());
         };
         // Everything that ackclock's own devices read is a packet, whatever its contents.
-        let place = match (frame.way, frame.link) {
-            (Some(_), Link::Raw) => Some(0..bytes.len()),
-            _ => frame.link.ip(bytes),
+        let original = usize::try_from(frame.original).unwrap_or(usize::MAX).max(bytes.len());
+        let whole = match (frame.way, frame.link) {
+            (Some(_), Link::Raw) => Some(0..original),
+            _ => frame.link.ip(bytes, original),
         };
-        let Some(place) = place else { return Ok(None) };
+        let Some(whole) = whole else { return Ok(None) };
+        let (len, place) = (whole.len(), whole.start..whole.end.min(bytes.len()));
         let (node, way) = match (frame.node, frame.way) {
             (Some(node), Some(way)) => (node, way),
             (node, _) => {
@@ -397,10 +402,6 @@ impl Reader {
                 }
             }
         };
-        if (frame.captured as u64) < frame.original {
-            let (captured, original) = (frame.captured, frame.original);
-            return Err(format!("{captured} of its {original} bytes were captured; whole packets are needed").into());
-        }
         let nanos = frame.at - start;
         // What a host has got stands where it was written, and has the time at which it was due.
         let last = if way == Way::FromHost { self.last } else { Time::ZERO };
@@ -418,7 +419,7 @@ impl Reader {
         }
         self.matched += 1;
         let place = frame.from + place.start..frame.from + place.end;
-        Ok(Some(Found { at, node, way, place }))
+        Ok(Some(Found { at, node, way, place, len }))
     }
 
     /// The file is at its end: it has to be whole.

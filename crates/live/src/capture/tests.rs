@@ -114,7 +114,7 @@ fn read_all(file: impl Read + Send + 'static) -> Result<(Vec<Packet>, Option<Tim
 /// A capture of these packets, ended after 5 s.
 fn write(name: &str, packets: &[Packet]) -> Vec<u8> {
     let scratch = Scratch::new(name);
-    let mut writer = Writer::create(&scratch.file(), &spec()).unwrap();
+    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
     for (at, node, way, bytes) in packets {
         writer.packet(Time::from_nanos(*at), *node, *way, bytes);
     }
@@ -153,6 +153,30 @@ fn a_capture_of_many_chunks_is_whole() {
 fn a_host_without_a_device_has_no_packets() {
     let file = write("own", &[(5, 1, Way::FromHost, ipv4(3, 1, 40)), (6, 99, Way::FromHost, ipv4(3, 1, 40))]);
     assert_eq!(read(file), Ok((Vec::new(), Some(Time::from_secs(5)))));
+}
+
+#[test]
+fn a_packet_may_have_its_beginning_alone() {
+    let (scratch, long, short) = (Scratch::new("snap"), ipv4(1, 2, 1499), ipv4(1, 2, 128));
+    let mut writer = Writer::create(&scratch.file(), &spec(), Some(128)).unwrap();
+    for packet in [&long, &short] {
+        writer.packet(Time::ZERO, 0, Way::FromHost, packet);
+    }
+    writer.finish(Time::from_secs(5)).unwrap();
+    let file = fs::read(scratch.file()).unwrap();
+    // s4.2: the snapshot length of the interface; s4.3: captured and original length, then the
+    // packet.
+    let numbers = |numbers: [u32; 2]| numbers.map(u32::to_le_bytes).concat();
+    let has = |bytes: &[u8]| file.windows(bytes.len()).any(|found| found == bytes);
+    assert!(has(&[&[12, 0, 0, 0, 128, 0, 0, 0][..]].concat()));
+    assert!(has(&[numbers([128, 1499]), long[..128].to_vec()].concat()) && !has(&long[..129]));
+    assert!(has(&[numbers([128, 128]), short.clone()].concat()));
+    let mut reader = Reader::new(&scratch.file(), Cursor::new(file.clone()), &nodes()).unwrap();
+    for packet in [&long, &short] {
+        let read = reader.next().unwrap().unwrap();
+        assert_eq!((read.bytes, read.len), (&packet[..128], packet.len()));
+    }
+    assert!(reader.next().unwrap().is_none());
 }
 
 #[test]
@@ -233,14 +257,14 @@ fn the_bytes_are_those_of_the_draft() {
 #[test]
 fn a_file_has_its_name_once_it_is_whole() {
     let scratch = Scratch::new("hidden");
-    let mut writer = Writer::create(&scratch.file(), &spec()).unwrap();
+    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
     writer.packet(Time::ZERO, 0, Way::FromHost, &ipv4(1, 2, 40));
     assert_eq!(scratch.names(), [".run.pcapng.partial"]);
     drop(writer);
     assert_eq!(scratch.names(), [""; 0]);
     // What a killed run has left is overwritten.
     fs::write(scratch.0.join(".run.pcapng.partial"), vec![1; 100_000]).unwrap();
-    let writer = Writer::create(&scratch.file(), &spec()).unwrap();
+    let writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
     writer.finish(Time::from_secs(1)).unwrap();
     assert_eq!(scratch.names(), ["run.pcapng"]);
     assert_eq!(read(fs::read(scratch.file()).unwrap()), Ok((Vec::new(), Some(Time::from_secs(1)))));
@@ -272,7 +296,7 @@ fn packets_that_are_missing_are_noticed() {
 
 #[test]
 fn a_full_disk_is_told() {
-    let mut writer = Writer::create(Path::new("/dev/full"), &spec()).unwrap();
+    let mut writer = Writer::create(Path::new("/dev/full"), &spec(), None).unwrap();
     let packet = ipv4(1, 2, 1500);
     let mut taken = 0;
     while !writer.failed() {
@@ -284,7 +308,7 @@ fn a_full_disk_is_told() {
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
 
     // Also if it is noticed at the end alone.
-    let writer = Writer::create(Path::new("/dev/full"), &spec()).unwrap();
+    let writer = Writer::create(Path::new("/dev/full"), &spec(), None).unwrap();
     let Err(LiveError::File { source, .. }) = writer.finish(Time::ZERO) else { panic!() };
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
 }
@@ -334,7 +358,7 @@ fn a_disk_that_does_not_keep_up_is_told() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let mut reader = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(&pipe).unwrap();
-    let mut writer = Writer::create(&pipe, &spec()).unwrap();
+    let mut writer = Writer::create(&pipe, &spec(), None).unwrap();
     let packet = ipv4(1, 2, 1500);
     let mut taken = 0;
     while !writer.failed() {
@@ -364,7 +388,7 @@ fn a_disk_that_does_not_keep_up_is_told() {
 #[test]
 fn a_place_that_is_not_there_is_told_before_anything() {
     for path in ["/nonexistent-ackt/run.pcapng", "/", ".."] {
-        assert!(matches!(Writer::create(Path::new(path), &spec()), Err(LiveError::File { .. })), "{path}");
+        assert!(matches!(Writer::create(Path::new(path), &spec(), None), Err(LiveError::File { .. })), "{path}");
     }
 }
 
@@ -373,12 +397,12 @@ fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
     let scratch = Scratch::new("replaced");
     let path = scratch.file();
     for _ in 0..2 {
-        Writer::create(&path, &spec()).unwrap().finish(Time::ZERO).unwrap();
+        Writer::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
     }
     fs::write(&path, "").unwrap();
-    Writer::create(&path, &spec()).unwrap().finish(Time::ZERO).unwrap();
+    Writer::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
     fs::write(&path, "a thesis").unwrap();
-    let Err(LiveError::File { source, .. }) = Writer::create(&path, &spec()) else { panic!() };
+    let Err(LiveError::File { source, .. }) = Writer::create(&path, &spec(), None) else { panic!() };
     assert!(source.to_string().contains("it is no capture"), "{source}");
     assert_eq!(fs::read(&path).unwrap(), b"a thesis");
 }
@@ -406,7 +430,7 @@ fn a_title_of_any_length_fits() {
     let scratch = Scratch::new("title");
     let spec = RunSpec { title: "ü scenario ".repeat(10_000), ..spec() };
     let path = scratch.file();
-    Writer::create(&path, &spec).unwrap().finish(Time::ZERO).unwrap();
+    Writer::create(&path, &spec, None).unwrap().finish(Time::ZERO).unwrap();
     let reader = Reader::open(&path, &nodes()).unwrap();
     assert_eq!(reader.scenario(), Some(fingerprint(&spec)));
 }
@@ -414,7 +438,7 @@ fn a_title_of_any_length_fits() {
 #[test]
 fn tcpdump_reads_it() {
     let scratch = Scratch::new("tcpdump");
-    let mut writer = Writer::create(&scratch.file(), &spec()).unwrap();
+    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
     for (at, node, way, bytes) in &some_packets()[..3] {
         writer.packet(Time::from_nanos(*at), *node, *way, bytes);
     }

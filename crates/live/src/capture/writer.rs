@@ -28,7 +28,8 @@ const CHUNKS: usize = 1024;
 /// How many are made before the run begins, their memory touched.
 const READY: usize = 16;
 
-/// Longer packets than these are not captured: libpcap's largest snapshot length, and IP has none.
+/// The most bytes of a packet that are captured: libpcap's largest snapshot length, and IP has no
+/// longer packets.
 const SNAPLEN: u32 = 262_144;
 
 /// Bytes of an enhanced packet block apart from the packet and its padding: 28 before it (s4.3),
@@ -62,6 +63,8 @@ pub(crate) struct Writer {
     epoch: u64,
     /// For each host its interface, if it has a device.
     interfaces: Vec<Option<u32>>,
+    /// The most bytes of a packet.
+    snap: u32,
     /// Packets of each interface.
     counts: Vec<u64>,
     /// The thread has given up.
@@ -99,8 +102,8 @@ fn may_be_replaced(path: &Path) -> io::Result<bool> {
 
 impl Writer {
     /// Begins a capture at time 0 of a run, which is now. It takes the place of an earlier one, and
-    /// of no other file.
-    pub(crate) fn create(path: &Path, spec: &RunSpec) -> Result<Writer, LiveError> {
+    /// of no other file. Of each packet it has up to `snap` bytes, or all.
+    pub(crate) fn create(path: &Path, spec: &RunSpec, snap: Option<u32>) -> Result<Writer, LiveError> {
         let failure = |source| LiveError::File { path: path.to_owned(), source };
         let ordinary = fs::metadata(path).map_or(true, |found| found.is_file());
         if ordinary && !may_be_replaced(path).map_err(failure)? {
@@ -132,10 +135,11 @@ impl Writer {
             .spawn(move || write_all(blocks, epoch, &to_write, &give_back, &told))
             .map_err(failure)?;
 
+        let snap = snap.map_or(SNAPLEN, |snap| snap.min(SNAPLEN));
         let mut chunk = Vec::with_capacity(CHUNK);
         section_header(&mut chunk, spec);
         for (node, tun) in devices() {
-            interface_description(&mut chunk, &node.name, tun);
+            interface_description(&mut chunk, &node.name, tun, snap);
         }
         for interface in 0..devices().count() as u32 {
             interface_statistics(&mut chunk, interface, epoch, epoch, None);
@@ -151,6 +155,7 @@ impl Writer {
             chunk,
             epoch,
             interfaces: nodes.iter().map(|node| node.tun.as_ref().and_then(|_| numbers.next())).collect(),
+            snap,
             counts,
             failed,
             stalled: None,
@@ -162,6 +167,7 @@ impl Writer {
     #[inline]
     pub(crate) fn packet(&mut self, at: Time, node: usize, way: Way, bytes: &[u8]) {
         let Some(interface) = self.interfaces.get(node).copied().flatten() else { return };
+        let (original, bytes) = (bytes.len(), &bytes[..bytes.len().min(self.snap as usize)]);
         if self.chunk.len() + PACKET_BLOCK + bytes.len() + 3 > CHUNK {
             self.hand_over();
         }
@@ -169,7 +175,8 @@ impl Writer {
             return;
         }
         self.counts[interface as usize] += 1;
-        enhanced_packet(&mut self.chunk, interface, self.epoch.saturating_add(at.as_nanos()), way, bytes);
+        let at = self.epoch.saturating_add(at.as_nanos());
+        enhanced_packet(&mut self.chunk, (interface, way), at, bytes, original);
     }
 
     /// Takes changes down that were made together, `KEY=VALUE`.
@@ -324,11 +331,11 @@ fn section_header(to: &mut Vec<u8>, spec: &RunSpec) {
     end_block(to, begin);
 }
 
-fn interface_description(to: &mut Vec<u8>, name: &str, tun: &str) {
+fn interface_description(to: &mut Vec<u8>, name: &str, tun: &str, snap: u32) {
     let begin = begin_block(to, IDB_MAGIC);
     to.extend(RAW_IP.to_le_bytes());
     to.extend([0, 0]);
-    to.extend(SNAPLEN.to_le_bytes());
+    to.extend(snap.to_le_bytes());
     option(to, OptionCode::IfName, name.as_bytes());
     option(to, OptionCode::IfDescription, tun.as_bytes());
     // Units of 10^-9 s.
@@ -349,8 +356,9 @@ fn interface_statistics(to: &mut Vec<u8>, interface: u32, start: u64, now: u64, 
     end_block(to, begin);
 }
 
+/// A packet of `original` bytes, of which these are captured.
 #[inline]
-fn enhanced_packet(to: &mut Vec<u8>, interface: u32, at: u64, way: Way, bytes: &[u8]) {
+fn enhanced_packet(to: &mut Vec<u8>, (interface, way): (u32, Way), at: u64, bytes: &[u8], original: usize) {
     let padding = bytes.len().wrapping_neg() % 4;
     let len = (PACKET_BLOCK + bytes.len() + padding) as u32;
     let mut head = [0; 28];
@@ -359,7 +367,7 @@ fn enhanced_packet(to: &mut Vec<u8>, interface: u32, at: u64, way: Way, bytes: &
     head[8..12].copy_from_slice(&interface.to_le_bytes());
     head[12..20].copy_from_slice(&timestamp(at));
     head[20..24].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
-    head[24..28].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    head[24..28].copy_from_slice(&(original as u32).to_le_bytes());
     to.extend_from_slice(&head);
     to.extend_from_slice(bytes);
     to.extend_from_slice(&[0; 3][..padding]);

@@ -108,14 +108,37 @@ impl Engine {
         if self.buffers.left(buffer.number()).is_nothing() {
             return;
         }
-        let goes_on = to.is_some_and(|to| {
+        if self.keeps_whole || !self.goes_on(from, to, header) {
+            self.buffers.make_whole(buffer.number(), header.len);
+        }
+    }
+
+    /// Whether a packet goes to another kernel as it is.
+    fn goes_on(&mut self, from: usize, to: Option<usize>, header: &Header) -> bool {
+        to.is_some_and(|to| {
             let entry = self.entries.get([from, to]);
             let passes = |entry: &mut Entry| entry.router.as_ref().is_none_or(|router| router.passes(header));
             self.nodes[to].in_process.is_none() && entry.is_some_and(passes)
-        });
-        if self.keeps_whole || !goes_on {
-            self.buffers.make_whole(buffer.number(), header.len);
-        }
+        })
+    }
+
+    /// Whether nobody here reads more of a packet of `len` bytes in the [`Engine::buffer`], which
+    /// host `from` has sent, than its first `known` ones: it goes to another kernel as it is, or
+    /// nowhere without a word.
+    pub fn passes_unread(&mut self, from: usize, len: usize, known: usize) -> bool {
+        let bytes = &self.buffers.spare_mut()[..len];
+        let Ok(header) = Header::read(bytes) else { return false };
+        let headers = header.payload
+            + match (header.later_fragment, header.protocol) {
+                (true, _) => 0,
+                (false, protocol::TCP) => {
+                    let offset = bytes.get(header.payload + 12).map_or(0, |byte| 4 * usize::from(byte >> 4));
+                    offset.max(SHORTEST_TCP)
+                }
+                (false, _) => 8,
+            };
+        let to = self.destination(from, header.destination);
+        headers <= known && (header.destination.is_multicast() || self.goes_on(from, to, &header))
     }
 
     /// Where a packet goes no path leads to: the router at the first of the host's paths says so.

@@ -34,11 +34,13 @@ pub(super) enum Run {
     Replay,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Packet {
     at: Time,
     node: usize,
     len: usize,
+    /// How many of its bytes are known: a capture may have the beginning alone.
+    known: usize,
 }
 
 impl Check {
@@ -57,12 +59,12 @@ impl Check {
         }
     }
 
-    /// One of the runs has sent this.
-    pub(super) fn sent(&mut self, run: Run, at: Time, node: usize, bytes: &[u8]) {
+    /// One of the runs has sent a packet of `len` bytes that begins so.
+    pub(super) fn sent(&mut self, run: Run, at: Time, node: usize, len: usize, bytes: &[u8]) {
         if self.lost {
             return;
         }
-        let packet = Packet { at, node, len: bytes.len() };
+        let packet = Packet { at, node, len, known: bytes.len() };
         if self.waiting.is_empty() {
             self.ahead = run;
             self.bytes.clear();
@@ -81,9 +83,9 @@ impl Check {
         }
         let Some(other) = self.waiting.pop_front() else { return };
         self.compared += 1;
-        let theirs = &self.bytes[self.begin..self.begin + other.len];
-        self.begin += other.len;
-        if packet == other {
+        let theirs = &self.bytes[self.begin..self.begin + other.known];
+        self.begin += other.known;
+        if (packet.at, packet.node, packet.len) == (other.at, other.node, other.len) {
             if let Some(byte) = theirs.iter().zip(bytes).position(|(one, two)| one != two) {
                 let what = self.describe(packet);
                 self.differ(format!("{what} is not the recorded one from byte {byte} on"));
@@ -118,7 +120,7 @@ impl Check {
     }
 
     fn describe(&self, packet: Packet) -> String {
-        let Packet { at, node, len } = packet;
+        let Packet { at, node, len, .. } = packet;
         let [seconds, nanos] = [at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000];
         let name = self.names.get(node).map_or("?", String::as_str);
         format!("a packet of {len} bytes to {name} at {seconds}.{nanos:09} s")
@@ -155,7 +157,7 @@ mod tests {
 
     /// Packets of 10 bytes of this value at this time in ms to `right`.
     fn send(check: &mut Check, run: Run, packets: &[(u64, u8)]) {
-        packets.iter().for_each(|&(at, value)| check.sent(run, Time::from_millis(at), 1, &[value; 10]));
+        packets.iter().for_each(|&(at, value)| check.sent(run, Time::from_millis(at), 1, 10, &[value; 10]));
     }
 
     #[test]
@@ -176,6 +178,19 @@ mod tests {
         let told = check.finish(Time::from_secs(1), false).unwrap();
         assert!(told.contains("in 3 of 4 packets"), "{told}");
         assert!(told.contains("10 bytes to right at 0.002000000 s is not the recorded one from byte 0 on"), "{told}");
+    }
+
+    #[test]
+    fn the_bytes_that_a_capture_has_are_compared() {
+        let mut check = check();
+        let (at, begins) = (Time::from_millis(1), &[1, 2, 3]);
+        for (len, bytes) in [(5, [1, 2, 3, 4, 5]), (6, [1, 2, 3, 4, 5]), (5, [1, 9, 3, 4, 5])] {
+            check.sent(Run::Recorded, at, 1, 5, begins);
+            check.sent(Run::Replay, at, 1, len, &bytes);
+        }
+        // Another length is another packet, and so are other bytes among those that are known.
+        let told = check.finish(Time::from_secs(1), false).unwrap();
+        assert!(told.contains("in 2 of 3 packets") && told.contains("a packet of 6 bytes"), "{told}");
     }
 
     #[test]
@@ -205,7 +220,7 @@ mod tests {
     fn what_goes_too_far_apart_is_not_kept() {
         let mut check = check();
         let packet = vec![0; 1 << 20];
-        (0..100).for_each(|at| check.sent(Run::Replay, Time::from_secs(at), 0, &packet));
+        (0..100).for_each(|at| check.sent(Run::Replay, Time::from_secs(at), 0, packet.len(), &packet));
         assert!(check.bytes.len() <= ROOM);
         assert!(check.finish(Time::NEVER, false).unwrap().contains("packets that were only replayed"));
     }

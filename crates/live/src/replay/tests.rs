@@ -210,9 +210,14 @@ struct Recording(PathBuf);
 impl Recording {
     /// What a live run takes down that is called late now and then.
     fn new(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time) -> Recording {
+        Recording::cut(name, spec, arrivals, end, None)
+    }
+
+    /// The same of the first `snap` bytes of each packet.
+    fn cut(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time, snap: Option<u32>) -> Recording {
         let dir = std::env::temp_dir().join(format!("ackt-replay-{name}-{}", process::id()));
         fs::create_dir_all(&dir).unwrap();
-        let mut writer = Writer::create(&dir.join("run.pcapng"), spec).unwrap();
+        let mut writer = Writer::create(&dir.join("run.pcapng"), spec, snap).unwrap();
         let mut engine = Engine::new(spec);
         let hand_over = |engine: &mut Engine, writer: &mut Writer, until: Time| {
             while let Some(out) = engine.advance(until) {
@@ -279,6 +284,54 @@ fn a_replay_decides_as_the_recorded_run_did() {
         assert_eq!(live.hosts.iter().map(|host| host.received_packets).sum::<u64>(), arrivals.len() as u64);
         assert_eq!(live.hosts.iter().map(|host| host.sent_packets).sum::<u64>(), sent.len() as u64);
     }
+}
+
+#[test]
+fn the_beginnings_of_packets_suffice_between_kernels() {
+    // Those that end at the router are quoted by it.
+    let (spec, mut arrivals) = (spec(), arrivals(3000, 10));
+    arrivals.retain(|(_, _, bytes)| bytes[8] > 1);
+    let end = Time::ZERO + spec.duration;
+    let (log, sent) = run_engine(&spec, &arrivals, Polls::Exact);
+    let recording = Recording::cut("snap", &spec, &arrivals, end, Some(128));
+    let (replayed, outcome) = recording.replay(&spec);
+    assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+    assert!(replayed == log);
+    assert_eq!(live(&outcome).invalid, [""; 0]);
+    assert_eq!(live(&outcome).compared_packets, Some(sent.len() as u64));
+    let size = |recording: &Recording| fs::metadata(recording.path()).unwrap().len();
+    assert!(3 * size(&recording) < size(&Recording::new("whole", &spec, &arrivals, end)));
+}
+
+#[test]
+fn a_packet_of_which_more_is_needed_ends_the_replay() {
+    let at = Time::from_millis(1);
+    let error = |spec: &RunSpec, bytes: Vec<u8>| {
+        let recording = Recording::cut("lacks", spec, &[(at, 0, bytes)], Time::from_millis(2), Some(128));
+        recording.replay(spec).1.broken_off.map(|error| error.to_string())
+    };
+    let (whole, len) = (spec(), 28 + 1000);
+    assert_eq!(error(&whole, packet(0, 1, 64, 1000)), None);
+    // All of it is there; no other packet has a way.
+    assert!(!error(&whole, packet(0, 1, 1, 100)).unwrap().contains("captured"));
+    let expected = |error: Option<String>| {
+        let error = error.expect("it ends");
+        let part = format!("128 of {len} bytes of the packet at 0.001 s were captured, and all of them are needed");
+        assert!(error.contains(&part), "{error}");
+    };
+    // The router says that it went too far.
+    expected(error(&whole, packet(0, 1, 1, 1000)));
+    // It cuts it into pieces.
+    let mut narrow = spec();
+    narrow.live.as_mut().unwrap().pipes[0].router.as_mut().unwrap().mtu = Some(500);
+    let mut divisible = packet(0, 1, 64, 1000);
+    divisible[6] &= !0x40;
+    set_checksum(&mut divisible[..20]);
+    expected(error(&narrow, divisible));
+    // It is for a host in this process.
+    let mut ours = spec();
+    ours.live.as_mut().unwrap().nodes[1].tun = None;
+    expected(error(&ours, packet(0, 1, 64, 1000)));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn record(spec: &RunSpec, arrivals: &[Arrival], changes: &[(usize, String)], dir
         queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),
         ..Recorders::default()
     };
-    let mut writer = Writer::create(&dir.join("run.pcapng"), spec).unwrap();
+    let mut writer = Writer::create(&dir.join("run.pcapng"), spec, None).unwrap();
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let mut sent = 0;
