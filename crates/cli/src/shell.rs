@@ -147,3 +147,88 @@ fn line(name: &str, link: &LinkSummary, to: &LiveHost, seconds: f64) -> String {
         link.marked
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::error::ErrorKind;
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Of {
+        #[command(flatten)]
+        shell: ShellArgs,
+    }
+
+    /// What an option is given, each on its own.
+    fn values(option: &str, trace: &str) -> Vec<String> {
+        let values: &[&str] = match option {
+            "delay" => &["20ms"],
+            "rate" => &["10mbit"],
+            "up" => &["1mbit"],
+            "queue" => &["pie,target=5ms,ecn=true"],
+            "loss" => &["1%"],
+            "trace" => &[trace, trace],
+            "set" => &["links.link.jitter=1ms"],
+            "peer" => &["printf '\"%s\\n' $HOME"],
+            "save" | "record" | "control" => &["a file"],
+            "snap" => &["200"],
+            "metrics" => &["127.0.0.1:0"],
+            "command" => &["sh", "-c", "echo \"$1\" '\u{7f}'", "a b"],
+            "internet" | "quiet" => &[],
+            _ => panic!("no value for --{option}"),
+        };
+        values.iter().map(|value| (*value).to_owned()).collect()
+    }
+
+    /// With every option and every pair of them.
+    #[test]
+    fn what_is_saved_is_what_runs() {
+        let trace = env::temp_dir().join(format!("ackt-shell-{}.trace", std::process::id()));
+        fs::write(&trace, "1\n3\n7\n").unwrap();
+        let named = trace.to_str().unwrap();
+        let command = Of::command();
+        let options: Vec<&str> = command.get_arguments().map(|option| option.get_id().as_str()).collect();
+        let network = Network::free(0).unwrap();
+        let (mut different, mut refused) = (Vec::new(), 0);
+        for (number, one) in options.iter().enumerate() {
+            for other in &options[number..] {
+                let mut line = vec!["shell".to_owned()];
+                // The command is last.
+                let both = if one == other { vec![one] } else { vec![one, other] };
+                let (last, first): (Vec<&&str>, Vec<&&str>) =
+                    both.into_iter().partition(|option| **option == "command");
+                for option in first.into_iter().chain(last) {
+                    line.push(if *option == "command" { "--".to_owned() } else { format!("--{option}") });
+                    line.extend(values(option, named));
+                }
+                let args = match Of::try_parse_from(&line) {
+                    Ok(of) => of.shell,
+                    Err(error) => {
+                        let why = [ErrorKind::ArgumentConflict, ErrorKind::MissingRequiredArgument];
+                        assert!(why.contains(&error.kind()), "{line:?}: {error}");
+                        refused += 1;
+                        continue;
+                    }
+                };
+                let text = text::scenario(&text::Wish::read(&args).unwrap(), &network);
+                let runs = parse(&text, &args.set).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+                let saved = format!("{}{}", text::MADE_BY, runs.written());
+                let again = parse(&saved, &[]).unwrap_or_else(|error| panic!("{line:?}: {error}\n{saved}"));
+                assert!(runs.spec(0) == again.spec(0), "{line:?}\n{saved}");
+                different.push(saved);
+            }
+        }
+        fs::remove_file(&trace).unwrap();
+        // --trace with --rate and --up, --internet with --peer, --snap without --record.
+        let pairs = options.len() * (options.len() + 1) / 2;
+        assert_eq!(refused, 3 + (options.len() - 1));
+        assert_eq!(different.len(), pairs - refused);
+        different.sort();
+        different.dedup();
+        assert!(different.len() > 40, "{}", different.len());
+    }
+}
