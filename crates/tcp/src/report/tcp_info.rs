@@ -260,7 +260,7 @@ impl Endpoint {
             segs_out: counters.segments_out.saturating_sub(u32::from(self.socket.is_passive())),
             segs_in: counters.segments_in,
             data_segs_in: counters.data_segments_in,
-            data_segs_out: count(self.stats.sent_packets),
+            data_segs_out: count(self.stats.sent_packets - u64::from(counters.lone_fins)),
             bytes_sent: counters.bytes_sent,
             bytes_retrans: counters.bytes_resent,
             ..self.receiver_info()

@@ -175,6 +175,7 @@ impl Endpoint {
         out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
         self.add_option(now, out);
         self.stats.sent_packets += 1;
+        self.counters.lone_fins = self.counters.lone_fins.saturating_add(u16::from(piece.payload == 0));
         self.counters.bytes_sent += u64::from(piece.payload);
         self.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
         self.receiver.data_sent(now);

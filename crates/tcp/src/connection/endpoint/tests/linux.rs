@@ -329,6 +329,19 @@ fn what_tcp_info_tells() {
 }
 
 #[test]
+fn a_fin_without_data_is_no_data_segment() {
+    // `__tcp_transmit_skb` counts `data_segs_out` where there is more than a header.
+    let mut script = Script::open(socket());
+    script.write(500);
+    script.ack(501);
+    let before = script.endpoint.info(script.now);
+    script.close();
+    let after = script.endpoint.info(script.now);
+    assert_eq!((after.segs_out, after.data_segs_out), (before.segs_out + 1, 1));
+    assert_eq!(before.data_segs_out, 1);
+}
+
+#[test]
 fn the_time_that_a_closed_window_costs() {
     let mut script = Script::open(socket());
     script.write(500);
