@@ -101,6 +101,52 @@ def test_sweeps(sweep: ackclock.Sweep) -> None:
     assert values.shape == (2, 3) and values[0, 0] == pytest.approx(means["5ms"] / 1e6)
 
 
+def test_shared_axes_fit_every_panel_in_one_unit(sweep: ackclock.Sweep) -> None:
+    slow, fast = (sweep.frame[sweep.frame["links.bottleneck.rate"] == rate] for rate in ("1mbit", "4mbit"))
+    slow = slow[slow["links.bottleneck.delay"] != "80ms"]
+    x = "links.bottleneck.delay"
+    for draw in (plot.boxes, lambda rows, ax: plot.lines(rows, x, ax=ax)):
+        # Both orders: neither panel may decide alone.
+        for order in ((slow, fast), (fast, slow)):
+            _, axes = plt.subplots(1, 2, sharex=True, sharey=True)
+            for rows, ax in zip(order, axes, strict=True):
+                draw(rows, ax=ax)
+            low, high = axes[0].get_ylim()
+            scale = {"Goodput (Mbit/s)": 1e-6, "Goodput (kbit/s)": 1e-3}[axes[0].get_ylabel()]
+            assert axes[1].get_ylabel() == axes[0].get_ylabel()
+            assert low == 0 and high > sweep.frame["goodput_bps"].groupby(sweep.frame[x]).mean().max() * scale
+            drawn = [y for ax in axes for line in ax.lines for y in np.asarray(line.get_ydata(), dtype=float)]
+            assert max(drawn) <= high and max(drawn) > sweep.frame["goodput_bps"].mean() * scale
+    _, axes = plt.subplots(1, 2, sharex=True, sharey=True)
+    for rows, ax in zip((slow, fast), axes, strict=True):
+        plot.boxes(rows, x=x, ax=ax)
+    # The second panel has a place that the first one has not.
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["5ms", "20ms", "80ms"]
+    assert axes[0].get_xlim() == (-0.6, 2.6)
+
+
+def test_a_longer_run_beside_a_shorter_one_is_not_cut(result: ackclock.Result) -> None:
+    series = result.series
+    short = series[series["to_s"] <= 5]
+    for order in ((series, short), (short, series)):
+        _, axes = plt.subplots(1, 2, sharex=True, sharey=True)
+        for rows, ax in zip(order, axes, strict=True):
+            plot.cwnd(rows, ax=ax)
+        assert axes[0].get_xlim() == (0, series["to_s"].max())
+        assert axes[0].get_ylim()[0] == 0 and axes[0].get_ylim()[1] >= series["cwnd_bytes"].max() / 1e3
+
+
+def test_values_of_axes_are_written_for_people(sweep: ackclock.Sweep) -> None:
+    table = sweep.frame.copy()
+    table["queue"] = np.where(table["cc"] == "cubic", '{"limit":"50p","kind":"pie"}', '[["hspa","far"],["wlan"]]')
+    labels = ["hspa far + wlan", "pie, limit 50p"]
+    assert [tick.get_text() for tick in plot.boxes(table, x="queue").get_xticklabels()] == labels
+    assert [tick.get_text() for tick in plot.lines(table, "queue").get_xticklabels()] == labels
+    assert [tick.get_text() for tick in plot.heatmap(table, "cc", "queue").get_yticklabels()] == labels
+    legend = plot.cdf(table, color="queue").get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == labels
+
+
 def test_what_is_not_there_is_said(result: ackclock.Result, sweep: ackclock.Sweep) -> None:
     with pytest.raises(ValueError, match="there is no column 'goodput'; similar ones: goodput_bps"):
         plot.cdf(sweep, "goodput")

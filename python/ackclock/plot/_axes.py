@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FixedLocator
 
 from ackclock._results import Result, Sweep
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from matplotlib.axes import Axes
 
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "#7F7F7F"]
@@ -64,6 +69,58 @@ def unit_of(metric: str, most: float) -> tuple[str, float]:
             return ("MB", 1e-6) if most >= 1e6 else ("kB", 1e-3) if most >= 1e3 else ("bytes", 1.0)
         return "packets", 1.0
     return "", 1.0
+
+
+_UNITS: WeakKeyDictionary[Axes, dict[str, tuple[str, float]]] = WeakKeyDictionary()
+"""The units that axes have been drawn in."""
+
+
+def unit_on(ax: Axes, way: Literal["x", "y"], metric: str, most: float) -> tuple[str, float]:
+    """The same as :func:`unit_of`, but that of the panels with which the axis is shared, if they
+    measure the same."""
+    own = unit_of(metric, most)
+    shared = ax.get_shared_x_axes() if way == "x" else ax.get_shared_y_axes()
+    known = (_UNITS.get(other, {}).get(way) for other in shared.get_siblings(ax))
+    same = {unit_of(metric, size)[0] for size in (0.5, 1.0, 1e3, 1e4, 1e6, 1e9)}
+    found = next((unit for unit in known if unit is not None and unit[0] in same), own)
+    _UNITS.setdefault(ax, {})[way] = found
+    return found
+
+
+def begin_at(ax: Axes, way: Literal["x", "y"], value: float) -> None:
+    """Has an axis reach to a value, and not beyond unless data do. Its limits go on following the
+    data, those of panels that share it too."""
+    at = (value, 0.0) if way == "x" else (0.0, value)
+    ax.update_datalim([at], updatex=way == "x", updatey=way == "y")
+    for artist in [*ax.lines, *ax.patches, *ax.collections][:1]:
+        getattr(artist.sticky_edges, way).append(value)
+    ax.autoscale_view(scalex=way == "x", scaley=way == "y")
+
+
+def places_on(ax: Axes, way: Literal["x", "y"], values: Iterable[str]) -> list[str]:
+    """The names at the places 0, 1, ... of an axis: first those that it has, if it is shared or was
+    drawn on."""
+    axis = ax.xaxis if way == "x" else ax.yaxis
+    fixed = isinstance(axis.get_major_locator(), FixedLocator)
+    known = [label.get_text() for label in axis.get_ticklabels()] if fixed else []
+    found = list(dict.fromkeys([*known, *values]))
+    axis.set_ticks(range(len(found)), found)
+    return found
+
+
+def shown(value: Any) -> str:
+    """A value of an axis of a sweep for people: of a table its ``kind`` and then its keys."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return shown(json.loads(value))
+        except ValueError:
+            return value
+    if isinstance(value, dict):
+        kind = [shown(value["kind"])] if "kind" in value else []
+        return ", ".join(kind + [f"{key} {shown(of)}" for key, of in value.items() if key != "kind"])
+    if isinstance(value, list):
+        return (" + " if any(isinstance(one, list) for one in value) else " ").join(map(shown, value))
+    return str(value)
 
 
 def label_of(metric: str, unit: str = "") -> str:

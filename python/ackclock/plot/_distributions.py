@@ -13,13 +13,17 @@ from ackclock.plot._axes import (
     MARKERS,
     PALETTE,
     axes_or_new,
+    begin_at,
     having,
     label_of,
     legend,
     most_of,
+    places_on,
     rows_of,
+    shown,
     tidy,
     unit_of,
+    unit_on,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +34,7 @@ def _groups(data: pd.DataFrame, by: str | None) -> list[tuple[str, pd.DataFrame]
     if by is None:
         return [("", data)]
     found = having(data, by)
-    return [(str(name), rows) for name, rows in found.groupby(by, sort=False)]
+    return [(shown(name), rows) for name, rows in found.groupby(by, sort=False)]
 
 
 def boxes(
@@ -48,15 +52,16 @@ def boxes(
     """
     found = having(rows_of(data), metric)
     x = ("cc" if "cc" in found.columns else found.columns[0]) if x is None else x
-    places = list(dict.fromkeys(str(value) for value in having(found, x)[x]))
+    of_x = having(found, x)[x].map(shown)
     groups = _groups(found, color)
-    unit, scale = unit_of(metric, most_of(found[metric]))
     ax = axes_or_new(ax)
+    unit, scale = unit_on(ax, "y", metric, most_of(found[metric]))
+    places = places_on(ax, "x", of_x)
     width = 0.8 / len(groups)
     for number, (name, rows) in enumerate(groups):
         paint = PALETTE[number % 8]
         for place, value in enumerate(places):
-            of = rows.loc[rows[x].astype(str) == value, metric].dropna() * scale
+            of = rows.loc[of_x[rows.index] == value, metric].dropna() * scale
             if of.empty:
                 continue
             at = place + (number - (len(groups) - 1) / 2) * width
@@ -74,9 +79,8 @@ def boxes(
             )
         if color is not None:
             ax.plot([], [], color=paint, linewidth=5, alpha=0.5, label=name)
-    ax.set_xticks(range(len(places)), places)
     ax.set_xlim(-0.6, len(places) - 0.4)
-    ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    begin_at(ax, "y", 0)
     ax.set_xlabel(x)
     ax.set_ylabel(label_of(metric, unit))
     tidy(ax)
@@ -94,8 +98,8 @@ def cdf(
 ) -> Axes:
     """The share of values of a column that are at most so large, a line for each value of ``color``."""
     found = having(rows_of(data), metric)
-    unit, scale = unit_of(metric, most_of(found[metric]))
     ax = axes_or_new(ax)
+    unit, scale = unit_on(ax, "x", metric, most_of(found[metric]))
     for number, (name, rows) in enumerate(_groups(found, color)):
         values = np.sort(rows[metric].dropna().to_numpy(dtype=float)) * scale
         if not values.size:
@@ -126,8 +130,11 @@ def scatter(
     """
     found = having(having(rows_of(data), x), y)
     color = "cc" if color is None and "cc" in found.columns else color
-    (unit_x, scale_x), (unit_y, scale_y) = unit_of(x, most_of(found[x])), unit_of(y, most_of(found[y]))
     ax = axes_or_new(ax)
+    (unit_x, scale_x), (unit_y, scale_y) = (
+        unit_on(ax, "x", x, most_of(found[x])),
+        unit_on(ax, "y", y, most_of(found[y])),
+    )
     for number, (name, rows) in enumerate(_groups(found, color)):
         of = rows[[x, y]].dropna()
         if of.empty:
@@ -181,18 +188,17 @@ def lines(
     found = having(having(rows_of(data), x), metric)
     numbers = _numbers(found[x])
     is_number = pd.api.types.is_numeric_dtype(numbers)
-    places = list(dict.fromkeys(found[x].astype(str)))
-    unit, scale = unit_of(metric, most_of(found[metric]))
+    of_x = found[x].map(shown)
     ax = axes_or_new(ax)
+    unit, scale = unit_on(ax, "y", metric, most_of(found[metric]))
+    places = [] if is_number else places_on(ax, "x", of_x)
     for number, (name, rows) in enumerate(_groups(found, color)):
-        at = numbers[rows.index] if is_number else rows[x].astype(str).map(places.index)
+        at = numbers[rows.index] if is_number else of_x[rows.index].map(places.index)
         of = (rows[metric] * scale).groupby(at).agg(["mean", "std", "count"])
         half = 1.96 * of["std"].fillna(0) / np.sqrt(of["count"])
         style: dict[str, Any] = {"color": PALETTE[number % 8], "marker": MARKERS[number % 8]}
         ax.errorbar(of.index, of["mean"], yerr=half, markersize=4, linewidth=1.2, capsize=2, label=name, **style)
-    if not is_number:
-        ax.set_xticks(range(len(places)), places)
-    ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    begin_at(ax, "y", 0)
     ax.set_xlabel(_axis_name(found, x))
     ax.set_ylabel(label_of(metric, unit))
     tidy(ax)
@@ -206,20 +212,18 @@ def heatmap(data: Sweep | pd.DataFrame, x: str, y: str, metric: str = "goodput_b
     found = having(having(having(rows_of(data), x), y), metric)
 
     def order(name: str) -> list[str]:
-        keys = pd.DataFrame({"text": found[name].astype(str), "key": _numbers(found[name])}).drop_duplicates("text")
+        keys = pd.DataFrame({"text": found[name].map(shown), "key": _numbers(found[name])}).drop_duplicates("text")
         sortable = pd.api.types.is_numeric_dtype(keys["key"])
         return list((keys.sort_values("key") if sortable else keys)["text"])
 
-    columns, rows = order(x), order(y)
-    unit, scale = unit_of(metric, most_of(found[metric]))
-    means = (found[metric] * scale).groupby([found[y].astype(str), found[x].astype(str)]).mean().unstack()
-    values = means.reindex(index=rows, columns=columns).to_numpy(dtype=float)
     ax = axes_or_new(ax)
+    columns, rows = places_on(ax, "x", order(x)), places_on(ax, "y", order(y))
+    unit, scale = unit_of(metric, most_of(found[metric]))
+    means = (found[metric] * scale).groupby([found[y].map(shown), found[x].map(shown)]).mean().unstack()
+    values = means.reindex(index=rows, columns=columns).to_numpy(dtype=float)
     image = ax.imshow(values, cmap="viridis", aspect="auto", origin="lower")
     bar = ax.figure.colorbar(image, ax=ax)
     bar.set_label(label_of(metric, unit))
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     middle = (np.nanmin(values) + np.nanmax(values)) / 2

@@ -14,12 +14,14 @@ from ackclock.plot._axes import (
     DASHES,
     PALETTE,
     axes_or_new,
+    begin_at,
     having,
     label_of,
     legend,
     most_of,
     tidy,
     unit_of,
+    unit_on,
 )
 
 if TYPE_CHECKING:
@@ -83,13 +85,14 @@ def series(
     if rows.empty:
         raise ValueError(f"the series has no rows of kind {kind!r}" + (f" with ids {list(ids)}" if ids else ""))
     ax = axes_or_new(ax)
-    unit, scale = unit_of(metric, most_of(rows[metric]))
+    unit, scale = unit_on(ax, "y", metric, most_of(rows[metric]))
     for number, name in enumerate(ids):
         of = rows[rows["id"] == name]
         style: dict[str, Any] = {"color": PALETTE[number % 8], "linestyle": DASHES[number // 8 % 4]}
         ax.plot(of["to_s"], of[metric] * scale, label=name, linewidth=1.2, **style)
-    ax.set_xlim(0, float(found["to_s"].max()))
-    ax.set_ylim(bottom=0)
+    begin_at(ax, "x", 0)
+    begin_at(ax, "x", float(found["to_s"].max()))
+    begin_at(ax, "y", 0)
     ax.set_xlabel("Time (s)")
     ax.set_ylabel(label_of(metric, f"{unit} per interval" if metric.split(".")[-1] in COUNTS else unit))
     tidy(ax)
@@ -193,7 +196,7 @@ def queue(data: Result | pd.DataFrame, *, link: str | None = None) -> list[Axes]
         axes[2].plot(known["time_s"], known["probability"], color=PALETTE[3], linewidth=0.9)
         axes[2].set_ylabel("Probability")
     for ax in axes:
-        ax.set_ylim(bottom=0)
+        begin_at(ax, "y", 0)
         tidy(ax)
     axes[-1].set_xlabel("Time (s)")
     return axes
