@@ -245,6 +245,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroU16>,
 
+    /// Print a table of these columns instead of the usual ones, separated by commas
+    ///
+    /// A column is a metric as an `[[expect]]` has it (`links.bottleneck.forward.utilization`, one
+    /// column for each id if there is a `*` in it), a metric of each flow without its id
+    /// (`rtt_ms.p50`), or a heading of the usual table (`goodput`, `RTT p50`). `ackclock list
+    /// metrics` has all. Without a column of each flow there is one line for each point.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["json", "quiet", "show_config"])]
+    pub(crate) columns: Vec<String>,
+
     /// Print a table of all expectations with the values that were found
     #[arg(long)]
     pub(crate) expectations: bool,
@@ -278,6 +287,7 @@ impl Args {
             metrics: None,
             show_config: false,
             threads: None,
+            columns: Vec::new(),
             expectations: false,
             quiet: true,
         }

@@ -31,7 +31,12 @@ pub(crate) fn run(args: &MergeArgs, own: &Own) -> anyhow::Result<u8> {
     let text = first.manifest["scenario"].as_str().unwrap_or_default();
     let folder = args.files.as_deref().unwrap_or(Path::new(""));
     let scenario = verify::read(&first.dir, folder, text, own)?;
-    let asked = Args { overwrite: args.overwrite, quiet: args.quiet, ..Args::into_dir(args.out.clone()) };
+    let asked = Args {
+        overwrite: args.overwrite,
+        quiet: args.quiet,
+        columns: args.columns.clone(),
+        ..Args::into_dir(args.out.clone())
+    };
     // Whether every run is there is known before anything is written.
     complete(&args.dirs, &scenario)?;
     session::merged(&asked, &scenario, |run| {

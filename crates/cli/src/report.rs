@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::table::{Cell, Table};
 use applications::Applications;
+pub(crate) use columns::Columns;
 pub(crate) use ending::ending;
 use kinds::Kinds;
 use live::Live;
@@ -17,6 +18,7 @@ use responsiveness::Responsiveness;
 pub(crate) use sums::{Sum, groups};
 
 mod applications;
+mod columns;
 mod datagrams;
 mod detail;
 mod ending;
@@ -37,6 +39,8 @@ const MAX_FLOW_LINES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     scenario: &'a Scenario,
+    /// The only table, if columns were asked for.
+    columns: Option<Columns>,
     body: String,
     sweep: Table,
     /// The runs of the point at hand, and the number of one of them.
@@ -72,13 +76,14 @@ const COLUMNS: [&str; 7] = ["goodput Mbit/s", "RTT p5 ms", "p50", "p95", "retran
 const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 2, 0, 3];
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(scenario: &'a Scenario) -> Report<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, columns: Option<Columns>) -> Report<'a> {
         let axes: Vec<&str> = scenario.axes().collect();
         let count = (scenario.repeat() > 1).then(|| "n".to_owned());
         let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(count);
         let header = header.chain(COLUMNS.map(str::to_owned));
         Report {
             scenario,
+            columns,
             body: String::new(),
             sweep: Table::new(axes.len() + 1, header),
             point: Vec::new(),
@@ -101,6 +106,12 @@ impl<'a> Report<'a> {
     pub(crate) fn add(&mut self, run: usize, summary: &Summary<Map<String, Value>>) {
         self.runs += 1;
         if self.is_beyond(run) {
+            return;
+        }
+        if self.columns.is_some() {
+            self.reach(run);
+            self.repetitions.add(summary);
+            self.columns.iter_mut().for_each(|columns| columns.add(summary));
             return;
         }
         if !self.scenario.is_sweep() {
@@ -148,6 +159,10 @@ impl<'a> Report<'a> {
         let failed = std::mem::take(&mut self.failed);
         self.repetitions.end_point();
         let axes: Vec<String> = self.scenario.params(self.run).values().map(plain).collect();
+        if let Some(columns) = &mut self.columns {
+            columns.end_point(&axes, failed);
+            return;
+        }
         for (number, first) in runs.first().into_iter().flatten().enumerate() {
             let of_flow = || runs.iter().filter_map(|run| run.get(number));
             let count = (self.scenario.repeat() > 1).then(|| of_flow().count().to_string());
@@ -189,9 +204,13 @@ impl<'a> Report<'a> {
         if !scenario.title().is_empty() {
             let _ = writeln!(out, "{}", scenario.title());
         }
-        if scenario.is_sweep() {
+        if scenario.is_sweep() || self.columns.is_some() {
+            let (mut table, names) = match &self.columns {
+                Some(columns) => columns.table(scenario),
+                None => (std::mem::replace(&mut self.sweep, Table::new(0, [""; 0])), scenario.axes().count() + 1),
+            };
             let medians = if scenario.repeat() > 1 {
-                let count = self.sweep.take_same(scenario.axes().count() + 1).unwrap_or_else(|| "n".to_owned());
+                let count = table.take_same(names).unwrap_or_else(|| "n".to_owned());
                 format!(", medians ± standard deviations over the {count} runs of a point")
             } else {
                 String::new()
@@ -200,8 +219,8 @@ impl<'a> Report<'a> {
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
             let _ = writeln!(out, "{runs}{medians}");
             // A live sweep may have commands alone.
-            if self.sweep.has_rows() || self.live.text().is_none() {
-                let _ = writeln!(out, "\n{}", self.sweep.render().trim_end());
+            if table.has_rows() || self.live.text().is_none() {
+                let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
             if scenario.runs() / scenario.repeat() > MAX_POINTS {
                 let _ = writeln!(out, "the first {MAX_POINTS} points; --out and --json have all of them");
@@ -281,17 +300,22 @@ pub(crate) fn short(axes: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
-    let flows = &summary.flows;
-    // Datagrams have lines of their own; connections are compared with each other.
-    let ways = ["forward", "reverse"].map(|way| {
+/// The flows that send a way, and their Jain's index. Datagrams have lines of their own;
+/// connections are compared with each other.
+fn ways(flows: &[FlowSummary]) -> [(Vec<&FlowSummary>, &'static str, Option<f64>); 2] {
+    ["forward", "reverse"].map(|way| {
         let alike = |flow: &&FlowSummary| flow.direction == way && flow.datagrams.is_none();
         let flows: Vec<&FlowSummary> = flows.iter().filter(alike).collect();
         let jain = jain(flows.iter().map(|flow| flow.goodput_bps));
         (flows, way, jain)
-    });
-    let groups = summary.groups.iter().map(group_line);
+    })
+}
+
+fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
+    let flows = &summary.flows;
     if flows.len() > MAX_FLOW_LINES {
+        let groups = summary.groups.iter().map(group_line);
+        let ways = ways(flows);
         let both = ways.iter().all(|(flows, ..)| !flows.is_empty());
         let there = ways.iter().filter(|(flows, ..)| !flows.is_empty());
         let groups = by_group(flows, summary.duration_s).into_iter().chain(groups);
@@ -303,6 +327,14 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
             .chain(groups)
             .collect();
     }
+    flow_lines(summary)
+}
+
+/// A line for each flow and group of flows.
+fn flow_lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
+    let flows = &summary.flows;
+    let ways = ways(flows);
+    let groups = summary.groups.iter().map(group_line);
     flows
         .iter()
         .map(|flow| {

@@ -25,7 +25,7 @@ use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::partial::Sealed;
 use crate::progress::Progress;
-use crate::report::{self, Report};
+use crate::report::{self, Columns, Report};
 use crate::selection::Selection;
 use crate::watch::{self, Watching};
 use input::{check_capture, check_live, load};
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
             scenario,
             ledger: Ledger::new(scenario, selection),
             output,
-            report: Report::new(scenario),
+            report: Report::new(scenario, Columns::read(&args.columns, scenario)?),
             silent: false,
             failed: 0,
             troubles: Vec::new(),

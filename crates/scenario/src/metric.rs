@@ -281,6 +281,26 @@ impl Metric {
         selected.filter(measured).map(|item| self.value(item)).collect()
     }
 
+    /// The number of what it selects: `rtt_ms.p50`.
+    pub(crate) fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// The list of the summary that it is about.
+    pub(crate) fn prefix(&self) -> &'static str {
+        self.of.prefix()
+    }
+
+    /// The ids of a run that it selects; none of what has no id.
+    pub(crate) fn selected(&self, shape: &Shape) -> Vec<String> {
+        shape.ids(self.of).filter(|id| glob(&self.selector, id)).collect()
+    }
+
+    /// The same of one id.
+    pub(crate) fn of_one(&self, id: &str) -> Metric {
+        Metric { selector: id.to_owned(), ..self.clone() }
+    }
+
     /// Whether it is about flows, over the whole run.
     pub(crate) fn is_of_flows(&self) -> bool {
         self.of == Of::Flows && self.part == Part::Run

@@ -243,7 +243,7 @@ fn visible(text: &str, span: Range<usize>) -> Range<usize> {
 }
 
 /// The candidate that `found` was probably meant to be.
-pub(crate) fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = found.to_lowercase();
     // Two typing errors in a long word, one in a short one.
     let most = (found.chars().count() / 3).clamp(1, 3);

@@ -37,6 +37,12 @@ pub(crate) struct MergeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
 
+    /// Print a table of these columns instead of the usual ones, separated by commas
+    ///
+    /// They are those of `ackclock FILE --columns`.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "quiet")]
+    pub(crate) columns: Vec<String>,
+
     /// Print no tables
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -13,6 +13,7 @@ mod completions;
 mod control;
 mod export;
 mod guide;
+mod lessons;
 mod list;
 mod metrics;
 mod no_live;

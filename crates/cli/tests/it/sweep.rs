@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{SMALL, ackclock, folder, run, sweep};
+use crate::common::{SMALL, Said, ackclock, folder, run, sweep};
 use serde_json::Value;
 
 /// Flows that come faster than they end where only one may be alive.
@@ -167,4 +167,70 @@ fn partial_results_are_not_replaced_silently() {
         "error: cannot use --out: single holds the results of a run that was broken off; --overwrite replaces them\n";
     assert_eq!((said.status, said.err.as_str()), (2, why));
     assert_eq!(run(&folder, SMALL, &["--out", "single", "-q", "--overwrite"]).status, 0);
+}
+
+/// The lines of a printed table, below its rule.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let rows = text.lines().skip_while(|line| !line.starts_with("---")).skip(1).take_while(|line| !line.is_empty());
+    rows.map(|row| row.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn columns_can_be_chosen() {
+    let folder = folder("sweep_columns");
+    // Of points: the link sends the same bytes at each, of which the first column is a share.
+    let paths = "links.wire.forward.utilization,flows.*.fct_s,links.*.offered";
+    let said = run(&folder, sweep(), &["--columns", paths]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let table = rows(&said.out);
+    let json = run(&folder, sweep(), &["--json"]).out;
+    let runs: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (point, row) in table.iter().enumerate() {
+        // Both repetitions are the same.
+        let run = &runs[2 * point];
+        let utilization = run["links"][0]["utilization"].as_f64().unwrap() * 100.0;
+        let fct = run["flows"][0]["fct_s"].as_f64().unwrap();
+        let offered = |link: usize| run["links"][link]["offered"].as_u64().unwrap();
+        let expected = [
+            run["params"]["links.wire.delay"].as_str().unwrap().to_owned(),
+            format!("{utilization:.1}±0.0"),
+            format!("{fct:.3}±0.000"),
+            format!("{}±0", offered(0)),
+            format!("{}±0", offered(1)),
+        ];
+        assert_eq!(row, &expected.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    assert_eq!(table.len(), 3);
+    assert!(said.out.contains("6 runs, medians ± standard deviations over the 2 runs of a point"), "{}", said.out);
+    // Of flows, by headings and metrics; a single run has the same table.
+    for (scenario, lines) in [(sweep(), 3), (SMALL.to_owned(), 1)] {
+        let said = run(&folder, scenario, &["--columns", "goodput,sent_packets,RTT p50"]);
+        assert_eq!((said.status, rows(&said.out).len()), (0, lines), "{said:?}");
+        for heading in ["flow", "goodput Mbit/s", "sent packets", "RTT p50 ms"] {
+            assert!(said.out.contains(heading), "{heading}: {}", said.out);
+        }
+        assert!(rows(&said.out).iter().all(|row| row.contains(&"f.0")), "{}", said.out);
+    }
+    // What is put together of parts has it too.
+    for part in ["0/2", "1/2"] {
+        run(&folder, sweep(), &["--shard", part, "--out", &format!("part{}", &part[..1]), "-q"]);
+    }
+    let merge = ["merge", "part0", "part1", "--out", "whole", "--columns", paths];
+    let merged = Said::from(ackclock().current_dir(&folder).args(merge).output().unwrap());
+    assert_eq!((merged.status, rows(&merged.out)), (0, table), "{}", merged.err);
+    for (columns, error) in [
+        ("links.wyre.forward.utilization", "did you mean `links.wire.forward.utilization`?"),
+        ("utilization", "did you mean `links.*.utilization`?"),
+        ("sent_packet", "did you mean `sent_packets`?"),
+        ("goodputs", "did you mean the heading `goodput`?"),
+        ("goodput,", "a name is empty"),
+        ("nothing", "expected one of `goodput_bps`, "),
+    ] {
+        let said = run(&folder, sweep(), &["--columns", columns]);
+        assert!(said.status == 2 && said.err.contains(error) && said.out.is_empty(), "{columns}: {said:?}");
+    }
+    for flag in ["--json", "--quiet", "--show-config"] {
+        let said = run(&folder, sweep(), &["--columns", "goodput", flag]);
+        assert!(said.status == 2 && said.err.contains("cannot be used with"), "{said:?}");
+    }
 }

@@ -11,9 +11,15 @@ use crate::claim::Claim;
 use crate::evaluation::{Evaluation, Miss};
 use crate::expect::{Expect, Measures};
 use crate::measurement::{Gathered, Measurement};
+use crate::plan::Plan;
 use crate::until::Until;
 
 impl Scenario {
+    /// The points that were read in advance, at least one.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.points.known()
+    }
+
     /// Whether points are repeated until a confidence interval is narrow enough.
     pub fn is_adaptive(&self) -> bool {
         self.until.is_some()

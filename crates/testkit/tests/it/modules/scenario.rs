@@ -63,6 +63,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "change",
         "notes",
         "scenario",
+        "column",
         "template",
         "catalogue",
     ],
