@@ -220,6 +220,8 @@ impl Evaluation {
             "found": self.found,
             "reason": self.reason(None),
             "runs_met": self.runs_met,
+            "checks": self.checks(),
+            "misses": self.misses().len(),
             "values": self.values,
             "spread": self.spread.as_ref().map(Spread::json),
         });

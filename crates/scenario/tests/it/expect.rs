@@ -152,7 +152,8 @@ fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
         json!({
             "metric": "flows.f.0.rtt_ms.p50",
             "params": { "links.a.queue.kind": "pfifo", "links.a.delay": "2ms", "links.b.delay": "1ms" },
-            "expected": "at least 1", "runs": "mean", "met": true, "found": 2.5, "reason": null, "runs_met": 2, "values": [2.0, 3.0],
+            "expected": "at least 1", "runs": "mean", "met": true, "found": 2.5, "reason": null, "runs_met": 2,
+            "checks": 1, "misses": 0, "values": [2.0, 3.0],
             "spread": { "min": 2.0, "p25": 2.25, "p50": 2.5, "p75": 2.75, "max": 3.0, "mean": 2.5 },
         })
     );
