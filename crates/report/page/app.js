@@ -29,6 +29,13 @@
     return document.documentElement.dataset.theme === "dark" ? Figures.DARK : Figures.LIGHT;
   }
 
+  // Ends a chart. Many points are drawn over several frames, the next of which may be due already.
+  function discard(drawn) {
+    if (!drawn) return;
+    drawn.clear();
+    requestAnimationFrame(() => requestAnimationFrame(() => drawn.dispose()));
+  }
+
   // A chart whose figure is made anew when its choice, the theme or the width changes.
   function chart(parent, figure, name) {
     const box = element("div", { class: "chart", role: "img", "aria-label": name, "data-figure": name });
@@ -36,17 +43,19 @@
     let drawn = null;
     const draw = () => {
       const found = figure(theme(), box.clientWidth || 860);
-      if (drawn) drawn.dispose();
+      discard(drawn);
       drawn = null;
-      box.replaceChildren();
       if (!found || !found.option.series.length) {
         box.style.height = "auto";
+        box.replaceChildren();
         box.append(element("p", { class: "hint" }, "There is nothing to draw for this choice."));
         box.dataset.marks = 0;
         return;
       }
       box.style.height = `${found.height}px`;
-      drawn = echarts.init(box, null, { renderer: "canvas" });
+      const place = element("div", { style: "height: 100%" });
+      box.replaceChildren(place);
+      drawn = echarts.init(place, null, { renderer: "canvas" });
       found.option.toolbox = { right: 0, top: found.option.legend ? 16 : -4, feature: { saveAsImage: { name, pixelRatio: 2, backgroundColor: getComputedStyle(document.documentElement).getPropertyValue("--page") } }, itemSize: 13 };
       drawn.setOption(found.option);
       box.dataset.marks = found.option.series.reduce((sum, series) => sum + (series.data || []).length, 0);
@@ -284,7 +293,7 @@
       menus.style.display = all.length ? "" : "none";
       for (let at = charts.length - 1; at >= 0; at--) {
         if (place.contains(charts[at].box)) {
-          if (charts[at].drawn) charts[at].drawn.dispose();
+          discard(charts[at].drawn);
           charts.splice(at, 1);
         }
       }
