@@ -194,7 +194,8 @@
     const menus = element("div", { class: "menus" });
     const place = element("div", { class: "scroll", tabindex: "0" });
     const more = element("p", { class: "hint" });
-    made.append(menus, element("p", { class: "hint" }, "95 % confidence intervals of the mean, by Student's t and by the bootstrap (BCa); n is the number of repetitions."), place, more);
+    const hint = element("p", { class: "hint" }, "95 % confidence intervals of the mean, by Student's t and by the bootstrap (BCa); n is the number of repetitions.");
+    made.append(menus, hint, place, more);
 
     function update(keep) {
       const found = data.statistics[state.subject];
@@ -213,13 +214,17 @@
       const paths = data.axes.map((axis) => axis.name);
       const ids = data.subjects[state.subject].names.id;
       const heads = [...axes.map((axis) => Figures.short(axis.name, paths)), ...(ids ? ["id"] : [])];
-      const numbers = ["n", "mean", "median", "s", "t: from", "to", "bootstrap: from", "to"];
+      // A single run has one value, and nothing that could vary.
+      const repeated = columns[0].some((count) => count > 1);
+      const numbers = repeated ? ["n", "mean", "median", "s", "t: from", "to", "bootstrap: from", "to"] : ["value"];
+      hint.hidden = !repeated;
       const rows = [];
       found.runs.forEach((run, row) => {
         if (!columns[0][row]) return;
         const texts = axes.map((axis) => axis.values[axis.rows[run]] ?? "").concat(ids ? [ids.known[found.ids[row]]] : []);
         if (state.filter && !texts.join(" ").toLowerCase().includes(state.filter.toLowerCase())) return;
-        rows.push([texts, columns.map((column, place) => (place ? (column[row] === null ? "–" : show(column[row] * scale)) : column[row]))]);
+        const shown = columns.map((column, place) => (place ? (column[row] === null ? "–" : show(column[row] * scale)) : column[row]));
+        rows.push([texts, repeated ? shown : [shown[1]]]);
       });
       const head = element("tr", {}, ...heads.map((text) => element("th", { class: "name" }, text)), ...numbers.map((text) => element("th", {}, text)));
       const body = rows.slice(0, state.all ? rows.length : 500).map(([texts, values]) => element("tr", {},
@@ -233,13 +238,24 @@
     update();
   }
 
+  // How many comparisons there were, as the terminal counts them; files of earlier versions do not say.
+  function counted(all) {
+    const sum = (key) => all.reduce((sum, one) => sum + one[key], 0);
+    const missed = all.filter((one) => one.met === false).length;
+    const rows = `${all.length} row${all.length === 1 ? "" : "s"}, one for each expectation and point`;
+    if (all.some((one) => one.checks === undefined)) return `${rows}: ${missed ? `${missed} missed` : "all met"}.`;
+    const [checks, misses] = [sum("checks"), sum("misses")];
+    return `${checks} checked, ${misses ? `${misses} missed` : "all met"}. The table has ${rows}.`;
+  }
+
   function expectations() {
     if (!data.expectations.length) return;
-    const missed = data.expectations.filter((one) => one.met === false).length;
+    // A point with one run has found its value.
+    const all = data.expectations.map((one) => ({ ...one, found: one.found ?? ((one.values || []).length === 1 ? one.values[0] : null) }));
     const made = section("expectations", "Expectations");
     const keys = ["source", "published", "met", "metric", "params", "expected", "found", "runs_met", "runs", "reason"].filter((key) =>
-      data.expectations.some((one) => one[key] !== null && one[key] !== undefined));
-    made.append(element("p", {}, missed ? `${missed} of ${data.expectations.length} were missed.` : `All ${data.expectations.length} were met.`));
+      all.some((one) => one[key] !== null && one[key] !== undefined));
+    made.append(element("p", {}, counted(all)));
     const drawn = Figures.expected(data);
     if (drawn.length) {
       const state = { number: 0 };
@@ -252,7 +268,7 @@
       menus.append(menu("expectation", drawn.map(({ name }, number) => [String(number), name]), "0", (value) => { state.number = Number(value); tell(); one.draw(); }));
     }
     const text = (value) => (value === undefined || value === null ? "" : typeof value === "object" ? Object.entries(value).map(([key, value]) => `${key} ${value}`).join(", ") : typeof value === "number" ? show(value) : String(value));
-    const rows = data.expectations.map((one) => element("tr", {}, ...keys.map((key) => {
+    const rows = all.map((one) => element("tr", {}, ...keys.map((key) => {
       const verdict = typeof one[key] === "boolean";
       return element("td", { class: verdict ? (one[key] ? "name met" : "name missed") : "name" }, verdict ? (one[key] ? "met" : "missed") : text(one[key]));
     })));
