@@ -92,7 +92,7 @@
     const within = start.metric.replace(/[^.]*$/, "*");
     const once = data.runs.repetition.every((repetition) => repetition === 0);
     const metric = once && Figures.metrics(data, start.subject).includes(within) ? within : start.metric;
-    const state = { kind: "boxes", ...Figures.choice(data, start.subject, metric), across: start.across };
+    const state = data.asked ? { ...data.asked, chosen: true } : { kind: "boxes", ...Figures.choice(data, start.subject, metric), across: start.across };
     const tabs = element("div", { class: "tabs", role: "group" });
     const menus = element("div", { class: "menus" });
     const hint = element("p", { class: "hint" });
@@ -103,13 +103,9 @@
       tabs.replaceChildren(...kinds.map(([kind, name]) => element("button", {
         type: "button", "aria-pressed": String(kind === state.kind), "data-kind": kind,
         onclick: () => {
-          const had = Figures.PLACES[state.kind].includes("x"), has = Figures.PLACES[kind].includes("x");
           state.kind = kind;
           // As long as nobody has chosen, each kind of figure tells apart what it can.
-          if (!state.chosen && had !== has) {
-            const plain = Figures.choice(data, state.subject, state.metric);
-            Object.assign(state, has ? plain : Figures.without_x(plain));
-          }
+          if (!state.chosen) Object.assign(state, Figures.start(data, kind, state.subject, state.metric));
           update();
         },
       }, name)));
@@ -117,10 +113,11 @@
       const named = (none) => (none ? [["", none]] : []).concat(dimensions.map((one) => [one.name, one.label]));
       const metrics = Figures.metrics(data, state.subject).map((name) => [name, Figures.label(name)]);
       const set = (key) => (value) => { state[key] = value; state.chosen = true; update(); };
+      const put = (key) => (value) => { Object.assign(state, Figures.put(state, state.kind, key, value), { chosen: true }); update(); };
       const all = [
         menu("of", Object.keys(data.subjects).map((name) => [name, Figures.SUBJECTS[name] || name]), state.subject, (subject) => {
           const metric = Figures.metrics(data, subject)[0];
-          Object.assign(state, Figures.choice(data, subject, metric), { across: Figures.metrics(data, subject).find((name) => /^(rtt|sojourn|fct)/.test(name)) || metric });
+          Object.assign(state, Figures.start(data, state.kind, subject, metric), { across: Figures.metrics(data, subject).find((name) => /^(rtt|sojourn|fct)/.test(name)) || metric });
           update();
         }),
         menu(state.kind === "scatter" ? "up" : "metric", metrics, state.metric, set("metric")),
@@ -133,10 +130,10 @@
         for (const key of ["column", "row"]) if ([state.x, state.y].includes(state[key])) state[key] = "";
       }
       const across = ["boxes", "lines", "heat"].includes(state.kind);
-      if (across) all.push(menu("x axis", named(state.kind === "heat" ? "" : "none"), state.x, set("x")));
-      if (state.kind === "heat") all.push(menu("y axis", named(""), state.y, set("y")));
-      else all.push(menu("colour", named("none"), state.color, set("color")));
-      all.push(menu("columns", named("none"), state.column, set("column")), menu("rows", named("none"), state.row, set("row")));
+      if (across) all.push(menu("x axis", named(state.kind === "heat" ? "" : "none"), state.x, put("x")));
+      if (state.kind === "heat") all.push(menu("y axis", named(""), state.y, put("y")));
+      else all.push(menu("colour", named("none"), state.color, put("color")));
+      all.push(menu("columns", named("none"), state.column, put("column")), menu("rows", named("none"), state.row, put("row")));
       // Axes that are not drawn: all of their values, or one.
       const drawn = Figures.PLACES[state.kind];
       state.only = Object.fromEntries(Object.entries(state.only || {}).filter(([name]) =>

@@ -70,6 +70,20 @@ const Figures = (() => {
     return String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   }
 
+  // The lines of a text of 12 pixels in so much room. Widths are estimates: there is no browser where
+  // files are drawn.
+  const LETTER = 6.6;
+  const LINE = 15;
+  function wrapped(text, room) {
+    const lines = [""];
+    for (const word of String(text).split(" ")) {
+      const line = lines[lines.length - 1];
+      if (line && (line.length + 1 + word.length) * LETTER > room) lines.push(word);
+      else lines[lines.length - 1] = line ? `${line} ${word}` : word;
+    }
+    return lines;
+  }
+
   // The last part of a path that tells it from the others.
   function short(name, names) {
     const parts = name.split(".");
@@ -83,12 +97,12 @@ const Figures = (() => {
   // By what the rows of a subject may be told apart: axes, and names that differ.
   function dimensions(data, subject) {
     const rows = data.subjects[subject].runs;
-    const names = data.axes.map((axis) => axis.name);
+    const own = Object.entries(data.subjects[subject].names).filter(([, names]) => names.known.length > 1);
+    const names = data.axes.map((axis) => axis.name).concat(own.map(([name]) => `.${name}`));
     const axes = data.axes.filter((axis) => axis.values.length > 1).map((axis) => ({
       name: axis.name, label: short(axis.name, names), values: axis.values, is_axis: true,
       of: (row) => axis.rows[rows[row]] ?? -1,
     }));
-    const own = Object.entries(data.subjects[subject].names).filter(([, names]) => names.known.length > 1);
     return axes.concat(own.map(([name, names]) => ({
       name, label: name === "id" ? SUBJECTS[subject].replace(/s$/, "") : name, values: names.known,
       of: (row) => names.rows[row],
@@ -159,6 +173,26 @@ const Figures = (() => {
     return { ...choice, color: color || "", column: column || "", row: row || "" };
   }
 
+  // The same in a heat map, for which two axes are needed.
+  function for_heat(data, choice) {
+    const names = independent(data, choice.subject, dimensions(data, choice.subject).filter((one) => one.is_axis)).map((one) => one.name);
+    const [x, y, column, row] = names;
+    return { ...choice, x: x || "", y: y || "", color: "", column: column || "", row: row || "" };
+  }
+
+  // What a kind of figure begins with.
+  function start(data, kind, subject, metric) {
+    const plain = choice(data, subject, metric);
+    if (kind === "heat") return for_heat(data, plain);
+    return PLACES[kind].includes("x") ? plain : without_x(plain);
+  }
+
+  // A dimension in a place, which changes with what had it: each is told apart once.
+  function put(choice, kind, place, name) {
+    const other = name && PLACES[kind].find((key) => key !== place && choice[key] === name);
+    return { ...choice, ...(other ? { [other]: choice[place] || "" } : {}), [place]: name };
+  }
+
   // The places of a kind of figure.
   const PLACES = {
     boxes: ["x", "color", "column", "row"], lines: ["x", "color", "column", "row"], heat: ["x", "y", "column", "row"],
@@ -178,10 +212,12 @@ const Figures = (() => {
     return names.length ? `Pooled: all values of ${names.join(", ")}.` : "";
   }
 
-  // A figure for a file, which says what it pools.
+  // A figure for a file, which says what it pools and what it leaves out.
   function noted(data, choice, kind) {
     const made = { boxes, lines, heat, cdf, scatter }[kind](data, choice);
-    const text = made && pooled(data, choice, kind);
+    const left = dimensions(data, choice.subject).filter((one) => (choice.only || {})[one.name] !== undefined);
+    const only = left.map((one) => `${one.label} ${one.values[choice.only[one.name]]}`).join(", ");
+    const text = made && [only && `Only ${only}.`, pooled(data, choice, kind)].filter(Boolean).join(" ");
     if (!text) return made;
     const graphic = [{ type: "text", left: 66, bottom: 2, style: { text, fill: LIGHT.muted, fontSize: 11 } }];
     return { option: { ...made.option, graphic }, height: made.height + 16 };
@@ -243,17 +279,37 @@ const Figures = (() => {
 
   function axis(theme, more) {
     return {
-      nameTextStyle: { color: theme.text }, axisLabel: { color: theme.text, hideOverlap: true },
+      nameTextStyle: { color: theme.text, lineHeight: LINE }, axisLabel: { color: theme.text, hideOverlap: true },
       axisLine: { show: true, lineStyle: { color: theme.muted } }, axisTick: { show: true, lineStyle: { color: theme.muted } },
       splitLine: { lineStyle: { color: theme.line } }, ...more,
     };
   }
 
-  function legend(theme, names, more) {
-    return {
-      type: "scroll", top: 0, textStyle: { color: theme.text }, pageTextStyle: { color: theme.text },
-      inactiveColor: theme.muted, data: names, ...more,
+  function plain_title(theme) {
+    return { textStyle: { color: theme.text, fontSize: 12, lineHeight: LINE, fontWeight: "normal" } };
+  }
+
+  // A legend over as many lines as it needs, left of what saves the figure; and the height of the lines.
+  const LEGEND_LINE = 24;
+  function legend(theme, names, width) {
+    const room = width - 40;
+    const most = Math.max(8, Math.floor((room - 40) / LETTER));
+    const data = [];
+    let [used, lines] = [0, 1];
+    for (const name of names) {
+      const wide = Math.min(name.length, most) * LETTER + 40;
+      if (used > 0 && used + wide > room) {
+        data.push("\n");
+        [used, lines] = [0, lines + 1];
+      }
+      used += wide;
+      data.push(name);
+    }
+    const made = {
+      type: "plain", top: 0, left: 0, width: room, padding: 2, itemGap: LEGEND_LINE - 14, textStyle: { color: theme.text },
+      inactiveColor: theme.muted, data, formatter: (name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name),
     };
+    return { legend: made, height: lines * LEGEND_LINE };
   }
 
   // Facets side by side as far as there is room, each with its title.
@@ -274,29 +330,34 @@ const Figures = (() => {
   // The frame of a figure with facets: grids, axes and titles; `cells` get the number of their grid.
   function frame(group, theme, width, x, y) {
     const { cells, across, down } = facets(group, 280, width);
-    const has_legend = group.color.name !== "";
+    const key = group.color.name === "" ? null : legend(theme, group.color.values.filter((_, number) => number < 60), width);
     const [left, right] = [62, 14];
     const wide = (width - left - right - (across - 1) * 58) / across;
     // Names that do not fit side by side are turned, as long as there are few.
     const names = x.type === "category" ? x.data.map(String) : [];
     const turned = names.length <= 24 && names.some((name) => name.length * 7.5 > wide / names.length);
     const below = turned ? Math.min(60, Math.max(...names.map((name) => name.length)) * 4) : 0;
-    const [top, high, gap] = [has_legend ? 40 : 14, 190, 78 + below];
+    // What does not fit on a line has several, for which there is room at every facet.
+    const high = 190;
+    const titles = cells.map((cell) => wrapped(cell.title, wide));
+    const above = (Math.max(...titles.map((lines) => lines.length)) - 1) * LINE;
+    const x_name = wrapped(x.name, wide), y_name = wrapped(y.name, high + 40);
+    const named = below + (x_name.length - 1) * LINE;
+    const [top, gap] = [(key ? 16 + key.height : 14) + above, 78 + named + above];
     const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
     cells.forEach((cell, number) => {
       const at = { left: left + cell.left * (wide + 58), top: top + 22 + cell.top * (high + gap) };
       option.grid.push({ ...at, width: wide, height: high });
       const cut = { width: 96, overflow: "truncate" };
       const labels = turned ? { axisLabel: { color: theme.text, rotate: 35, interval: 0, ...cut } } : {};
-      option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x }));
-      option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y.name : "" }));
+      option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x, name: x_name.join("\n") }));
+      option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y_name.join("\n") : "" }));
       option.title.push({
-        text: cell.title, left: at.left, top: at.top - 24,
-        textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal", width: wide, overflow: "truncate" },
+        text: titles[number].join("\n"), left: at.left, top: at.top - 24 - (titles[number].length - 1) * LINE, ...plain_title(theme),
       });
     });
-    if (has_legend) option.legend = legend(theme, group.color.values.filter((_, number) => number < 60));
-    return { option, cells, height: top + 22 + down * (high + gap) - gap + 52 + below };
+    if (key) option.legend = key.legend;
+    return { option, cells, height: top + 22 + down * (high + gap) - gap + 52 + named };
   }
 
   // A round number of steps over these values, which all facets have.
@@ -608,17 +669,37 @@ const Figures = (() => {
   const PANELS = [
     ["flow", "throughput_bps", "Throughput"], ["flow", "response_goodput_bps", "Goodput of responses"], ["flow", "rtt_ms", "RTT"], ["flow", "cwnd_bytes", "Congestion window"],
     ["flow", "in_flight_bytes", "In flight"], ["flow", "retransmitted_packets", "Retransmissions"], ["flow", "reordering", "Reordering threshold"],
+    ["link", "throughput_bps", "Throughput of links"],
     ["link", "sojourn_ms", "Queueing delay"], ["link", "backlog_packets", "Queue"], ["link", "dropped_packets", "Drops"],
     ["link", "marked_packets", "Marks"], ["link", "probability", "Probability"], ["link", "utilization", "Utilization"],
   ];
   const MOST_LINES = 24;
 
-  // Panels over each other with one axis of time.
-  function stack(theme, width, panels, names) {
-    const [top, high, gap, left] = [40, 110, 26, 66];
+  // What links carry is that of the flows, where there are any.
+  function panels_for(has_flows) {
+    return PANELS.filter(([kind, key]) => !has_flows || kind !== "link" || key !== "throughput_bps");
+  }
+
+  const MOST_CHANGES = 6;
+
+  // Panels over each other with one axis of time, and what was changed in the run on the way.
+  function stack(theme, width, panels, names, changes = []) {
+    const key = legend(theme, names, width);
+    const [high, gap, left] = [110, 26, 66];
     const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
+    const told = changes.slice(0, MOST_CHANGES).flatMap(({ at_s, set }, number) => wrapped(`${number + 1}: ${set.join(", ")} at ${show(at_s)} s`, width - left));
+    if (changes.length > MOST_CHANGES) told.push(`and ${changes.length - MOST_CHANGES} more changes`);
+    let below = 16 + key.height;
+    if (told.length) {
+      option.title.push({ text: told.join("\n"), left, top: below - 12, ...plain_title(theme) });
+      below += told.length * LINE + 8;
+    }
     panels.forEach((panel, number) => {
-      const at = top + 18 + number * (high + gap);
+      const lines = wrapped(panel.title, width - left);
+      // Numbers of changes are between the first title and its panel.
+      const raised = changes.length && number === 0 ? 14 : 0;
+      const at = below + 18 + (lines.length - 1) * LINE + raised;
+      below = at + high + gap - 18;
       const last = number === panels.length - 1;
       option.grid.push({ left, top: at, width: width - left - 18, height: high });
       option.xAxis.push(axis(theme, {
@@ -626,8 +707,9 @@ const Figures = (() => {
         axisLabel: { show: last, color: theme.text }, splitLine: { show: false }, axisPointer: { show: true, label: { show: false } },
       }));
       option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: panel.min, max: panel.max, interval: panel.interval, splitNumber: 3, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
-      option.title.push({ text: panel.title, left, top: at - 20, textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal" } });
+      option.title.push({ text: lines.join("\n"), left, top: at - 20 - (lines.length - 1) * LINE - raised, ...plain_title(theme) });
       for (const series of panel.series) option.series.push({ ...series, xAxisIndex: number, yAxisIndex: number });
+      if (changes.length) option.series.push({ ...marks(theme, changes, number === 0), xAxisIndex: number, yAxisIndex: number });
     });
     const all = panels.map((_, number) => number);
     option.axisPointer = { link: [{ xAxisIndex: "all" }] };
@@ -635,8 +717,19 @@ const Figures = (() => {
       { type: "inside", xAxisIndex: all, filterMode: "none", zoomOnMouseWheel: "ctrl" },
       { type: "slider", xAxisIndex: all, filterMode: "none", height: 18, bottom: 6, textStyle: { color: theme.text }, brushSelect: true },
     ];
-    option.legend = legend(theme, names);
-    return { option, height: top + 18 + panels.length * (high + gap) + 56 };
+    option.legend = key.legend;
+    return { option, height: below + 18 + 56 };
+  }
+
+  // Lines where a run was changed from outside, with their numbers.
+  function marks(theme, changes, numbered) {
+    return {
+      type: "line", data: [], silent: true, markLine: {
+        symbol: "none", animation: false, lineStyle: { color: theme.text, type: "dashed", width: 1 },
+        label: { show: numbered, color: theme.text, distance: 2 },
+        data: changes.map((change, number) => ({ xAxis: change.at_s, label: { formatter: String(number + 1) } })),
+      },
+    };
   }
 
   function color_of(theme, names, name) {
@@ -651,20 +744,22 @@ const Figures = (() => {
 
   function time(record, theme = LIGHT, width = 860) {
     if (!record.series) return null;
-    // Links on which nothing waits tell nothing.
-    const busy = (one) => one.kind !== "link" || ["backlog_packets", "dropped_packets", "sojourn_ms"].some((key) => (one.values[key] || []).some((value) => value > 0));
+    // Links on which nothing waits tell nothing beside flows.
+    const has_flows = record.series.some((one) => one.kind !== "link");
+    const telling = ["backlog_packets", "dropped_packets", "sojourn_ms", ...(has_flows ? [] : ["throughput_bps"])];
+    const busy = (one) => one.kind !== "link" || telling.some((key) => (one.values[key] || []).some((value) => value > 0));
     const is_link = (line) => (line.kind === "link" ? 1 : 0);
     const lines = record.series.filter((one) => one.kind !== "subflow" && busy(one)).sort((a, b) => is_link(a) - is_link(b)).slice(0, MOST_LINES);
     const names = lines.map((line) => line.id);
     const panels = [];
-    for (const [kind, key, text] of PANELS) {
+    for (const [kind, key, text] of panels_for(has_flows)) {
       const having = lines.filter((line) => (line.kind === "link") === (kind === "link") && line.values[key]);
       if (!having.some((line) => says_something(key, line.values[key]))) continue;
       const [name, scale] = unit(key, having.flatMap((line) => line.values[key]));
       const series = having.map((line) => drawn(line, key, scale, line.id, color_of(theme, names, line.id)));
       panels.push(panel_of(text, key, name, record.duration_s, series));
     }
-    return panels.length ? told(panels, stack(theme, width, panels, names)) : null;
+    return panels.length ? told(panels, stack(theme, width, panels, names, record.changes)) : null;
   }
 
   // A line of a series under a name. Counts are of intervals; what is known now and then alone, such as
@@ -737,7 +832,7 @@ const Figures = (() => {
     const having = data.records.filter((record) => record.series).slice(0, MOST_LINES);
     const names = having.map((record) => record.name);
     const panels = [];
-    for (const [kind, key, text] of PANELS) {
+    for (const [kind, key, text] of panels_for(choice.flow !== undefined)) {
       const id = kind === "link" ? choice.link : choice.flow;
       const of = (record) => (kind !== "link" && id === ALL ? together(record) : record.series.find((one) => one.id === id && one.kind !== "subflow"));
       const lines = having.map((record) => [record, of(record)]).filter(([, line]) => line && line.values[key]);
@@ -771,7 +866,7 @@ const Figures = (() => {
     if (points("probability").length) panels.push({ title: "Drop or mark probability", unit: "", min: 0, series: [line("probability", "probability", four)] });
     panels.forEach((panel) => { panel.end = record.duration_s; });
     const names = panels.flatMap((panel) => panel.series).filter((series) => series.data.length).map((series) => series.name);
-    const { option, height } = stack(theme, width, panels, names);
+    const { option, height } = stack(theme, width, panels, names, record.changes);
     option.tooltip = { trigger: "item", confine: true, formatter: (item) => `<b>${escape(item.seriesName)}</b><br>${show(item.value[0])} s<br>${show(item.value[1])}` };
     return { option, height };
   }
@@ -797,7 +892,7 @@ const Figures = (() => {
       dots("declared lost", kilo("lost"), "emptyCircle", theme.palette[5], 8),
     ].filter((one) => one.data.length);
     if (!series.length) return null;
-    const { option, height } = stack(theme, width, [{ title: "Sequence number", unit: "kB", end: record.duration_s, series }], series.map((one) => one.name));
+    const { option, height } = stack(theme, width, [{ title: "Sequence number", unit: "kB", end: record.duration_s, series }], series.map((one) => one.name), record.changes);
     option.grid[0].height = 360;
     option.yAxis[0].splitNumber = 6;
     option.dataZoom.push({ type: "inside", yAxisIndex: [0], filterMode: "none", zoomOnMouseWheel: "ctrl" });
@@ -822,7 +917,7 @@ const Figures = (() => {
       { title: "Congestion window, and shadow window", unit: kind, min: 0, series: [line("congestion window", 4, four, {}, scale), line("shadow window", 5, five, { lineStyle: { width: 1.2, type: "dashed" } }, scale)] },
     ];
     panels.forEach((panel) => { panel.end = record.duration_s; });
-    const { option, height } = stack(theme, width, panels, panels.flatMap((panel) => panel.series).map((series) => series.name));
+    const { option, height } = stack(theme, width, panels, panels.flatMap((panel) => panel.series).map((series) => series.name), record.changes);
     panels.forEach((panel, number) => {
       if (!panel.labels) return;
       const text = (value) => panel.labels[value] || "";
@@ -866,7 +961,7 @@ const Figures = (() => {
       panels.push({ title: "Further copies of packets that had arrived", unit: "packets", min: 0, series: each(["duplicates", {}]) });
     }
     panels.forEach((panel) => { panel.end = record.duration_s; });
-    const { option, height } = stack(theme, width, panels, names);
+    const { option, height } = stack(theme, width, panels, names, record.changes);
     option.tooltip = {
       trigger: "axis", confine: true, axisPointer: { type: "line" },
       formatter: (items) => [`${show(items[0].value[0])} s`, ...items.filter((item) => item.value[1] !== null).slice(0, 24).map((item) =>
@@ -880,7 +975,7 @@ const Figures = (() => {
     const found = (record.displacements || {})[flow];
     if (!found) return null;
     const { option, height } = stack(theme, width, [{ title: "Displacement of each packet, by sequence numbers", unit: "packets", end: record.duration_s, series: [
-      { type: "scatter", name: "displacement", data: found.points, symbol: "circle", symbolSize: 2.5, large: true, itemStyle: { color: theme.palette[0] } }] }], []);
+      { type: "scatter", name: "displacement", data: found.points, symbol: "circle", symbolSize: 2.5, large: true, itemStyle: { color: theme.palette[0] } }] }], [], record.changes);
     const [high, gap] = [190, 104];
     const [first, last] = extremes(found.density.map((bar) => bar[0]));
     const shares = new Map(found.density);
@@ -924,7 +1019,8 @@ const Figures = (() => {
       { title: "Reorder density", unit: "% of packets", x: "Displacement (packets; early < 0 < late)", series: found.map((one) => line(one, one.density.from, one.density.shares, -Infinity)) },
       { title: "Reorder buffer-occupancy density", unit: "% of arrivals", x: "Packets in a buffer that restores the order", series: found.map((one) => line(one, 0, one.rbd.shares, 0)) },
     ];
-    const [top, high, gap, left] = [58, 190, 78, 66];
+    const key = legend(theme, names, width);
+    const [top, high, gap, left] = [34 + key.height, 190, 78, 66];
     const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
     panels.forEach((panel, number) => {
       const at = top + number * (high + gap);
@@ -936,10 +1032,10 @@ const Figures = (() => {
         nameGap: 26, splitLine: { show: false },
       }));
       option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: 0, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
-      option.title.push({ text: panel.title, left, top: at - 22, textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal" } });
+      option.title.push({ text: panel.title, left, top: at - 22, ...plain_title(theme) });
       for (const series of panel.series) option.series.push({ ...series, xAxisIndex: number, yAxisIndex: number });
     });
-    option.legend = legend(theme, names);
+    option.legend = key.legend;
     option.tooltip = { trigger: "axis", confine: true, formatter: (items) => [show(items[0].value[0]), ...items.map((item) =>
       `${item.marker}${escape(item.seriesName)}: ${show(item.value[1])} %`)].join("<br>") };
     return { option, height: top + panels.length * (high + gap) };
@@ -1012,7 +1108,7 @@ const Figures = (() => {
     }
     add("reordered_bytes", "Bytes that wait at the receiver for those before them", [whole], () => ({ sampling: "minmax" }));
     if (!panels.length) return null;
-    const { option, height } = stack(theme, width, panels, names.filter((name) => panels.some((panel) => panel.series.some((one) => one.name === name))));
+    const { option, height } = stack(theme, width, panels, names.filter((name) => panels.some((panel) => panel.series.some((one) => one.name === name))), record.changes);
     option.tooltip = {
       trigger: "axis", confine: true, axisPointer: { type: "line" },
       formatter: (items) => [`${show(items[0].value[0])} s`, ...items.filter((item) => item.value[1] !== null).slice(0, 24).map((item) =>
@@ -1021,9 +1117,10 @@ const Figures = (() => {
     return { option, height };
   }
 
+  const SUBJECT_ORDER = ["flows", "groups", "workloads", "links", "live", "run"];
+
   // The subject and the metrics of throughput and delay that there are.
-  function main(data) {
-    const subject = ["flows", "groups", "workloads", "links", "live", "run"].find((name) => data.subjects[name]);
+  function main(data, subject = SUBJECT_ORDER.find((name) => data.subjects[name])) {
     if (!subject) return null;
     const all = metrics(data, subject);
     const first = (...names) => names.find((name) => all.includes(name));
@@ -1033,8 +1130,70 @@ const Figures = (() => {
     };
   }
 
-  // The figures that a page shows first, for files.
+  const KINDS = { box: "boxes", lines: "lines", cdf: "cdf", scatter: "scatter", heat: "heat" };
+  // Places as the command line calls them, which are the names of the menus.
+  const FLAGS = { x: "x", y: "y", colour: "color", columns: "column", rows: "row" };
+
+  // A choice that was asked for by names, complete as a page's; or what is wrong with it: `unknown`
+  // with the names that there are (`known`), or `wrong`.
+  function asked(data, asked) {
+    const kind = KINDS[asked.figure];
+    if (data.runs.index.length < 2) return { wrong: "a figure over axes needs the results of several runs" };
+    const first = main(data);
+    if (!first) return { wrong: "the results have no metric to draw" };
+    const missing = (what, unknown, known) => ({ what, unknown, known: [...new Set(known)] });
+    if (asked.of && !data.subjects[asked.of]) return missing("--of", asked.of, Object.keys(data.subjects));
+    const subjects = asked.of ? [asked.of] : [first.subject, ...Object.keys(data.subjects)];
+    const having = subjects.find((name) => metrics(data, name).includes(asked.metric));
+    if (asked.metric && !having) return missing("--metric", asked.metric, subjects.flatMap((name) => metrics(data, name)));
+    const subject = having || subjects[0];
+    const own = main(data, subject);
+    if (asked.across && kind !== "scatter") return { wrong: `--across does nothing in a figure of kind ${asked.figure}` };
+    if (asked.across && !metrics(data, subject).includes(asked.across)) return missing("--across", asked.across, metrics(data, subject));
+    const across = asked.across || own.across || own.metric;
+    let choice = { ...start(data, kind, subject, asked.metric || own.metric), across };
+    const all = dimensions(data, subject);
+    const named = (text) => {
+      const ending = all.filter((one) => one.name.endsWith(`.${text}`));
+      return all.find((one) => one.name === text || one.label === text) || (ending.length === 1 ? ending[0] : undefined);
+    };
+    const names = all.map((one) => one.label);
+    const only = {};
+    for (const [name, text] of asked.only || []) {
+      const one = named(name);
+      if (!one) return missing("--only", name, names);
+      const at = one.values.findIndex((value) => String(value) === text);
+      if (at < 0) return missing(`--only ${name}`, text, one.values.map(String));
+      only[one.name] = at;
+    }
+    // What has one value alone needs no place.
+    const left = PLACES[kind].map((place) => choice[place]).filter((name) => name && only[name] === undefined);
+    PLACES[kind].forEach((place, at) => { choice[place] = left[at] || ""; });
+    const given = {};
+    for (const [flag, place] of Object.entries(FLAGS)) {
+      const text = asked[flag];
+      if (text === undefined || text === null) continue;
+      if (!PLACES[kind].includes(place)) return { wrong: `--${flag} does nothing in a figure of kind ${asked.figure}` };
+      const one = text === "none" ? { name: "" } : named(text);
+      if (!one) return missing(`--${flag}`, text, [...names, "none"]);
+      if (only[one.name] !== undefined) return { wrong: `--${flag} ${text}: --only leaves one value of it` };
+      if (one.name && given[one.name]) return { wrong: `--${flag} ${text}: --${given[one.name]} has it` };
+      given[one.name] = flag;
+      choice = put(choice, kind, place, one.name);
+    }
+    if (kind === "heat" && !(choice.x && choice.y)) return { wrong: `a heat map needs two of: ${names.join(", ")}` };
+    return { choice: { ...choice, only, kind } };
+  }
+
+  // The figure that was asked for, or those that a page shows first, for files.
   function first(data) {
+    if (data.asked) {
+      const { kind, subject, metric, across } = data.asked;
+      const flag = Object.keys(KINDS).find((name) => KINDS[name] === kind);
+      const name = [flag, subject, metric, ...(kind === "scatter" ? [across] : [])].join("-").replaceAll(".*", "-within");
+      const figure = noted(data, data.asked, kind);
+      return figure ? [{ name, figure }] : [];
+    }
     const found = [];
     const add = (name, figure) => { if (figure) found.push({ name, figure }); };
     if (data.axes.some((axis) => axis.values.length > 1) || data.runs.index.length > 1) {
@@ -1046,11 +1205,9 @@ const Figures = (() => {
       }
       const { subject, metric, across } = main(data) || {};
       if (across) add(`throughput-delay-${subject}`, noted(data, { ...without_x(choice(data, subject, metric)), across }, "scatter"));
-      const axes = independent(data, subject, dimensions(data, subject).filter((one) => one.is_axis));
-      if (axes.length > 1) {
-        for (const name of [metric, across].filter(Boolean)) {
-          add(`heat-${subject}-${name}`, noted(data, { subject, metric: name, x: axes[0].name, y: axes[1].name, column: (axes[2] || {}).name || "", row: (axes[3] || {}).name || "" }, "heat"));
-        }
+      for (const name of subject ? [metric, across].filter(Boolean) : []) {
+        const heat = start(data, "heat", subject, name);
+        if (heat.y) add(`heat-${subject}-${name}`, noted(data, heat, "heat"));
       }
     }
     if (data.subjects.subflows) add("subflows-goodput_bps", stacked(data, stacks(data, "goodput_bps")));
@@ -1072,7 +1229,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, lines, expected, cdf, heat,
-    scatter, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
+    scatter, start, put, asked, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

@@ -19,12 +19,19 @@ mod render;
 mod run;
 mod statistics;
 
+use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
 pub use render::Figure;
+
+/// Whether results repeat.
+const VIRTUAL: &str = "Results repeat to the byte: <code>ackclock verify DIR</code>.";
+const LIVE: &str = "Live runs do not repeat; what <code>--record</code> has kept of one is replayed \
+    by <code>--set run.replay=FILE</code>, to the byte.";
 
 /// What a report is about.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +41,50 @@ pub struct Options {
     pub runs: Vec<u64>,
 }
 
+/// A figure over the axes of sweeps, in the names of the page's menus; what is not given is chosen
+/// as the page does.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// `box`, `lines`, `cdf`, `scatter` or `heat`.
+    pub figure: String,
+    /// What is measured: `flows`, `links` and so on.
+    pub of: Option<String>,
+    /// The metric, upwards.
+    pub metric: Option<String>,
+    /// The metric across, of `scatter`.
+    pub across: Option<String>,
+    /// Axes and their places: `x`, `y`, `colour`, `columns` or `rows`.
+    pub places: Vec<(&'static str, String)>,
+    /// Axes of which one value alone is drawn.
+    pub only: Vec<(String, String)>,
+}
+
+/// A name that there is not.
+#[derive(Debug)]
+pub struct Unknown {
+    /// Where it was given.
+    pub place: String,
+    /// The name.
+    pub name: String,
+    /// Those that there are.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: there is no such name in these results", self.place, self.name)
+    }
+}
+
+impl Error for Unknown {}
+
 /// Results, ready to be drawn.
 #[derive(Debug)]
 pub struct Report {
     title: String,
     data: Value,
+    /// Whether some of the runs were on a machine's clock.
+    is_live: bool,
     /// What was left out, in sentences.
     notes: Vec<String>,
 }
@@ -75,7 +121,32 @@ impl Report {
             "records": runs,
             "notes": notes,
         });
-        Ok(Report { title, data, notes })
+        let is_live = results.runs.iter().any(|run| run.is_live);
+        Ok(Report { title, data, is_live, notes })
+    }
+
+    /// Chooses a figure: the page begins with it, and it is the only file.
+    ///
+    /// # Errors
+    /// [`Unknown`], if the results do not have a name; the figure cannot be drawn.
+    pub fn ask(&mut self, asked: &Asked) -> anyhow::Result<()> {
+        let mut json = json!({
+            "figure": asked.figure, "of": asked.of, "metric": asked.metric, "across": asked.across, "only": asked.only,
+        });
+        for (place, name) in &asked.places {
+            json[*place] = name.as_str().into();
+        }
+        let mut found = render::asked(&self.data, &json)?;
+        let text = |key: &str| found[key].as_str().map(str::to_owned);
+        if let Some(wrong) = text("wrong") {
+            bail!(wrong);
+        }
+        if let (Some(place), Some(name)) = (text("what"), text("unknown")) {
+            let known = found["known"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            return Err(Unknown { place, name, known: known.map(str::to_owned).collect() }.into());
+        }
+        self.data["asked"] = found["choice"].take();
+        Ok(())
     }
 
     /// What was left out for its size, in sentences.
@@ -93,6 +164,7 @@ impl Report {
             &[
                 ("{{title}}", &title),
                 ("{{style}}", include_str!("../page/style.css")),
+                ("{{repeats}}", if self.is_live { LIVE } else { VIRTUAL }),
                 ("{{data}}", &data),
                 ("{{library}}", render::LIBRARY),
                 ("{{figures}}", render::FIGURES),
@@ -101,7 +173,7 @@ impl Report {
         )
     }
 
-    /// The figures that the page shows first, as files.
+    /// The figure that was asked for, or those that the page shows first, as files.
     ///
     /// # Errors
     /// A figure could not be drawn.

@@ -61,6 +61,10 @@ pub(crate) struct Run {
     pub(crate) repetition: u64,
     pub(crate) params: Map<String, Value>,
     pub(crate) duration_s: f64,
+    /// Whether a machine's clock drove it.
+    pub(crate) is_live: bool,
+    /// What was changed in it from outside: a time with everything that was set then.
+    pub(crate) changes: Vec<Value>,
     /// Densities of reordering, of some flows.
     pub(crate) densities: Vec<Value>,
 }
@@ -172,6 +176,19 @@ fn densities(summary: &Value) -> Vec<Value> {
     of.collect()
 }
 
+/// The changes in the summary of a run, those of a time together.
+fn changes(summary: &Value) -> Vec<Value> {
+    let mut found: Vec<(u64, Vec<&str>)> = Vec::new();
+    for change in summary["changes"].as_array().into_iter().flatten() {
+        let (Some(at), Some(set)) = (change["at_ns"].as_u64(), change["set"].as_str()) else { continue };
+        match found.last_mut().filter(|(last, _)| *last == at) {
+            Some((_, sets)) => sets.push(set),
+            None => found.push((at, vec![set])),
+        }
+    }
+    found.into_iter().map(|(at, set)| json!({ "at_s": at as f64 / 1e9, "set": set })).collect()
+}
+
 /// Adds a row for each subflow of a flow.
 fn add_subflows(subject: &mut Subject, run: usize, flow: &Value) {
     let id = flow["id"].as_str().unwrap_or_default();
@@ -215,10 +232,12 @@ impl Results {
             repetition: number("run"),
             params,
             duration_s: rest.get("duration_s").and_then(Value::as_f64).unwrap_or(0.0),
+            is_live: rest.get("clock").and_then(Value::as_str) == Some(LIVE),
+            changes: changes(summary),
             densities: densities(summary),
         });
         // What counts runs, or is in lists, is no result.
-        for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands"] {
+        for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands", "changes"] {
             rest.remove(key);
         }
         if let Some(live) = rest.remove(LIVE).filter(Value::is_object)

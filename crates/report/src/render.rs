@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::anyhow;
-use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Runtime};
+use rquickjs::{CatchResultExt, CaughtError, Context, Runtime};
 use serde_json::Value;
 
 /// Apache ECharts.
@@ -15,14 +15,25 @@ pub(crate) const FIGURES: &str = include_str!("../page/figures.js");
 /// What the library asks of a browser: timers, which a figure that is drawn at once has no need of.
 const BROWSER: &str = "globalThis.setTimeout = () => 0; globalThis.clearTimeout = () => {};";
 
-/// Draws each of the figures that the page shows first.
+/// Widths of texts, which a browser knows: letters of most fonts are narrower than 0.6 of their
+/// size. The library takes the width of a Chinese character for the height of a line.
+const LETTERS: &str = r"echarts.setPlatformAPI({
+    measureText: (text, font) => {
+        const size = parseFloat(/([\d.]+)px/.exec(font)?.[1]) || 12;
+        return { width: [...text].reduce((width, letter) => width + (letter > '\u2e80' ? 1 : 0.6) * size, 0) };
+    },
+});";
+
+/// A figure that was asked for, complete, or what is wrong with it.
+const ASK: &str = "JSON.stringify(Figures.asked(data, asked))";
+
+/// Draws the figure that was asked for, or those that the page shows first.
 const DRAW: &str = "
     JSON.stringify(Figures.first(data).map(({ name, figure }) => {
         const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: 860, height: figure.height });
-        // A file has nothing to zoom with; widths of text are estimates without a browser.
-        const { dataZoom, legend, ...option } = figure.option;
-        const wide = legend ? { legend: { ...legend, itemGap: 28 } } : {};
-        chart.setOption({ ...option, ...wide, backgroundColor: '#fff' });
+        // A file has nothing to zoom with.
+        const { dataZoom, ...option } = figure.option;
+        chart.setOption({ ...option, backgroundColor: '#fff' });
         const svg = chart.renderToSVGString();
         chart.dispose();
         return [name, svg];
@@ -40,26 +51,36 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// The figures that the page shows first.
+/// The figure that was asked for, or those that the page shows first.
 pub(crate) fn figures(data: &Value) -> anyhow::Result<Vec<Figure>> {
-    let runtime = Runtime::new()?;
-    runtime.set_memory_limit(MEMORY);
-    let context = Context::full(&runtime)?;
-    let text = context.with(|cx| -> anyhow::Result<String> {
-        for (what, code) in [("its environment", BROWSER), ("ECharts", LIBRARY), ("the figures", FIGURES)] {
-            cx.eval::<(), _>(code).catch(&cx).map_err(|error| failed(what, &error))?;
-        }
-        cx.globals().set("text", data.to_string())?;
-        let parsed: Result<(), _> = cx.eval("globalThis.data = JSON.parse(text);");
-        parsed.catch(&cx).map_err(|error| failed("the data", &error))?;
-        draw(&cx)
-    })?;
+    let text = evaluated(&[("data", data)], ("a figure", DRAW))?;
     let figures: Vec<(String, String)> = serde_json::from_str(&text)?;
     Ok(figures.into_iter().map(|(name, svg)| Figure { name, svg }).collect())
 }
 
-fn draw(cx: &Ctx<'_>) -> anyhow::Result<String> {
-    cx.eval(DRAW).catch(cx).map_err(|error| failed("a figure", &error))
+/// What a figure that was asked for comes to, as the page has it.
+pub(crate) fn asked(data: &Value, asked: &Value) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(&evaluated(&[("data", data), ("asked", asked)], ("what was asked for", ASK))?)?)
+}
+
+/// What code comes to that knows the library, the figures and these values.
+fn evaluated(values: &[(&str, &Value)], (what, code): (&str, &str)) -> anyhow::Result<String> {
+    let runtime = Runtime::new()?;
+    runtime.set_memory_limit(MEMORY);
+    let context = Context::full(&runtime)?;
+    context.with(|cx| {
+        let parts =
+            [("its environment", BROWSER), ("ECharts", LIBRARY), ("its letters", LETTERS), ("the figures", FIGURES)];
+        for (what, code) in parts {
+            cx.eval::<(), _>(code).catch(&cx).map_err(|error| failed(what, &error))?;
+        }
+        for (name, value) in values {
+            cx.globals().set("text", value.to_string())?;
+            let parsed: Result<(), _> = cx.eval(format!("globalThis.{name} = JSON.parse(text);"));
+            parsed.catch(&cx).map_err(|error| failed("the data", &error))?;
+        }
+        cx.eval(code).catch(&cx).map_err(|error| failed(what, &error))
+    })
 }
 
 /// An error of the interpreter, with where it happened.

@@ -90,6 +90,7 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
         "displacements": displacements.unwrap_or_default(),
         "reordering": reordering,
         "densities": of.densities,
+        "changes": of.changes,
     })))
 }
 

@@ -66,7 +66,9 @@ const DRIVE: &str = r##"
     }
     document.querySelector("[data-kind=cdf]").click();
     set(lists()[0], "flows");
-    set(lists().find((list) => list.getAttribute("aria-label") === "columns"), "");
+    for (const [name, value] of [["colour", "id"], ["columns", ""], ["rows", ""]]) {
+        set(lists().find((list) => list.getAttribute("aria-label") === name), value);
+    }
     const whole = Number(figure.dataset.marks);
     const only = () => lists().find((list) => list.getAttribute("aria-label") === "only queue.kind");
     set(only(), "0");
@@ -154,8 +156,9 @@ fn every_figure_of_the_page_can_be_chosen_and_has_marks() {
     let empty: Vec<&&str> = marks.iter().filter(|line| line.ends_with(" 0")).collect();
     assert!(empty.is_empty(), "nothing is drawn for {empty:?}");
     let tips: Vec<u32> = attribute(&document, "tips").split(' ').map(|length| length.parse().unwrap()).collect();
-    // The figure, time, reordering, its densities, queue, sequence numbers, and an expectation.
-    assert!(tips.len() == 7 && tips.iter().all(|&length| length > 5), "{tips:?}");
+    // The figure, runs over each other, time, reordering, its densities, queue, sequence numbers,
+    // and an expectation.
+    assert!(tips.len() == 8 && tips.iter().all(|&length| length > 5), "{tips:?}");
     assert_eq!(attribute(&document, "zooms"), "25 25");
     assert_eq!(attribute(&document, "overflow"), "0");
     // 4 points of 3 runs of 2 flows, or half of them; each of the two lines begins at 0.
@@ -203,10 +206,7 @@ fn figures_are_files() {
     let folder = folder("report_svg");
     run(&folder, SWEEP, &["--out", "out", "-q"]);
     good(&report(&folder, &["out", "--svg", "figures", "--run", "3"]));
-    let names: Vec<String> = fs::read_dir(folder.join("figures"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let names = names(&folder.join("figures"));
     for name in [
         "box-flows-goodput_bps",
         "cdf-flows-rtt_ms.p50",
@@ -227,6 +227,157 @@ fn figures_are_files() {
     // A metric has its unit.
     let svg = fs::read_to_string(folder.join("figures/box-flows-goodput_bps.svg")).unwrap();
     assert!(svg.contains("Goodput (Mbit/s)") && svg.contains("newreno") && svg.contains("pie"), "{svg}");
+}
+
+/// The files of a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    entries.collect()
+}
+
+#[test]
+fn a_figure_can_be_asked_for() {
+    let folder = folder("report_asked");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    let ask = |more: &[&str]| report(&folder, &[&["out", "--svg", "one", "--figure"], more].concat());
+    good(&ask(&["box", "--metric", "rtt_ms.p50", "--x", "queue.kind", "--colour", "f.cc", "--only", "flow=f.1"]));
+    assert_eq!(names(&folder.join("one")), ["box-flows-rtt_ms.p50.svg"]);
+    let svg = fs::read_to_string(folder.join("one/box-flows-rtt_ms.p50.svg")).unwrap();
+    for text in ["RTT, median (ms)", ">queue.kind<", ">newreno<", ">cubic<", "Only flow f.1."] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    // Facets are left out, or take the place of what had them.
+    good(&ask(&["lines", "--of", "links", "--x", "f.cc", "--colour", "none", "--columns", "none", "--rows", "none"]));
+    let svg = fs::read_to_string(folder.join("one/lines-links-sojourn_ms.p50.svg")).unwrap();
+    assert!(svg.contains(">cc<") && svg.contains("Pooled: all values of queue.kind"), "{svg}");
+    good(&ask(&["scatter", "--across", "rtt_ms.p95"]));
+    good(&ask(&["heat", "--metric", "rtt_ms.*", "--x", "f.cc", "--y", "queue.kind"]));
+    let mut files = names(&folder.join("one"));
+    files.sort();
+    let more = ["heat-flows-rtt_ms-within.svg", "lines-links-sojourn_ms.p50.svg"];
+    assert_eq!(files[1..], [more[0], more[1], "scatter-flows-goodput_bps-rtt_ms.p95.svg"]);
+    // The page begins with it.
+    good(&report(&folder, &["out", "--figure", "cdf", "--metric", "timeouts", "--colour", "queue.kind"]));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let of = |key: &str| data["asked"][key].as_str().unwrap();
+    assert_eq!(["kind", "metric", "color"].map(of), ["cdf", "timeouts", "links.wire.queue.kind"]);
+    for (arguments, error) in [
+        (&["box", "--metric", "goodput_bp"][..], "did you mean `goodput_bps`?\nthere are: "),
+        (&["box", "--of", "flow"], "did you mean `flows`?\nthere are: flows, links, run"),
+        (&["box", "--x", "queue.knd"], "did you mean `queue.kind`?\nthere are: queue.kind, f.cc, cc, flow, none"),
+        (&["box", "--only", "queue.kind=pi"], "--only queue.kind pi: there is no such name"),
+        (&["box", "--y", "queue.kind"], "--y does nothing in a figure of kind box"),
+        (&["cdf", "--x", "queue.kind"], "--x does nothing in a figure of kind cdf"),
+        (&["heat", "--across", "rtt_ms.p50"], "--across does nothing in a figure of kind heat"),
+        (&["box", "--x", "f.cc", "--rows", "f.cc"], "--rows f.cc: --x has it"),
+        (&["box", "--x", "flow", "--only", "flow=f.0"], "--x flow: --only leaves one value of it"),
+        (&["box", "--only", "flow"], "expected AXIS=VALUE"),
+        (&["box", "--run", "1"], "--run does nothing for one --figure with --svg"),
+    ] {
+        let said = ask(arguments);
+        assert!(said.status == 2 && said.err.contains(error), "{arguments:?}: {said:?}");
+    }
+    let said = report(&folder, &["out", "--metric", "timeouts"]);
+    assert!(said.status == 2 && said.err.contains("--figure"), "{said:?}");
+}
+
+#[test]
+fn comparisons_are_counted_as_the_terminal_does() {
+    let folder = folder("report_counts");
+    let said = run(&folder, SWEEP, &["--out", "out"]);
+    // Two expectations at four points of three runs, one of which every run misses.
+    assert!(said.out.contains("expectations: 24 checked, 12 missed"), "{}", said.out);
+    let summaries = fs::read_to_string(folder.join("out/summary.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(summaries.lines().last().unwrap()).unwrap();
+    let rows = last["expectations"].as_array().unwrap();
+    let sum = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((rows.len(), sum("checks"), sum("misses")), (8, 24, 12));
+    let Some(browser) = browser() else { return };
+    good(&report(&folder, &["out"]));
+    let document = open(&browser, &fs::canonicalize(folder.join("report.html")).unwrap());
+    let text = "24 checked, 12 missed. The table has 8 rows, one for each expectation and point.";
+    assert!(document.contains(text));
+}
+
+/// What a run from outside is changed in.
+const CHANGES: &str = r#"{"at_ns": 700000000, "set": "links.wire.rate=2mbit"}
+{"at_ns": 700000000, "set": "links.wire.delay=30ms"}
+{"at_ns": 1200000000, "set": "links.wire.rate=5mbit"}
+"#;
+
+#[test]
+fn a_live_run_has_its_changes_and_what_its_links_carry() {
+    let folder = folder("report_live");
+    fs::write(folder.join("changes.jsonl"), CHANGES).unwrap();
+    let scenario = &SWEEP[..SWEEP.find("[sweep]").unwrap()];
+    run(&folder, scenario, &["--out", "out", "-q", "--changes", "changes.jsonl"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    let svg = fs::read_to_string(folder.join("figures/run-0-time.svg")).unwrap();
+    for text in ["1: links.wire.rate=2mbit, links.wire.delay=30ms at 0.7 s", "2: links.wire.rate=5mbit at 1.2 s"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    assert!(svg.contains(">Throughput<") && !svg.contains("Throughput of links"), "{svg}");
+    good(&report(&folder, &["out"]));
+    let repeats = "Results repeat to the byte";
+    assert!(fs::read_to_string(folder.join("report.html")).unwrap().contains(repeats));
+    // Between hosts outside there may be no flow that anybody has declared.
+    let out = folder.join("out");
+    let series = fs::read_to_string(out.join("series.csv")).unwrap();
+    let links = series.lines().filter(|row| !row.contains(",flow,")).map(|row| format!("{row}\n"));
+    replace(&out, "series.csv", &links.collect::<String>());
+    let summary = fs::read_to_string(out.join("summary.json")).unwrap();
+    assert!(summary.contains(r#""clock": "virtual""#), "{summary}");
+    replace(&out, "summary.json", &summary.replace(r#""clock": "virtual""#, r#""clock": "live""#));
+    good(&report(&folder, &["out", "--svg", "live"]));
+    let svg = fs::read_to_string(folder.join("live/run-0-time.svg")).unwrap();
+    assert!(svg.contains("Throughput of links") && svg.contains("Mbit/s"), "{svg}");
+    good(&report(&folder, &["out"]));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("Live runs do not repeat") && !page.contains(repeats));
+}
+
+/// A point with one run, as narrow as a phone is.
+const NARROW: &str = r##"
+    const frame = document.createElement("iframe");
+    frame.style.width = "390px";
+    frame.addEventListener("load", () => {
+        const inside = frame.contentDocument, { charts } = frame.contentWindow.Page;
+        const texts = charts.flatMap(({ drawn }) => drawn.getZr().storage.getDisplayList(true)).filter((shape) => shape.type === "tspan");
+        const cut = texts.filter((shape) => {
+            const box = shape.getBoundingRect().clone();
+            if (shape.transform) box.applyTransform(shape.transform);
+            return box.x < -1 || box.x + box.width > 391;
+        });
+        document.body.dataset.texts = texts.length;
+        document.body.dataset.cut = cut.map((shape) => shape.style.text).join("|");
+        document.body.dataset.paged = texts.filter((shape) => /^\d+\/\d+$/.test(shape.style.text)).length;
+        document.body.dataset.menus = [...inside.querySelectorAll("select")].filter((list) => list.clientWidth < 300).length;
+        document.body.dataset.heads = [...inside.querySelectorAll("#table th")].map((head) => head.textContent).join(" ");
+    });
+    frame.srcdoc = PAGE;
+    document.body.append(frame);
+"##;
+
+#[test]
+fn nothing_is_cut_off_on_a_narrow_page() {
+    let Some(browser) = browser() else { return };
+    let folder = folder("report_narrow");
+    let scenario = SWEEP.replace("count        = 2", "count        = 9").replace("repeat = 3", "repeat = 1");
+    run(&folder, scenario, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out"]));
+    let page = serde_json::to_string(&fs::read_to_string(folder.join("report.html")).unwrap()).unwrap();
+    let script = format!("const PAGE = {};{NARROW}", page.replace('<', "\\u003c"));
+    fs::write(folder.join("frame.html"), format!("<body><script>{script}</script></body>")).unwrap();
+    let document = open(&browser, &fs::canonicalize(folder.join("frame.html")).unwrap());
+    assert!(attribute(&document, "texts").parse::<u32>().unwrap() > 200);
+    assert_eq!(
+        (attribute(&document, "cut"), attribute(&document, "paged"), attribute(&document, "menus")),
+        ("", "0", "0")
+    );
+    // Without repetitions there is nothing that could vary.
+    assert_eq!(attribute(&document, "heads"), "queue.kind cc id value");
 }
 
 /// A flow over two links, with the records that tell of its subflows.
