@@ -124,7 +124,7 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
                                   reordering,ca_state,reordered_bytes,response_goodput_bps";
 
 /// The columns with numbers of flows and groups, in the order of [`SeriesRecord::flow_numbers`].
-pub const FLOW_NUMBERS: [&str; 12] = [
+pub const FLOW_NUMBERS: [&str; 13] = [
     "throughput_bps",
     "goodput_bps",
     "packets",
@@ -137,6 +137,7 @@ pub const FLOW_NUMBERS: [&str; 12] = [
     "in_flight_bytes",
     "reordering",
     "reordered_bytes",
+    "response_goodput_bps",
 ];
 
 /// The columns with numbers of links, in the order of [`SeriesRecord::link_numbers`].
@@ -176,6 +177,7 @@ impl SeriesRecord<'_> {
             number(flow.in_flight),
             number(flow.reordering),
             number(flow.reordered_bytes),
+            flow.response_bytes.and_then(|bytes| self.rate(bytes)),
         ]
     }
 
