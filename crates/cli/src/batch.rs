@@ -148,7 +148,9 @@ pub fn lines(
     let is_piece = options.places.is_some();
     let (threads, note) = match options.threads {
         Some(threads) if is_piece => (threads, None),
-        threads => plan(scenario, threads, None)?,
+        threads => {
+            memory::plan(scenario, &selection, threads, execute::cores(), None).map_err(BatchError::Refused)?
+        }
     };
     let mut notes: Vec<String> = note.into_iter().collect();
     if !selection.is_all() && !is_piece && scenario.expectations() > 0 {
@@ -221,7 +223,8 @@ pub fn plan(
     threads: Option<usize>,
     limit: Option<u64>,
 ) -> Result<(usize, Option<String>), BatchError> {
-    memory::plan_within(scenario, threads, execute::cores(), limit).map_err(BatchError::Refused)
+    let everything = Selection::of(scenario, None, None).map_err(BatchError::Refused)?;
+    memory::plan(scenario, &everything, threads, execute::cores(), limit).map_err(BatchError::Refused)
 }
 
 /// The line of a run that failed for a reason that this process does not see.

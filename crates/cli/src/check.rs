@@ -7,8 +7,10 @@ use ackclock_scenario::{LoadError, Memory, Override, Own, Scenario};
 use anyhow::bail;
 
 use crate::args::check::CheckArgs;
-use crate::memory::mib;
-use crate::{BAD_INPUT, print, say, tell};
+use crate::duration::{Needs, roughly};
+use crate::memory::{self, mib};
+use crate::selection::{Selection, Walk};
+use crate::{BAD_INPUT, execute, print, say, tell};
 
 /// Standard input, where a file is expected.
 const STDIN: &str = "-";
@@ -25,10 +27,11 @@ pub(crate) fn run(args: &CheckArgs, own: &Own) -> anyhow::Result<u8> {
         match load(file, &set, own) {
             Ok(scenario) => {
                 let name = name_of(file);
+                let selection = Selection::of(&scenario, args.only.as_ref(), args.shard)?;
                 for note in scenario.notes() {
                     say(&format!("note: {name}: {note}"));
                 }
-                if args.verbose && print(&format!("{name}: {}\n", outline(&scenario)))?.is_break() {
+                if args.verbose && print(&format!("{name}: {}\n", outline(&scenario, selection)))?.is_break() {
                     return Ok(status);
                 }
             }
@@ -59,24 +62,44 @@ fn name_of(file: &Path) -> String {
 }
 
 /// The size of a scenario, and what it needs, in a line.
-fn outline(scenario: &Scenario) -> String {
-    let runs = scenario.runs();
+fn outline(scenario: &Scenario, selection: Selection) -> String {
+    let all = scenario.runs();
+    let part = if selection.is_all() { String::new() } else { format!("{} of ", selection.len()) };
+    let threads = memory::plan(scenario, &selection, None, execute::cores(), None).map_or(1, |(threads, _)| threads);
+    let points = selection.points(scenario);
+    let needs = Needs::of(&Walk::new(scenario, selection), threads);
     let (flows, workloads) = scenario.flows();
     let mut parts = vec![
-        counted(runs / scenario.repeat(), "point"),
-        format!("{}{}", if scenario.is_adaptive() { "at most " } else { "" }, counted(runs, "run")),
+        counted(all / scenario.repeat(), "point"),
+        format!("{part}{}{}", if scenario.is_adaptive() { "at most " } else { "" }, counted(all, "run")),
         counted(flows, "flow"),
         counted(scenario.links(), "link"),
     ];
     if workloads > 0 {
         parts.insert(3, counted(workloads, "workload"));
     }
-    if let Some(packets) = scenario.packets() {
+    if let Some(packets) = needs.packets {
         parts.push(format!("{packets:.0} full packets"));
     }
-    let memory = scenario.memory().iter().map(|(memory, _)| Memory::total(memory)).max();
+    let memory = scenario.memory();
+    let chosen = |point: &usize| points.as_ref().is_none_or(|points| points.contains(point));
+    let memory = memory.iter().filter(|(point, ..)| chosen(point)).map(|(_, memory, _)| Memory::total(memory)).max();
     parts.push(format!("up to {} a run", mib(memory.unwrap_or(0))));
+    parts.extend(needs.seconds.map(roughly));
+    parts.extend(needs.bytes.map(|bytes| format!("{} with --out", size(bytes))));
     parts.join(", ")
+}
+
+/// Bytes, to two digits.
+fn size(bytes: f64) -> String {
+    let (unit, name) = match bytes {
+        ..1e6 => (1e3, "kB"),
+        ..1e9 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    let number = bytes / unit;
+    let digits = usize::from(number < 9.5);
+    format!("about {number:.digits$} {name}")
 }
 
 fn counted(number: impl Into<usize>, what: &str) -> String {

@@ -7,11 +7,14 @@ use std::path::Path;
 use ackclock_scenario::{Memory, Scenario};
 use anyhow::bail;
 
-use crate::say;
+use crate::selection::Selection;
+use crate::{execute, say};
 
 /// As [`plan`] has it; the note is told.
-pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
-    let (threads, note) = plan(scenario, asked, cores)?;
+pub(crate) fn threads(scenario: &Scenario, selection: &Selection, asked: Option<usize>) -> anyhow::Result<usize> {
+    // Live runs would be in each other's way.
+    let (asked, cores) = if scenario.is_live() { (Some(1), 1) } else { (asked, execute::cores()) };
+    let (threads, note) = plan(scenario, selection, asked, cores, None)?;
     if let Some(note) = note {
         say(&note);
     }
@@ -21,14 +24,10 @@ pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -
 /// How many runs go on at the same time: as many as `asked`, or else as there are cores or as fit
 /// into memory. Fails if the flows of those runs need more memory than there is. That their packets
 /// could need more is only a note: windows need not fill the queues. Nothing is checked where the
-/// system does not tell how much memory it has.
-pub(crate) fn plan(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<(usize, Option<String>)> {
-    plan_within(scenario, asked, cores, None)
-}
-
-/// The same with at most so many bytes of the machine's memory.
-pub(crate) fn plan_within(
+/// system does not tell how much memory it has. Of that, `limit` bytes may be used.
+pub(crate) fn plan(
     scenario: &Scenario,
+    selection: &Selection,
     asked: Option<usize>,
     cores: usize,
     limit: Option<u64>,
@@ -36,38 +35,44 @@ pub(crate) fn plan_within(
     let Some(available) = available().into_iter().chain(limit).min() else {
         return Ok((asked.unwrap_or(cores), None));
     };
-    let kept = kept(scenario);
+    let kept = kept(scenario, selection);
     if kept > available {
         bail!(
             "{} runs leave about {} in memory until all have finished, and {} are available",
-            scenario.runs(),
+            selection.len(),
             mib(kept),
             mib(available)
         );
     }
-    fits(scenario, asked, cores, available)
+    fits(scenario, selection, asked, cores, available)
 }
 
 /// What is kept of all runs until the last one has finished, in bytes: the measures that
 /// expectations judge, which are 16 bytes each, and what draws of a sample take.
-fn kept(scenario: &Scenario) -> u64 {
-    (scenario.runs() as u64).saturating_mul(24 + 16 * scenario.expectations() as u64)
+fn kept(scenario: &Scenario, selection: &Selection) -> u64 {
+    (selection.len() as u64).saturating_mul(24 + 16 * scenario.expectations() as u64)
 }
 
 fn fits(
     scenario: &Scenario,
+    selection: &Selection,
     asked: Option<usize>,
     cores: usize,
     available: u64,
 ) -> anyhow::Result<(usize, Option<String>)> {
     let mut points = scenario.memory();
-    points.sort_by_key(|(memory, _)| Reverse(memory.total()));
+    if let Some(chosen) = selection.points(scenario) {
+        // Of many points, none of those may have been read.
+        let known = points.iter().any(|(point, ..)| chosen.contains(point));
+        points.retain(|(point, ..)| !known || chosen.contains(point));
+    }
+    points.sort_by_key(|(_, memory, _)| Reverse(memory.total()));
     // The largest so many runs, by their totals and by what they need at least.
     let sum = |runs: usize, of: fn(&Memory) -> u64| {
         let largest = points.iter().flat_map(|point| std::iter::repeat_n(point, scenario.repeat()));
-        largest.take(runs).fold(0, |sum: u64, (memory, _)| sum.saturating_add(of(memory)))
+        largest.take(runs).fold(0, |sum: u64, (_, memory, _)| sum.saturating_add(of(memory)))
     };
-    let at_once = asked.unwrap_or(1).max(1).min(scenario.runs());
+    let at_once = asked.unwrap_or(1).max(1).min(selection.len());
     let help = if at_once > 1 { "; --threads sets how many runs go on at the same time" } else { "" };
     let runs = match at_once {
         1 => "the run needs".to_owned(),
@@ -76,7 +81,7 @@ fn fits(
     let least = sum(at_once, Memory::without_packets);
     let available_mib = mib(available);
     if least > available
-        && let Some((memory, keys)) = points.first()
+        && let Some((_, memory, keys)) = points.first()
     {
         let largest = memory.groups.iter().zip(keys).max_by_key(|(bytes, _)| **bytes);
         let flows = largest.map(|(&bytes, key)| format!(": the flows of `{key}` take {}", mib(bytes)));
@@ -158,11 +163,20 @@ mod tests {
         Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    fn all_fit(
+        scenario: &Scenario,
+        asked: Option<usize>,
+        cores: usize,
+        available: u64,
+    ) -> anyhow::Result<(usize, Option<String>)> {
+        fits(scenario, &Selection::of(scenario, None, None)?, asked, cores, available)
+    }
+
     #[test]
     fn what_does_not_fit_is_told_with_what_takes_most() {
         let many = scenario("[[flows]]\nid = \"many\"\npath = [\"a\"]\ncount = 50_000\n");
-        assert_eq!(fits(&many, None, 1, 4 << 30).ok(), Some((1, None)));
-        let error = fits(&many, None, 1, 64 << 20).unwrap_err().to_string();
+        assert_eq!(all_fit(&many, None, 1, 4 << 30).ok(), Some((1, None)));
+        let error = all_fit(&many, None, 1, 64 << 20).unwrap_err().to_string();
         assert!(error.starts_with("the run needs about ") && error.contains("and 64 MiB are available"), "{error}");
         assert!(error.contains("the flows of `flows.many.count` take "), "{error}");
     }
@@ -172,7 +186,7 @@ mod tests {
         let text = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"1gbit\"\ndelay = \"10ms\"\n\
                     queue = { kind = \"pfifo\", limit = \"1000000000p\" }\n[[flows]]\nid = \"few\"\npath = [\"a\"]\n";
         let few = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(fits(&few, Some(1), 1, 64 << 20).ok(), Some((1, None)));
+        assert_eq!(all_fit(&few, Some(1), 1, 64 << 20).ok(), Some((1, None)));
     }
 
     #[test]
@@ -181,30 +195,34 @@ mod tests {
                     queue = { kind = \"pfifo\", limit = \"1000000p\" }\n[[flows]]\nid = \"few\"\npath = [\"a\"]\n\
                     count = 4\nreceive_buffer = \"400MB\"\nsend_buffer = \"400MB\"\n";
         let few = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
-        let (threads, note) = fits(&few, None, 2, 64 << 20).unwrap_or_else(|error| panic!("{error}"));
+        let (threads, note) = all_fit(&few, None, 2, 64 << 20).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(threads, 1);
         let note = note.expect("there is room for a million packets");
         assert!(note.starts_with("note: the run needs up to ") && note.contains("64 MiB are available"), "{note}");
-        assert_eq!(fits(&few, None, 2, 1 << 40).ok(), Some((2, None)));
+        assert_eq!(all_fit(&few, None, 2, 1 << 40).ok(), Some((2, None)));
     }
 
     #[test]
     fn runs_at_the_same_time_add_up() {
         let sweep = scenario("count = 20_000\n[sweep]\nrepeat = 3\naxes.\"flows.few.count\" = [10, 20_000]\n");
-        let one = sweep.memory()[1].0.without_packets();
-        let total = sweep.memory()[1].0.total();
-        assert!(sweep.memory()[0].0.total() < one);
-        assert_eq!(fits(&sweep, Some(1), 8, total).ok(), Some((1, None)));
-        let error = fits(&sweep, Some(2), 8, 2 * one - 1).unwrap_err().to_string();
+        let one = sweep.memory()[1].1.without_packets();
+        let total = sweep.memory()[1].1.total();
+        assert!(sweep.memory()[0].1.total() < one);
+        assert_eq!(all_fit(&sweep, Some(1), 8, total).ok(), Some((1, None)));
+        let error = all_fit(&sweep, Some(2), 8, 2 * one - 1).unwrap_err().to_string();
         assert!(error.starts_with("2 runs at the same time need about ") && error.contains("--threads"), "{error}");
-        assert_eq!(fits(&sweep, Some(2), 8, 2 * total).ok(), Some((2, None)));
+        assert_eq!(all_fit(&sweep, Some(2), 8, 2 * total).ok(), Some((2, None)));
         // There are three large ones.
-        assert!(fits(&sweep, Some(16), 8, 3 * one - 1).is_err());
-        assert_eq!(fits(&sweep, Some(16), 8, 4 * total).ok(), Some((16, None)));
+        assert!(all_fit(&sweep, Some(16), 8, 3 * one - 1).is_err());
+        assert_eq!(all_fit(&sweep, Some(16), 8, 4 * total).ok(), Some((16, None)));
+        // The small ones alone do.
+        let only = "0-2".parse().expect("it is well-formed");
+        let small = Selection::of(&sweep, Some(&only), None).expect("they are there");
+        assert_eq!(fits(&sweep, &small, Some(2), 8, one).ok(), Some((2, None)));
         // Not asked for, they are fewer.
-        assert_eq!(fits(&sweep, None, 8, 2 * total).ok(), Some((2, None)));
-        assert_eq!(fits(&sweep, None, 8, 4 * total).ok(), Some((8, None)));
-        assert!(fits(&sweep, None, 8, one - 1).is_err());
+        assert_eq!(all_fit(&sweep, None, 8, 2 * total).ok(), Some((2, None)));
+        assert_eq!(all_fit(&sweep, None, 8, 4 * total).ok(), Some((8, None)));
+        assert!(all_fit(&sweep, None, 8, one - 1).is_err());
     }
 
     #[test]

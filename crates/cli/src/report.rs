@@ -215,8 +215,7 @@ impl<'a> Report<'a> {
             } else {
                 String::new()
             };
-            let runs = if scenario.is_adaptive() { self.runs } else { scenario.runs() };
-            let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+            let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
             let _ = writeln!(out, "{runs}{medians}");
             // A live sweep may have commands alone.
             if table.has_rows() || self.live.text().is_none() {

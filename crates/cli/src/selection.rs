@@ -1,10 +1,11 @@
 //! Which runs of a sweep are done: all, some (`--only`), or a share of them (`--shard`).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use ackclock_scenario::{Measures, Scenario};
+use ackclock_scenario::{MAX_READ, Measures, Scenario};
 use anyhow::{Context, bail};
 
 /// What is asked for on the command line.
@@ -160,6 +161,12 @@ impl Selection {
             _ if scenario.is_adaptive() => scenario.repeat(),
             _ => 1,
         }
+    }
+
+    /// The points of the runs, if they are few.
+    pub(crate) fn points(&self, scenario: &Scenario) -> Option<BTreeSet<usize>> {
+        let runs = || (0..self.len).filter_map(|place| self.run(place));
+        (self.len <= MAX_READ).then(|| runs().map(|run| run / scenario.repeat()).collect())
     }
 
     /// How many runs these are.

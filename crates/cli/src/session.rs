@@ -50,9 +50,6 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
         say(&format!("note: {note}"));
     }
     let threads = threads(args, &scenario)?;
-    if let Some(note) = duration::note(&scenario, threads) {
-        say(&note);
-    }
     // Programs of a live run have the limit that they would have anyway.
     if !scenario.is_live() {
         raise_file_limit();
@@ -60,6 +57,9 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
     let watching = watch::check(args, &scenario)?;
     let mut session = Session::open(args, &scenario)?;
     session.say_notes();
+    if let Some(note) = duration::note(&session.ledger.walk, threads) {
+        say(&note);
+    }
     session.plan = plan;
     let finished = session.execute_watched(threads, watching)?;
     match session.settle(finished)? {
@@ -114,11 +114,9 @@ fn raise_file_limit() {
 
 /// How many runs go on at the same time.
 fn threads(args: &Args, scenario: &Scenario) -> anyhow::Result<usize> {
-    match args.threads {
-        // They would be in each other's way.
-        _ if scenario.is_live() => memory::threads(scenario, Some(1), 1),
-        asked => memory::threads(scenario, asked.map(|threads| threads.get().into()), execute::cores()),
-    }
+    let selection = Selection::of(scenario, args.only.as_ref(), args.shard)?;
+    let asked = args.threads.map(|threads| threads.get().into());
+    memory::threads(scenario, &selection, asked)
 }
 
 /// How the runs of a scenario have ended: which did not, and why.

@@ -16,6 +16,10 @@ use crate::record::Record;
 use crate::workload::{self, Workload};
 use crate::{clock, command, flow, hosts, link, paths, record};
 
+/// Bytes of a summary in JSON, and of a flow or a link direction in it.
+const BYTES_OF_A_SUMMARY: f64 = 600.0;
+const BYTES_OF_AN_OBJECT: f64 = 1500.0;
+
 /// What the runs of one point have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
@@ -158,6 +162,18 @@ impl Plan {
     /// The most full packets that the transfers of a run send.
     pub(crate) fn packets(&self) -> Option<f64> {
         ackclock_sim::most_packets(&self.links, &self.populations(), self.duration)
+    }
+
+    /// The bytes of the summary, with so many windows, and the records of a run, roughly.
+    pub(crate) fn bytes(&self, windows: usize) -> Option<f64> {
+        let flows = self.groups.iter().map(|group| if group.arrivals.sums { 1 } else { group.count() }).sum::<u64>();
+        let objects = flows as f64 + self.workloads.len() as f64 + 2.0 * self.links.len() as f64;
+        let rows = self.recorded.rows(self.duration) * objects;
+        let each = self.recorded.bytes_of_a_packet();
+        let packets = if each > 0.0 { self.packets()? * each } else { 0.0 };
+        // In a window they have a third of what they have in all.
+        let objects = objects * (1.0 + windows as f64 / 3.0);
+        Some(BYTES_OF_A_SUMMARY + BYTES_OF_AN_OBJECT * objects + rows + packets)
     }
 
     pub(crate) fn shape(&self) -> Shape {

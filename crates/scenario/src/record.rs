@@ -48,6 +48,9 @@ const MAX_METERS: u64 = 10_000;
 /// How many ids an error lists.
 const MAX_LISTED: usize = 10;
 
+/// Bytes of a row of the series. These and those of packets are means of scenarios of the gallery.
+const BYTES_OF_A_ROW: f64 = 125.0;
+
 /// What is recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
@@ -82,6 +85,21 @@ pub struct Capture {
 }
 
 impl Record {
+    /// The bytes of the rows that each flow and link direction has in the series.
+    pub(crate) fn rows(&self, duration: Span) -> f64 {
+        let intervals = |series: &SeriesConfig| duration.as_secs_f64() / series.every.as_secs_f64();
+        self.series.as_ref().map_or(0.0, intervals) * BYTES_OF_A_ROW
+    }
+
+    /// The bytes of all records of one data packet and its ACK.
+    pub(crate) fn bytes_of_a_packet(&self) -> f64 {
+        let flags = [(self.tcp, 64.0), (self.siftr, 416.0), (self.ertt, 64.0), (self.displacement, 64.0)];
+        let flags = flags.iter().filter(|(is_on, _)| *is_on).map(|(_, bytes)| bytes).sum::<f64>();
+        // Half of the directions have data, and the others ACKs.
+        let capture = 16.0 + f64::from(self.snaplen);
+        flags + 160.0 * self.queues.len() as f64 + capture * self.captures.len() as f64
+    }
+
     /// The names of the places at which reordering is measured.
     pub(crate) fn places(&self, links: &[LinkSpec]) -> Vec<String> {
         let name = |tap: &ReorderTap| match *tap {

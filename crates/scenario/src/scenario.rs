@@ -1,6 +1,7 @@
 //! A checked scenario: how it is loaded, and what it gives.
 
 mod changes;
+mod estimates;
 mod results;
 mod sent;
 
@@ -10,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ackclock_sim::spec::RunSpec;
-use ackclock_sim::{DirectionId, Memory, SeriesConfig};
+use ackclock_sim::{DirectionId, SeriesConfig};
 use ackclock_units::Span;
 use serde_json::{Map, Value as Json};
 
@@ -336,20 +337,6 @@ impl Scenario {
             reordering: plan.recorded.reordering.clone(),
             live: plan.live().map(Box::new),
         })
-    }
-
-    /// The memory that a run of each point read in advance takes, estimated, with the keys that set
-    /// the numbers of its flows.
-    pub fn memory(&self) -> Vec<(Memory, Vec<String>)> {
-        self.points.known().map(Plan::memory).collect()
-    }
-
-    /// The most full packets that transfers send in all runs together, ACKs and other applications
-    /// not counted; `None` where nothing limits them.
-    pub fn packets(&self) -> Option<f64> {
-        let points = self.points.known().map(Plan::packets);
-        let share = self.sweep.points() as f64 / points.len() as f64;
-        Some(points.sum::<Option<f64>>()? * self.repeat() as f64 * share)
     }
 
     /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one

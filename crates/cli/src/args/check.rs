@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::selection::{Only, Shard};
+
 /// Checks scenarios and runs nothing.
 ///
 /// Every point of a sweep is checked, as before a run. Errors and notes are printed on standard
@@ -29,11 +31,20 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// Print a line for each valid scenario: its size and what a run needs
+    /// Estimate the needs of these runs of each sweep alone, as for a run
+    #[arg(long, value_name = "RUNS", conflicts_with = "shard", requires = "verbose")]
+    pub(crate) only: Option<Only>,
+
+    /// The same for share I of N
+    #[arg(long, value_name = "I/N", requires = "verbose")]
+    pub(crate) shard: Option<Shard>,
+
+    /// Print a line for each valid scenario: its size and what its runs need
     ///
     /// The numbers of points and runs; the flows and links of a run; the full packets that the
-    /// transfers of all runs send at most, if anything limits them; and the memory of the largest
-    /// run, if its queues and windows fill. Numbers that differ between the points of a sweep are
+    /// transfers of all runs send at most, if anything limits them; the memory of the largest run,
+    /// if its queues and windows fill; the time that all runs take together, roughly; and the
+    /// bytes of their results with `--out`. Numbers that differ between the points of a sweep are
     /// those of the largest.
     #[arg(short, long)]
     pub(crate) verbose: bool,

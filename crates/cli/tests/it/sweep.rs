@@ -234,3 +234,24 @@ fn columns_can_be_chosen() {
         assert!(said.status == 2 && said.err.contains("cannot be used with"), "{said:?}");
     }
 }
+
+#[test]
+fn a_part_is_counted_as_a_part() {
+    let folder = folder("sweep-part");
+    let said = run(&folder, sweep(), &["--only", "1,3-4"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(said.out.lines().nth(1).map(|line| line.split(',').next()), Some(Some("3 runs")), "{}", said.out);
+    let of = |args: &[&str]| {
+        let output = ackclock().current_dir(&folder).args(["check", "-v", "scenario.toml"]).args(args).output();
+        String::from_utf8(output.expect("the binary runs").stdout).expect("UTF-8")
+    };
+    // Three points, two runs each, of 67 full packets.
+    let whole = of(&[]);
+    assert!(whole.contains(": 3 points, 6 runs, ") && whole.contains(", 400 full packets, "), "{whole}");
+    assert!(whole.contains(", less than a second, about ") && whole.ends_with(" kB with --out\n"), "{whole}");
+    let part = of(&["--only", "1,3-4"]);
+    assert!(part.contains(": 3 points, 3 of 6 runs, ") && part.contains(", 200 full packets, "), "{part}");
+    assert!(of(&["--shard", "1/3"]).contains("2 of 6 runs"));
+    let output = ackclock().current_dir(&folder).args(["check", "scenario.toml", "--only", "1"]).output();
+    assert_eq!(output.expect("the binary runs").status.code(), Some(2), "only the line of -v shows a part");
+}

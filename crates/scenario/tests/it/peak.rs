@@ -58,7 +58,7 @@ fn estimates_cover_the_peak_and_are_within_twice_of_it() {
         return;
     }
     for case in ["Linux", "FreeBSD", "short", "workload"] {
-        let estimate = scenario(case).memory().remove(0).0;
+        let estimate = scenario(case).memory().remove(0).1;
         let (peak, total) = (measured(case), estimate.total());
         assert!(peak <= total && total <= 2 * peak, "{case}: {peak} bytes, estimated {total}: {estimate:?}");
     }
