@@ -148,9 +148,7 @@ pub fn lines(
     let is_piece = options.places.is_some();
     let (threads, note) = match options.threads {
         Some(threads) if is_piece => (threads, None),
-        threads => {
-            memory::plan(scenario, &selection, threads, execute::cores(), None).map_err(BatchError::Refused)?
-        }
+        threads => memory::plan(scenario, &selection, threads, execute::cores(), None).map_err(BatchError::Refused)?,
     };
     let mut notes: Vec<String> = note.into_iter().collect();
     if !selection.is_all() && !is_piece && scenario.expectations() > 0 {
@@ -258,7 +256,10 @@ pub fn expectations(scenario: &Scenario, measures: &[Option<Measures>]) -> Vec<V
 
 /// Evaluations as they are written.
 pub(crate) fn as_json(scenario: &Scenario, evaluations: &[Evaluation]) -> Vec<Value> {
-    let as_json = |evaluation: &Evaluation| evaluation.json(scenario.params(evaluation.point * scenario.repeat()));
+    let as_json = |evaluation: &Evaluation| {
+        let run = evaluation.point * scenario.repeat();
+        evaluation.json(scenario.params(run), scenario.labels(run))
+    };
     evaluations.iter().map(as_json).collect()
 }
 

@@ -31,6 +31,9 @@ pub(crate) fn run(args: &CheckArgs, own: &Own) -> anyhow::Result<u8> {
                 for note in scenario.notes() {
                     say(&format!("note: {name}: {note}"));
                 }
+                if scenario.wrong() > 0 {
+                    status = BAD_INPUT;
+                }
                 if args.verbose && print(&format!("{name}: {}\n", outline(&scenario, selection)))?.is_break() {
                     return Ok(status);
                 }

@@ -129,7 +129,7 @@ impl Pair<'_> {
     fn json(&self) -> Value {
         let side = |run: &Run| {
             let mut head = Map::new();
-            for key in ["title", "clock", "seed", "run", "index", "run_seed", "params", "partial"] {
+            for key in ["title", "clock", "seed", "run", "index", "run_seed", "params", "labels", "partial"] {
                 head.extend(run.summary.get(key).map(|value| (key.to_owned(), value.clone())));
             }
             Value::Object(head)

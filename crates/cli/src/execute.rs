@@ -123,7 +123,7 @@ pub(crate) fn all(
             sink(run(job), Err(error.to_string()))
         }
         Err(Failure::Point(error)) if scenario.is_sweep() => {
-            sink(run(job), Err(format!("its point is wrong: {error}")))
+            sink(run(job), Err(format!("its point is wrong: {}", error.on_a_line())))
         }
         Err(error) => {
             let interrupted = matches!(error, Failure::Run(RunError::Interrupted));

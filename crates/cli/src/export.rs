@@ -161,7 +161,10 @@ impl Run {
         let seed = &self.summary["seed"];
         match self.number {
             None => format!("ackclock {version}, seed {seed}"),
-            Some(number) => format!("ackclock {version}, run {number}, seed {seed}, {}", self.summary["params"]),
+            Some(number) => {
+                let names = ackclock_report::names(&self.summary).map(|(axis, name)| format!(", {axis} = {name}"));
+                format!("ackclock {version}, run {number}, seed {seed}{}", names.collect::<String>())
+            }
         }
     }
 

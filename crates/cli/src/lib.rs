@@ -31,6 +31,7 @@ mod live;
 mod memory;
 mod merge;
 mod output;
+pub mod parameters;
 mod partial;
 mod pattern;
 mod progress;

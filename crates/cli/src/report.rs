@@ -158,7 +158,7 @@ impl<'a> Report<'a> {
         let runs = std::mem::take(&mut self.point);
         let failed = std::mem::take(&mut self.failed);
         self.repetitions.end_point();
-        let axes: Vec<String> = self.scenario.params(self.run).values().map(plain).collect();
+        let axes: Vec<String> = self.scenario.names(self.run).into_iter().map(|(_, name)| name).collect();
         if let Some(columns) = &mut self.columns {
             columns.end_point(&axes, failed);
             return;
@@ -241,15 +241,17 @@ impl<'a> Report<'a> {
 
 /// The readable name of a point: its parameters.
 pub(crate) fn name_of_point(scenario: &Scenario, point: usize) -> String {
-    let params = scenario.params(point * scenario.repeat());
-    let parts: Vec<String> = params.iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
+    let parts = names_of(scenario, point * scenario.repeat());
     if parts.is_empty() { "all runs".to_owned() } else { parts.join(", ") }
+}
+
+fn names_of(scenario: &Scenario, run: usize) -> Vec<String> {
+    scenario.names(run).into_iter().map(|(axis, name)| format!("{axis} = {name}")).collect()
 }
 
 /// The readable name of a run: its parameters and, if there are several, its number.
 pub(crate) fn name_of(scenario: &Scenario, run: usize) -> String {
-    let mut parts: Vec<String> =
-        scenario.params(run).iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
+    let mut parts = names_of(scenario, run);
     if scenario.repeat() > 1 || parts.is_empty() {
         parts.push(format!("run {}", run % scenario.repeat()));
     }
@@ -274,10 +276,6 @@ pub(crate) fn number(value: f64) -> String {
 
 fn fixed(value: f64, digits: usize) -> String {
     format!("{value:.digits$}")
-}
-
-pub(crate) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The axes by as many of their last keys as tell them apart.

@@ -267,7 +267,7 @@
     const text = (value) => (value === undefined || value === null ? "" : typeof value === "object" ? Object.entries(value).map(([key, value]) => `${key} ${value}`).join(", ") : typeof value === "number" ? show(value) : String(value));
     const rows = all.map((one) => element("tr", {}, ...keys.map((key) => {
       const verdict = typeof one[key] === "boolean";
-      return element("td", { class: verdict ? (one[key] ? "name met" : "name missed") : "name" }, verdict ? (one[key] ? "met" : "missed") : text(one[key]));
+      return element("td", { class: verdict ? (one[key] ? "name met" : "name missed") : "name" }, verdict ? (one[key] ? "met" : "missed") : text(key === "params" ? Figures.named(one) : one[key]));
     })));
     made.append(element("div", { class: "scroll", tabindex: "0" }, element("table", {},
       element("thead", {}, element("tr", {}, ...keys.map((key) => element("th", { class: "name" }, key)))), element("tbody", {}, ...rows))));

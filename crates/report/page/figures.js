@@ -531,14 +531,20 @@ const Figures = (() => {
     return [...found.values()].map(over_points).filter(Boolean);
   }
 
+  // The values of the axes at the point of an expectation, by their names.
+  function named(one) {
+    const text = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+    return Object.fromEntries(Object.entries(one.params || {}).map(([axis, value]) => [axis, (one.labels || {})[axis] ?? text(value)]));
+  }
+
   function over_points(all) {
     const { source, metric, expected } = all[0];
     const names = Object.keys(all[0].params || {});
-    const text = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+    const text = (one, name) => named(one)[name];
     const rows = all.flatMap((one, point) => (one.values || []).map((value) => ({ point, value })));
     const axes = names.map((name) => {
-      const values = [...new Set(all.map((one) => text(one.params[name])))];
-      return { name, values, rows: rows.map((row) => values.indexOf(text(all[row.point].params[name]))) };
+      const values = [...new Set(all.map((one) => text(one, name)))];
+      return { name, values, rows: rows.map((row) => values.indexOf(text(all[row.point], name))) };
     });
     if (!axes.some((axis) => axis.values.length > 1)) return null;
     // What is relative to something has no unit.
@@ -1228,7 +1234,7 @@ const Figures = (() => {
   }
 
   return {
-    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, lines, expected, cdf, heat,
+    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, lines, expected, named, cdf, heat,
     scatter, start, put, asked, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();

@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
+pub use read::names;
 pub use render::Figure;
 
 /// Whether results repeat.

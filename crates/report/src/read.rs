@@ -60,6 +60,8 @@ pub(crate) struct Run {
     /// Which repetition of its point.
     pub(crate) repetition: u64,
     pub(crate) params: Map<String, Value>,
+    /// What these values are called.
+    names: Vec<(String, String)>,
     pub(crate) duration_s: f64,
     /// Whether a machine's clock drove it.
     pub(crate) is_live: bool,
@@ -231,6 +233,7 @@ impl Results {
             index: number("index"),
             repetition: number("run"),
             params,
+            names: names(summary).map(|(axis, name)| (axis.to_owned(), name)).collect(),
             duration_s: rest.get("duration_s").and_then(Value::as_f64).unwrap_or(0.0),
             is_live: rest.get("clock").and_then(Value::as_str) == Some(LIVE),
             changes: changes(summary),
@@ -252,15 +255,15 @@ impl Results {
 
     /// The axes with their values in the order in which they occur.
     pub(crate) fn axes(&self) -> Vec<Value> {
-        let mut axes: Vec<(&str, Vec<Value>)> = Vec::new();
+        let mut axes: Vec<(&str, Vec<(&Value, &str)>)> = Vec::new();
         for run in &self.runs {
-            for (name, value) in &run.params {
+            for ((name, value), (_, called)) in run.params.iter().zip(&run.names) {
                 let place = axes.iter().position(|axis| axis.0 == name).unwrap_or_else(|| {
                     axes.push((name, Vec::new()));
                     axes.len() - 1
                 });
-                if !axes[place].1.contains(value) {
-                    axes[place].1.push(value.clone());
+                if axes[place].1.iter().all(|(known, _)| *known != value) {
+                    axes[place].1.push((value, called));
                 }
             }
         }
@@ -271,9 +274,13 @@ impl Results {
             all.push(json!({ "name": "output", "values": names, "rows": rows }));
         }
         for (name, values) in axes {
-            let row = |run: &Run| values.iter().position(|value| Some(value) == run.params.get(name));
+            let row = |run: &Run| values.iter().position(|(value, _)| Some(*value) == run.params.get(name));
             let rows: Vec<Option<usize>> = self.runs.iter().map(row).collect();
-            let values: Vec<String> = values.iter().map(shown).collect();
+            // Outputs of different sweeps may call different values the same.
+            let alone = |name: &str| values.iter().filter(|(_, other)| *other == name).count() == 1;
+            let shown =
+                values.iter().map(|(value, name)| if alone(name) { (*name).to_owned() } else { value.to_string() });
+            let values: Vec<String> = shown.collect();
             all.push(json!({ "name": name, "values": values, "rows": rows }));
         }
         all
@@ -289,11 +296,8 @@ impl Results {
 
     /// A run as titles have it.
     pub(crate) fn name_of(&self, run: usize) -> String {
-        let Run { output, index, repetition, params, .. } = &self.runs[run];
-        let values = params.iter().map(|(name, value)| {
-            let last = name.rsplit('.').next().unwrap_or(name);
-            format!("{last} {}", shown(value))
-        });
+        let Run { output, index, repetition, params, names, .. } = &self.runs[run];
+        let values = names.iter().map(|(axis, name)| format!("{} {name}", axis.rsplit('.').next().unwrap_or(axis)));
         let mut name = values.collect::<Vec<_>>().join(", ");
         if self.runs.iter().filter(|other| other.output == *output && other.params == *params).count() > 1 {
             name = format!("{name}{}repetition {repetition}", if name.is_empty() { "" } else { ", " });
@@ -311,35 +315,13 @@ impl Results {
         (0..self.runs.len()).filter(|&run| seen.insert(point(&self.runs[run]))).collect()
     }
 }
-/// A value of an axis for people: of a table its `kind` and then its keys, of a list its entries.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(entries) => entries
-            .iter()
-            .map(shown)
-            .collect::<Vec<_>>()
-            .join(if entries.iter().any(Value::is_array) { " + " } else { " " }),
-        Value::Object(table) => {
-            let kind = table.get("kind").map(shown);
-            let keys =
-                table.iter().filter(|(key, _)| *key != "kind").map(|(key, value)| format!("{key} {}", shown(value)));
-            kind.into_iter().chain(keys).collect::<Vec<_>>().join(", ")
-        }
-        value => value.to_string(),
-    }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_of_axes_are_written_for_people() {
-        let of = |value: Value| shown(&value);
-        assert_eq!(of(json!("pie")), "pie");
-        assert_eq!(of(json!({ "limit": "1000p", "kind": "pfifo" })), "pfifo, limit 1000p");
-        assert_eq!(of(json!([["hspa", "far"], ["wlan"]])), "hspa far + wlan");
-        assert_eq!((of(json!(0.5)), of(json!(true))), ("0.5".to_owned(), "true".to_owned()));
-    }
+/// The axes in the summary of a run, or at a point of an expectation, with the names of their
+/// values.
+pub fn names(of: &Value) -> impl Iterator<Item = (&str, String)> {
+    let name = |axis: &str, value: &Value| match (of["labels"][axis].as_str(), value.as_str()) {
+        (Some(name), _) | (None, Some(name)) => name.to_owned(),
+        (None, None) => value.to_string(),
+    };
+    of["params"].as_object().into_iter().flatten().map(move |(axis, value)| (axis.as_str(), name(axis, value)))
 }

@@ -14,7 +14,6 @@ use crate::points::Points;
 use crate::report::{Diagnostic, Report};
 use crate::sweep::{Axis, Sweep};
 use crate::traces::Traces;
-use crate::write::inline;
 
 /// The most points that are read again for one setting.
 const MAX_TRIED: usize = 1000;
@@ -93,8 +92,13 @@ impl Trial<'_> {
         // An argument leaves one value of an axis: the others are tried in its place.
         if let Some(axis) = self.sweep.axes.iter().find(|axis| axis.paths == argument.paths) {
             let drawn = if axis.before.is_empty() { others_like(&argument.node) } else { Vec::new() };
-            let others: Vec<&Node> =
-                axis.before.iter().chain(&drawn).filter(|other| !other.same(&argument.node)).collect();
+            let others: Vec<&Node> = axis
+                .before
+                .iter()
+                .map(|choice| &choice.node)
+                .chain(&drawn)
+                .filter(|other| !other.same(&argument.node))
+                .collect();
             return others.is_empty()
                 || known().any(|(point, plan)| {
                     let differs =
@@ -190,11 +194,8 @@ pub(crate) fn notes(sweep: &Sweep, points: &Points) -> Vec<String> {
     let note = |axis: &Axis| {
         let pairs: Vec<(usize, bool)> = pairs(sweep, points, axis)?.collect();
         let same = || pairs.iter().filter(|(_, is_same)| *is_same).map(|(point, _)| *point);
-        let (first, indices) = (same().next()?, |point| sweep.indices(point));
-        let others = sweep.axes.iter().zip(indices(first)).filter(|(other, _)| other.group != axis.group);
-        let at = others.map(|(other, row)| format!("{} = {}", other.name, inline(&other.values.at(row))));
+        let at = sweep.name(same().next()?, |other| other.group != axis.group);
         let (name, count) = (&axis.name, same().count());
-        let at = at.collect::<Vec<_>>().join(", ");
         Some(format!("`{name}` changes nothing at {count} of {} points, such as {at}", pairs.len()))
     };
     sweep.axes.iter().filter_map(note).collect()

@@ -1,6 +1,7 @@
 //! What became of an expectation at a point of the sweep: judged run by run, or by a statistic of
 //! the runs, with the spread.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -209,8 +210,9 @@ impl Evaluation {
         vec![miss(None, &format!("{} over {runs} runs of {}", self.runs, self.metric), self.found)]
     }
 
-    /// As JSON; `params` are the axes with their values at the point.
-    pub fn json(&self, params: Map<String, Value>) -> Value {
+    /// As JSON; `params` are the axes with their values at the point, and `labels` what these are
+    /// called.
+    pub fn json(&self, params: Map<String, Value>, labels: BTreeMap<String, String>) -> Value {
         let mut json = json!({
             "metric": self.metric,
             "params": params,
@@ -225,6 +227,9 @@ impl Evaluation {
             "values": self.values,
             "spread": self.spread.as_ref().map(Spread::json),
         });
+        if let (false, Some(json)) = (labels.is_empty(), json.as_object_mut()) {
+            json.insert("labels".to_owned(), json!(labels));
+        }
         if let (Some(claim), Some(json)) = (&self.claim, json.as_object_mut()) {
             claim.add_to(json);
         }
@@ -340,7 +345,7 @@ mod tests {
         // No statistic hides it.
         let high = of(OfRuns::named("p95"), values());
         assert_eq!((high.met, high.found, high.misses()[0].reason), (false, None, to_zero));
-        assert_eq!(high.json(Map::new())["reason"], RELATIVE_TO_ZERO);
+        assert_eq!(high.json(Map::new(), BTreeMap::new())["reason"], RELATIVE_TO_ZERO);
         // How large 5/0 is does not matter to a quantile of others, and does to what it takes part
         // in.
         let values = || vec![Some(f64::INFINITY), Some(4.0), Some(5.0)];

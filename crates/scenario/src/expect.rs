@@ -9,7 +9,7 @@ use crate::fields::{Context, Fields};
 use crate::measurement::{self, Measurement, Subject, Window};
 use crate::quantity::{Number, OneOf, Problem};
 use crate::report::{Diagnostic, did_you_mean, listed};
-use crate::sweep::{self, Sweep};
+use crate::sweep::{self, Choice, Sweep};
 
 /// One expectation.
 #[derive(Clone, Debug)]
@@ -67,8 +67,9 @@ impl Expect {
             );
         }
         // A point that is not the baseline itself has another value on one of its axes.
-        let other = |(axis, base): &(usize, Node)| {
-            chosen(*axis).unwrap_or(&sweep.axes[*axis].before).iter().any(|value| !value.same(base))
+        let other = |(axis, base): &(usize, Node)| match chosen(*axis) {
+            Some(chosen) => chosen.iter().any(|value| !value.same(base)),
+            None => sweep.axes[*axis].before.iter().any(|choice| !choice.node.same(base)),
         };
         if !self.baseline.is_empty() && !self.baseline.iter().any(other) {
             let title = "compared with itself alone, so that this would check nothing";
@@ -128,7 +129,11 @@ impl Expect {
             let axes: Vec<String> = self
                 .baseline
                 .iter()
-                .map(|(axis, value)| format!("{} = {}", sweep.axes[*axis].name, crate::write::inline(value)))
+                .map(|(axis, value)| {
+                    let choice = sweep.axes[*axis].before.iter().find(|choice| choice.node.same(value));
+                    let label = choice.and_then(Choice::label).map(str::to_owned);
+                    format!("{} = {}", sweep.axes[*axis].name, label.unwrap_or_else(|| crate::write::inline(value)))
+                })
                 .collect();
             name = format!("{name} relative to {}", axes.join(", "));
         }
@@ -213,11 +218,15 @@ fn axes(fields: &mut Fields<'_>, key: &'static str, sweep: &Sweep, several: bool
             continue;
         };
         let axis = &sweep.axes[number];
-        let known = |node: &Node| axis.before.iter().any(|value| value.same(node)) || axis.values.has(node);
-        let values = match entry.node.array() {
+        let known = |node: &Node| axis.before.iter().any(|choice| choice.node.same(node)) || axis.values.has(node);
+        let labelled = |node: &Node| {
+            let choice = axis.before.iter().find(|choice| choice.label().is_some() && choice.label() == node.str());
+            choice.filter(|_| !known(node)).map_or_else(|| node.clone(), |choice| choice.node.clone())
+        };
+        let values: Vec<Node> = match entry.node.array() {
             // The values of the axis may be arrays themselves.
-            Some(items) if several && !known(&entry.node) => items.to_vec(),
-            _ => vec![entry.node.clone()],
+            Some(items) if several && !known(&entry.node) => items.iter().map(labelled).collect(),
+            _ => vec![labelled(&entry.node)],
         };
         if axis.before.is_empty() {
             let expected = "an axis with listed values";

@@ -1,8 +1,9 @@
 //! The points of a sweep: all of them read in advance, or of very many some, and each of the others
-//! when it is run.
+//! when it is run. Points that are wrong do not refuse the others, unless a value of an axis is
+//! right at none.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Node, Value};
 use crate::fields::Context;
@@ -19,7 +20,10 @@ use crate::traces::Traces;
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     known: BTreeMap<usize, Plan>,
-    /// How the others are read, if there are any.
+    /// Those that were read in advance and are wrong.
+    wrong: BTreeSet<usize>,
+    is_all_read: bool,
+    /// How those that are not known are read, if there are any.
     rest: Option<Rest>,
 }
 
@@ -59,26 +63,56 @@ impl Points {
             table.0.retain(|entry| !["sweep", "expect"].contains(&entry.key.as_str()));
         }
         let in_advance = sweep.in_advance(root.count());
-        let is_all = in_advance.len() == sweep.points();
-        for point in in_advance {
-            let mut varied = root.clone();
-            sweep.set(point, &mut varied, report);
-            let cx = Context { inputs, document: varied.table(), traces: Some(&traces), ..Context::new(report, own) };
-            if let Some(plan) = Plan::read(&varied, &cx) {
+        let is_all_read = in_advance.len() == sweep.points();
+        let (mut wrong, mut first_wrong) = (BTreeSet::new(), None);
+        let reader = Reader { sweep, root: &root, inputs, own, traces: &traces };
+        for &point in &in_advance {
+            let scratch = Report::default();
+            let read = reader.read(point, &scratch, |plan, cx| {
                 let live = plan.timing.is_live();
                 gained.subjects.push((point, Subject { shape: plan.shape(), duration: plan.duration, live }));
-                known.insert(point, plan);
-            }
-            let mut filled = cx.filled.take();
-            filled.extend(sweep_defaults.iter().cloned());
-            gained.defaults.add(filled, cx.chosen.take());
-            gained.defaults.add_converted(cx.converted.take());
-            if report.is_full() {
-                return None;
+                let mut filled = cx.filled.take();
+                filled.extend(sweep_defaults.iter().cloned());
+                gained.defaults.add(filled, cx.chosen.take());
+                gained.defaults.add_converted(cx.converted.take());
+            });
+            match read {
+                Some(plan) => _ = known.insert(point, plan),
+                None => {
+                    wrong.insert(point);
+                    first_wrong.get_or_insert((point, scratch));
+                }
             }
         }
+        // Where nothing is right, each error counts.
+        let mut refused = if known.is_empty() { in_advance } else { nowhere_right(sweep, &known, &wrong) };
+        refused.sort_unstable();
+        for point in refused.into_iter().take_while(|_| !report.is_full()) {
+            let scratch = match first_wrong.take_if(|(first, _)| *first == point) {
+                Some((_, errors)) => errors,
+                None => {
+                    let scratch = Report::default();
+                    reader.read(point, &scratch, |_, _| {});
+                    scratch
+                }
+            };
+            let at = if known.is_empty() { None } else { Some(sweep.name(point, |_| true)) };
+            for error in scratch.into_errors() {
+                report.push(match &at {
+                    Some(at) => error.note(format!("at the point {at}")),
+                    None => error,
+                });
+            }
+        }
+        let is_all = known.len() == sweep.points();
         let rest = || Rest { root: root.clone(), inputs: inputs.clone(), own: own.clone(), sources: sources.clone() };
-        Some((Points { known, rest: (!is_all).then(rest) }, gained))
+        let rest = (!is_all).then(rest);
+        (!known.is_empty()).then_some((Points { known, wrong, is_all_read, rest }, gained))
+    }
+
+    /// The points that were read in advance and are wrong.
+    pub(crate) fn wrong(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.wrong.iter().copied()
     }
 
     /// The points that were read in advance: all, or those of which what is said of the sweep is
@@ -97,8 +131,8 @@ impl Points {
         self.known.get(&point)
     }
 
-    pub(crate) fn is_all_known(&self) -> bool {
-        self.rest.is_none()
+    pub(crate) fn is_all_read(&self) -> bool {
+        self.is_all_read
     }
 
     pub(crate) fn first(&self) -> &Plan {
@@ -113,15 +147,47 @@ impl Points {
         let Rest { root, inputs, own, sources } =
             self.rest.as_ref().unwrap_or_else(|| panic!("there is no point {point}"));
         let (report, traces) = (Report::default(), Traces::default());
-        let mut varied = root.clone();
-        sweep.set(point, &mut varied, &report);
-        let cx = Context { inputs, document: varied.table(), traces: Some(&traces), ..Context::new(&report, own) };
-        match Plan::read(&varied, &cx) {
-            Some(plan) if report.len() == 0 => Ok(Cow::Owned(plan)),
-            _ => {
-                drop(cx);
-                report.finish(sources.clone(), None)
-            }
+        let plan = Reader { sweep, root, inputs, own, traces: &traces }.read(point, &report, |_, _| {});
+        report.finish(sources.clone(), plan.map(Cow::Owned))
+    }
+}
+
+/// What points are read with.
+struct Reader<'r> {
+    sweep: &'r Sweep,
+    root: &'r Node,
+    inputs: &'r Inputs,
+    own: &'r Own,
+    traces: &'r Traces,
+}
+
+impl Reader<'_> {
+    /// Reads a point; `right` sees it unless something is wrong with it.
+    fn read(&self, point: usize, report: &Report, right: impl FnOnce(&Plan, &Context<'_>)) -> Option<Plan> {
+        let mut varied = self.root.clone();
+        self.sweep.set(point, &mut varied, report);
+        let (inputs, traces) = (self.inputs, Some(self.traces));
+        let cx = Context { inputs, document: varied.table(), traces, ..Context::new(report, self.own) };
+        let plan = Plan::read(&varied, &cx).filter(|_| report.len() == 0)?;
+        right(&plan, &cx);
+        Some(plan)
+    }
+}
+
+/// For each value of an axis that is wrong wherever it was read, the first of these points.
+fn nowhere_right(sweep: &Sweep, known: &BTreeMap<usize, Plan>, wrong: &BTreeSet<usize>) -> Vec<usize> {
+    if wrong.is_empty() {
+        return Vec::new();
+    }
+    let right: Vec<Vec<usize>> = known.keys().map(|&point| sweep.choices(point)).collect();
+    let mut first: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for &point in wrong {
+        for (axis, &choice) in sweep.choices(point).iter().enumerate().filter(|(axis, _)| sweep.is_chosen(*axis)) {
+            first.entry((axis, choice)).or_insert(point);
         }
     }
+    for choices in right {
+        choices.into_iter().enumerate().for_each(|choice| _ = first.remove(&choice));
+    }
+    first.into_values().collect()
 }

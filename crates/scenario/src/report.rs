@@ -90,6 +90,10 @@ impl Report {
         }
     }
 
+    pub(crate) fn into_errors(self) -> Vec<Diagnostic> {
+        self.errors.into_inner()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.errors.borrow().len()
     }
@@ -188,7 +192,10 @@ impl ScenarioError {
     /// The errors on a line, without their places: for a text that is a line itself.
     pub fn on_a_line(&self) -> String {
         let one = |error: &Diagnostic| {
-            let parts = [&error.title].into_iter().chain(&error.notes).chain(&error.help).map(String::as_str);
+            // Where nothing says what was expected, what was found says more than where.
+            let label = error.notes.is_empty().then_some(&error.label);
+            let parts = [&error.title].into_iter().chain(label).chain(&error.notes).chain(&error.help);
+            let parts = parts.map(String::as_str);
             parts.collect::<Vec<_>>().join("; ").replace(char::is_control, " ")
         };
         self.errors.iter().take(MAX_SHOWN).map(one).collect::<Vec<_>>().join(". ")

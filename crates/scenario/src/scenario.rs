@@ -2,6 +2,7 @@
 
 mod changes;
 mod estimates;
+mod parameters;
 mod results;
 mod sent;
 
@@ -13,7 +14,6 @@ use std::path::{Path, PathBuf};
 use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{DirectionId, SeriesConfig};
 use ackclock_units::Span;
-use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
 use crate::effect::Trial;
@@ -236,7 +236,7 @@ impl Scenario {
             trial.arguments(&file, &arguments, report);
         }
         let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
-        if !points.is_all_known() && points.known().any(|plan| plan.timing.clock.is_some()) {
+        if !points.is_all_read() && points.known().any(|plan| plan.timing.clock.is_some()) {
             let place = original.table()?.get("sweep").map_or(&original.place, |entry| &entry.key_place);
             let title = format!("the sweep has {} points on the live clock, or of replays", sweep.points());
             report.push(Diagnostic::new(title, place, "too many").note(format!("at most {MAX_READ}")));
@@ -315,8 +315,7 @@ impl Scenario {
     /// The same run, of whatever point.
     ///
     /// # Errors
-    /// Its point is wrong. Of at most [`MAX_READ`](crate::MAX_READ) points none is: they have been
-    /// read.
+    /// Its point is wrong: one of [`Scenario::wrong`], or of those that were not read in advance.
     ///
     /// # Panics
     /// There are no more than [`Scenario::runs`].
@@ -350,6 +349,8 @@ impl Scenario {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = notes::of(self.points.known(), &self.expects);
         notes.extend(effect::notes(&self.sweep, &self.points));
+        notes.extend(self.sweep.notes.iter().cloned());
+        notes.extend(self.notes_on_wrong());
         notes
     }
 
@@ -420,17 +421,6 @@ impl Scenario {
         Ok((plan.recorded.captures.clone(), plan.recorded.snaplen))
     }
 
-    /// The axes with their values in a run.
-    pub fn params(&self, run: usize) -> Map<String, Json> {
-        let indices = self.sweep.indices(run / self.repeat());
-        self.sweep
-            .axes
-            .iter()
-            .zip(indices)
-            .map(|(axis, index)| (axis.name.clone(), json(&axis.values.at(index))))
-            .collect()
-    }
-
     /// The file with overrides applied, as TOML, with absolute paths of the files that it names:
     /// the same scenario wherever it is put.
     pub fn written(&self) -> String {
@@ -469,19 +459,6 @@ fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
         items.retain(|_| kept.next().unwrap_or(true));
         if items.is_empty() {
             root.0.retain(|entry| entry.key != "expect");
-        }
-    }
-}
-
-fn json(node: &Node) -> Json {
-    match &node.value {
-        Value::String(text) | Value::Datetime(text) => Json::from(text.as_str()),
-        Value::Integer(number) => i64::try_from(*number).map_or_else(|_| Json::from(*number as f64), Json::from),
-        Value::Float(number) => Json::from(*number),
-        Value::Boolean(value) => Json::from(*value),
-        Value::Array(items) => items.iter().map(json).collect(),
-        Value::Table(table) => {
-            Json::Object(table.0.iter().map(|entry| (entry.key.clone(), json(&entry.node))).collect())
         }
     }
 }

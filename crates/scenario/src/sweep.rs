@@ -2,20 +2,26 @@
 //!
 //! The points are all combinations of groups: each axis of `axes` is one, each table of `zip`
 //! (whose axes move together), `points` as a whole, and what `sample` draws from `ranges` as a
-//! whole.
+//! whole. `where` leaves some out.
 
+mod condition;
+mod draw;
+mod expression;
 mod listed;
+mod names;
 mod sample;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::document::{Node, Value};
 use crate::fields::{Context, Fields};
 use crate::overrides::{self, Argument, Path};
-use crate::quantity::{Problem, Whole};
+use crate::quantity::{Kind, Problem, Text, Whole};
 use crate::report::{Diagnostic, Place};
 use crate::write::inline;
+pub(crate) use names::Choice;
 use sample::Drawn;
 
 /// The most runs of a sweep: what they leave in memory is checked against what there is, this
@@ -40,15 +46,43 @@ const MAX_VALUES: u64 = 20_000_000;
 /// The values of an axis.
 #[derive(Clone, Debug)]
 pub(crate) enum Values {
-    Listed(Vec<Node>),
+    Listed(Vec<Choice>),
     Drawn(Drawn),
 }
 
 impl Values {
     pub(crate) fn at(&self, index: usize) -> Cow<'_, Node> {
         match self {
-            Values::Listed(values) => Cow::Borrowed(&values[index]),
+            Values::Listed(values) => Cow::Borrowed(&values[index].node),
             Values::Drawn(drawn) => Cow::Owned(drawn.at(index)),
+        }
+    }
+
+    /// The values, with what they are called; one of a range.
+    pub(crate) fn choices(&self) -> Box<dyn Iterator<Item = (Cow<'_, Node>, Option<&str>)> + '_> {
+        let listed = match self {
+            Values::Listed(values) => values,
+            Values::Drawn(drawn) => match drawn.listed() {
+                Some(values) => values,
+                None => return Box::new(std::iter::once((self.at(0), None))),
+            },
+        };
+        Box::new(listed.iter().map(|choice| (Cow::Borrowed(&choice.node), choice.name())))
+    }
+
+    /// What the value is called; `None`: as it is written.
+    pub(crate) fn name(&self, index: usize) -> Option<&str> {
+        match self {
+            Values::Listed(values) => values[index].name(),
+            Values::Drawn(drawn) => drawn.name(index),
+        }
+    }
+
+    /// Which of the values that are listed this is.
+    fn choice(&self, row: usize) -> usize {
+        match self {
+            Values::Listed(_) => row,
+            Values::Drawn(drawn) => drawn.choice(row),
         }
     }
 
@@ -74,7 +108,7 @@ pub(crate) struct Axis {
     pub(crate) place: Place,
     pub(crate) values: Values,
     /// All values in the file, where `--set` has left fewer; none of what is drawn.
-    pub(crate) before: Vec<Node>,
+    pub(crate) before: Vec<Choice>,
     /// The number of the group with which it moves.
     pub(crate) group: usize,
 }
@@ -100,6 +134,10 @@ pub(crate) struct Group {
 pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
     groups: Vec<Group>,
+    /// The combinations that are points, in ascending order; all unless set.
+    kept: Option<Arc<[usize]>>,
+    /// What was left out, in sentences.
+    pub(crate) notes: Vec<String>,
     /// Runs of each point, at most.
     pub(crate) repeat: u64,
     /// The fewest runs of each point, where `until` ends them.
@@ -111,26 +149,62 @@ pub(crate) struct Sweep {
 impl Sweep {
     /// How many points there are.
     pub(crate) fn points(&self) -> usize {
-        self.groups.iter().map(|group| group.len).product()
+        let all = || self.groups.iter().map(|group| group.len).product();
+        self.kept.as_ref().map_or_else(all, |kept| kept.len())
+    }
+
+    /// The point that a combination is, unless it is left out.
+    fn point(&self, combination: usize) -> Option<usize> {
+        self.kept.as_ref().map_or(Some(combination), |kept| kept.binary_search(&combination).ok())
+    }
+
+    fn combination(&self, point: usize) -> usize {
+        self.kept.as_ref().map_or(point, |kept| kept[point])
     }
 
     /// Which value each axis has at a point; the last group moves fastest.
     pub(crate) fn indices(&self, point: usize) -> Vec<usize> {
-        let rows = self.rows(point);
+        let rows = self.rows(self.combination(point));
         self.axes.iter().map(|axis| rows[axis.group]).collect()
+    }
+
+    /// Which value each axis has at a point, of those that the file lists: draws of one value are
+    /// one.
+    pub(crate) fn choices(&self, point: usize) -> Vec<usize> {
+        self.axes.iter().zip(self.indices(point)).map(|(axis, row)| axis.values.choice(row)).collect()
+    }
+
+    /// Whether values of an axis are listed, and meet all of the others: what is wrong at every
+    /// point with one of them is the value.
+    pub(crate) fn is_chosen(&self, axis: usize) -> bool {
+        let Axis { group, values, .. } = &self.axes[axis];
+        match self.groups[*group].section {
+            Section::Axes => true,
+            Section::Ranges => matches!(values, Values::Drawn(drawn) if drawn.listed().is_some()),
+            Section::Zip(_) | Section::Points => false,
+        }
+    }
+
+    /// A point by the values of these axes.
+    pub(crate) fn name(&self, point: usize, of: impl Fn(&Axis) -> bool) -> String {
+        let named = |values: &Values, row| values.name(row).map_or_else(|| inline(&values.at(row)), str::to_owned);
+        let axes = self.axes.iter().zip(self.indices(point)).filter(|(axis, _)| of(axis));
+        axes.map(|(axis, row)| format!("{} = {}", axis.name, named(&axis.values, row))).collect::<Vec<_>>().join(", ")
     }
 
     /// The point with the value before on this group, and like this one on all others.
     pub(crate) fn previous(&self, point: usize, group: usize) -> Option<usize> {
         let stride: usize = self.groups[group + 1..].iter().map(|group| group.len).product();
-        (!(point / stride).is_multiple_of(self.groups[group].len)).then(|| point - stride)
+        let here = self.combination(point);
+        let before = (!(here / stride).is_multiple_of(self.groups[group].len)).then(|| here - stride)?;
+        self.point(before)
     }
 
-    fn rows(&self, mut point: usize) -> Vec<usize> {
+    fn rows(&self, mut combination: usize) -> Vec<usize> {
         let mut rows = vec![0; self.groups.len()];
         for (group, row) in self.groups.iter().zip(&mut rows).rev() {
-            *row = point % group.len;
-            point /= group.len;
+            *row = combination % group.len;
+            combination /= group.len;
         }
         rows
     }
@@ -139,7 +213,7 @@ impl Sweep {
     /// together with one of these follow it, if no other value leaves them as they are. `None` if
     /// there is none, or more than one.
     pub(crate) fn moved(&self, point: usize, to: &[(usize, Node)]) -> Option<usize> {
-        let mut rows = self.rows(point);
+        let mut rows = self.rows(self.combination(point));
         for (number, group) in self.groups.iter().enumerate() {
             let of_group = |axis: &usize| self.axes[*axis].group == number;
             let wanted: Vec<&(usize, Node)> = to.iter().filter(|(axis, _)| of_group(axis)).collect();
@@ -159,7 +233,7 @@ impl Sweep {
             };
             rows[number] = row;
         }
-        Some(self.groups.iter().zip(rows).fold(0, |point, (group, row)| point * group.len + row))
+        self.point(self.groups.iter().zip(rows).fold(0, |point, (group, row)| point * group.len + row))
     }
 
     /// The points that are read in advance, where the document has so many values: all, or of too
@@ -173,10 +247,11 @@ impl Sweep {
         let half = MAX_READ.min(room) / 2;
         let mut some: BTreeSet<usize> =
             (0..half).map(|number| (number as u128 * points as u128 / half as u128) as usize).collect();
-        let mut stride = points;
+        let mut stride = self.groups.iter().map(|group| group.len).product::<usize>();
         for group in &self.groups {
             stride /= group.len;
-            some.extend((0..group.len).take(half / self.groups.len()).map(|row| row * stride));
+            let rows = (0..group.len).filter_map(|row| self.point(row * stride));
+            some.extend(rows.take(half / self.groups.len()));
         }
         some.into_iter().collect()
     }
@@ -209,16 +284,17 @@ impl Sweep {
                 Section::Points => "points",
             };
             let values = || match &axis.values {
-                Values::Listed(values) => values.clone(),
+                Values::Listed(values) => values.iter().map(Choice::written).collect(),
                 Values::Drawn(_) => Vec::new(),
             };
             match (group.section, section.get_mut(key).map(|entry| &mut entry.node.value)) {
                 (Section::Axes, Some(Value::Table(axes))) => set_in(axes, &axis.name, Value::Array(values())),
                 (Section::Ranges, Some(Value::Table(ranges))) => {
-                    if let Values::Drawn(drawn) = &axis.values
-                        && let Some(range) = drawn.pinned()
-                    {
-                        set_in(ranges, &axis.name, range);
+                    let Values::Drawn(drawn) = &axis.values else { continue };
+                    match (drawn.pinned(), ranges.get_mut(&axis.name)) {
+                        (Some(range), Some(entry)) => entry.node.value = range,
+                        (Some(_), None) => set_derived(section, &axis.name, drawn.listed().unwrap_or_default()),
+                        (None, _) => {}
                     }
                 }
                 (Section::Zip(number), Some(Value::Array(zips))) => {
@@ -240,6 +316,15 @@ impl Sweep {
     }
 }
 
+/// Writes the value that an argument has left of a derived parameter.
+fn set_derived(section: &mut crate::document::Table, path: &str, values: &[Choice]) {
+    let sample = section.get_mut("sample").map(|entry| &mut entry.node.value);
+    let Some(Value::Table(sample)) = sample else { return };
+    if let Some(Value::Table(derive)) = sample.get_mut("derive").map(|entry| &mut entry.node.value) {
+        set_in(derive, path, Value::Array(values.iter().map(Choice::written).collect()));
+    }
+}
+
 fn set_in(table: &mut crate::document::Table, key: &str, value: Value) {
     if let Some(entry) = table.get_mut(key) {
         entry.node.value = value;
@@ -249,7 +334,8 @@ fn set_in(table: &mut crate::document::Table, key: &str, value: Value) {
 /// Reads `[sweep]`. An axis whose path an argument set has that value alone.
 pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<'a>, pinned: &[Argument]) -> Sweep {
     let declared = root.get("sweep").is_some();
-    let mut sweep = Sweep { axes: Vec::new(), groups: Vec::new(), repeat: 1, at_least: 1, declared };
+    let mut sweep =
+        Sweep { axes: Vec::new(), groups: Vec::new(), kept: None, notes: Vec::new(), repeat: 1, at_least: 1, declared };
     let Some(mut fields) = root.table("sweep", "a section `[sweep]` with `axes` and `repeat`") else { return sweep };
     (sweep.at_least, sweep.repeat) = repeat(&mut fields);
     let reader = Reader { root: root_node, cx, pinned };
@@ -257,12 +343,18 @@ pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<
     reader.zips(&mut fields, &mut sweep);
     reader.points(&mut fields, &mut sweep);
     reader.sample(&mut fields, &mut sweep);
+    fields.declare("where", || Text.domain());
+    if let Some(entry) = fields.get("where")
+        && cx.report.len() == 0
+    {
+        reader.leave_out(&entry.node, &mut sweep);
+    }
     fields.finish();
     if sweep.axes.len() > MAX_AXES {
         let place = &sweep.axes[MAX_AXES].place;
         let error = Diagnostic::new(format!("{} axes are too many", sweep.axes.len()), place, "one too many");
         cx.report.push(error.note(format!("at most {MAX_AXES}")));
-        (sweep.axes, sweep.groups) = Default::default();
+        (sweep.axes, sweep.groups, sweep.kept) = Default::default();
     }
     overlaps(&sweep, cx);
     size(&mut sweep, root_node, cx);
@@ -334,7 +426,8 @@ fn overlaps(sweep: &Sweep, cx: &Context<'_>) {
 }
 
 fn size(sweep: &mut Sweep, root: &Node, cx: &Context<'_>) {
-    let points = sweep.groups.iter().fold(1u64, |points, group| points.saturating_mul(group.len as u64));
+    let all = || sweep.groups.iter().fold(1u64, |points, group| points.saturating_mul(group.len as u64));
+    let points = sweep.kept.as_ref().map_or_else(all, |kept| kept.len() as u64);
     let runs = points.saturating_mul(sweep.repeat);
     if runs <= MAX_RUNS {
         return;
@@ -343,12 +436,12 @@ fn size(sweep: &mut Sweep, root: &Node, cx: &Context<'_>) {
     let title = format!("the sweep has {} points and {} runs", shown(points), shown(runs));
     let place = root.table().and_then(|table| table.get("sweep")).map_or(&root.place, |entry| &entry.key_place);
     cx.report.push(Diagnostic::new(title, place, "too many").note(format!("at most {MAX_RUNS} runs")));
-    (sweep.axes, sweep.groups) = Default::default();
+    (sweep.axes, sweep.groups, sweep.kept) = Default::default();
 }
 
 /// The values of an axis as a readable list.
-pub(crate) fn listed(values: &[Node]) -> String {
-    let shown: Vec<String> = values.iter().take(10).map(inline).collect();
+pub(crate) fn listed(values: &[Choice]) -> String {
+    let shown: Vec<String> = values.iter().take(10).map(|choice| inline(&choice.node)).collect();
     shown.join(", ")
 }
 

@@ -55,6 +55,10 @@ pub struct Summary<P> {
     pub duration_s: f64,
     /// The sweep's axes with this run's values.
     pub params: P,
+    /// What the values of axes are called where they are lists, tables or labelled; left out
+    /// without such an axis.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Wakeups handled.
     pub events: u64,
     /// Data packets that the senders put on the wire, retransmissions included.
@@ -125,6 +129,7 @@ impl<P> Summary<P> {
             clock: self.clock,
             duration_s: self.duration_s,
             params,
+            labels: self.labels,
             events: self.events,
             packets: self.packets,
             flows: self.flows,
@@ -147,7 +152,7 @@ impl<P> Summary<P> {
 }
 
 impl<P> Summary<P> {
-    /// A copy of everything but the flows of the whole run, and the parameters.
+    /// A copy of everything but the flows of the whole run, and the parameters with their labels.
     pub fn without_flows(&self) -> Summary<()> {
         Summary {
             schema: self.schema,
@@ -159,6 +164,7 @@ impl<P> Summary<P> {
             clock: self.clock,
             duration_s: self.duration_s,
             params: (),
+            labels: BTreeMap::new(),
             events: self.events,
             packets: self.packets,
             flows: Vec::new(),

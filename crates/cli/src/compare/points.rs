@@ -208,6 +208,12 @@ impl<'a> Point<'a> {
                 metrics.insert(name.clone(), entry);
             }
         }
-        json!({ "params": self.a[0].params, "test": self.test.name(), "pairs": self.paired(), "metrics": metrics })
+        let mut json =
+            json!({ "params": self.a[0].params, "test": self.test.name(), "pairs": self.paired(), "metrics": metrics });
+        if let Value::Object(labels) = &self.a[0].summary["labels"] {
+            let of_point = labels.iter().filter(|(axis, _)| self.a[0].params.contains_key(*axis));
+            json["labels"] = of_point.map(|(axis, name)| (axis.clone(), name.clone())).collect::<Map<_, _>>().into();
+        }
+        json
     }
 }

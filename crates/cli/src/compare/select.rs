@@ -44,11 +44,15 @@ impl<'a> Selection<'a> {
         }
         let mut takes = true;
         for ((choice, axis), values) in self.choices.iter().zip(self.axes.iter().flatten()).zip(&mut self.values) {
-            let value = &summary["params"][axis.as_str()];
-            if values.len() <= MOST && !values.contains(value) {
-                values.push(value.clone());
+            let (value, label) = (&summary["params"][axis.as_str()], &summary["labels"][axis.as_str()]);
+            // A name stands for its value.
+            let named = [value, label].into_iter().filter(|value| !value.is_null());
+            for value in named.clone() {
+                if values.len() <= MOST && !values.contains(value) {
+                    values.push(value.clone());
+                }
             }
-            takes &= is(value, &choice.value);
+            takes &= named.into_iter().any(|value| is(value, &choice.value));
         }
         Ok(takes)
     }

@@ -12,7 +12,6 @@ use serde_json::{Deserializer, Map, Value};
 use super::select::Selection;
 use super::sums;
 use crate::args::compare::Choice;
-use crate::report::plain;
 
 /// The longest summary that is read, in bytes: 100,000 flows have some 200 MB.
 const MAX_SUMMARY: u64 = 1 << 30;
@@ -211,7 +210,8 @@ impl Run {
 
     /// Its parameters.
     pub(super) fn parameters(&self) -> Vec<String> {
-        self.params.iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect()
+        let of_point = ackclock_report::names(&self.summary).filter(|(axis, _)| self.params.contains_key(*axis));
+        of_point.map(|(axis, name)| format!("{axis} = {name}")).collect()
     }
 
     /// The ids of a list.

@@ -1,21 +1,19 @@
 //! Results as one table, for R, pandas and spreadsheets: a row for each run and flow, link, group
 //! or whatever else a summary lists, or for each interval of the series.
 //!
-//! The run's number, its repetition and the sweep's parameters come first. A parameter that is a
-//! quantity is a number, in the unit that the column behind it names: rates in bit/s, times in
-//! seconds, sizes in bytes or packets. Objects within objects have dots in their names; lists are
-//! JSON.
+//! The run's number, its repetition and the sweep's [`Parameters`] come first. Objects within
+//! objects have dots in their names; lists are JSON.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
-use ackclock_units::quantity;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use super::{Run, each_summary};
 use crate::output::SERIES;
+use crate::parameters::Parameters;
 
 /// What a summary lists, apart from the run itself and the series.
 const LISTS: [&str; 8] = ["flows", "links", "groups", "kinds", "windows", "workloads", "commands", "expectations"];
@@ -96,33 +94,16 @@ fn series<W: Write>(
 /// The names of columns.
 #[derive(Debug, Default)]
 struct Columns {
-    /// The sweep's parameters, each with its unit if all of its values have the same.
-    parameters: Vec<(String, Unit)>,
+    parameters: Parameters,
     /// Those of the rows, in the order in which they came.
     values: Vec<String>,
     seen: BTreeSet<String>,
 }
 
-/// The unit of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    /// All values have this one.
-    Of(&'static str),
-    /// Some values have none, or another one.
-    None,
-}
-
 impl Columns {
     /// Takes in what a run has.
     fn see(&mut self, table: &str, summary: &Value) {
-        for (name, value) in summary["params"].as_object().into_iter().flatten() {
-            let unit = value.as_str().and_then(quantity).map_or(Unit::None, |(_, unit)| Unit::Of(unit));
-            match self.parameters.iter_mut().find(|(known, _)| known == name) {
-                Some((_, known)) if *known == unit => {}
-                Some((_, known)) => *known = Unit::None,
-                None => self.parameters.push((name.clone(), unit)),
-            }
-        }
+        self.parameters.see(summary);
         for row in rows(table, summary) {
             for (name, _) in row {
                 if self.seen.insert(name.clone()) {
@@ -134,12 +115,7 @@ impl Columns {
 
     fn header<'c>(&'c self, values: &'c [String]) -> Vec<String> {
         let mut header = vec!["index".to_owned(), "run".to_owned()];
-        for (name, unit) in &self.parameters {
-            header.push(name.clone());
-            if *unit != Unit::None {
-                header.push(format!("{name} unit"));
-            }
-        }
+        header.extend(self.parameters.columns());
         // What a row calls as the run's own columns is the run's number there, too.
         header.extend(values.iter().cloned());
         header
@@ -148,14 +124,8 @@ impl Columns {
     /// The cells of a run that each of its rows begins with.
     fn keys(&self, summary: &Value) -> Vec<String> {
         let mut keys = vec![cell(Some(&summary["index"])), cell(Some(&summary["run"]))];
-        for (name, unit) in &self.parameters {
-            let value = &summary["params"][name];
-            match (unit, value.as_str().and_then(quantity)) {
-                (Unit::Of(unit), Some((number, _))) => keys.extend([number.to_string(), (*unit).to_owned()]),
-                (Unit::Of(_), None) => keys.extend([String::new(), String::new()]),
-                (Unit::None, _) => keys.push(cell(Some(value))),
-            }
-        }
+        let cells = self.parameters.cells(&summary["params"], &summary["labels"]);
+        keys.extend(cells.iter().map(|value| cell(Some(value))));
         keys
     }
 }
@@ -164,7 +134,7 @@ impl Columns {
 fn rows(table: &str, summary: &Value) -> Vec<Map<String, Value>> {
     if table == "runs" {
         let mut row = Map::new();
-        let own = |key: &str| !["params", "index", "run"].contains(&key) && !LISTS.contains(&key);
+        let own = |key: &str| !["params", "labels", "index", "run"].contains(&key) && !LISTS.contains(&key);
         for (key, value) in summary.as_object().into_iter().flatten().filter(|(key, _)| own(key)) {
             flatten(key, value, &mut row);
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ackclock_scenario::{Evaluation, Scenario};
 
-use super::{number, plain, short};
+use super::{number, short};
 use crate::args::Args;
 use crate::table::{PAGE, Table};
 
@@ -61,8 +61,8 @@ fn each(scenario: &Scenario, evaluations: &[Evaluation]) -> String {
                 table.row([line]);
             }
         }
-        let mut cells: Vec<String> =
-            scenario.params(evaluation.point * scenario.repeat()).values().map(plain).collect();
+        let names = scenario.names(evaluation.point * scenario.repeat());
+        let mut cells: Vec<String> = names.into_iter().map(|(_, name)| name).collect();
         let met = if evaluation.met { "yes" } else { "NO" };
         let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
         if scenario.repeat() > 1 {

@@ -1,13 +1,14 @@
 //! Rows: a published result each, with what its expectations come to.
 
 use std::cmp::Ordering;
+use std::slice;
 
 use ackclock_scenario::{Evaluation, Scenario};
 use serde_json::{Map, Value, json};
 
 use super::gallery::Chosen;
 use super::number::{Measure, Unit};
-use crate::report;
+use crate::{batch, report};
 
 /// What becomes of a published result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,20 +274,18 @@ fn value(evaluation: &Evaluation, unit: &Unit) -> (String, String) {
 /// The values of the axes that have several.
 fn point(scenario: &Scenario, evaluation: &Evaluation) -> String {
     let axes: Vec<&str> = scenario.axes().collect();
-    let params = scenario.params(evaluation.point * scenario.repeat());
-    let varies = |axis: &str| {
-        let at = |point: usize| scenario.params(point * scenario.repeat()).get(axis).cloned();
-        (1..scenario.runs() / scenario.repeat()).any(|point| at(point) != at(0))
-    };
-    let parts = report::short(&axes).into_iter().zip(&axes).filter(|(_, axis)| varies(axis));
-    let parts = parts.filter_map(|(short, &axis)| Some(format!("{short} {}", report::plain(params.get(axis)?))));
+    let names = |point: usize| scenario.names(point * scenario.repeat());
+    let varies =
+        |axis: usize| (1..scenario.runs() / scenario.repeat()).any(|point| names(point)[axis].1 != names(0)[axis].1);
+    let named = report::short(&axes).into_iter().zip(names(evaluation.point)).enumerate();
+    let parts = named.filter(|(axis, _)| varies(*axis)).map(|(_, (short, (_, name)))| format!("{short} {name}"));
     parts.collect::<Vec<_>>().join(", ")
 }
 
 fn as_json(scenario: &Scenario, file: &str, evaluation: &Evaluation) -> Value {
     let mut json = Map::new();
     json.insert("scenario".to_owned(), file.into());
-    if let Value::Object(evaluated) = evaluation.json(scenario.params(evaluation.point * scenario.repeat())) {
+    if let Some(Value::Object(evaluated)) = batch::as_json(scenario, slice::from_ref(evaluation)).pop() {
         // These are of the row.
         let of_row = ["source", "published", "kernel", "note"];
         json.extend(evaluated.into_iter().filter(|(key, _)| !of_row.contains(&key.as_str())));

@@ -28,6 +28,7 @@ impl<'a> Ledger<'a> {
     /// The summary of a run as it is written.
     pub(crate) fn entitled(&self, run: usize, summary: Summary<()>) -> Summary<Map<String, Value>> {
         let mut summary = summary.with_params(self.scenario.params(run));
+        summary.labels = self.scenario.labels(run);
         summary.index = run as u64;
         summary
     }

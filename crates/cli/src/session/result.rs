@@ -68,6 +68,7 @@ fn nothing(scenario: &Scenario, run: usize) -> Summary<()> {
         clock: "virtual",
         duration_s: 0.0,
         params: (),
+        labels: Default::default(),
         events: 0,
         packets: 0,
         flows: Vec::new(),

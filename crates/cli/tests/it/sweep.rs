@@ -235,6 +235,75 @@ fn columns_can_be_chosen() {
     }
 }
 
+/// A sweep whose values have names, of which one is a label.
+fn named() -> String {
+    let small = SMALL.replace("delay = \"5ms\"", "delay = \"5ms\"\nqueue = \"pie\"");
+    format!(
+        "{small}[sweep]\naxes.\"links.wire.queue\" = [{{ label = \"drop-tail, 9p\", kind = \"pfifo\", limit = \"9p\" }}, \
+         {{ kind = \"pie\" }}, {{ kind = \"pie\", ecn = true }}]\naxes.\"links.wire.rate\" = [{{ label = \"slow\", value = \
+         \"1mbit\" }}, \"2mbit\"]\n[[expect]]\nmetric = \"flows.f.0.goodput_bps\"\nat_least = 1e9\n"
+    )
+}
+
+#[test]
+fn values_have_their_names_everywhere() {
+    let folder = folder("sweep-names");
+    let said = run(&folder, named(), &["--out", "out", "--expectations"]);
+    assert_eq!(said.status, 1, "{}", said.err);
+    for name in ["drop-tail, 9p", "pie ecn true", "slow", "2mbit"] {
+        assert!(said.out.lines().any(|line| line.contains(name)), "{name}: {}", said.out);
+    }
+    assert!(said.err.contains("(links.wire.queue = drop-tail, 9p, links.wire.rate = slow"), "{}", said.err);
+    assert!(!said.out.contains("kind") && !said.err.contains("kind"), "{}{}", said.out, said.err);
+    let lines = json(&read(folder.join("out/summary.jsonl")));
+    let labels =
+        |index: usize| [&lines[index]["labels"]["links.wire.queue"], &lines[index]["labels"]["links.wire.rate"]];
+    assert_eq!(labels(0), ["drop-tail, 9p", "slow"]);
+    assert_eq!(labels(5), ["pie ecn true", "2mbit"]);
+    assert_eq!(lines[0]["params"]["links.wire.queue"], serde_json::json!({ "kind": "pfifo", "limit": "9p" }));
+    assert_eq!(lines[5]["expectations"][2]["labels"]["links.wire.queue"], "pie");
+    // The same in CSV, where a label of a number stands beside it.
+    let of = |args: &[&str]| -> String {
+        let output = ackclock().current_dir(&folder).args(args).output().expect("the binary runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let csv = of(&["export", "out", "--format", "csv"]);
+    let header = "index,run,links.wire.queue,links.wire.rate,links.wire.rate unit,links.wire.rate label,id,";
+    assert!(csv.starts_with(header), "{csv}");
+    assert!(csv.contains("\n0,0,\"drop-tail, 9p\",1000000,bit/s,slow,f.0,"), "{csv}");
+    assert!(csv.contains("\n5,0,pie ecn true,2000000,bit/s,2mbit,f.0,"), "{csv}");
+    // In the page, and where two results are compared.
+    of(&["report", "out", "-o", "page.html"]);
+    let page = read(folder.join("page.html"));
+    assert!(page.contains("\"values\":[\"drop-tail, 9p\",\"pie\",\"pie ecn true\"]"));
+    let compared = of(&["compare", "out", "out"]);
+    assert!(compared.contains("links.wire.queue = pie ecn true, links.wire.rate = 2mbit"), "{compared}");
+}
+
+#[test]
+fn a_point_that_is_wrong_fails_and_the_others_are_done() {
+    let folder = folder("sweep-wrong");
+    let red = SMALL.replace("delay = \"5ms\"", "delay = \"5ms\"\nqueue = { kind = \"red\", limit = \"100kB\" }");
+    let sweep = format!(
+        "{red}[sweep]\naxes.\"links.wire.queue.min\" = [\"5kB\", \"20kB\"]\naxes.\"links.wire.queue.max\" = [\"15kB\", \"60kB\"]\n"
+    );
+    let said = run(&folder, &sweep, &["--out", "out"]);
+    assert_eq!(said.status, 3, "{}", said.err);
+    let note = "note: the point links.wire.queue.min = \"20kB\", links.wire.queue.max = \"15kB\" is wrong: ";
+    assert!(said.err.contains(note) && said.err.contains("error: 1 of 4 runs failed"), "{}", said.err);
+    let failed: Vec<bool> =
+        json(&read(folder.join("out/summary.jsonl"))).iter().map(|run| run["failed"] == true).collect();
+    assert_eq!(failed, [false, false, true, false]);
+    let check = ackclock().current_dir(&folder).args(["check", "scenario.toml"]).output().expect("the binary runs");
+    assert_eq!(check.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&check.stderr).contains("is wrong: links.wire.queue"));
+    // With a condition nothing is wrong.
+    let said = run(&folder, sweep.replace("[sweep]", "[sweep]\nwhere = \"queue.min < queue.max\""), &[]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(said.err.contains("note: `sweep.where` leaves out 1 of 4 points"), "{}", said.err);
+}
+
 #[test]
 fn a_part_is_counted_as_a_part() {
     let folder = folder("sweep-part");

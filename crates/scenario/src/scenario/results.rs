@@ -14,10 +14,39 @@ use crate::measurement::{Gathered, Measurement};
 use crate::plan::Plan;
 use crate::until::Until;
 
+/// The most points that are wrong of which each has a note.
+const MAX_WRONG: usize = 10;
+
 impl Scenario {
     /// The points that were read in advance, at least one.
     pub(crate) fn plans(&self) -> impl Iterator<Item = &Plan> {
         self.points.known()
+    }
+
+    /// How many points are wrong, of those that were read in advance. Their runs fail.
+    pub fn wrong(&self) -> usize {
+        self.points.wrong().len()
+    }
+
+    /// A note on each of them, or on some and their number.
+    pub(super) fn notes_on_wrong(&self) -> Vec<String> {
+        let wrong = self.points.wrong().len();
+        let note = |point: usize| {
+            let error = self.points.plan(point, &self.sweep).err()?;
+            Some(format!("the point {} is wrong: {}", self.sweep.name(point, |_| true), error.on_a_line()))
+        };
+        let mut notes: Vec<String> = self.points.wrong().take(MAX_WRONG).filter_map(note).collect();
+        let further = wrong.saturating_sub(MAX_WRONG);
+        if further > 0 {
+            notes.push(format!("{further} further points are wrong"));
+        }
+        if wrong > 0 {
+            notes.push(
+                "the runs of points that are wrong fail, the others are done; `sweep.where` leaves points out"
+                    .to_owned(),
+            );
+        }
+        notes
     }
 
     /// Whether points are repeated until a confidence interval is narrow enough.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Axis, Group, MAX_AXES, Reader, Section, Sweep, Values, reject, unquoted};
+use super::{Axis, Choice, Group, MAX_AXES, Reader, Section, Sweep, Values, names, reject, unquoted};
 use crate::document::{Entry, Node};
 use crate::fields::Fields;
 use crate::quantity::Problem;
@@ -29,16 +29,16 @@ impl Reader<'_> {
             Some(table) => table,
         };
         for axis in &table.0 {
-            let Some(values) = self.values(fields, "axes", axis, AXES) else { continue };
+            let Some(before) = self.values(fields, "axes", axis, AXES) else { continue };
             let mut seen = BTreeSet::new();
-            for value in values.iter().filter(|value| !seen.insert(inline(value))) {
+            for Choice { node, .. } in before.iter().filter(|choice| !seen.insert(inline(&choice.node))) {
                 let title = format!("sweep.axes.\"{}\": the same value twice", axis.key);
-                self.cx.report.push(Diagnostic::new(title, &value.place, format!("found {} again", value.found())));
+                self.cx.report.push(Diagnostic::new(title, &node.place, format!("found {} again", node.found())));
             }
             let Some((paths, pin)) = self.resolve(&axis.key, &axis.key_place) else { continue };
             let (name, place) = (axis.key.clone(), axis.key_place.clone());
-            let before = values.to_vec();
-            let values = Values::Listed(pin.map_or_else(|| before.clone(), |node| vec![node]));
+            let values = pin.map_or_else(|| before.clone(), |node| vec![names::pinned(node, &before)]);
+            let values = Values::Listed(values);
             let group = sweep.groups.len();
             sweep.groups.push(Group { section: Section::Axes, len: values.len() });
             sweep.axes.push(Axis { name, paths, place, values, before, group });
@@ -46,13 +46,15 @@ impl Reader<'_> {
     }
 
     /// The array of an axis.
-    fn values<'n>(&self, fields: &Fields<'_>, section: &str, axis: &'n Entry, expected: &str) -> Option<&'n [Node]> {
+    fn values(&self, fields: &Fields<'_>, section: &str, axis: &Entry, expected: &str) -> Option<Vec<Choice>> {
         if axis.node.table().is_some() {
             unquoted(section, axis, expected, self.cx);
             return None;
         }
         match axis.node.array() {
-            Some(values) if !values.is_empty() => Some(values),
+            Some(values) if !values.is_empty() => {
+                Choice::read_all(&format!("sweep.{section}.\"{}\"", axis.key), values, self.cx.report)
+            }
             array => {
                 let problem = if array.is_some() { "the axis is empty" } else { "not an array" };
                 reject(fields, &format!("{section}.\"{}\"", axis.key), &axis.node, problem, expected);
@@ -73,8 +75,8 @@ impl Reader<'_> {
                 reject(fields, &section, zip, "not a table with axes", ZIP);
                 continue;
             };
-            let columns: Option<Vec<(&Entry, Vec<Node>)>> =
-                (table.0.iter()).map(|axis| Some((axis, self.values(fields, &section, axis, ZIP)?.to_vec()))).collect();
+            let columns: Option<Vec<(&Entry, Vec<Choice>)>> =
+                (table.0.iter()).map(|axis| Some((axis, self.values(fields, &section, axis, ZIP)?))).collect();
             let Some(columns) = columns else { continue };
             let len = columns[0].1.len();
             if let Some((axis, values)) = columns.iter().find(|(_, values)| values.len() != len) {
@@ -91,7 +93,7 @@ impl Reader<'_> {
         let Some(entry) = fields.get("points") else { return };
         let points = entry.node.array().filter(|points| !points.is_empty());
         let Some(points) = points else { return reject(fields, "points", &entry.node, "not a list of tables", POINTS) };
-        let mut columns: Vec<(&Entry, Vec<Node>)> = Vec::new();
+        let mut columns: Vec<(&Entry, Vec<&Node>)> = Vec::new();
         for (number, point) in points.iter().enumerate() {
             let section = format!("points.{number}");
             let Some(table) = point.table().filter(|table| !table.0.is_empty()) else {
@@ -114,21 +116,27 @@ impl Reader<'_> {
                     let problem = format!("`{}` is missing", axis.key);
                     return reject(fields, &section, point, &problem, "the same paths in all points");
                 };
-                values.push(value.node.clone());
+                values.push(&value.node);
             }
         }
-        self.together(Section::Points, columns, sweep);
+        let mut named = Vec::with_capacity(columns.len());
+        for (axis, values) in columns {
+            let path = format!("sweep.points.\"{}\"", axis.key);
+            let Some(values) = Choice::read_all(&path, values, self.cx.report) else { return };
+            named.push((axis, values));
+        }
+        self.together(Section::Points, named, sweep);
     }
 
     /// Adds axes that move together. Where arguments have set some of them, the rows with these
     /// values are left.
-    fn together(&self, section: Section, columns: Vec<(&Entry, Vec<Node>)>, sweep: &mut Sweep) {
+    fn together(&self, section: Section, columns: Vec<(&Entry, Vec<Choice>)>, sweep: &mut Sweep) {
         let (mut axes, mut pins) = (Vec::new(), Vec::new());
         let (mut kept, group): (Vec<usize>, usize) = ((0..columns[0].1.len()).collect(), sweep.groups.len());
         for (axis, before) in columns {
             let Some((paths, pin)) = self.resolve(&axis.key, &axis.key_place) else { return };
             if let Some(pin) = pin {
-                kept.retain(|&row| before[row].same(&pin));
+                kept.retain(|&row| before[row].node.same(&pin));
                 pins.push(format!("{} = {}", axis.key, inline(&pin)));
             }
             let (name, place) = (axis.key.clone(), axis.key_place.clone());

@@ -12,14 +12,18 @@
 //!
 //! # Departures
 //!
-//! Values are rounded to four significant digits, so that they can be read and written again.
+//! Values are rounded to four significant digits, so that they can be read and written again. With
+//! a condition, draws that do not meet it are replaced by those of further hypercubes, in their
+//! order: the ranges are no longer covered evenly.
 
 use ackclock_units::{Random, Rate, Size, Span, maths, parse_rate, parse_size, parse_span};
 
-use super::{Axis, Group, Reader, Section, Sweep, Values, reject, unquoted};
+use super::draw::{Column, Source};
+use super::{Axis, Choice, Group, Reader, Section, Sweep, names, reject, unquoted};
 use crate::document::{Entry, Node, Table, Value};
 use crate::fields::Fields;
-use crate::quantity::{Kind, OneOf, Problem, SizeOf, Whole};
+use crate::keys::Domain;
+use crate::quantity::{Kind, OneOf, Problem, SizeOf, Text, Whole};
 use crate::report::{Diagnostic, Place};
 
 const RANGES: &str = "paths with their ranges: \"links.bottleneck.rate\" = { min = \"1mbit\", max = \"100mbit\", \
@@ -34,41 +38,59 @@ const DIGITS: usize = 4;
 
 /// What values are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Span,
     Rate,
     Bytes,
     Packets,
     Whole,
     Real,
+    /// A whole number if it is one.
+    Plain,
 }
 
 /// Where values are drawn from.
 #[derive(Clone, Debug)]
-enum Range {
-    Between { unit: Unit, min: f64, max: f64, log: bool },
-    Among(Vec<Node>),
+pub(super) enum Range {
+    Between {
+        unit: Unit,
+        min: f64,
+        max: f64,
+        log: bool,
+    },
+    Among(Vec<Choice>),
+    /// What follows from others, in a unit that the first value says: parts are the values.
+    Derived(Option<Unit>),
 }
 
 /// What was drawn for an axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
-    range: Range,
+    pub(super) range: Range,
     /// Parts of the range, from 0 to below 1.
-    parts: Vec<f64>,
+    pub(super) parts: Vec<f64>,
     place: Place,
     /// Whether an argument has set the only value.
     pinned: bool,
 }
 
 impl Drawn {
+    /// What is derived, or a value in its place.
+    pub(super) fn derived(pin: Option<Node>, place: Place) -> Drawn {
+        let pinned = pin.is_some();
+        let range = pin.map_or(Range::Derived(None), |pin| Range::Among(vec![names::pinned(pin, &[])]));
+        Drawn { range, parts: Vec::new(), place, pinned }
+    }
+
     pub(super) fn at(&self, index: usize) -> Node {
-        let part = self.parts[index];
+        self.value(self.parts[index])
+    }
+
+    /// The value in this part of the range.
+    pub(super) fn value(&self, part: f64) -> Node {
         match &self.range {
-            Range::Among(values) => {
-                let number = (part * values.len() as f64) as usize;
-                values[number.min(values.len() - 1)].clone()
-            }
+            Range::Among(values) => values[among(values, part)].node.clone(),
+            Range::Derived(unit) => Node::new(shown(unit.unwrap_or(Unit::Plain), part), self.place.clone()),
             &Range::Between { unit, min, max, log } => {
                 let value = match log {
                     true => maths::exp(maths::ln(min) + part * (maths::ln(max) - maths::ln(min))),
@@ -79,21 +101,39 @@ impl Drawn {
         }
     }
 
+    /// The values, if they are no range.
+    pub(super) fn listed(&self) -> Option<&[Choice]> {
+        match &self.range {
+            Range::Among(values) => Some(values),
+            Range::Between { .. } | Range::Derived(_) => None,
+        }
+    }
+
+    pub(super) fn name(&self, index: usize) -> Option<&str> {
+        self.listed()?[self.choice(index)].name()
+    }
+
+    pub(super) fn choice(&self, index: usize) -> usize {
+        self.listed().map_or(index, |values| among(values, self.parts[index]))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.parts.len()
     }
 
     /// The range as it is written where an argument has left one value.
     pub(super) fn pinned(&self) -> Option<Value> {
-        let Range::Among(values) = &self.range else { return None };
+        let values = self.listed()?;
         let mut table = Table::default();
-        table.set(
-            "values",
-            self.place.clone(),
-            Node { value: Value::Array(values.clone()), place: self.place.clone() },
-        );
+        let values = Value::Array(values.iter().map(Choice::written).collect());
+        table.set("values", self.place.clone(), Node { value: values, place: self.place.clone() });
         self.pinned.then_some(Value::Table(table))
     }
+}
+
+/// The number of the value in whose part of the range this is.
+fn among(values: &[Choice], part: f64) -> usize {
+    ((part * values.len() as f64) as usize).min(values.len() - 1)
 }
 
 /// To four significant digits. By a text, which is exact to the last digit on every platform.
@@ -110,7 +150,8 @@ fn shown(unit: Unit, value: f64) -> Value {
         Unit::Bytes => SizeOf(0, u64::MAX).show(&ackclock_aqm::Limit::Bytes(whole)),
         Unit::Packets => SizeOf(0, u64::MAX).show(&ackclock_aqm::Limit::Packets(whole)),
         Unit::Whole => Value::Integer(value.round() as i128),
-        Unit::Real => Value::Float(value),
+        Unit::Plain if value.fract() == 0.0 && value.abs() < 9e15 => Value::Integer(value as i128),
+        Unit::Real | Unit::Plain => Value::Float(value),
     }
 }
 
@@ -133,7 +174,7 @@ fn end(node: &Node) -> Option<(Unit, f64)> {
 }
 
 /// A Latin hypercube is drawn in strata, in an order of its own for each axis.
-fn parts(latin: bool, points: usize, mut random: Random) -> Vec<f64> {
+pub(super) fn parts(latin: bool, points: usize, random: &mut Random) -> Vec<f64> {
     if !latin {
         return (0..points).map(|_| random.unit()).collect();
     }
@@ -147,7 +188,7 @@ fn parts(latin: bool, points: usize, mut random: Random) -> Vec<f64> {
 
 impl Reader<'_> {
     /// Reads `sample` and `ranges`: together they are a group.
-    pub(super) fn sample(&self, fields: &mut Fields<'_>, sweep: &mut Sweep) {
+    pub(super) fn sample<'n>(&self, fields: &mut Fields<'n>, sweep: &mut Sweep) {
         let ranges = fields.get("ranges");
         let Some(mut sample) = fields.table("sample", "a section `[sweep.sample]` with `lhs` or `random`") else {
             if let Some(ranges) = ranges.filter(|_| fields.get("sample").is_none()) {
@@ -159,13 +200,17 @@ impl Reader<'_> {
         if sample.get("lhs").is_some() == sample.get("random").is_some() {
             sample.missing("lhs", "either `lhs` or `random`, the number of points");
         }
+        let [condition, derived] = [("where", Text.domain()), ("derive", Domain::Table)].map(|(key, domain)| {
+            sample.declare(key, || domain);
+            sample.get(key).map(|entry| &entry.node)
+        });
         sample.finish();
         let Some(ranges) = ranges else { return fields.missing("ranges", RANGES) };
         let Some(table) = ranges.node.table().filter(|table| !table.0.is_empty()) else {
             return reject(fields, "ranges", &ranges.node, "not a table with ranges", RANGES);
         };
         let Some(points) = lhs.or(random) else { return };
-        let (group, seed) = (sweep.groups.len(), self.seed());
+        let (seed, mut columns) = (self.seed(), Vec::new());
         for axis in &table.0 {
             if !axis.key.contains('.') {
                 unquoted("ranges", axis, RANGES, self.cx);
@@ -174,16 +219,41 @@ impl Reader<'_> {
             let Some((range, before)) = self.range(axis) else { continue };
             let Some((paths, pin)) = self.resolve(&axis.key, &axis.key_place) else { continue };
             let pinned = pin.is_some();
-            let range = pin.map_or(range, |pin| Range::Among(vec![pin]));
-            let random = Random::for_component(seed, 0, &format!("sweep.ranges.{}", axis.key));
-            let (name, place) = (axis.key.clone(), axis.key_place.clone());
-            let parts = parts(lhs.is_some(), points as usize, random);
-            let values = Values::Drawn(Drawn { range, parts, place: axis.node.place.clone(), pinned });
-            sweep.axes.push(Axis { name, paths, place, values, before, group });
+            let range = pin.map_or(range, |pin| Range::Among(vec![names::pinned(pin, &before)]));
+            let source = Source::Random(Random::for_component(seed, 0, &format!("sweep.ranges.{}", axis.key)));
+            let drawn = Drawn { range, parts: Vec::new(), place: axis.node.place.clone(), pinned };
+            columns.push(Column { entry: axis, paths, before, drawn, source });
         }
-        if sweep.axes.last().is_some_and(|axis| axis.group == group) {
-            sweep.groups.push(Group { section: Section::Ranges, len: points as usize });
+        // What refers to a range that is wrong is not wrong itself.
+        if columns.len() < table.0.len() {
+            return;
         }
+        let points = points as usize;
+        if let Some((mut axes, note)) = self.points_of(lhs.is_some(), points, columns, (condition, derived), sweep) {
+            sweep.axes.append(&mut axes);
+            sweep.notes.extend(note);
+            sweep.groups.push(Group { section: Section::Ranges, len: points });
+        }
+    }
+
+    /// The axes of a sample with a condition, and with what is derived, if there is any.
+    fn points_of<'n>(
+        &self,
+        latin: bool,
+        points: usize,
+        mut columns: Vec<Column<'n>>,
+        (condition, derived): (Option<&'n Node>, Option<&'n Node>),
+        sweep: &Sweep,
+    ) -> Option<(Vec<Axis>, Option<String>)> {
+        if let Some(derived) = derived {
+            self.derived(derived, &mut columns)?;
+        }
+        let names: Vec<&str> = columns.iter().map(|column| column.entry.key.as_str()).collect();
+        let condition = match condition {
+            Some(node) => Some(self.expression("sweep.sample.where".to_owned(), node, &names)?),
+            None => None,
+        };
+        self.draw((latin, points, sweep.groups.len()), columns, condition.as_ref())
     }
 
     /// The seed of the file; a sweep over it has drawn nothing from its values.
@@ -197,7 +267,7 @@ impl Reader<'_> {
     }
 
     /// Reads a range, and the values that it lists.
-    fn range(&self, axis: &Entry) -> Option<(Range, Vec<Node>)> {
+    fn range(&self, axis: &Entry) -> Option<(Range, Vec<Choice>)> {
         let path = format!("sweep.ranges.\"{}\"", axis.key);
         let Some(table) = axis.node.table() else {
             let error = Diagnostic::new(format!("{path}: not a range"), &axis.node.place, "found here");
@@ -207,7 +277,10 @@ impl Reader<'_> {
         let mut fields = Fields::new(self.cx, table, path, &axis.node.place);
         let read = match fields.get("values") {
             Some(values) => match values.node.array().filter(|values| !values.is_empty()) {
-                Some(values) => Some((Range::Among(values.to_vec()), values.to_vec())),
+                Some(values) => {
+                    Choice::read_all(&format!("sweep.ranges.\"{}\".values", axis.key), values, self.cx.report)
+                        .map(|values| (Range::Among(values.clone()), values))
+                }
                 None => {
                     reject(&fields, "values", &values.node, "not an array with values", RANGES);
                     None
@@ -264,7 +337,7 @@ mod tests {
     #[test]
     fn a_latin_hypercube_has_one_value_in_each_part() {
         let points = 1000;
-        let drawn = parts(true, points, Random::for_component(7, 0, "a"));
+        let drawn = parts(true, points, &mut Random::for_component(7, 0, "a"));
         let mut strata: Vec<usize> = drawn.iter().map(|part| (part * points as f64) as usize).collect();
         assert!(!strata.is_sorted());
         strata.sort_unstable();
@@ -274,7 +347,7 @@ mod tests {
         assert!((mean - 0.5).abs() < 5.0 * 9.1e-6, "{mean}");
         // Two axes are independent: the correlation of two permutations has 1 / sqrt(n - 1) =
         // 0.032.
-        let other = parts(true, points, Random::for_component(7, 0, "b"));
+        let other = parts(true, points, &mut Random::for_component(7, 0, "b"));
         let covariance: f64 = drawn.iter().zip(&other).map(|(a, b)| (a - 0.5) * (b - 0.5)).sum::<f64>();
         assert!((covariance * 12.0 / points as f64).abs() < 4.0 * 0.032, "{covariance}");
     }

@@ -146,7 +146,7 @@ fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
     assert_eq!(scenario.checks(), 4);
     let measures: Vec<Option<Measures>> =
         (0..8).map(|run| Some(scenario.measure(&summary([Some(f64::from(run)), None])))).collect();
-    let json = scenario.evaluations(&measures)[1].json(scenario.params(2));
+    let json = scenario.evaluations(&measures)[1].json(scenario.params(2), scenario.labels(2));
     assert_eq!(
         json,
         json!({
@@ -231,7 +231,7 @@ fn an_expectation_says_which_published_result_it_stands_for() {
     // Each expectation has four points.
     let numbers: Vec<usize> = evaluations.iter().map(|evaluation| evaluation.number).collect();
     assert_eq!(numbers, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
-    let json = [0, 4, 8].map(|place| evaluations[place].json(serde_json::Map::new()));
+    let json = [0, 4, 8].map(|place| evaluations[place].json(serde_json::Map::new(), Default::default()));
     assert_eq!(json[0].get("source"), None);
     let text = serde_json::to_string(&json[1]).expect("JSON");
     assert!(text.ends_with(

@@ -3,6 +3,7 @@
 mod applications;
 mod change;
 mod clients;
+mod conditions;
 mod course;
 mod effects;
 mod expect;
@@ -15,6 +16,7 @@ mod live;
 mod medium;
 mod memory;
 mod mptcp;
+mod names;
 mod notes;
 mod offload;
 mod own;

@@ -1,5 +1,7 @@
 //! The summary of a run.
 
+use std::collections::BTreeMap;
+
 use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, fairness, kinds};
 use ackclock_traffic::{ProbeTimes, Responsiveness};
 use ackclock_units::{Random, Span, Time};
@@ -134,6 +136,7 @@ impl World {
             changes: Vec::new(),
             duration_s: end.as_secs_f64(),
             params: (),
+            labels: BTreeMap::new(),
             events: self.handled,
             packets: (flows.iter().map(|flow| flow.sent_packets))
                 .chain(groups.iter().map(|group| group.sent_packets))
