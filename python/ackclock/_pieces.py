@@ -83,7 +83,7 @@ def piece(
     records = b""
     if asked.stored:
         plain = lines.text().encode()
-        tables = {name: _stream(table) for name, table in lines.tables()}
+        tables = {name: _stream(table) for name, table in lines.tables(scenario)}
         if asked.records:
             recorded = {run: lines.records(place) for place, run in enumerate(lines.runs())}
             recorded = {run: found for run, found in recorded.items() if found}

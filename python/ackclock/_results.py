@@ -83,7 +83,8 @@ class _Tables:
         names of the JSON keys, those of objects within objects with dots between; units are those
         of the names: ``_s`` seconds, ``_ms`` milliseconds, ``_bps`` bits per second, ``_bytes``.
         Lists are JSON text. In a sweep ``index`` (the number of the run), ``run`` (the number of
-        the repetition) and the sweep's parameters come first.
+        the repetition) and the sweep's parameters come first: quantities as numbers, with their units
+        (``bit/s``, ``s``, ``B``, ``p``) in the column behind, and tables by their names.
 
         Raises ValueError for another part.
         """
@@ -277,7 +278,7 @@ def _flow_rows(runs: list[tuple[dict[str, Any], dict[str, Any]]], axes: list[str
         for flow in summary["flows"]:
             rtt = flow.get("rtt_ms") or {}
             cells = [
-                *(str(params[axis]) for axis in axes),
+                *(str(summary.get("labels", {}).get(axis, params[axis])) for axis in axes),
                 flow["id"],
                 flow["cc"],
                 _number(flow["goodput_bps"], 1e6, 3),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ackclock::batch::Line;
+use ackclock::parameters::Parameters;
 use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -11,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::columns::Columns;
 use crate::packed;
+use crate::scenario::Scenario;
 use crate::table::Table;
 
 /// What is in a summary beside its numbers: lists of objects, each a table of its own.
@@ -126,15 +128,23 @@ impl Lines {
             let known = PARTS.join(", ");
             return Err(PyValueError::new_err(format!("there is no table `{part}`; expected runs, {known}")));
         }
-        let tables = py.detach(|| tables(&self.0, &[part], of_runs, false)).map_err(PyValueError::new_err)?;
+        let tables = py.detach(|| {
+            let mut parameters = Parameters::default();
+            for line in self.0.iter().filter(|_| of_runs || part == "runs") {
+                parameters.see_line(&line.json).map_err(|error| wrong(line, &error))?;
+            }
+            tables(&self.0, &[part], of_runs, &parameters, false)
+        });
+        let tables = tables.map_err(PyValueError::new_err)?;
         tables.into_iter().next().map(Table).ok_or_else(|| PyValueError::new_err("no table"))
     }
 
     /// All tables that have rows, and that of the runs, by their names. Columns without values have
-    /// no type: other lines may have some.
-    fn tables(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, Table)>> {
+    /// no type: other lines of the sweep may have some.
+    fn tables(&self, py: Python<'_>, scenario: &Scenario) -> PyResult<Vec<(&'static str, Table)>> {
         let names: Vec<&str> = ["runs"].into_iter().chain(PARTS).filter(|part| *part != "expectations").collect();
-        let tables = py.detach(|| tables(&self.0, &names, true, true)).map_err(PyValueError::new_err)?;
+        let tables = py.detach(|| tables(&self.0, &names, true, scenario.parameters(), true));
+        let tables = tables.map_err(PyValueError::new_err)?;
         let tables = names.into_iter().zip(tables.into_iter().map(Table));
         Ok(tables.filter(|(name, table)| *name == "runs" || table.0.num_rows() > 0).collect())
     }
@@ -151,32 +161,46 @@ fn stored(number: usize, line: &str) -> Result<Line, String> {
     Ok(Line { run: run.unwrap_or(number), json: line.to_owned(), failed, records: Vec::new() })
 }
 
-fn tables(lines: &[Line], parts: &[&str], of_runs: bool, untyped: bool) -> Result<Vec<RecordBatch>, String> {
+fn wrong(line: &Line, error: &serde_json::Error) -> String {
+    format!("run {}: {error}", line.run)
+}
+
+fn tables(
+    lines: &[Line],
+    parts: &[&str],
+    of_runs: bool,
+    parameters: &Parameters,
+    untyped: bool,
+) -> Result<Vec<RecordBatch>, String> {
     let mut all: Vec<Columns> = parts.iter().map(|_| Columns::default()).collect();
+    let names: Vec<String> = KEYS.iter().map(|&key| key.to_owned()).chain(parameters.columns()).collect();
     for line in lines {
-        let summary: Map<String, Value> =
-            serde_json::from_str(&line.json).map_err(|error| format!("run {}: {error}", line.run))?;
+        let summary: Map<String, Value> = serde_json::from_str(&line.json).map_err(|error| wrong(line, &error))?;
+        let of = |key: &str| summary.get(key).unwrap_or(&Value::Null);
+        let mut keys: Vec<Value> = KEYS.iter().map(|key| of(key).clone()).collect();
+        keys.extend(parameters.cells(of("params"), of("labels")));
+        let keys: Vec<(&str, Value)> = names.iter().map(String::as_str).zip(keys).collect();
         for (part, columns) in parts.iter().zip(&mut all) {
-            rows(part, &summary, of_runs, columns);
+            rows(part, &summary, if of_runs || *part == "runs" { &keys } else { &[] }, columns);
         }
     }
     all.into_iter().map(|columns| columns.finish(untyped).map_err(|error| error.to_string())).collect()
 }
 
-/// Adds the rows that a run has in a part.
-fn rows(part: &str, summary: &Map<String, Value>, of_runs: bool, columns: &mut Columns) {
+/// Adds the rows that a run has in a part, behind what says which run it is.
+fn rows(part: &str, summary: &Map<String, Value>, keys: &[(&str, Value)], columns: &mut Columns) {
     if part == "runs" {
-        run(columns, summary);
+        keys.iter().for_each(|(key, value)| columns.set(key, value));
+        let is_own = |key: &str| !["params", "labels"].contains(&key) && !PARTS.contains(&key);
+        let own = summary.iter().filter(|(key, _)| is_own(key));
+        columns.set_all(&own.map(|(key, value)| (key.clone(), value.clone())).collect());
         return columns.end_row();
     }
     // Flows of datagrams are flows, whose own measures are in an object.
     let (list, only) = if part == "datagrams" { ("flows", Some("datagrams")) } else { (part, None) };
     let rows = summary.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
     for row in rows.filter(|row| only.is_none_or(|key| row.contains_key(key))) {
-        if of_runs {
-            KEYS.iter().for_each(|key| columns.set(key, summary.get(*key).unwrap_or(&Value::Null)));
-            params(columns, summary);
-        }
+        keys.iter().for_each(|(key, value)| columns.set(key, value));
         match only.and_then(|key| row.get(key)).and_then(Value::as_object) {
             Some(own) => {
                 columns.set("id", row.get("id").unwrap_or(&Value::Null));
@@ -186,18 +210,4 @@ fn rows(part: &str, summary: &Map<String, Value>, of_runs: bool, columns: &mut C
         }
         columns.end_row();
     }
-}
-
-/// The sweep's parameters, under the names of its axes.
-fn params(columns: &mut Columns, summary: &Map<String, Value>) {
-    let params = summary.get("params").and_then(Value::as_object).into_iter().flatten();
-    params.for_each(|(name, value)| columns.set(name, value));
-}
-
-fn run(columns: &mut Columns, summary: &Map<String, Value>) {
-    KEYS.iter().for_each(|key| columns.set(key, summary.get(*key).unwrap_or(&Value::Null)));
-    params(columns, summary);
-    let is_own = |key: &str| key != "params" && !PARTS.contains(&key);
-    let own = summary.iter().filter(|(key, _)| is_own(key));
-    columns.set_all(&own.map(|(key, value)| (key.clone(), value.clone())).collect());
 }

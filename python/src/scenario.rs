@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ackclock::batch::{self, Options};
+use ackclock::parameters::Parameters;
 use ackclock_scenario::{LoadError, Override};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -18,7 +19,14 @@ use crate::{errors, running};
 /// A scenario that has been read and checked, with overrides applied.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
+pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source, OnceLock<Parameters>);
+
+impl Scenario {
+    /// The parameters of its runs as columns.
+    pub(crate) fn parameters(&self) -> &Parameters {
+        self.2.get_or_init(|| Parameters::of(&self.0))
+    }
+}
 
 /// What of the classes the parser is given.
 pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
@@ -66,7 +74,7 @@ impl Scenario {
             };
             let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &classes)?;
             let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides, own };
-            Ok(Scenario(Arc::new(parsed), source))
+            Ok(Scenario(Arc::new(parsed), source, OnceLock::new()))
         })
     }
 
@@ -103,7 +111,8 @@ impl Scenario {
             let files = files.into_iter().collect();
             let parsed =
                 ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &classes, files)?;
-            Ok(Scenario(Arc::new(parsed), Source { name, folder, text, overrides, own }))
+            let source = Source { name, folder, text, overrides, own };
+            Ok(Scenario(Arc::new(parsed), source, OnceLock::new()))
         })
     }
 

@@ -120,10 +120,12 @@ def test_a_failed_run_of_a_sweep_ends_nothing() -> None:
     assert sweep.failed == 1 and sweep[1].failed and "its point is wrong" in sweep[1].summary["error"]
     assert sweep.table("runs").column("failed") == [None, True, None]
     assert "failed" in sweep[1]._repr_html_() and "1 failed" in repr(sweep)
-    # One that is read in advance is an error at once.
+    # One that is read in advance is said at once, and one that has no others is an error.
     points[0]["links.bottleneck.delay"] = "nor this"
+    notes = ackclock.load(scenario, points=points).notes
+    assert any('the point links.bottleneck.delay = "nor this" is wrong: ' in note for note in notes), notes
     with pytest.raises(ackclock.ScenarioError) as found:
-        ackclock.load(scenario, points=points)
+        ackclock.load(scenario, points=points[:1])
     assert found.value.path == "points"
 
 

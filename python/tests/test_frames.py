@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -55,14 +56,44 @@ def test_rows_of_a_sweep_have_run_and_parameters_in_front(sweep: ackclock.Sweep)
     lines = [json.loads(line) for line in sweep.json.splitlines()]
     expected = []
     for line in lines:
-        keys = {"index": line["index"], "run": line["run"], **line["params"]}
+        rate = {"1mbit": 1_000_000, "2mbit": 2_000_000}[line["params"]["links.bottleneck.rate"]]
+        quantity = {"links.bottleneck.rate": rate, "links.bottleneck.rate unit": "bit/s"}
+        keys = {"index": line["index"], "run": line["run"], **line["params"], **quantity}
         for flow in line["flows"]:
             expected.append(keys | {k: v for k, v in flat(flow).items() if v is not None})
     assert rows(sweep.table("flows")) == expected and len(expected) == 8 * 2
-    front = ["index", "run", "links.bottleneck.rate", "flows.reno.cc"]
-    assert list(sweep.frame.columns[:4]) == front
+    front = ["index", "run", "links.bottleneck.rate", "links.bottleneck.rate unit", "flows.reno.cc"]
+    assert list(sweep.frame.columns[:5]) == front
     assert list(sweep.runs["index"]) == list(range(8)) and sweep.failed == 0
     assert sweep.runs["fairness_jain"].tolist() == [line["fairness_jain"] for line in lines]
+
+
+def test_parameters_are_numbers_or_names(tmp_path: Path) -> None:
+    tail = {"label": "drop-tail", "kind": "pfifo", "limit": "20p"}
+    axes = {
+        "links.bottleneck.rate": ["500kbit", "1.5mbit"],
+        "links.bottleneck.delay": [{"label": "near", "value": "5ms"}, "40ms"],
+        "links.bottleneck.queue": [tail, {"kind": "pie", "ecn": True}, {"kind": "pie"}],
+    }
+    scenario = small(run={"duration": "200ms"}, sweep={"axes": axes})
+    kept = ackclock.sweep(scenario, progress=False)
+    stored = ackclock.sweep(scenario, progress=False, out=tmp_path / "out")
+    assert stored.frame.equals(kept.frame) and stored.runs.equals(kept.runs)
+    types = {field.name: str(field.type) for field in pa.schema(kept.table("flows"))}
+    assert types["links.bottleneck.rate"] == "int64" and types["links.bottleneck.delay"] == "double"
+    found = kept.runs
+    assert sorted(set(found["links.bottleneck.rate"])) == [500_000, 1_500_000]
+    assert set(found["links.bottleneck.rate unit"]) == {"bit/s"}
+    assert set(zip(found["links.bottleneck.delay"], found["links.bottleneck.delay label"], strict=True)) == {
+        (0.005, "near"),
+        (0.04, "40ms"),
+    }
+    assert "links.bottleneck.rate label" not in found and "links.bottleneck.queue unit" not in found
+    assert list(dict.fromkeys(found["links.bottleneck.queue"])) == ["drop-tail", "pie ecn true", "pie"]
+    limits = {"links.bottleneck.queue.limit": ["50p", "60kB"]}
+    mixed = ackclock.sweep(small(run={"duration": "200ms"}, sweep={"axes": limits}), progress=False).runs
+    assert list(mixed["links.bottleneck.queue.limit"]) == ["50p", "60kB"], "of two kinds"
+    assert "drop-tail" in kept._repr_html_() and "pfifo" not in kept._repr_html_()
 
 
 def test_expectations_that_were_missed_are_rows(sweep: ackclock.Sweep) -> None:

@@ -82,7 +82,7 @@ def test_distributions(sweep: ackclock.Sweep) -> None:
     assert [line.get_label() for line in ax.lines] == ["newreno", "cubic"]
     assert all(np.asarray(line.get_ydata())[-1] == 1 for line in ax.lines)
     boxes = plot.boxes(sweep, "goodput_bps", x="links.bottleneck.delay", color="cc")
-    assert [tick.get_text() for tick in boxes.get_xticklabels()] == ["5ms", "20ms", "80ms"]
+    assert [tick.get_text() for tick in boxes.get_xticklabels()] == ["5 ms", "20 ms", "80 ms"]
     assert len(boxes.patches) == 6
     ax = plot.scatter(sweep)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("RTT, median (ms)", "Goodput (Mbit/s)")
@@ -93,12 +93,13 @@ def test_sweeps(sweep: ackclock.Sweep) -> None:
     frame = sweep.frame
     ax = plot.lines(sweep, "links.bottleneck.delay", "goodput_bps", color="links.bottleneck.rate")
     assert ax.get_xlabel() == "links.bottleneck.delay (ms)"
-    means = frame[frame["links.bottleneck.rate"] == "1mbit"].groupby("links.bottleneck.delay")["goodput_bps"].mean()
+    assert [line.get_label() for line in ax.containers] == ["1 Mbit/s", "4 Mbit/s"]
+    means = frame[frame["links.bottleneck.rate"] == 1e6].groupby("links.bottleneck.delay")["goodput_bps"].mean()
     drawn = dict(zip(np.asarray(ax.lines[0].get_xdata()), np.asarray(ax.lines[0].get_ydata()), strict=True))
-    assert drawn == pytest.approx({int(key[:-2]): mean / 1e6 for key, mean in means.items()})
+    assert drawn == pytest.approx({1e3 * delay: mean / 1e6 for delay, mean in means.items()})
     heat = plot.heatmap(sweep, "links.bottleneck.delay", "links.bottleneck.rate")
     values = np.asarray(heat.images[0].get_array())
-    assert values.shape == (2, 3) and values[0, 0] == pytest.approx(means["5ms"] / 1e6)
+    assert values.shape == (2, 3) and values[0, 0] == pytest.approx(means[0.005] / 1e6)
 
 
 def test_shared_axes_fit_every_panel_in_one_unit(sweep: ackclock.Sweep) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
@@ -108,21 +107,6 @@ def places_on(ax: Axes, way: Literal["x", "y"], values: Iterable[str]) -> list[s
     return found
 
 
-def shown(value: Any) -> str:
-    """A value of an axis of a sweep for people: of a table its ``kind`` and then its keys."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            return shown(json.loads(value))
-        except ValueError:
-            return value
-    if isinstance(value, dict):
-        kind = [shown(value["kind"])] if "kind" in value else []
-        return ", ".join(kind + [f"{key} {shown(of)}" for key, of in value.items() if key != "kind"])
-    if isinstance(value, list):
-        return (" + " if any(isinstance(one, list) for one in value) else " ").join(map(shown, value))
-    return str(value)
-
-
 def label_of(metric: str, unit: str = "") -> str:
     def words(part: str) -> str:
         plain = _SUFFIX.sub("", part)
@@ -163,6 +147,26 @@ def having(data: pd.DataFrame, name: str) -> pd.DataFrame:
         hint = f"; similar ones: {', '.join(near[:8])}" if near else ""
         raise ValueError(f"there is no column {name!r}{hint}")
     return data
+
+
+_QUANTITIES = {"bit/s": "_bps", "s": "_s", "B": "_bytes", "p": "_packets"}
+
+
+def numbers_of(data: pd.DataFrame, name: str) -> tuple[pd.Series[Any], str]:
+    """A column, parameters in the unit in which they are read well, and this unit."""
+    units = data[f"{name} unit"].dropna().tolist() if f"{name} unit" in data.columns else []
+    if not units or not pd.api.types.is_numeric_dtype(data[name]):
+        return data[name], ""
+    unit, scale = unit_of(name + _QUANTITIES[units[0]], most_of(data[name]))
+    return data[name] * scale, unit
+
+
+def texts_of(data: pd.DataFrame, name: str) -> pd.Series[str]:
+    """The values of a column as figures call them."""
+    if f"{name} label" in data.columns:
+        return data[f"{name} label"].astype(str)
+    values, unit = numbers_of(data, name)
+    return values.map(lambda value: f"{value:g} {unit}") if unit else values.astype(str)
 
 
 def rows_of(data: Result | Sweep | pd.DataFrame) -> pd.DataFrame:

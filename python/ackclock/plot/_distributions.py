@@ -18,9 +18,10 @@ from ackclock.plot._axes import (
     label_of,
     legend,
     most_of,
+    numbers_of,
     places_on,
     rows_of,
-    shown,
+    texts_of,
     tidy,
     unit_of,
     unit_on,
@@ -34,7 +35,7 @@ def _groups(data: pd.DataFrame, by: str | None) -> list[tuple[str, pd.DataFrame]
     if by is None:
         return [("", data)]
     found = having(data, by)
-    return [(shown(name), rows) for name, rows in found.groupby(by, sort=False)]
+    return [(str(name), rows) for name, rows in found.groupby(texts_of(found, by), sort=False)]
 
 
 def boxes(
@@ -52,7 +53,7 @@ def boxes(
     """
     found = having(rows_of(data), metric)
     x = ("cc" if "cc" in found.columns else found.columns[0]) if x is None else x
-    of_x = having(found, x)[x].map(shown)
+    of_x = texts_of(having(found, x), x)
     groups = _groups(found, color)
     ax = axes_or_new(ax)
     unit, scale = unit_on(ax, "y", metric, most_of(found[metric]))
@@ -157,21 +158,6 @@ def scatter(
     return ax
 
 
-def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Values of an axis of a sweep as numbers (``"20ms"`` is 20), if all are in the same unit."""
-    if pd.api.types.is_numeric_dtype(values):
-        return values
-    parts = values.astype(str).str.extract(r"^\s*([0-9.eE+-]+)\s*([A-Za-z%/]*)\s*$")
-    if parts[0].isna().any() or parts[1].nunique() != 1:
-        return values
-    return pd.to_numeric(parts[0], errors="coerce")
-
-
-def _axis_name(data: pd.DataFrame, name: str) -> str:
-    units = data[name].astype(str).str.extract(r"^\s*[0-9.eE+-]+\s*([A-Za-z%/]+)\s*$")[0]
-    return f"{name} ({units.iloc[0]})" if units.notna().all() and units.nunique() == 1 else name
-
-
 def lines(
     data: Sweep | pd.DataFrame,
     x: str,
@@ -183,23 +169,22 @@ def lines(
     """Means of a column over an axis of a sweep, a line for each value of ``color``.
 
     Bars are 95 % confidence intervals of the means (normal approximation), where a point has
-    several rows. Values with a unit (``"20ms"``) are numbers if all have the same.
+    several rows.
     """
     found = having(having(rows_of(data), x), metric)
-    numbers = _numbers(found[x])
+    (numbers, unit_x), names = numbers_of(found, x), texts_of(found, x)
     is_number = pd.api.types.is_numeric_dtype(numbers)
-    of_x = found[x].map(shown)
     ax = axes_or_new(ax)
     unit, scale = unit_on(ax, "y", metric, most_of(found[metric]))
-    places = [] if is_number else places_on(ax, "x", of_x)
+    places = [] if is_number else places_on(ax, "x", names)
     for number, (name, rows) in enumerate(_groups(found, color)):
-        at = numbers[rows.index] if is_number else of_x[rows.index].map(places.index)
+        at = numbers[rows.index] if is_number else names[rows.index].map(places.index)
         of = (rows[metric] * scale).groupby(at).agg(["mean", "std", "count"])
         half = 1.96 * of["std"].fillna(0) / np.sqrt(of["count"])
         style: dict[str, Any] = {"color": PALETTE[number % 8], "marker": MARKERS[number % 8]}
         ax.errorbar(of.index, of["mean"], yerr=half, markersize=4, linewidth=1.2, capsize=2, label=name, **style)
     begin_at(ax, "y", 0)
-    ax.set_xlabel(_axis_name(found, x))
+    ax.set_xlabel(f"{x} ({unit_x})" if unit_x else x)
     ax.set_ylabel(label_of(metric, unit))
     tidy(ax)
     if color is not None:
@@ -212,14 +197,14 @@ def heatmap(data: Sweep | pd.DataFrame, x: str, y: str, metric: str = "goodput_b
     found = having(having(having(rows_of(data), x), y), metric)
 
     def order(name: str) -> list[str]:
-        keys = pd.DataFrame({"text": found[name].map(shown), "key": _numbers(found[name])}).drop_duplicates("text")
+        keys = pd.DataFrame({"text": texts_of(found, name), "key": found[name]}).drop_duplicates("text")
         sortable = pd.api.types.is_numeric_dtype(keys["key"])
         return list((keys.sort_values("key") if sortable else keys)["text"])
 
     ax = axes_or_new(ax)
     columns, rows = places_on(ax, "x", order(x)), places_on(ax, "y", order(y))
     unit, scale = unit_of(metric, most_of(found[metric]))
-    means = (found[metric] * scale).groupby([found[y].map(shown), found[x].map(shown)]).mean().unstack()
+    means = (found[metric] * scale).groupby([texts_of(found, y).rename("y"), texts_of(found, x).rename("x")]).mean().unstack()
     values = means.reindex(index=rows, columns=columns).to_numpy(dtype=float)
     image = ax.imshow(values, cmap="viridis", aspect="auto", origin="lower")
     bar = ax.figure.colorbar(image, ax=ax)
