@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::parameters::Difference;
 use super::side::Side;
 use crate::args::compare::Choice;
-use crate::report::plain;
 
 /// The most values or axes that an error lists.
 const MOST: usize = 20;
@@ -168,4 +167,9 @@ fn values(side: &Side) -> BTreeMap<String, Vec<Value>> {
         }
     }
     all
+}
+
+/// A value as it is written.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
