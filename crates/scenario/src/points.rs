@@ -96,7 +96,9 @@ impl Points {
                     scratch
                 }
             };
-            let at = if known.is_empty() { None } else { Some(sweep.name(point, |_| true)) };
+            // The only axis is where the error is.
+            let is_clear = known.is_empty() || sweep.axes.len() == 1;
+            let at = (!is_clear).then(|| sweep.name(point, |_| true));
             for error in scratch.into_errors() {
                 report.push(match &at {
                     Some(at) => error.note(format!("at the point {at}")),
