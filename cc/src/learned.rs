@@ -98,7 +98,7 @@ impl Learner {
             beneath: agent.beneath.as_ref().map(|spec| spec.build(random)),
             policy: None,
             window: Window { cwnd: 1, ssthresh: Window::INFINITE },
-            rate: 0.0,
+            rate: agent.law(Target::Rate).map_or(0.0, |law| law.bounds[0]),
             before_timeout: None,
             is_open: false,
             is_due: false,

@@ -138,6 +138,28 @@ fn a_rate_brings_its_window() {
 }
 
 #[test]
+fn a_policy_has_an_output_for_each_number_of_an_action() {
+    let policy = |laws: Vec<Law>, outputs: usize| {
+        let agent = Agent { laws, observes: vec![Feature::plain(Measure::Rtt)], history: 1, ..Agent::default() };
+        let layer = Layer::new(0, &vec![vec![1.0]; outputs], vec![0.0; outputs], Activation::Tanh);
+        let network = Network::new(1, None, vec![layer.expect("a layer")]).expect("a network");
+        Policy::new(Arc::new(agent), network).map(|_| ()).map_err(|error| error.0)
+    };
+    let rate = Agent::default().laws;
+    let both = [rate.clone(), windows().laws].concat();
+    assert_eq!((policy(rate.clone(), 1), policy(both.clone(), 2)), (Ok(()), Ok(())));
+    let one = "the last layer has 2 outputs, expected 1: the action";
+    let two = "the last layer has 1 outputs, expected 2: the numbers of an action";
+    assert_eq!((policy(rate, 2), policy(both, 1)), (Err(one.to_owned()), Err(two.to_owned())));
+}
+
+#[test]
+fn before_the_connection_is_open_the_rate_is_the_least() {
+    let learner = Learner::new(Arc::new(Agent::default()), Random::for_component(1, 0, "test"));
+    assert_eq!(learner.pacing_rate(&flight(0)).map(Rate::as_bps), Some(10_000));
+}
+
+#[test]
 fn two_numbers_set_the_rate_and_the_window() {
     let laws = [Agent::default().laws, windows().laws].concat();
     let mut learner = learner(Agent { laws, ..Agent::default() });
