@@ -1,5 +1,7 @@
 //! Ends of a flow of datagrams: one that sends, and one that measures or answers.
 
+use std::collections::VecDeque;
+
 use ackclock_trace::{DatagramSummary, Spread};
 use ackclock_units::{Ecn, Random, Time};
 
@@ -31,6 +33,35 @@ impl Datagram {
     }
 }
 
+/// Which requests have arrived at the end that answers them.
+#[derive(Debug, Default)]
+struct Requests {
+    /// All before this one have arrived or are given up.
+    decided: u64,
+    /// Those from `decided` on.
+    later: VecDeque<bool>,
+}
+
+impl Requests {
+    /// One that so many later ones have overtaken is given up for lost.
+    const MOST: usize = 4096;
+
+    /// `false` if a copy of it had arrived before.
+    fn arrived(&mut self, number: u64) -> bool {
+        let Some(place) = number.checked_sub(self.decided) else { return false };
+        let place = place as usize;
+        if place >= self.later.len() {
+            self.later.resize(place + 1, false);
+        }
+        let is_new = !std::mem::replace(&mut self.later[place], true);
+        while self.later.len() > Requests::MOST || self.later.front() == Some(&true) {
+            self.later.pop_front();
+            self.decided += 1;
+        }
+        is_new
+    }
+}
+
 /// One end.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
@@ -44,8 +75,8 @@ pub(crate) struct Datagrams {
     marked: u64,
     /// The measures are taken at this end.
     reception: Option<Box<Reception>>,
-    /// What has arrived is sent back.
-    echoes: bool,
+    /// What has arrived is sent back; which requests have, for an end that answers.
+    requests: Option<Requests>,
     /// To be sent back now.
     answer: Option<Datagram>,
 }
@@ -67,7 +98,7 @@ impl Datagrams {
             delivered: 0,
             marked: 0,
             reception: measures.then(|| Box::new(Reception::new(call))),
-            echoes: round_trips && matches!(side, Side::Receiver),
+            requests: (round_trips && matches!(side, Side::Receiver)).then(Requests::default),
             answer: None,
         }
     }
@@ -107,12 +138,14 @@ impl Datagrams {
 
     /// A datagram has arrived. `false` if a copy of it had before.
     pub(crate) fn input(&mut self, now: Time, datagram: Datagram, ecn: Ecn) -> bool {
-        if self.echoes {
-            self.answer = Some(datagram);
-        }
-        let is_new = match &mut self.reception {
-            Some(reception) => reception.arrived(now, datagram.number, datagram.sent),
-            None => true,
+        let is_new = match (&mut self.reception, &mut self.requests) {
+            (Some(reception), _) => reception.arrived(now, datagram.number, datagram.sent),
+            (None, Some(requests)) => {
+                // A copy is answered as well.
+                self.answer = Some(datagram);
+                requests.arrived(datagram.number)
+            }
+            (None, None) => true,
         };
         if is_new {
             self.delivered += u64::from(datagram.len);

@@ -82,6 +82,18 @@ fn an_echo_measures_the_round_trip() {
 }
 
 #[test]
+fn copies_of_requests_are_not_delivered_twice() {
+    let mut link = link("a", pfifo(100));
+    link.forward.impairments.duplicate = 1.0;
+    link.forward.impairments.loss = Loss::List(vec![3]);
+    // Both copies of a request are answered, and the second answer is a copy.
+    let (summary, found) = run_one(link, ping());
+    assert_eq!((found.sent, found.received, found.lost), (200, 199, 1));
+    assert_eq!((found.duplicates, summary.links[1].offered), (199, 398));
+    assert_eq!(summary.flows[0].delivered_bytes, 199 * 56);
+}
+
+#[test]
 fn a_lost_answer_is_a_lost_echo() {
     let mut link = link("a", pfifo(100));
     link.forward.impairments.loss = Loss::List(vec![3, 4]);
