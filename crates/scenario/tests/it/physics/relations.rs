@@ -2,7 +2,9 @@
 
 use ackclock_emulator::{Change, Loss, Reorder, SplitRule};
 use ackclock_scenario::{Domain, Override, Scenario};
-use ackclock_sim::spec::{CcSpec, DirectionSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, WayBack};
+use ackclock_sim::spec::{
+    Application, CcSpec, DirectionSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, Starts, SumSpec, WayBack,
+};
 use ackclock_units::{Span, Time, parse_rate, parse_span};
 use serde_json::{Value as Json, json};
 use toml::de::{DeTable, DeValue};
@@ -223,8 +225,8 @@ fn draws(direction: &DirectionSpec) -> bool {
     queue || held || loses || wire.duplicate > 0.0 || wire.corrupt > 0.0 || wire.jitter > Span::ZERO
 }
 
-/// Other names, where no random number depends on them: not with start jitter, BBR, CDG, HD and
-/// CHD, nor a stock host, whose first sequence number matters to it alone.
+/// Other names, where no random number depends on them: not with start jitter, probes between load,
+/// BBR, CDG, HD and CHD, nor a stock host, whose first sequence number matters to it alone.
 fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let chooses = |cc: &CcSpec| {
         matches!(
@@ -237,7 +239,10 @@ fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let random = outcome.spec.links.iter().any(draws)
         || outcome.spec.flows.iter().any(|flow| {
             let host = |host: &HostSpec| matches!(host, HostSpec::Endpoint(endpoint) if chooses(&endpoint.cc));
-            host(&flow.sender) || host(&flow.receiver) || flow.schedule.iter().any(|change| chooses(&change.cc))
+            host(&flow.sender)
+                || host(&flow.receiver)
+                || flow.schedule.iter().any(|change| chooses(&change.cc))
+                || matches!(flow.application, Application::Load(_))
         });
     if jitter || random {
         return;
@@ -272,7 +277,7 @@ fn prefix(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
         return;
     }
     let spec = spec(&longer.text());
-    if spec.flows != outcome.spec.flows {
+    if spec.flows != outcome.spec.flows || starts_differ(&outcome.spec.sums, &spec.sums) {
         return;
     }
     let Ok(longer) = run(&spec, 6 * most) else { return };
@@ -287,6 +292,15 @@ fn prefix(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
             format!("{file}, row {n}: {:?} against {:?}", short.get(n), long.get(n))
         });
     }
+}
+
+/// Whether those of the shorter run's summed flows with given times are others in the longer one:
+/// numbers go round by round (`restart_every`), and the end of the run decides who is in a round.
+fn starts_differ(short: &[SumSpec], long: &[SumSpec]) -> bool {
+    short.iter().zip(long).any(|(short, long)| match (&short.starts, &long.starts) {
+        (Starts::Listed(short), Starts::Listed(long)) => !long.starts_with(short),
+        _ => false,
+    })
 }
 
 /// A second, disjoint half in the same file: each is as it is alone. The numbers of the second
