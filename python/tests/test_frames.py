@@ -112,6 +112,7 @@ def test_pandas_polars_and_pyarrow_agree(result: ackclock.Result, sweep: ackcloc
             assert pl.DataFrame(table).to_dict(as_series=False) == arrow.to_pydict() == table.to_dict()
     assert pl.DataFrame(sweep).shape == sweep.frame.shape
     assert isinstance(result.flows, pd.DataFrame)
+    assert list(result.links["id"]) == [link["id"] for link in result.summary["links"]]
     assert str(result.flows["goodput_bps"].dtype) == "float64"
     assert str(result.flows["sent_packets"].dtype) == "int64"
     # Nothing was completed: missing, and a number all the same.

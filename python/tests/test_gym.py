@@ -8,6 +8,7 @@ import signal
 import threading
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -169,6 +170,48 @@ def test_numpy_computes_the_same_policy(tmp_path: Path) -> None:
         policy.act(np.zeros(5))
 
 
+class _Tensor:
+    """What PyTorch's tensors have."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values, dtype=np.float32)
+
+    def detach(self) -> _Tensor:
+        return self
+
+    def cpu(self) -> _Tensor:
+        return self
+
+    def numpy(self) -> Any:
+        return self.values
+
+
+class Linear:
+    def __init__(self, weight: Any, bias: Any) -> None:
+        self.weight, self.bias = _Tensor(weight), _Tensor(bias)
+
+
+class Tanh:
+    pass
+
+
+def test_a_model_of_stable_baselines3_is_exported(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    w, b, v = random.normal(size=(8, 6)), random.normal(size=8), random.normal(size=(1, 8))
+    network = SimpleNamespace(policy_net=[Linear(w, b), Tanh()])
+    model = SimpleNamespace(policy=SimpleNamespace(mlp_extractor=network, action_net=Linear(v, [0.1])))
+    mean, var = random.normal(size=6), random.uniform(0.5, 2, size=6)
+    normalise = SimpleNamespace(obs_rms=SimpleNamespace(mean=mean, var=var), epsilon=1e-8, clip_obs=1.5)
+    gym.export(model, tmp_path / "policy.json", AGENT, normalise=normalise)
+    observations = np.random.default_rng(4).normal(size=(50, 6)).astype(np.float32)
+    seen = np.clip((observations - mean) / np.sqrt(var + 1e-8), -1.5, 1.5)
+    expected = np.tanh(seen @ w.T + b) @ v.T + 0.1
+    assert np.allclose(gym.Policy(tmp_path / "policy.json").act(observations), expected, atol=1e-5)
+    network.policy_net.append(object())
+    with pytest.raises(TypeError, match="a layer of kind object"):
+        gym.export(model, tmp_path / "other.json", AGENT)
+
+
 def test_the_policy_of_the_example_runs() -> None:
     path = ROOT / "scenarios" / "learned" / "policy.json"
     policy = gym.Policy(path)
@@ -223,6 +266,23 @@ def test_a_vector_is_as_each_of_its_environments() -> None:
                 single, _ = env.reset()
             assert (observations[2 * number : 2 * number + 2] == single).all()
     assert over >= 6
+
+
+def test_worlds_of_a_vector_begin_again_alone() -> None:
+    draws = {"links.wire.rate": gym.uniform("2mbit", "10mbit")}
+    envs = gym.VectorEnv(world("external", "external"), 2, agent=AGENT, randomise=draws, threads=1)
+    begun, _ = envs.reset(seed=[7, 9])
+    drawn = [envs.drawn(number) for number in range(2)]
+    assert list(drawn[0]) == list(draws) and drawn[0] != drawn[1]
+    again, _ = envs.reset(seed=[7, 7, 9, 9])
+    assert (begun == again).all() and [envs.drawn(number) for number in range(2)] == drawn
+    for _ in range(3):
+        *_, info = envs.step(np.ones((4, 1)))
+    assert len(envs.flows) == 2 and envs.features(3)["throughput_ratio"] >= 0
+    _, after = envs.reset(options={"reset_mask": [True, True, False, False]})
+    assert (after["time_s"][:2] < info["time_s"][:2]).all() and (after["time_s"][2:] == info["time_s"][2:]).all()
+    with pytest.raises(ValueError, match="the learners of a world are reset together"):
+        envs.reset(options={"reset_mask": [True, False, False, False]})
 
 
 def test_gymnasium_makes_them() -> None:
