@@ -18,7 +18,7 @@ fn read(path: &Path) -> String {
 }
 
 /// The Markdown files of a folder and those below.
-fn pages(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn pages(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();

@@ -27,6 +27,7 @@ mod report;
 mod reproduce;
 mod run;
 mod shards;
+mod shown;
 mod starter;
 mod sweep;
 mod trace;
