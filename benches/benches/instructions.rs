@@ -64,11 +64,13 @@ fn committed(profile: &str) -> io::Result<(String, table::Rows)> {
     table::parse(&fs::read_to_string(&path)?).ok_or_else(|| io::Error::other(format!("{path} is not a table")))
 }
 
-/// Whether each table has a row for each case, in the same order.
+/// Whether each table has a row for each case, in the same order, and the text that is written.
 fn are_complete() -> io::Result<bool> {
     for profile in PROFILES {
-        let (_, rows) = committed(profile)?;
-        if !rows.iter().map(|(name, _)| name).eq(cases(profile).iter().map(|case| &case.name)) {
+        let (compiler, rows) = committed(profile)?;
+        let is_complete = rows.iter().map(|(name, _)| name).eq(cases(profile).iter().map(|case| &case.name));
+        if !is_complete || fs::read_to_string(path(profile))? != table::render(profile, &compiler, &rows) {
+            say(&format!("{} has other rows or words than are written\n", path(profile)));
             return Ok(false);
         }
     }
