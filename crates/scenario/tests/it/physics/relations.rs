@@ -3,7 +3,7 @@
 use ackclock_emulator::{Change, Loss, Reorder, SplitRule};
 use ackclock_scenario::{Domain, Override, Scenario};
 use ackclock_sim::spec::{
-    Application, CcSpec, DirectionSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, Starts, SumSpec, WayBack,
+    Application, CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, Starts, SumSpec, WayBack,
 };
 use ackclock_units::{Span, Time, parse_rate, parse_span};
 use serde_json::{Value as Json, json};
@@ -225,8 +225,20 @@ fn draws(direction: &DirectionSpec) -> bool {
     queue || held || loses || wire.duplicate > 0.0 || wire.corrupt > 0.0 || wire.jitter > Span::ZERO
 }
 
-/// Other names, where no random number depends on them: not with start jitter, probes between load,
-/// BBR, CDG, HD and CHD, nor a stock host, whose first sequence number matters to it alone.
+/// Whether the flow itself draws random numbers: which path a packet takes, and when the first
+/// probe comes between load.
+fn chooses_itself(flow: &FlowSpec) -> bool {
+    let random = |rule: &SplitRule| matches!(rule, SplitRule::Random(_));
+    let split = flow
+        .split
+        .as_ref()
+        .is_some_and(|split| random(&split.along) || matches!(&split.back, WayBack::Split(rule) if random(rule)));
+    split || matches!(flow.application, Application::Load(_))
+}
+
+/// Other names, where no random number depends on them: not with start jitter, random splits,
+/// probes between load, BBR, CDG, HD and CHD, nor a stock host, whose first sequence number matters
+/// to it alone.
 fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let chooses = |cc: &CcSpec| {
         matches!(
@@ -242,7 +254,7 @@ fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
             host(&flow.sender)
                 || host(&flow.receiver)
                 || flow.schedule.iter().any(|change| chooses(&change.cc))
-                || matches!(flow.application, Application::Load(_))
+                || chooses_itself(flow)
         });
     if jitter || random {
         return;
