@@ -8,7 +8,7 @@ use ackclock_aqm::{FifoConfig, Limit, PieConfig};
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
     Application, Clock, DirectionSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
-    QueueSpec, RunSpec,
+    QueueSpec, RunSpec, Ties,
 };
 use ackclock_sim::{FlowId, HostId, Inbound, World};
 use ackclock_units::{Ecn, Rate, Span, Time};
@@ -36,6 +36,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         duration: Span::from_secs(1_000_000_000),
         seed: 1,
         run: 0,
+        ties: Ties::default(),
         links: vec![LinkSpec {
             name: "link".to_owned(),
             forward: direction.clone(),

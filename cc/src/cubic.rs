@@ -16,10 +16,8 @@
 //!   section 4.3 and Linux, so that delayed ACKs do not slow it.
 //! - An ECN echo does not reduce the window below two segments (RFC 9438 section 4.6 goes down to
 //!   one), as in Linux.
-//! - Linux rules: time is exact, while Linux counts jiffies (1 to 10 ms) and 6.1 evaluates the
-//!   curve at most once in each; the cube root is exact, while Linux's is within 0.2 %. The idle
-//!   time that 6.1 takes out of the curve starts with the ACK of the last byte, not with its
-//!   transmission.
+//! - Linux rules: the idle time that 6.1 takes out of the curve starts with the ACK of the last
+//!   byte, not with its transmission.
 
 mod linux;
 mod rfc9438;
@@ -27,6 +25,7 @@ mod rfc9438;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time, maths, named};
 
+use self::linux::Moment;
 use crate::controllers::{Algorithm, Stack};
 use crate::reactions::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
@@ -63,6 +62,8 @@ pub struct CubicConfig {
     pub reno_friendly: bool,
     /// How the curve becomes growth. Default RFC 9438.
     pub rules: CubicRules,
+    /// A jiffy, the clock of Linux's rules: 1 / `HZ`. Default 4 ms.
+    pub tick: Span,
     /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10),
     /// with these settings; so is the factor for ECN.
     pub reno: NewRenoConfig,
@@ -76,6 +77,7 @@ impl Default for CubicConfig {
             fast_convergence: true,
             reno_friendly: true,
             rules: CubicRules::Rfc9438,
+            tick: Span::from_millis(4),
             reno: NewRenoConfig::default(),
         }
     }
@@ -91,7 +93,17 @@ impl Configurable for CubicConfig {
         v.parameter("reno_friendly", Domain::Flag, "RFC 9438 s4.3", &mut self.reno_friendly);
         let rules = Domain::named::<CubicRules>("set of rules");
         v.parameter("rules", rules, "RFC 9438; Linux `tcp_cubic.c`", &mut self.rules);
+        if self.rules != CubicRules::Rfc9438 {
+            v.parameter("tick", Domain::Time { positive: true }, "Linux `HZ`", &mut self.tick);
+        }
         self.reno.parameters(v);
+    }
+}
+
+impl CubicConfig {
+    /// A time in jiffies.
+    fn jiffies(&self, at: Time) -> u64 {
+        at.as_nanos() / self.tick.as_nanos().max(1)
     }
 }
 
@@ -140,13 +152,12 @@ struct State {
 struct Epoch {
     /// `t_epoch`, moved on by the time that does not count.
     start: Time,
-    curve: Curve,
     growth: Growth,
 }
 
 #[derive(Clone, Debug)]
 enum Growth {
-    Rfc9438(rfc9438::Growth),
+    Rfc9438(Curve, rfc9438::Growth),
     Linux(linux::Growth),
 }
 
@@ -280,20 +291,23 @@ impl Cubic {
                 *cwnd_prior = cwnd;
             }
             let growth = match self.config.rules {
-                CubicRules::Rfc9438 => Growth::Rfc9438(rfc9438::Growth::new(cwnd)),
+                CubicRules::Rfc9438 => {
+                    Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Growth::new(cwnd))
+                }
                 CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
-                    Growth::Linux(linux::Growth::new(cwnd as u64))
+                    Growth::Linux(linux::Growth::new(cwnd as u64, *w_max as u64, &self.config))
                 }
             };
-            Epoch { start: f.now, curve: Curve::new(self.config.c, *w_max, cwnd), growth }
+            Epoch { start: f.now, growth }
         });
-        let t = f.now.since(epoch.start).as_secs_f64();
         match &mut epoch.growth {
-            Growth::Rfc9438(growth) => growth.grow(window, f, acked, &epoch.curve, t, *cwnd_prior, &self.config),
+            Growth::Rfc9438(curve, growth) => {
+                let t = f.now.since(epoch.start).as_secs_f64();
+                growth.grow(window, f, acked, curve, t, *cwnd_prior, &self.config);
+            }
             Growth::Linux(growth) => {
-                let ahead = self.path.shortest.map_or(0.0, Span::as_secs_f64);
-                let first = *w_max == 0.0;
-                growth.count(f, acked, cwnd as u64, &epoch.curve, t + ahead, first, &self.config);
+                let at = Moment { start: epoch.start, shortest: self.path.shortest, first: *w_max == 0.0 };
+                growth.count(f, acked, cwnd as u64, at, &self.config);
                 growth.grow(window, credit, f, acked, self.path.segments_per_ack, &self.config);
             }
         }

@@ -1,15 +1,19 @@
 //! Wakeups in a tournament tree.
 
-use ackclock_units::Time;
+use ackclock_units::{Time, splitmix64};
 
-/// The number of a component's wakeup; lower numbers go first at equal times.
+/// The number of a component's wakeup.
 pub type Slot = u32;
 
-/// One wakeup per slot, in order of (time, slot).
+/// One wakeup per slot, in order of time.
+///
+/// Of those at equal times the lower slots go first ([`Wakeups::with_slots`]), or an order is drawn
+/// anew for each time ([`Wakeups::with_ties`]): that of the slots' numbers after an exclusive or
+/// with random bits, so that either of two goes first as often, whatever others there are.
 ///
 /// A tournament tree, whose leaves are the slots in their order. A node has the earliest time of
-/// either half below it; of equal ones the left one goes first, which is that of the lower slots.
-/// Re-arming changes the leaf, and the nodes above it as long as it is, or was, their earliest.
+/// either half below it. Re-arming changes the leaf, and the nodes above it as long as it is, or
+/// was, their earliest.
 #[derive(Debug)]
 pub struct Wakeups {
     /// The earliest of all.
@@ -17,6 +21,8 @@ pub struct Wakeups {
     /// Those below node n are 2n and 2n + 1; the root is node 1.
     nodes: Vec<[Time; 2]>,
     slots: u32,
+    /// What the order of equal times is drawn from; 0 if by slot.
+    ties: u64,
 }
 
 impl Wakeups {
@@ -29,7 +35,12 @@ impl Wakeups {
     pub fn with_slots(slots: usize) -> Wakeups {
         let slots = u32::try_from(slots).expect("fewer than 2^32 components");
         let leaves = (slots as usize).next_power_of_two().max(2);
-        Wakeups { first: Time::NEVER, nodes: vec![[Time::NEVER; 2]; leaves], slots }
+        Wakeups { first: Time::NEVER, nodes: vec![[Time::NEVER; 2]; leaves], slots, ties: 0 }
+    }
+
+    /// The order of equal times is drawn from `key`, or is that of the slots if that is 0.
+    pub fn with_ties(self, key: u64) -> Wakeups {
+        Wakeups { ties: key, ..self }
     }
 
     /// Adds a slot, not armed.
@@ -87,22 +98,36 @@ impl Wakeups {
     pub fn next_slot(&self) -> Slot {
         let mut at = 1;
         while let Some([left, right]) = self.nodes.get(at) {
-            at = 2 * at + usize::from(right < left);
+            at = 2 * at + if left == right { self.half_of_tie(at) } else { usize::from(right < left) };
         }
         (at - self.nodes.len()) as Slot
     }
 
-    /// The slot of the next wakeup; of equal times that with the lowest rank.
-    pub fn next_slot_by<R: Ord>(&self, rank: impl Fn(Slot) -> R) -> Slot {
-        let due = self.next_at();
-        let mut first: Option<(R, Slot)> = None;
+    /// Which half below a node goes first if both have the earliest time: they differ by one bit of
+    /// the slots' numbers.
+    #[cold]
+    fn half_of_tie(&self, at: usize) -> usize {
+        let bit = self.nodes.len().ilog2() - at.ilog2() - 1;
+        (self.tie_bits() >> bit) as usize & 1
+    }
+
+    /// What the numbers of slots that are due next are compared after an exclusive or with.
+    fn tie_bits(&self) -> u64 {
+        if self.ties == 0 { 0 } else { splitmix64(self.ties ^ self.first.as_nanos()) }
+    }
+
+    /// The slot of the next wakeup; of equal times in the order of these numbers in place of the
+    /// slots'.
+    pub fn next_slot_by(&self, number: impl Fn(Slot) -> u64) -> Slot {
+        let (due, ties) = (self.next_at(), self.tie_bits());
+        let mut first: Option<(u64, Slot)> = None;
         let mut open = vec![1];
         while let Some(at) = open.pop() {
             match self.nodes.get(at) {
                 Some(halves) => open.extend((0..2).filter(|&half| halves[half] == due).map(|half| 2 * at + half)),
                 None => {
                     let slot = (at - self.nodes.len()) as Slot;
-                    let found = (rank(slot), slot);
+                    let found = (number(slot) ^ ties, slot);
                     first = first.filter(|first| *first < found).or(Some(found));
                 }
             }
@@ -147,6 +172,26 @@ mod tests {
         assert_eq!(popped, slots);
     }
 
+    /// Each of two goes first about as often, and in the same order however many others there are.
+    #[test]
+    fn equal_times_go_in_an_order_that_is_drawn() {
+        let order = |slots: usize, due| {
+            let mut wakeups = Wakeups::with_slots(slots).with_ties(7);
+            (0..5).for_each(|slot| wakeups.arm(slot, Time::from_nanos(due)));
+            let by_number = wakeups.next_slot_by(u64::from);
+            let popped: Vec<Slot> = std::iter::from_fn(|| wakeups.pop()).map(|(_, slot)| slot).collect();
+            assert_eq!(popped[0], by_number);
+            popped
+        };
+        let orders: Vec<_> = (0..1000).map(|due| order(5, due)).collect();
+        for (a, b) in [(0, 1), (1, 2), (0, 4), (3, 4)] {
+            let place = |order: &[Slot], slot| order.iter().position(|&other| other == slot);
+            let first = orders.iter().filter(|order| place(order, a) < place(order, b)).count();
+            assert!((420..580).contains(&first), "{a} before {b}: {first} of 1000");
+        }
+        assert!((0..1000).all(|due| order(700, due) == orders[due as usize]));
+    }
+
     proptest! {
         /// Against an ordered set, under any sequence of arming, disarming and popping.
         #[test]
@@ -180,7 +225,7 @@ mod tests {
                 // The other way round among equal times.
                 if let Some(&(due, _)) = model.first() {
                     let last = model.iter().take_while(|&&(at, _)| at == due).last().map(|&(_, slot)| slot);
-                    prop_assert_eq!(Some(wakeups.next_slot_by(std::cmp::Reverse)), last);
+                    prop_assert_eq!(Some(wakeups.next_slot_by(|slot| u64::from(!slot))), last);
                 }
             }
         }

@@ -156,7 +156,7 @@ fn short_of_window(plan: &Plan, group: &Group) -> Option<(String, String)> {
     let (send, receive) = (&sender.config, &receiver.config);
     let mss = u64::from(send.mss.min(receive.mss));
     let sent = send.transfer.send_tuning.is_none().then_some((send.send_buffer, "send_buffer"));
-    let received = receive.transfer.receive_tuning.is_none().then_some((receive.receive_buffer, "receive_buffer"));
+    let received = receive.transfer.receive_tuning.is_none().then_some((receive.receive_space(), "receive_buffer"));
     let (window, key) = sent.into_iter().chain(received).min()?;
     if window < 2 * mss {
         let found = format!("`{key}`, {window} bytes, is less than two segments of {mss} bytes");

@@ -329,6 +329,7 @@ impl Scenario {
             duration: plan.duration,
             seed: plan.seed,
             run,
+            ties: plan.ties,
             links,
             flows,
             sums: plan.sums(run),

@@ -134,6 +134,7 @@ impl Template {
             duration: plan.duration,
             seed,
             run: 0,
+            ties: plan.ties,
             links,
             flows,
             sums: plan.sums_of(seed, 0),

@@ -28,7 +28,7 @@ pub(crate) trait Writable {
     fn write(&mut self, now: Time, bytes: u64) -> u64;
 
     /// Whether an application that waits until it can write goes on.
-    fn is_writable(&self) -> bool;
+    fn is_writable(&mut self) -> bool;
 
     /// How much an application that writes `bytes` at a time may write at once instead.
     fn writes_at_once(&self, bytes: u64) -> u64;
@@ -41,7 +41,7 @@ impl Writable for Endpoint {
     }
 
     #[inline]
-    fn is_writable(&self) -> bool {
+    fn is_writable(&mut self) -> bool {
         Endpoint::is_writable(self)
     }
 
@@ -61,7 +61,7 @@ impl Writable for Host {
         }
     }
 
-    fn is_writable(&self) -> bool {
+    fn is_writable(&mut self) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.is_writable(),
             Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) => true,

@@ -41,6 +41,8 @@ pub struct RunSpec {
     pub seed: u64,
     /// Which repetition, from 0: the random streams differ by it.
     pub run: u64,
+    /// In which order what happens at the same time does.
+    pub ties: Ties,
     /// Links, each with two directions.
     pub links: Vec<LinkSpec>,
     /// Flows, `count` already expanded.
@@ -56,6 +58,18 @@ pub struct RunSpec {
     /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of
     /// the run's own making.
     pub live: Option<Box<LiveSpec>>,
+}
+
+/// In which order links, or hosts, do what they do at the same time. Real ones never meet to the
+/// nanosecond time and again; a fixed order can lock a run into a pattern that none of them shows
+/// (phase effects).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ties {
+    /// Drawn anew for each time.
+    #[default]
+    Random,
+    /// That of the file: links before hosts in either case.
+    Fixed,
 }
 
 /// A link.

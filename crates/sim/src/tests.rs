@@ -78,6 +78,7 @@ pub(crate) fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
         duration: Span::from_secs(20),
         seed: 1,
         run: 0,
+        ties: Ties::Fixed,
         links,
         flows,
         sums: Vec::new(),

@@ -6,7 +6,7 @@ use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_events::Wakeups;
 use ackclock_packet::{Packet, Pool, Segment};
 use ackclock_tcp::Metrics;
-use ackclock_units::Time;
+use ackclock_units::{Random, Time};
 
 use crate::build::{self, Streams};
 use crate::capture::Content;
@@ -16,7 +16,7 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, Table};
 use crate::record::Recorders;
-use crate::spec::{LinkSpec, RunSpec};
+use crate::spec::{LinkSpec, RunSpec, Ties};
 use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
 use ahead::MANY;
@@ -57,9 +57,9 @@ const CHECKED_AT_ONCE: usize = 1 << 10;
 
 /// A run in progress.
 ///
-/// Components are numbered: link directions first, two for each link, forward and reverse; then
-/// hosts, two for each flow, sender and receiver. Wakeups due at the same time are handled in order
-/// of these numbers.
+/// Components are numbered: link directions, two for each link, forward and reverse; and hosts, two
+/// for each flow, sender and receiver. Of wakeups due at the same time those of directions are
+/// handled first, and either kind in an order that [`Ties`] decides.
 #[derive(Debug)]
 pub struct World {
     about: About,
@@ -127,11 +127,15 @@ impl World {
         let listed = 2 * spec.links.iter().filter(|link| !link.is_interface).count();
         let windows = Windows::new(&spec.windows, spec.flows.len(), listed);
         let mut pool = Pool::new();
+        let ties = match spec.ties {
+            Ties::Random => Random::for_component(spec.seed, spec.run, "ties").bits() | 1,
+            Ties::Fixed => 0,
+        };
         let mut world = World {
             about: About::new(spec),
             end: Time::ZERO + spec.duration,
-            direction_wakeups: Wakeups::with_slots(directions.len()),
-            host_wakeups: Wakeups::with_slots(hosts.len()),
+            direction_wakeups: Wakeups::with_slots(directions.len()).with_ties(ties),
+            host_wakeups: Wakeups::with_slots(hosts.len()).with_ties(ties),
             handled: 0,
             directions,
             hosts,

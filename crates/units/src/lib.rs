@@ -17,6 +17,6 @@ mod time;
 pub use ecn::Ecn;
 pub use prefetch::{prefetch, prefetch_part};
 pub use quantity::{QuantityError, Size, parse_rate, parse_size, parse_span, quantity};
-pub use random::Random;
+pub use random::{Random, splitmix64};
 pub use rate::{Rate, Serializer};
 pub use time::{Span, Time};

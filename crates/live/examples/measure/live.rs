@@ -10,6 +10,7 @@ use ackclock_live::{LiveError, Options, Outcome};
 use ackclock_sim::Recorders;
 use ackclock_sim::spec::{
     Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Scheduling, Spin,
+    Ties,
 };
 use ackclock_units::{Rate, Span};
 use anyhow::{Result, bail};
@@ -63,6 +64,7 @@ pub(crate) fn spec(lab: &Lab, path: &Path, settings: Settings) -> Result<RunSpec
         duration: Span::from_secs(3600),
         seed: 1,
         run: 0,
+        ties: Ties::default(),
         links: vec![LinkSpec {
             name: "link".to_owned(),
             forward: direction.clone(),

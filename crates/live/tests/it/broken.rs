@@ -12,7 +12,7 @@ use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_emulator::Impairments;
 use ackclock_live::{LiveError, Options, Outcome, run};
 use ackclock_sim::spec::{
-    Clock, CommandSpec, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
+    Clock, CommandSpec, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Ties,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError};
 use ackclock_testkit::can_go_live;
@@ -86,6 +86,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         duration: Span::from_secs(3600),
         seed: 1,
         run: 0,
+        ties: Ties::default(),
         links: vec![LinkSpec {
             name: "link".to_owned(),
             forward: direction.clone(),

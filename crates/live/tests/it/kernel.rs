@@ -186,6 +186,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         duration: Span::from_secs(12),
         seed: 1,
         run: 0,
+        ties: Ties::default(),
         links: vec![LinkSpec {
             name: "link".to_owned(),
             forward: one.clone(),

@@ -12,7 +12,7 @@ use ackclock_emulator::{Impairments, Loss};
 use ackclock_live::{Options, Outcome, run};
 use ackclock_sim::spec::{
     Application, CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec,
-    LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
+    LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Ties,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
 use ackclock_tcp::profile::Profile;
@@ -86,6 +86,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         duration,
         seed: 11,
         run: 0,
+        ties: Ties::default(),
         links: vec![link("kernels"), link("left"), link("right")],
         flows: Vec::new(),
         sums: Vec::new(),

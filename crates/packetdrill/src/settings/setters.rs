@@ -106,7 +106,7 @@ pub(super) fn set_min_rto(host: &mut Host, value: &str) -> Result<(), String> {
 
 /// `linux` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`.
 pub(super) fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), String> {
-    let rules = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
+    let rules = AdaptiveRules::rack_off();
     host.config.loss_detector = match (value, host.config.loss_detector) {
         ("rfc6675", _) => LossDetector::Rfc6675,
         ("freebsd-9", _) => LossDetector::FreeBsd9,

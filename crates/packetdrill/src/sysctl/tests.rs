@@ -96,7 +96,7 @@ fn what_the_sysctls_of_loss_recovery_do() {
         assert_eq!(shell.not_run, Vec::<String>::new());
         (host.config, shell)
     };
-    let old = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
+    let old = AdaptiveRules::rack_off();
     assert_eq!(after("linux-6.1", "net.ipv4.tcp_recovery=0").0.loss_detector, LossDetector::Linux(old));
     assert_eq!(after("linux-6.1", "net.ipv4.tcp_recovery=0x1").0.loss_detector, LossDetector::Rack);
     assert!(after("linux-6.1", "net.ipv4.tcp_recovery=4").1.unsupported.is_some());

@@ -21,6 +21,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("run", "settings of the whole run"),
     ("run.duration", "simulated, or real, time that is measured"),
     ("run.seed", "what all random numbers are derived from"),
+    ("run.ties", "order of what several links, or several hosts, do at the same time: drawn each time, or the file's"),
     ("run.replay", "capture with the packets that kernels sent in a live run"),
     ("run.clock", "what time is; by default `live` if hosts have devices"),
     (

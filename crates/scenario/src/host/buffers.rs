@@ -116,7 +116,7 @@ pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profi
     }
 
     let before = config.transfer.receive_tuning;
-    let held = before.map_or(Some(config.receive_buffer), |_| None);
+    let held = before.map_or(Some(config.receive_space()), |_| None);
     match (fields.or("receive_buffer", held, size()), tuning) {
         (None, Some(tuning)) => {
             let numbers = sysctl(fields, "tcp_rmem", before.unwrap_or(tuning.receive));
@@ -127,7 +127,7 @@ pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profi
                 config.transfer.window = profile.endpoint.transfer.window;
             }
             config.transfer.receive_tuning = None;
-            config.receive_buffer = held.unwrap_or(config.receive_buffer);
+            config.set_receive_space(held.unwrap_or(config.receive_space()));
         }
     }
 }

@@ -53,15 +53,14 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
             let mut rules = match profile {
                 LossDetector::Linux(rules) => rules,
                 // A kernel that has RACK has neither any more: `tcp_recovery` = 0.
-                LossDetector::Rack => {
-                    AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() }
-                }
+                LossDetector::Rack => AdaptiveRules::rack_off(),
                 _ => AdaptiveRules::default(),
             };
             rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;
             rules.fack = fields.or("fack", rules.fack, Flag);
             rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
             rules.high_reordering = fields.or("high_reordering", rules.high_reordering, Flag);
+            rules.before_rack |= rules.fack || rules.early_retransmit;
             LossDetector::Linux(rules)
         }
         "ncr" => LossDetector::Ncr(NcrVariant::Careful),

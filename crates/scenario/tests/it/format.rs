@@ -167,12 +167,18 @@ fn a_loss_detector_is_a_name_or_a_table() {
     assert_eq!(detector("host = \"rfc\""), LossDetector::Rfc6675);
     assert_eq!(detector("host = \"linux-6.1\""), LossDetector::Rack);
     assert_eq!(detector("host = \"linux-4.0\"\nloss_detector = \"linux\""), LossDetector::Linux(adaptive));
-    // Kernels with RACK have neither any more.
-    let later = AdaptiveRules { fack: false, early_retransmit: false, ..adaptive };
+    // Kernels with RACK have neither any more, and mark last.
+    let later = AdaptiveRules { fack: false, early_retransmit: false, before_rack: false, ..adaptive };
     assert_eq!(detector("host = \"linux-6.1\"\nloss_detector = \"linux\""), LossDetector::Linux(later));
     // What the table does not say is the profile's.
     let table = "loss_detector = { kind = \"linux\", max_reordering = \"50p\", fack = false }";
-    let rules = AdaptiveRules { max_reordering: 50, fack: false, early_retransmit: false, high_reordering: false };
+    let rules = AdaptiveRules {
+        max_reordering: 50,
+        fack: false,
+        early_retransmit: false,
+        high_reordering: false,
+        before_rack: true,
+    };
     assert_eq!(detector(&format!("host = \"linux-2.4\"\n{table}")), LossDetector::Linux(rules));
 }
 

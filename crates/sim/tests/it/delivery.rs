@@ -38,6 +38,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         duration: Span::from_secs(100_000_000),
         seed: 1,
         run: 0,
+        ties: Ties::Fixed,
         links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None, is_interface: false }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),

@@ -240,10 +240,15 @@ impl Endpoint {
         }
     }
 
-    /// Whether a writer that waits for room in the send buffer is woken ([`SpaceRule`]).
+    /// Whether a writer that polls may write, or is woken ([`SpaceRule`]). If not, it wants room: a
+    /// buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
     #[inline]
-    pub fn is_writable(&self) -> bool {
-        self.config.transfer.send_space == SpaceRule::Bytes || self.has_room_to_tell()
+    pub fn is_writable(&mut self) -> bool {
+        match self.config.transfer.send_space {
+            SpaceRule::Bytes => true,
+            SpaceRule::Segments => self.has_room_to_tell(),
+            SpaceRule::Tuned | SpaceRule::Linux => self.has_room_to_tell() || self.wait_for_room(),
+        }
     }
 
     /// How many bytes an application that writes `bytes` at a time, for as long as it can, may

@@ -85,7 +85,6 @@ pub(crate) struct Receiver {
     grown: u64,
     /// The window that was offered last.
     last_window: u64,
-    policy: DelayedAck,
     window_rule: WindowRule,
     /// What lies beyond a gap.
     reassembly: Reassembly,
@@ -126,9 +125,8 @@ impl Receiver {
             last_ack_sent: 0,
             peer_segment: 1,
             ack_rule: AckRule::default(),
-            policy,
             quick_left: policy.quick,
-            linux_acks: LinuxAcks::new(policy.quick),
+            linux_acks: LinuxAcks::new(policy),
             compression: Compression::default(),
             context: Context::default(),
             window_rule: WindowRule::default(),
@@ -155,7 +153,8 @@ impl Receiver {
         self.ticks = rules.ticks;
         self.sack = Sack::new(rules.reports, rules.exact_duplicates);
         self.tuned = rules.receive_tuning.map(|rules| Box::new(Tuned::new(rules)));
-        self.described = self.ack_rule == AckRule::Linux || self.policy.hurry.looks_closer() || self.tuned.is_some();
+        self.described =
+            self.ack_rule == AckRule::Linux || self.linux_acks.policy.hurry.looks_closer() || self.tuned.is_some();
         self.take_buffer(self.buffer);
         self
     }

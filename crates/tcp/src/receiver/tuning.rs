@@ -26,7 +26,7 @@ use ackclock_units::{Span, Time};
 
 use super::Receiver;
 use crate::stack::tuning::{HEADERS, received_size, room_for, true_size};
-use crate::{BufferTuning, TuningRelease};
+use crate::{BufferTuning, TuningRelease, WindowRule};
 
 /// The least payload that lets the window grow by data in order (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
@@ -210,8 +210,7 @@ impl Receiver {
     pub(super) fn window_of(&self, space: u64) -> u64 {
         match &self.tuned {
             Some(tuned) => tuned.window_of(space),
-            // tcp_adv_win_scale = 1.
-            None => space - space / 2,
+            None => WindowRule::Linux { most: 0 }.space(space),
         }
     }
 

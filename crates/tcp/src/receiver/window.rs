@@ -80,6 +80,8 @@ impl Receiver {
                 let (space, segment) = (self.data_space(), u64::from(segment));
                 let whole = if space > segment { space / segment * segment } else { space };
                 let first = self.tuned.as_ref().map_or(u64::MAX, |tuned| tuned.first_window(segment));
+                let from = self.linux_acks.policy.growth_from;
+                let first = if from > 0 { first.min(from) } else { first };
                 whole.min(first).min(MAX_FIELD)
             }
             WindowRule::FreeBsd { .. } => self.room().min(MAX_FIELD),
@@ -106,7 +108,8 @@ impl Receiver {
                 if self.clamp > 2 * segment && self.clamp + segment > space {
                     self.clamp = (2 * segment).max(space - segment);
                 }
-                self.grown = offered.min(self.clamp);
+                let grows = self.tuned.is_some() || self.linux_acks.policy.growth_from > 0;
+                self.grown = if grows { offered.min(self.clamp) } else { self.clamp };
                 self.first_window = offered.min(self.grown).min(LINUX_FIRST_COPY * segment);
             }
             WindowRule::FreeBsd { .. } => {
@@ -172,14 +175,13 @@ impl Receiver {
     }
 
     /// A segment of `payload` bytes lets the largest window that may be offered grow (Linux
-    /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory).
-    pub(super) fn grow_window(&mut self, payload: u32) {
+    /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory); whether
+    /// it does.
+    pub(super) fn grow_window(&mut self, payload: u32) -> bool {
         let most = self.clamp.min(self.free_space());
         let room = most.saturating_sub(self.grown);
-        if room > 0 {
-            self.grown += room.min(2 * u64::from(self.context.segment.max(payload)));
-            self.linux_acks.quick_once();
-        }
+        self.grown += room.min(2 * u64::from(self.context.segment.max(payload)));
+        room > 0
     }
 
     /// Quick ACKs end then (`__tcp_select_window`).

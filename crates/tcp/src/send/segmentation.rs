@@ -444,6 +444,15 @@ impl Endpoint {
         taken
     }
 
+    /// A writer that polls has found too little room; false.
+    pub(crate) fn wait_for_room(&mut self) -> bool {
+        if !self.queue.short {
+            (self.queue.short, self.queue.acked) = (true, false);
+            self.burst.end();
+        }
+        false
+    }
+
     /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
     pub(crate) fn has_room_to_tell(&self) -> bool {
         let space = self.send_space();

@@ -134,6 +134,16 @@ impl Config {
         }
     }
 
+    /// What a receive buffer that is not tuned holds of data, bytes.
+    pub fn receive_space(&self) -> u64 {
+        self.transfer.window.space(self.receive_buffer)
+    }
+
+    /// The receive buffer holds `bytes` of data.
+    pub fn set_receive_space(&mut self, bytes: u64) {
+        self.receive_buffer = self.transfer.window.memory(bytes);
+    }
+
     /// What the largest buffers hold of data, bytes: to receive, and to send.
     pub fn largest_buffers(&self) -> [u64; 2] {
         let receive = self.transfer.receive_tuning.map_or(self.receive_buffer, |tuning| tuning.most);
@@ -432,10 +442,26 @@ pub struct AdaptiveRules {
     /// duplicates (`tcp_enter_loss`); an ACK with ECE lets the window grow above the threshold too,
     /// before it comes down. Default true; false before 3.12.
     pub high_reordering: bool,
+    /// The kernel knows no RACK. Default true; false for `tcp_recovery=0` of later ones, which let
+    /// the window grow after all else that an ACK does, and mark losses last.
+    pub before_rack: bool,
+}
+
+impl AdaptiveRules {
+    /// `tcp_recovery=0` of kernels that know RACK.
+    pub fn rack_off() -> AdaptiveRules {
+        AdaptiveRules { fack: false, early_retransmit: false, before_rack: false, ..AdaptiveRules::default() }
+    }
 }
 
 impl Default for AdaptiveRules {
     fn default() -> AdaptiveRules {
-        AdaptiveRules { max_reordering: 300, fack: true, early_retransmit: true, high_reordering: true }
+        AdaptiveRules {
+            max_reordering: 300,
+            fack: true,
+            early_retransmit: true,
+            high_reordering: true,
+            before_rack: true,
+        }
     }
 }

@@ -78,8 +78,7 @@ pub struct TransferRules {
     pub least_burst: u32,
     /// Whether segments are handed down in units of several, and how large these are. Default off.
     pub offload: OffloadRule,
-    /// When the retransmission timer and delayed ACKs expire; the latter exactly by
-    /// [`AckRule::Linux`].
+    /// When the retransmission timer and delayed ACKs expire.
     pub ticks: Ticks,
     /// When ACKs restart the retransmission timer, and end its back-off.
     pub timer: TimerRule,
@@ -311,6 +310,23 @@ impl WindowRule {
         match self {
             WindowRule::Linux { .. } => WindowRule::Linux { most: 0 },
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => self,
+        }
+    }
+
+    /// What a buffer of `memory` bytes that is not tuned has for data: half in Linux
+    /// (`tcp_win_from_space` with `tcp_adv_win_scale` = 1).
+    pub(crate) fn space(self, memory: u64) -> u64 {
+        match self {
+            WindowRule::Linux { .. } => memory - memory / 2,
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => memory,
+        }
+    }
+
+    /// The memory of a buffer for `space` bytes of data.
+    pub(crate) fn memory(self, space: u64) -> u64 {
+        match self {
+            WindowRule::Linux { .. } => space.saturating_mul(2),
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => space,
         }
     }
 }

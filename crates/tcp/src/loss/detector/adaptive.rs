@@ -10,7 +10,8 @@
 //! Linux `net/ipv4/tcp_input.c` of 4.0: `tcp_update_reordering`, `tcp_time_to_recover`,
 //! `tcp_pause_early_retransmit`, `tcp_update_scoreboard`, `tcp_mark_head_lost`,
 //! `tcp_mark_lost_retrans`; RFC 5827. `tcp_recovery=0` of kernels from 4.4 to 6.16 is equivalent,
-//! without FACK, lost retransmissions and early retransmit.
+//! without FACK, lost retransmissions and early retransmit, and marks when all else of an ACK is
+//! done ([`Adaptive::mark_last`]; `tcp_fastretrans_alert` of 6.1).
 //!
 //! # Departures
 //! - The rule of `tcp_mark_head_lost` for a part of a buffer never applies: here every entry is one
@@ -126,6 +127,24 @@ impl Adaptive {
             board.lose_front_unit();
         }
         Marked { retransmission, again: None }
+    }
+
+    /// `tcp_update_scoreboard` with RACK off, at the end of `tcp_fastretrans_alert`; `partial` after a
+    /// partial ACK that has undone nothing.
+    pub(super) fn mark_last(&self, board: &mut Scoreboard, view: &View, partial: bool) {
+        let threshold = u64::from(self.reordering.threshold);
+        let far = view.reach > threshold;
+        let proven = if partial { far } else { view.duplicate || view.newly_sacked && far };
+        match view.sacked.checked_sub(threshold) {
+            _ if !proven || !view.sack => {}
+            Some(most) => board.lose_below_sacked(most, u64::MAX),
+            None => board.lose_front_unit(),
+        }
+    }
+
+    /// Whether it is that of a kernel that knows no RACK.
+    pub(super) fn is_before_rack(&self) -> bool {
+        self.rules.before_rack
     }
 
     /// `tcp_can_forward_retransmit`.

@@ -260,7 +260,13 @@ impl Detector {
                 }
                 Marked::default()
             }
-            Detector::Linux(adaptive) => adaptive.mark(board, view),
+            Detector::Linux(adaptive) if adaptive.is_before_rack() => adaptive.mark(board, view),
+            Detector::Linux(adaptive) => {
+                if !view.sack {
+                    mark_newreno(board, view, adaptive.reordering.threshold);
+                }
+                Marked::default()
+            }
             Detector::Ncr(ncr) => ncr.mark(board, view),
             Detector::RrTcp(rr) => rr.mark(board, view),
             Detector::Rack(rack) => rack.mark(board, view),
@@ -367,7 +373,21 @@ impl Detector {
     /// losses, reduce it by PRR with the slow start bound, and look no further once a partial ACK
     /// has undone a reduction.
     pub(crate) fn is_before_rack(&self) -> bool {
-        matches!(self, Detector::Linux(_) | Detector::Ncr(_) | Detector::RrTcp(_))
+        match self {
+            Detector::Linux(adaptive) => adaptive.is_before_rack(),
+            Detector::Ncr(_) | Detector::RrTcp(_) => true,
+            Detector::Rfc6675 | Detector::Rack(_) => false,
+        }
+    }
+
+    /// The ACK in hand is done but for what it proves lost where RACK is known and off; `partial`
+    /// after a partial ACK that has undone nothing.
+    pub(super) fn mark_last(&self, board: &mut Scoreboard, view: &View, partial: bool) {
+        if let Detector::Linux(adaptive) = self
+            && !adaptive.is_before_rack()
+        {
+            adaptive.mark_last(board, view, partial);
+        }
     }
 }
 

@@ -70,11 +70,13 @@ impl Endpoint {
         if self.episodes_of_2_6() {
             return self.alert_in_recovery_of_2_6(progress, view, delivered);
         }
+        let marker = self.recovery.undo.marker;
         if !view.advanced {
             *delivered += self.add_emulated_sack(view.duplicate);
         } else if self.undo_partially(progress, view) {
             return Reaction::HOLD;
         }
+        let partial = view.advanced && self.recovery.undo.marker == marker;
         if self.undo_by_dsack() {
             self.try_to_open(now, view.ece);
             if self.detector.is_before_rack() {
@@ -83,11 +85,12 @@ impl Endpoint {
         }
         let again = self.judge(view).again;
         if self.recovery.state() != CaState::Recovery {
-            if self.board.lost_segments() == 0 {
+            if self.board.lost_segments() == 0 && self.starts_recovery(view) != StartRecovery::Now {
                 return Reaction { resend: Resend::Hold, again };
             }
             self.begin_recovery(now, view.ece);
         }
+        self.mark_last(view, partial);
         Reaction { resend: Resend::Lost, again }
     }
 
@@ -149,17 +152,21 @@ impl Endpoint {
         if self.detector.is_before_rack() {
             let view = View { begins: true, ..self.current(view) };
             self.detector.mark(&mut self.board, &view);
+        } else {
+            self.mark_last(view, false);
         }
     }
 
-    /// Whether recovery begins although nothing is marked. RACK marks what is lost, and needs no
-    /// other sign.
+    fn mark_last(&mut self, view: &View, partial: bool) {
+        let view = self.current(view);
+        self.detector.mark_last(&mut self.board, &view, partial);
+    }
+
+    /// Whether recovery begins although nothing is marked (`tcp_time_to_recover`). RACK marks what is
+    /// lost, and needs no other sign.
     fn starts_recovery(&mut self, view: &View) -> StartRecovery {
-        if !self.detector.is_before_rack() {
-            return StartRecovery::No;
-        }
         let start = self.detector.starts_recovery(&self.current(view));
-        if start == StartRecovery::No {
+        if start == StartRecovery::No && self.detector.is_before_rack() {
             self.end_wait(view);
         }
         start

@@ -91,7 +91,7 @@ impl Receiver {
             return;
         }
         let hurries = if by_rule {
-            let much = self.next - self.last_ack_sent > u64::from(self.linux_acks.segment());
+            let much = self.linux_acks.is_much(self.next - self.last_ack_sent);
             much && self.linux_window() >= self.last_window || self.linux_acks.is_quick()
         } else {
             let much = self.next - self.last_ack_sent > u64::from(self.peer_segment);

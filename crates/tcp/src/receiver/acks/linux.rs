@@ -9,9 +9,8 @@
 use ackclock_units::{Span, Time};
 
 use super::Context;
+use crate::{DelayedAck, Ticks};
 
-/// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
-const LEAST: Span = Span::from_millis(40);
 /// `TCP_DELACK_MAX`.
 pub(in crate::receiver) const MOST: Span = Span::from_millis(200);
 /// The bound of a connection that neither answers data with data nor ends its writes with PSH: half
@@ -27,8 +26,8 @@ const LEAST_SEGMENT: u32 = 88;
 pub(in crate::receiver) struct LinuxAcks {
     /// ACKs to be sent at once.
     quick: u32,
-    /// At most so many are (`TCP_MAX_QUICKACKS`).
-    most: u32,
+    /// Its own numbers: segments that may wait, the least delay, how many quick ACKs begin when.
+    pub(in crate::receiver) policy: DelayedAck,
     /// Data is answered with data: ACKs ride on it.
     interactive: bool,
     /// The delay, zero before the first data.
@@ -44,9 +43,9 @@ pub(in crate::receiver) struct LinuxAcks {
 }
 
 impl LinuxAcks {
-    pub(in crate::receiver) fn new(most: u32) -> LinuxAcks {
+    pub(in crate::receiver) fn new(policy: DelayedAck) -> LinuxAcks {
         LinuxAcks {
-            most,
+            policy,
             quick: 0,
             interactive: false,
             timeout: Span::ZERO,
@@ -93,12 +92,16 @@ impl LinuxAcks {
         self.owed
     }
 
+    /// Whether `unacknowledged` units are more than may wait: one segment's worth.
+    pub(in crate::receiver) fn is_much(&self, unacknowledged: u64) -> bool {
+        unacknowledged > u64::from(self.policy.segments.saturating_sub(1)) * u64::from(self.segment)
+    }
+
     /// `tcp_cleanup_rbuf`: whether reading is a reason to send the ACK that is owed, with
     /// `unacknowledged` units since the last one; `all_read` if nothing is left to read.
     pub(in crate::receiver) fn owes_reader(&self, unacknowledged: u64, all_read: bool) -> bool {
         self.owed
-            && (unacknowledged > u64::from(self.segment)
-                || all_read && (self.pushed > 1 || self.pushed > 0 && !self.interactive))
+            && (self.is_much(unacknowledged) || all_read && (self.pushed > 1 || self.pushed > 0 && !self.interactive))
     }
 
     /// No more ACKs at once: the reader's ACK opens the window with it.
@@ -127,15 +130,15 @@ impl LinuxAcks {
         self.measure(payload, context);
         let gap = self.gap(now);
         if self.timeout == Span::ZERO {
-            self.add_quick(self.most, window);
-            self.timeout = LEAST;
-        } else if gap <= LEAST / 2 {
-            self.timeout = self.timeout / 2 + LEAST / 2;
+            self.add_quick(self.policy.quick, window);
+            self.timeout = self.policy.timeout;
+        } else if gap <= self.policy.timeout / 2 {
+            self.timeout = self.timeout / 2 + self.policy.timeout / 2;
         } else if gap < self.timeout {
             self.timeout = (self.timeout / 2 + gap).min(context.rto);
         } else if gap > context.rto {
             // The sender restarts its window: it waits for these ACKs.
-            self.add_quick(self.most, window);
+            self.add_quick(self.policy.hurry.idle.into(), window);
         }
     }
 
@@ -144,7 +147,7 @@ impl LinuxAcks {
         if payload >= self.segment {
             self.segment = payload.min(context.segment);
             // The end of a write is not waited for (6.1.57 on).
-            if context.pushed {
+            if self.policy.hurry.push && context.pushed {
                 self.pushed = self.pushed.max(1);
             }
             return;
@@ -183,14 +186,14 @@ impl LinuxAcks {
 
     /// Trouble: the next ACKs are sent at once (`tcp_enter_quickack_mode`).
     pub(in crate::receiver) fn hurry(&mut self, window: u64) {
-        self.hurry_most(self.most, window);
+        self.hurry_most(self.policy.quick, window);
     }
 
     /// The same, but for `most` ACKs at most.
     pub(in crate::receiver) fn hurry_most(&mut self, most: u32, window: u64) {
         self.add_quick(most, window);
         self.interactive = false;
-        self.timeout = LEAST;
+        self.timeout = self.policy.timeout;
     }
 
     pub(in crate::receiver) fn is_quick(&self) -> bool {
@@ -199,12 +202,12 @@ impl LinuxAcks {
 
     /// When the ACK that is owed has to leave, if one that is armed is due at `armed`; `now` for at
     /// once.
-    pub(in crate::receiver) fn due(&self, now: Time, armed: Time, context: &Context) -> Time {
+    pub(in crate::receiver) fn due(&self, now: Time, armed: Time, context: &Context, ticks: Ticks) -> Time {
         let mut wait = self.timeout.max(Span::from_nanos(1));
-        if wait > LEAST {
+        if wait > self.policy.timeout {
             let mut most = if self.interactive || self.pushed > 0 { MOST } else { MOST_UNPUSHED };
             if let Some(srtt) = context.srtt {
-                most = most.min(srtt.max(LEAST));
+                most = most.min(srtt.max(self.policy.timeout));
             }
             wait = wait.min(most);
         }
@@ -212,14 +215,14 @@ impl LinuxAcks {
         if armed != Time::NEVER && armed <= now + wait / 4 {
             return now;
         }
-        armed.min(now + wait)
+        armed.min(ticks.expiry(now, wait))
     }
 
     /// The delay is over without an ACK.
     pub(in crate::receiver) fn timed_out(&mut self, rto: Span) {
         if self.interactive {
             self.interactive = false;
-            self.timeout = LEAST;
+            self.timeout = self.policy.timeout;
         } else {
             self.timeout = (self.timeout * 2).min(rto);
         }
@@ -240,7 +243,7 @@ impl LinuxAcks {
         if self.quick > 0 && owed {
             self.quick -= 1;
             if self.quick == 0 {
-                self.timeout = LEAST;
+                self.timeout = self.policy.timeout;
             }
         }
     }

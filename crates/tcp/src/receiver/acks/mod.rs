@@ -140,7 +140,7 @@ impl Receiver {
     /// (`tcp_rcv_synsent_state_process`).
     pub(crate) fn wait_for_writer(&mut self, now: Time) {
         self.ack_now = false;
-        self.ack_at = now + linux::MOST;
+        self.ack_at = self.ticks.expiry(now, linux::MOST);
         self.linux_acks.await_writer(now, self.last_window);
     }
 
@@ -151,7 +151,7 @@ impl Receiver {
 
     /// How long an acknowledgment is delayed now.
     pub(crate) fn ack_timeout(&self) -> Span {
-        if self.ack_rule == AckRule::Linux { self.linux_acks.timeout() } else { self.policy.timeout }
+        if self.ack_rule == AckRule::Linux { self.linux_acks.timeout() } else { self.linux_acks.policy.timeout }
     }
 
     /// What the peer's segments hold, as estimated.
@@ -162,21 +162,21 @@ impl Receiver {
     /// A mark arrived after none for a while: the sender's window may be so small that it waits for
     /// these ACKs (Linux `__tcp_ecn_check_ce`).
     pub(crate) fn congestion_began(&mut self) {
-        self.hurry(self.policy.hurry.mark);
+        self.hurry(self.linux_acks.policy.hurry.mark);
     }
 
     /// Data that is not ECN-capable arrived on a connection with ECN, after data that was if
     /// `seen`: a retransmission (same place).
     pub(crate) fn not_capable_arrived(&mut self, seen: bool) {
-        if seen || !self.policy.hurry.after_ect {
-            self.hurry(self.policy.hurry.not_ect);
+        if seen || !self.linux_acks.policy.hurry.after_ect {
+            self.hurry(self.linux_acks.policy.hurry.not_ect);
         }
     }
 
     /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux
     /// `tcp_ecn_accept_cwr`).
     pub(crate) fn window_was_reduced(&mut self) {
-        self.ack_now |= self.policy.hurry.cwr && self.has_quick_mode();
+        self.ack_now |= self.linux_acks.policy.hurry.cwr && self.has_quick_mode();
     }
 
     /// The next ACKs are sent at once, `most` of them and no more than half a window asks for
@@ -187,7 +187,7 @@ impl Receiver {
         }
         if self.ack_rule == AckRule::Linux {
             self.linux_acks.hurry_most(most.into(), self.last_window);
-        } else if self.policy.quick > 0 {
+        } else if self.linux_acks.policy.quick > 0 {
             self.quick_left = self.quick_left.max(self.window_fill(most.into()));
         }
     }
@@ -200,12 +200,12 @@ impl Receiver {
 
     /// Data came that is not next in order.
     pub(super) fn out_of_order(&mut self) {
-        self.hurry(self.policy.hurry.gap);
+        self.hurry(self.linux_acks.policy.hurry.gap);
     }
 
     /// The ACK of data beyond a gap, or of what fills it, is one of those that this began.
     pub(super) fn acknowledged_out_of_order(&mut self) {
-        self.quick_left = self.quick_left.saturating_sub(u32::from(self.policy.hurry.gap > 0));
+        self.quick_left = self.quick_left.saturating_sub(u32::from(self.linux_acks.policy.hurry.gap > 0));
     }
 
     /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux
@@ -225,7 +225,7 @@ impl Receiver {
         if self.ack_rule == AckRule::Linux {
             self.linux_acks.hurry(self.last_window);
         } else {
-            self.quick_left = self.quick_left.max(self.window_fill(self.policy.quick));
+            self.quick_left = self.quick_left.max(self.window_fill(self.linux_acks.policy.quick));
         }
     }
 
@@ -244,7 +244,7 @@ impl Receiver {
 
     /// Whether the host has Linux's quick-ACK mode.
     pub(super) fn has_quick_mode(&self) -> bool {
-        self.ack_rule == AckRule::Linux || self.policy.quick > 0
+        self.ack_rule == AckRule::Linux || self.linux_acks.policy.quick > 0
     }
 
     /// Whether reading is a reason to send the ACK that is owed, in Linux.
@@ -273,14 +273,14 @@ impl Receiver {
             if self.tune_in_order(now, payload) {
                 self.linux_acks.quick_once();
             }
-        } else if payload >= LEAST_GROWING {
-            self.grow_window(payload);
+        } else if payload >= LEAST_GROWING && self.grow_window(payload) {
+            self.linux_acks.quick_once();
         }
         self.linux_acks.owe();
         if self.context.last {
             self.linux_acks.expect_answer();
         }
-        let much = self.next - self.last_ack_sent > u64::from(self.linux_acks.segment());
+        let much = self.linux_acks.is_much(self.next - self.last_ack_sent);
         // Otherwise the reader's ACK opens the window with it.
         if much && self.is_half_full() {
             self.linux_acks.end_quick();
@@ -289,7 +289,7 @@ impl Receiver {
             self.ack_now = true;
         } else if !self.ack_now {
             // One whose time has almost come is not waited for.
-            let due = self.linux_acks.due(now, self.ack_at, &self.context);
+            let due = self.linux_acks.due(now, self.ack_at, &self.context, self.ticks);
             (self.ack_now, self.ack_at) = (due <= now, due);
         }
     }
@@ -297,7 +297,7 @@ impl Receiver {
     /// `DELAY_ACK`: no timer runs yet, and no more than a segment arrived.
     fn schedule_by_freebsd(&mut self, now: Time, payload: u32) {
         if self.ack_at == Time::NEVER && payload <= self.mss && self.last_window > 0 {
-            self.ack_at = self.ticks.expiry(now, self.policy.timeout);
+            self.ack_at = self.ticks.expiry(now, self.linux_acks.policy.timeout);
         } else {
             self.ack_now = true;
         }
@@ -306,7 +306,7 @@ impl Receiver {
     /// Signs of trouble, and ends of writes, where the policy asks for more than what arrived.
     #[cold]
     pub(super) fn look_closer(&mut self, now: Time, payload: u32) {
-        let hurry = self.policy.hurry;
+        let hurry = self.linux_acks.policy.hurry;
         if hurry.push {
             self.pushed |= self.context.pushed || payload < self.peer_segment;
         }
@@ -317,7 +317,7 @@ impl Receiver {
 
     #[inline]
     fn schedule_by_policy(&mut self, now: Time, payload: u32) {
-        if self.grown < self.buffer {
+        if self.grown < self.space {
             if self.tuned.is_some() {
                 self.ack_now |= self.tune_in_order(now, payload);
             } else {
@@ -331,12 +331,13 @@ impl Receiver {
         if self.quick_left > 0 {
             self.quick_left -= 1;
             self.ack_now = true;
-        } else if self.policy.segments <= 1
-            || self.next - self.last_ack_sent >= u64::from(self.policy.segments) * u64::from(self.peer_segment)
+        } else if self.linux_acks.policy.segments <= 1
+            || self.next - self.last_ack_sent
+                >= u64::from(self.linux_acks.policy.segments) * u64::from(self.peer_segment)
         {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER {
-            self.ack_at = self.ticks.expiry(now, self.policy.timeout);
+            self.ack_at = self.ticks.expiry(now, self.linux_acks.policy.timeout);
         }
     }
 }

@@ -9,7 +9,7 @@
 //! - A timeout that is taken back does not put the end of the episode before it back
 //!   (`snd_recover_prev`): a mark is heeded once all is acknowledged that had been sent then.
 
-use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, NewRenoConfig, SlowStartRules};
+use ackclock_cc::{CubicConfig, EcnFeedback, NewRenoConfig, SlowStartRules};
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
@@ -77,8 +77,8 @@ impl Profile {
                 c: 0.4,    // CUBIC_C_FACTOR
                 fast_convergence: true,
                 reno_friendly: true,
-                rules: CubicRules::Rfc9438,
                 reno: newreno,
+                ..CubicConfig::default()
             },
         }
     }

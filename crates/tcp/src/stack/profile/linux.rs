@@ -5,9 +5,9 @@ use ackclock_units::Span;
 
 use super::Profile;
 use crate::{
-    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, GiveUp, InitialWindow, LossDetector,
-    MinRto, Pacing, PathRules, Prr, QuickAcks, RttRule, SackCompression, SpaceRule, StateRules, Ticks, TimerRule,
-    TransferRules,
+    AccEcnRules, AckRule, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, GiveUp, InitialWindow,
+    LossDetector, MinRto, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression, SpaceRule,
+    StateRules, Ticks, TimerRule, TransferRules, WindowRule,
 };
 
 impl Profile {
@@ -34,7 +34,7 @@ impl Profile {
                 initial_rto: Span::from_secs(3),        // TCP_TIMEOUT_INIT
                 send_buffer: 131_072,                   // tcp_wmem
                 // tcp_rmem is 87,380: three quarters of it, less a segment (tcp_init_buffer_space).
-                receive_buffer: 65_535 - 1448,
+                receive_buffer: 2 * (65_535 - 1448),
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
                 states: StateRules {
@@ -79,7 +79,7 @@ impl Profile {
             endpoint: Config {
                 initial_window: InitialWindow::Rfc3390, // tcp_init_cwnd: 3 segments of an Ethernet
                 initial_rto: Span::from_secs(3),        // TCP_TIMEOUT_INIT
-                receive_buffer: 4_194_304 / 4 * 3,      // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
+                receive_buffer: 4_194_304 / 2 * 3,      // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
                 loss_detector: LossDetector::Linux(rules),
                 undo: true,
                 frto: true, // tcp_frto = 2
@@ -229,6 +229,7 @@ fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig)
         fast_convergence: true,
         reno_friendly: true, // tcp_friendliness = 1
         rules,
+        tick: Span::from_millis(4), // HZ = 250
         reno: NewRenoConfig { slow_start: SlowStartRules::Hystart(hystart), ..newreno },
     }
 }
@@ -257,7 +258,7 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
         window_scaling: true,
         ecn: EcnFeedback::None, // accepts but does not ask; the CAIA report and the oracle set 0
         send_buffer: 4_194_304, // tcp_wmem
-        receive_buffer: 6_291_456 / 2, // tcp_rmem, of which tcp_adv_win_scale = 1 announces half
+        receive_buffer: 6_291_456, // tcp_rmem
         delayed_ack: DelayedAck {
             segments: 2,
             timeout: Span::from_millis(40), // TCP_DELACK_MIN
@@ -283,6 +284,9 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
         max_retries: 15,                // tcp_retries2
         states: StateRules::linux(),
         transfer: TransferRules {
+            window: WindowRule::Linux { most: 0 },
+            acks: AckRule::Linux,
+            reports: ReportRule::Linux,
             minshall: true,
             send_space: SpaceRule::Segments,
             report_refused: true,

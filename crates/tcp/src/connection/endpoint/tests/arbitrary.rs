@@ -289,9 +289,10 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
 }
 
 fn any_detector() -> impl Strategy<Value = LossDetector> {
-    let rules = (0u32..400, any::<[bool; 3]>());
-    let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit, high_reordering])| {
-        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering })
+    let rules = (0u32..400, any::<[bool; 4]>());
+    let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit, high_reordering, before])| {
+        let before_rack = before || fack || early_retransmit;
+        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering, before_rack })
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
