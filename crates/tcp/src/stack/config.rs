@@ -255,7 +255,7 @@ pub struct QuickAcks {
     /// (`TCP_ECN_check_ce`, `__tcp_ecn_check_ce`).
     pub not_ect: u8,
     /// Data in order, the first for longer than the receiver's own retransmission timeout: the
-    /// sender has had a timeout (`tcp_event_data_recv`). All releases have it; here 2.4 alone.
+    /// sender has had a timeout (`tcp_event_data_recv`).
     pub idle: u8,
     /// `not_ect` requires that ECN-capable data has arrived before (`TCP_ECN_SEEN`, from 3.4 on).
     pub after_ect: bool,
@@ -281,12 +281,12 @@ impl QuickAcks {
 
     /// Linux from 3.7 to 4.17.
     pub fn linux_3_7() -> QuickAcks {
-        QuickAcks { gap: 16, mark: 16, not_ect: 16, idle: 0, after_ect: true, cwr: false, push: false }
+        QuickAcks { gap: 16, mark: 16, not_ect: 16, idle: 16, after_ect: true, cwr: false, push: false }
     }
 
-    /// Linux from 4.19 on.
+    /// Linux from 4.19 on, with what 6.1.57 added.
     pub fn linux_4_19() -> QuickAcks {
-        QuickAcks { gap: 0, mark: 2, not_ect: 2, idle: 0, after_ect: true, cwr: true, push: false }
+        QuickAcks { gap: 0, mark: 2, not_ect: 2, idle: 16, after_ect: true, cwr: true, push: true }
     }
 }
 

@@ -73,7 +73,7 @@ impl Profile {
             slow_start: SlowStartRules::Standard,
         };
         let rules = AdaptiveRules { early_retransmit: false, ..before_3_12() };
-        let common = linux(Prr::RateHalving, QuickAcks { idle: 0, push: false, ..QuickAcks::linux_2_4() }, 4 * 1460);
+        let common = linux(Prr::RateHalving, QuickAcks { push: false, ..QuickAcks::linux_2_4() }, 4 * 1460);
         Profile {
             name: "linux-2.6.32",
             endpoint: Config {

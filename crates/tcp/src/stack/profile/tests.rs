@@ -64,7 +64,7 @@ fn linux_2_6_32_is_2_4_with_episodes_of_its_own_and_larger_buffers() {
     let states = StateRules { paws_slack: 4, orphan_retries, give_up, ..old.states.clone() };
     // tcp_wmem, and three quarters of tcp_rmem: 4 MiB each on a machine with much memory.
     let (send_buffer, receive_buffer) = (4 << 20, 6 << 20);
-    let hurry = crate::QuickAcks { idle: 0, push: false, ..old.delayed_ack.hurry };
+    let hurry = crate::QuickAcks { push: false, ..old.delayed_ack.hurry };
     let delayed_ack = crate::DelayedAck { hurry, ..old.delayed_ack };
     assert_eq!(new, Config { send_buffer, receive_buffer, delayed_ack, frto: true, states, transfer, ..old });
 }
