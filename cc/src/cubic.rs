@@ -26,7 +26,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time, maths, named};
 
 use self::linux::Moment;
-use crate::controllers::{Algorithm, Stack};
+use crate::controllers::{Algorithm, Stack, TIME};
 use crate::reactions::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
 };
@@ -62,7 +62,7 @@ pub struct CubicConfig {
     pub reno_friendly: bool,
     /// How the curve becomes growth. Default RFC 9438.
     pub rules: CubicRules,
-    /// A jiffy, the clock of Linux's rules: 1 / `HZ`. Default 4 ms.
+    /// The clock ticks so often: a jiffy, 1 / `HZ`, of Linux. Default 0: it is exact.
     pub tick: Span,
     /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10),
     /// with these settings; so is the factor for ECN.
@@ -77,7 +77,7 @@ impl Default for CubicConfig {
             fast_convergence: true,
             reno_friendly: true,
             rules: CubicRules::Rfc9438,
-            tick: Span::from_millis(4),
+            tick: Span::ZERO,
             reno: NewRenoConfig::default(),
         }
     }
@@ -93,16 +93,14 @@ impl Configurable for CubicConfig {
         v.parameter("reno_friendly", Domain::Flag, "RFC 9438 s4.3", &mut self.reno_friendly);
         let rules = Domain::named::<CubicRules>("set of rules");
         v.parameter("rules", rules, "RFC 9438; Linux `tcp_cubic.c`", &mut self.rules);
-        if self.rules != CubicRules::Rfc9438 {
-            v.parameter("tick", Domain::Time { positive: true }, "Linux `HZ`", &mut self.tick);
-        }
+        v.parameter("tick", TIME, "Linux `HZ`", &mut self.tick);
         self.reno.parameters(v);
     }
 }
 
 impl CubicConfig {
-    /// A time in jiffies.
-    fn jiffies(&self, at: Time) -> u64 {
+    /// A time in ticks; nanoseconds if the clock is exact.
+    fn ticks(&self, at: Time) -> u64 {
         at.as_nanos() / self.tick.as_nanos().max(1)
     }
 }
@@ -302,7 +300,8 @@ impl Cubic {
         });
         match &mut epoch.growth {
             Growth::Rfc9438(curve, growth) => {
-                let t = f.now.since(epoch.start).as_secs_f64();
+                let ticks = self.config.ticks(f.now) - self.config.ticks(epoch.start);
+                let t = Span::from_nanos(ticks * self.config.tick.as_nanos().max(1)).as_secs_f64();
                 growth.grow(window, f, acked, curve, t, *cwnd_prior, &self.config);
             }
             Growth::Linux(growth) => {

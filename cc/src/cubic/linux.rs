@@ -63,7 +63,7 @@ impl Growth {
             CubicRules::Rfc9438 | CubicRules::Linux61 => acked.div_ceil(f.segment()),
         };
         self.acks = self.acks.saturating_add(acks);
-        let now = config.jiffies(f.now);
+        let now = config.ticks(f.now);
         // With an unchanged window, `cnt` is kept for `HZ / 32`.
         let keep = 1_000_000_000 / config.tick.as_nanos().max(1) / 32;
         if self.computed.is_some_and(|(window, at)| window == cwnd && now.saturating_sub(at) <= keep) {
@@ -93,7 +93,7 @@ impl Growth {
     fn target(&self, now: u64, at: Moment, config: &CubicConfig) -> u64 {
         let tick = config.tick.as_nanos().max(1);
         let ahead = at.shortest.unwrap_or(Span::ZERO).as_nanos().div_ceil(tick);
-        let ticks = now.saturating_sub(config.jiffies(at.start)) + ahead;
+        let ticks = now.saturating_sub(config.ticks(at.start)) + ahead;
         let t = (u128::from(ticks) * u128::from(tick) * 1024 / 1_000_000_000) as u64;
         let offset = u128::from(t.abs_diff(self.k));
         let distance = offset.pow(2).saturating_mul(offset).saturating_mul(scale(config.c).into()) >> 40;

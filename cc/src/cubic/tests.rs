@@ -5,7 +5,8 @@ use crate::{HystartConfig, SlowStartRules};
 fn linux(rules: CubicRules) -> CubicConfig {
     let abc = rules == CubicRules::Linux61;
     let reno = NewRenoConfig { abc, abc_l_var: 0, limit_burst: false, past_ssthresh: !abc, ..NewRenoConfig::default() };
-    CubicConfig { beta: 717.0 / 1024.0, c: 410.0 / 1024.0, rules, reno, ..CubicConfig::default() }
+    let tick = Span::from_millis(4);
+    CubicConfig { beta: 717.0 / 1024.0, c: 410.0 / 1024.0, rules, tick, reno, ..CubicConfig::default() }
 }
 
 fn established_with(config: CubicConfig, segments: u64) -> Cubic {

@@ -46,6 +46,7 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("links.wire.reverse", "schedule", "[{ at = \"500ms\", delay = \"300ms\" }]"),
     ("links.wire", "slots", "{ delay = \"20ms\", packets = 4 }"),
     ("links.wire.reverse", "slots", "{ delay = \"20ms\", packets = 4 }"),
+    ("flows.0", "time_wait", "\"100ms\""),
     ("flows.0", "interrupts", "{ delay = \"20ms\", packets = 4 }"),
     ("flows.0", "path", "[\"wire\", \"far\"]"),
     ("flows.0.application", "ladder", "[\"300kbit\", \"1mbit\"]"),

@@ -156,8 +156,8 @@ fn buffers_are_tuned_as_sysctls_say() {
     assert_eq!((tuning.default, tuning.most), (16_384, 4 << 20));
     // An end with a buffer of a fixed size has the rules of its profile.
     let transfer = &config(&receiver).transfer;
-    assert_eq!((config(&receiver).receive_buffer, transfer.receive_tuning), (70_000, None));
-    assert_eq!(transfer.window, WindowRule::Rfc);
+    assert_eq!((config(&receiver).receive_space(), transfer.receive_tuning), (70_000, None));
+    assert_eq!(transfer.window, WindowRule::Linux { most: 0 });
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn subflows_that_follow_each_other_on_a_path_are_judged_together() {
     let flow = flow_of(&scenario(LOSSY, "", changes));
     adds_up(&flow);
     let [slow, _] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
-    assert!(slow.retransmitted_packets > 20 && slow.spurious_retransmits == 0, "{slow:?}");
+    assert!(slow.retransmitted_packets > 20 && slow.spurious_retransmits < 3, "{slow:?}");
     let open = slow.limited_s;
     let time = open.cwnd + open.rwnd + open.app + open.pacing;
     assert!((16.0..17.5).contains(&time), "three of 20 s it was given up: {open:?}");

@@ -76,7 +76,6 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     (LINUX_CDG, "halve_flight", FLIGHT),
     (LINUX_CDG, "timeout_flight", FLIGHT),
     (LINUX_CDG, "kind", "it is tried with a key that no other kind has"),
-    (LINUX_CDG, "hystart_detect", "on these stages the gradient backs off before a train or a delay is seen"),
     ("links.wire", "trace", "stands in the place of `rate`, and is a file: crates/scenario/tests/it/course.rs"),
     ("links.wire.reverse", "trace", "as that of the way there"),
     ("links.wire.loss", "kind", KIND),
