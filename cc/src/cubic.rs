@@ -300,7 +300,7 @@ impl Cubic {
         });
         match &mut epoch.growth {
             Growth::Rfc9438(curve, growth) => {
-                let ticks = self.config.ticks(f.now) - self.config.ticks(epoch.start);
+                let ticks = self.config.ticks(f.now).saturating_sub(self.config.ticks(epoch.start));
                 let t = Span::from_nanos(ticks * self.config.tick.as_nanos().max(1)).as_secs_f64();
                 growth.grow(window, f, acked, curve, t, *cwnd_prior, &self.config);
             }

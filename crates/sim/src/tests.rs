@@ -78,7 +78,7 @@ pub(crate) fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
         duration: Span::from_secs(20),
         seed: 1,
         run: 0,
-        ties: Ties::Fixed,
+        ties: crate::spec::Ties::Fixed,
         links,
         flows,
         sums: Vec::new(),

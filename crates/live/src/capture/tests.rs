@@ -67,6 +67,7 @@ fn spec() -> RunSpec {
         duration: Span::from_secs(10),
         seed: 7,
         run: 0,
+        ties: ackclock_sim::spec::Ties::default(),
         links: Vec::new(),
         flows: Vec::new(),
         sums: Vec::new(),

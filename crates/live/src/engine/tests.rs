@@ -65,6 +65,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
         duration: Span::from_secs(600),
         seed: 1,
         run: 0,
+        ties: ackclock_sim::spec::Ties::default(),
         links: vec![LinkSpec {
             name: "link".to_owned(),
             forward: one.clone(),

@@ -78,6 +78,7 @@ fn spec() -> RunSpec {
         duration: Span::from_secs(2),
         seed: 3,
         run: 0,
+        ties: ackclock_sim::spec::Ties::default(),
         links: vec![narrow, wire],
         flows: Vec::new(),
         sums: Vec::new(),

@@ -128,6 +128,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         duration,
         seed: 1,
         run: 0,
+        ties: ackclock_sim::spec::Ties::default(),
         links: vec![LinkSpec {
             name: "link".to_owned(),
             forward: direction.clone(),

@@ -77,7 +77,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         duration: Span::from_secs(300),
         seed: 1,
         run: 0,
-        ties: Ties::Fixed,
+        ties: ackclock_sim::spec::Ties::Fixed,
         links: vec![LinkSpec {
             name: "bottleneck".to_owned(),
             forward: direction.clone(),

@@ -38,7 +38,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         duration: Span::from_secs(100_000_000),
         seed: 1,
         run: 0,
-        ties: Ties::Fixed,
+        ties: ackclock_sim::spec::Ties::Fixed,
         links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None, is_interface: false }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
@@ -124,7 +124,13 @@ fn any_buffer() -> impl Strategy<Value = u64> {
 fn any_detector() -> impl Strategy<Value = LossDetector> {
     let linux =
         (3u32..300, any::<[bool; 3]>()).prop_map(|(max_reordering, [fack, early_retransmit, high_reordering])| {
-            LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering })
+            LossDetector::Linux(AdaptiveRules {
+                max_reordering,
+                fack,
+                early_retransmit,
+                high_reordering,
+                before_rack: fack || early_retransmit,
+            })
         });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));

@@ -81,7 +81,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
         duration: Span::from_secs(60),
         seed: 1,
         run: 0,
-        ties: Ties::Fixed,
+        ties: ackclock_sim::spec::Ties::Fixed,
         links,
         flows: Vec::new(),
         sums: Vec::new(),

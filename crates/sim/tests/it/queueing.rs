@@ -65,7 +65,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         duration,
         seed: 1,
         run: 0,
-        ties: Ties::Fixed,
+        ties: ackclock_sim::spec::Ties::Fixed,
         links: vec![LinkSpec {
             name: "link".into(),
             forward: direction.clone(),

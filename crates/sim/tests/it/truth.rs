@@ -113,7 +113,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
         duration: Span::from_secs(100_000),
         seed: 1,
         run: 0,
-        ties: Ties::Fixed,
+        ties: ackclock_sim::spec::Ties::Fixed,
         links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None, is_interface: false }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
