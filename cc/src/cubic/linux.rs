@@ -93,7 +93,7 @@ impl Growth {
     fn target(&self, now: u64, at: Moment, config: &CubicConfig) -> u64 {
         let tick = config.tick.as_nanos().max(1);
         let ahead = at.shortest.unwrap_or(Span::ZERO).as_nanos().div_ceil(tick);
-        let ticks = now.saturating_sub(config.ticks(at.start)) + ahead;
+        let ticks = now.saturating_sub(config.ticks(at.start)).saturating_add(ahead);
         let t = (u128::from(ticks) * u128::from(tick) * 1024 / 1_000_000_000) as u64;
         let offset = u128::from(t.abs_diff(self.k));
         let distance = offset.pow(2).saturating_mul(offset).saturating_mul(scale(config.c).into()) >> 40;
@@ -139,8 +139,8 @@ const CUBE_ROOTS: [u8; 64] = [
     229, 231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Linux's `cubic_root`: a table of the leading bits, and one step of Newton and Raphson; on average
-/// 0.2 % off.
+/// Linux's `cubic_root`: a table of the leading bits, and one step of Newton and Raphson; on
+/// average 0.2 % off.
 fn cube_root(a: u64) -> u64 {
     let bits = 64 - a.leading_zeros();
     if bits < 7 {

@@ -261,8 +261,8 @@ fn linux_6_1_counts_segments() {
 fn linux_3_9_counts_acks_and_corrects_for_delayed_ones() {
     let mut cubic = after_loss(linux(CubicRules::Linux39), 100);
     cubic.path.shortest = Some(Span::from_millis(100));
-    // At the threshold slow start acts once: 71 segments. In 1024ths of a second K = 4271 by Linux's
-    // root of 29 * 2^40 / 410 (4268.6 by arithmetic), and 25 jiffies are 102: W = 100 -
+    // At the threshold slow start acts once: 71 segments. In 1024ths of a second K = 4271 by
+    // Linux's root of 29 * 2^40 / 410 (4268.6 by arithmetic), and 25 jiffies are 102: W = 100 -
     // (410 * 4169^3 >> 40) = 73, cnt = 71 / 2 = 35; two segments per ACK: 35 * 16 / 32 = 17 ACKs,
     // and one more because the comparison comes first.
     acks(&mut cubic, 0, 2, 2);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ackclock_cc::{CongestionControl, Subflow as Sibling};
 use ackclock_packet::Segment;
-use ackclock_tcp::{Config, Endpoint, Error, Ports, State, WindowRule};
+use ackclock_tcp::{Config, Endpoint, Error, Ports, State};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
@@ -203,13 +203,8 @@ impl Connection {
         let scheduler = Scheduler::new(config.scheduler);
         let configured = config.paths.len();
         // What a burst decides at once would be decided before the next mapping is known.
-        let mut tcp = Config { header_prediction: false, ..tcp };
-        if tcp.transfer.window == (WindowRule::Linux { most: 0 }) {
-            // The window of a subflow is the connection's: what lies beyond a gap takes none of it.
-            (tcp.receive_buffer, tcp.transfer.window) = (tcp.receive_space(), WindowRule::Rfc);
-        }
+        let tcp = Arc::new(Config { header_prediction: false, ..tcp.with_shared_window() });
         let buffer = tcp.receive_buffer;
-        let tcp = Arc::new(tcp);
         let sending = Sending { initial: keys::initial_sequence(key), timer: Time::NEVER, ..Sending::default() };
         let mut connection = Connection {
             config,

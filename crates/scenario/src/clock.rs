@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ackclock_sim::spec::{Clock, NodeSpec, Priority, Scheduling, Spin};
+use ackclock_sim::spec::{Clock, NodeSpec, Priority, Scheduling, Spin, Ties};
 use ackclock_units::Span;
 
 use crate::document::{Node, Value};
@@ -13,6 +13,8 @@ use crate::quantity::{Flag, Kind, OneOf, OrOff, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
 
 const CLOCKS: OneOf = OneOf { what: "clock", names: &["virtual", "live", "replay"] };
+
+const TIES: OneOf = OneOf { what: "order of equal times", names: &["random", "fixed"] };
 
 /// How long before a deadline the loop stops sleeping: a time, or "auto".
 struct Spins;
@@ -96,6 +98,7 @@ fn scheduling(run: &mut Fields<'_>, fills_in: bool) -> Scheduling {
 pub(crate) struct Timing {
     /// `None` is the virtual clock.
     pub(crate) clock: Option<Clock>,
+    pub(crate) ties: Ties,
     pub(crate) scheduling: Scheduling,
     pub(crate) offload: bool,
     pub(crate) lateness_limit: Option<Span>,
@@ -118,6 +121,7 @@ impl Default for Timing {
     fn default() -> Timing {
         Timing {
             clock: None,
+            ties: Ties::default(),
             scheduling: Scheduling::default(),
             offload: true,
             lateness_limit: Some(Span::from_millis(1)),
@@ -164,6 +168,13 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
         ("replay", Some(path)) => Some(Clock::Replay(PathBuf::from(path))),
         _ => None,
     };
+    if !timing.is_outside() {
+        if run.or("ties", "random", TIES) == "fixed" {
+            timing.ties = Ties::Fixed;
+        }
+    } else if let Some(entry) = run.get("ties") {
+        run.reject("ties", &entry.node, Problem::new("packets from outside come in their own order", "no `ties`"));
+    }
     if nodes.is_some_and(<[NodeSpec]>::is_empty) {
         // Without hosts they mean nothing, and are not filled in.
         timing.scheduling = scheduling(run, false);

@@ -1,6 +1,6 @@
 //! The runs of one point of a sweep: everything that the file says of them.
 
-use ackclock_sim::spec::{CommandSpec, FlowSpec, LinkSpec, LiveSpec, Measure, SumSpec, Ties};
+use ackclock_sim::spec::{CommandSpec, FlowSpec, LinkSpec, LiveSpec, Measure, SumSpec};
 use ackclock_sim::{Memory, Population};
 use ackclock_units::{Span, Time as Instant};
 
@@ -11,7 +11,7 @@ use crate::flow::{Group, Setting};
 use crate::measurement::Window;
 use crate::metric::Shape;
 use crate::paths::Network;
-use crate::quantity::{OneOf, Problem, Text, Time, Whole};
+use crate::quantity::{Problem, Text, Time, Whole};
 use crate::record::Record;
 use crate::workload::{self, Workload};
 use crate::{clock, command, flow, hosts, link, paths, record};
@@ -20,8 +20,6 @@ use crate::{clock, command, flow, hosts, link, paths, record};
 const BYTES_OF_A_SUMMARY: f64 = 600.0;
 const BYTES_OF_AN_OBJECT: f64 = 1500.0;
 
-const TIES: OneOf = OneOf { what: "order of equal times", names: &["random", "fixed"] };
-
 /// What the runs of one point have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
@@ -29,7 +27,6 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) links: Vec<LinkSpec>,
     pub(crate) groups: Vec<Group>,
-    pub(crate) ties: Ties,
     pub(crate) workloads: Vec<Workload>,
     pub(crate) recorded: Record,
     pub(crate) timing: Timing,
@@ -46,15 +43,12 @@ impl Plan {
             Some(node) => fields.reject("schema", node, Problem::new("unknown version of the format", "`schema = 1`")),
         }
         fields.or("title", String::new(), Text);
-        let (mut duration, mut seed, mut ties, mut timing) = (None, 1, Ties::default(), Timing::default());
+        let (mut duration, mut seed, mut timing) = (None, 1, Timing::default());
         let nodes = hosts::read_all(&mut fields, cx);
         match fields.table("run", "a section `[run]` with `duration`") {
             Some(mut run) => {
                 duration = run.required("duration", Time::Positive, "the simulated time, such as \"90s\"");
                 seed = run.or("seed", seed, Whole(0, i64::MAX as u64));
-                if run.or("ties", "random", TIES) == "fixed" {
-                    ties = Ties::Fixed;
-                }
                 timing = clock::read(&mut run, nodes.as_deref());
                 run.finish();
             }
@@ -108,7 +102,7 @@ impl Plan {
         }
         fields.finish();
         drop(names);
-        Some(Plan { duration: duration?, seed, ties, links, groups, workloads, recorded, timing, network, commands })
+        Some(Plan { duration: duration?, seed, links, groups, workloads, recorded, timing, network, commands })
     }
 
     /// What is outside of a run, if anything is.

@@ -329,7 +329,7 @@ impl Scenario {
             duration: plan.duration,
             seed: plan.seed,
             run,
-            ties: plan.ties,
+            ties: plan.timing.ties,
             links,
             flows,
             sums: plan.sums(run),

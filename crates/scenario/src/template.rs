@@ -134,7 +134,7 @@ impl Template {
             duration: plan.duration,
             seed,
             run: 0,
-            ties: plan.ties,
+            ties: plan.timing.ties,
             links,
             flows,
             sums: plan.sums_of(seed, 0),

@@ -236,6 +236,7 @@ fn what_cannot_be_is_refused() {
     let own = "[[flows]]\nid = \"g\"\nfrom = \"own\"\nto = \"left\"\nport = 80\n";
     for (keys, set, says) in [
         ("", "hosts.left.address=10.0.0.1", "hosts.left.address: the prefix length is missing"),
+        ("", "run.ties=fixed", "packets from outside come in their own order"),
         ("", "hosts.left.address=10.0.0.1/33", "hosts.left.address: the prefix is longer than the address"),
         ("", "hosts.left.address=fd00::1/129", "a length from 0 to 128"),
         ("", "hosts.left.address=10.0.0.1/+8", "not a prefix length"),

@@ -175,8 +175,8 @@ impl Receiver {
     }
 
     /// A segment of `payload` bytes lets the largest window that may be offered grow (Linux
-    /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory); whether
-    /// it does.
+    /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory);
+    /// whether it does.
     pub(super) fn grow_window(&mut self, payload: u32) -> bool {
         let most = self.clamp.min(self.free_space());
         let room = most.saturating_sub(self.grown);

@@ -144,6 +144,16 @@ impl Config {
         self.receive_buffer = self.transfer.window.memory(bytes);
     }
 
+    /// A receive buffer that is not tuned is another's too, as a connection's is its subflows':
+    /// what lies beyond a gap takes none of the window.
+    #[must_use]
+    pub fn with_shared_window(mut self) -> Config {
+        if self.transfer.window == (WindowRule::Linux { most: 0 }) {
+            (self.receive_buffer, self.transfer.window) = (self.receive_space(), WindowRule::Rfc);
+        }
+        self
+    }
+
     /// What the largest buffers hold of data, bytes: to receive, and to send.
     pub fn largest_buffers(&self) -> [u64; 2] {
         let receive = self.transfer.receive_tuning.map_or(self.receive_buffer, |tuning| tuning.most);

@@ -129,8 +129,8 @@ impl Adaptive {
         Marked { retransmission, again: None }
     }
 
-    /// `tcp_update_scoreboard` with RACK off, at the end of `tcp_fastretrans_alert`; `partial` after a
-    /// partial ACK that has undone nothing.
+    /// `tcp_update_scoreboard` with RACK off, at the end of `tcp_fastretrans_alert`; `partial`
+    /// after a partial ACK that has undone nothing.
     pub(super) fn mark_last(&self, board: &mut Scoreboard, view: &View, partial: bool) {
         let threshold = u64::from(self.reordering.threshold);
         let far = view.reach > threshold;

@@ -162,8 +162,8 @@ impl Endpoint {
         self.detector.mark_last(&mut self.board, &view, partial);
     }
 
-    /// Whether recovery begins although nothing is marked (`tcp_time_to_recover`). RACK marks what is
-    /// lost, and needs no other sign.
+    /// Whether recovery begins although nothing is marked (`tcp_time_to_recover`). RACK marks what
+    /// is lost, and needs no other sign.
     fn starts_recovery(&mut self, view: &View) -> StartRecovery {
         let start = self.detector.starts_recovery(&self.current(view));
         if start == StartRecovery::No && self.detector.is_before_rack() {
