@@ -84,7 +84,8 @@ impl Endpoint {
             return;
         }
         if self.rtt.timeouts() == 0 {
-            self.timers.begin_resending(now);
+            let first_syn = self.handshake.sent_at().filter(|_| self.state == State::SynSent);
+            self.timers.begin_resending(first_syn.unwrap_or(now));
         }
         match self.state {
             State::SynSent | State::SynReceived => {
@@ -121,7 +122,14 @@ impl Endpoint {
                 return timeouts >= rules.synack_retries
                     && (!self.socket.is_deferred() || timeouts >= rules.defer_accept);
             }
-            State::SynSent => return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts),
+            State::SynSent => {
+                // tcp_write_timeout: by number, or as long as so many take that are doubled.
+                let modelled = matches!(rules.give_up, GiveUp::ModelTime(_)) && rules.user_timeout.is_none();
+                return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts)
+                    || modelled
+                        && timeouts > 0
+                        && resending >= self.model_time(rules.syn_retries, self.config.initial_rto);
+            }
             State::SynReceived => return timeouts >= rules.syn_retries,
             _ => self.retry_limit(self.rto()),
         };

@@ -57,6 +57,9 @@ impl Endpoint {
             if left == 0 && flags.contains(Flags::ACK) {
                 // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
                 self.receiver.acknowledge_now();
+                if self.config.transfer.exact_duplicates {
+                    self.receiver.receive(now, 0, 1, 0);
+                }
                 return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
             }
             if left == 0 {

@@ -254,7 +254,7 @@ impl Receiver {
         let bytes = most.min(self.unread());
         self.read += bytes;
         if bytes > 0 && !self.ack_now {
-            self.ack_now = self.opens_window() || self.described && self.owes_reader();
+            self.ack_now = self.opens_window() && !self.is_finished() || self.described && self.owes_reader();
         }
         bytes
     }

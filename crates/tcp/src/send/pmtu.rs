@@ -219,6 +219,11 @@ impl Endpoint {
             if freebsd && mtu < self.unopened_mtu() {
                 self.handshake.begin();
             }
+            // tcp_simple_retransmit: what went with the SYN is lost, and the SYN goes again.
+            let linux = self.config.path.icmp == IcmpRule::Linux && self.state == State::SynSent;
+            if linux && self.send.nxt() > 1 {
+                self.handshake.begin();
+            }
             return;
         }
         self.sync_mss();

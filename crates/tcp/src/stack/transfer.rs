@@ -23,8 +23,9 @@ pub struct TransferRules {
     /// What the SACK option reports of duplicates. Default: RFC 2883.
     pub reports: ReportRule,
     /// Where a segment that fills a gap repeats several that are held, the parts that it repeats
-    /// end where those end, as in later releases of Linux (`tcp_ofo_queue`). Default false; it
-    /// concerns [`ReportRule::Linux`] alone.
+    /// end where those end, as in later releases of Linux (`tcp_ofo_queue`); and a SYN that comes
+    /// again with the ACK of ours is reported. Default false; it concerns [`ReportRule::Linux`]
+    /// alone.
     pub exact_duplicates: bool,
     /// A segment counts as reported when SACK blocks cover all of it, as in Linux
     /// (`tcp_match_skb_to_sack`), instead of in parts. Default false.

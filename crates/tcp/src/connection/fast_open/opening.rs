@@ -114,6 +114,12 @@ impl Endpoint {
         self.opening.as_ref().is_some_and(|opening| opening.early.is_some())
     }
 
+    /// The same, and the application has it.
+    pub(crate) fn is_accepted_early(&self) -> bool {
+        let early = self.opening.as_ref().and_then(|opening| opening.early.as_ref());
+        early.is_some_and(|early| early.accepted)
+    }
+
     /// Whether no SYN of ours has been sent.
     pub(crate) fn is_first_syn(&self) -> bool {
         match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {

@@ -55,7 +55,11 @@ impl Endpoint {
         let Some(seq) = self.quoted(error, rule) else { return };
         match meaning {
             Meaning::Nothing => {}
-            _ if self.state == State::SynReceived && self.socket.is_passive() => {
+            // A child that its SYN has opened is a socket already in Linux.
+            _ if self.state == State::SynReceived
+                && self.socket.is_passive()
+                && !(rule == IcmpRule::Linux && self.is_open_early()) =>
+            {
                 self.icmp_half_open(rule, error, meaning);
             }
             Meaning::TooBig => self.packet_too_big(now, error),
@@ -69,9 +73,11 @@ impl Endpoint {
     }
 
     /// RFC 5927 section 4.1: where the segment began that a message quotes, if it can be in the
-    /// network. Linux lets SND.NXT count as well.
+    /// network. Linux lets SND.NXT count as well, and the answer to a SYN with data until the
+    /// handshake is over.
     fn quoted(&self, error: &IcmpError, rule: IcmpRule) -> Option<u64> {
         let (una, nxt) = (self.send.una(), self.send.nxt());
+        let una = if rule == IcmpRule::Linux && self.is_open_early() { 0 } else { una };
         let seq = self.send.lift(error.sequence)?;
         let end = if rule == IcmpRule::Linux && nxt > 0 { nxt + 1 } else { nxt };
         (una..end).contains(&seq).then_some(seq)
@@ -101,7 +107,7 @@ impl Endpoint {
     }
 
     fn icmp_error(&mut self, now: Time, rule: IcmpRule, reason: Error, ends: bool) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_accepted_early();
         let ends = match rule {
             IcmpRule::Rfc | IcmpRule::Linux => opening && ends,
             // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second

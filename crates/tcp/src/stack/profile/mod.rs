@@ -159,7 +159,7 @@ impl Profile {
                 ..endpoint
             },
             "linux-6.18" => Config {
-                transfer: TransferRules::linux_6_18(6_291_456),
+                transfer: TransferRules::linux_6_18(33_554_432),
                 send_buffer: 16_384,
                 receive_buffer: 131_072,
                 ..endpoint
