@@ -90,7 +90,11 @@ pub(super) const KEYS: &[Key] = &[
             switch(value).map(|value| host.config.transfer.sack_compression = value.then(SackCompression::default))
         },
     },
-    Key { name: "segmentation_offload", takes: "off, linux-4.0, linux-6.1 or linux-6.18", apply: set_offload },
+    Key {
+        name: "segmentation_offload",
+        takes: "off, linux-4.0, linux-6.1, linux-6.18 or linux-7.3",
+        apply: set_offload,
+    },
     Key {
         name: "mss",
         takes: "bytes",

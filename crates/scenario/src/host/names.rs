@@ -17,7 +17,7 @@ pub(crate) struct Named {
 const LINUX_6_1: Named = of("linux-6.1", Profile::linux_6_1);
 
 /// Every host.
-const HOSTS: [Named; 11] = [
+const HOSTS: [Named; 12] = [
     of("rfc", Profile::rfc),
     of("freebsd-9.2", Profile::freebsd_9_2),
     of("freebsd-14", Profile::freebsd_14),
@@ -27,6 +27,7 @@ const HOSTS: [Named; 11] = [
     of("linux-4.0", Profile::linux_4_0),
     LINUX_6_1,
     of("linux-6.18", Profile::linux_6_18),
+    of("linux-7.3", Profile::linux_7_3),
     of("windows-7", Profile::windows_7),
     Named { name: "smoltcp", profile: None },
 ];
@@ -39,7 +40,7 @@ const fn of(name: &'static str, profile: fn() -> Profile) -> Named {
 pub(crate) struct Hosts;
 
 impl Hosts {
-    pub(crate) fn names() -> [&'static str; 11] {
+    pub(crate) fn names() -> [&'static str; 12] {
         HOSTS.map(|host| host.name)
     }
 }

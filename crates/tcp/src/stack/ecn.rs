@@ -15,7 +15,7 @@ pub struct AccEcnRules {
 }
 
 impl AccEcnRules {
-    /// Linux from 6.18 on with its sysctls' defaults, where Accurate ECN is in use at all.
+    /// Linux from 7.0 on with its sysctls' defaults, where Accurate ECN is in use at all.
     pub fn linux() -> AccEcnRules {
         // tcp_ecn_option = 2, tcp_ecn_option_beacon = 3
         AccEcnRules { rule: AccEcnRule::Linux, option: AccEcnOption::Full, beacon: 3 }

@@ -24,7 +24,7 @@ impl OffloadRule {
         match name {
             "linux-4.0" => Some(OffloadRule::Linux40),
             "linux-6.1" => Some(OffloadRule::Linux61),
-            "linux-6.18" => Some(OffloadRule::Linux618),
+            "linux-6.18" | "linux-7.3" => Some(OffloadRule::Linux618),
             _ => None,
         }
     }

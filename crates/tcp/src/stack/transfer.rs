@@ -34,7 +34,7 @@ pub struct TransferRules {
     /// companions). Default none: each such segment is acknowledged (RFC 5681 section 4.2).
     pub sack_compression: Option<SackCompression>,
     /// All segments but SYNs are ECN-capable on a connection with Accurate ECN, ACKs and
-    /// retransmissions too, as in Linux from 6.18 on. Default false: data that is sent for the
+    /// retransmissions too, as in Linux from 7.0 on. Default false: data that is sent for the
     /// first time (RFC 3168 section 6.1.4), unless the controller asks for more.
     pub capable_control: bool,
     /// How the stream is cut into segments, and when a small one is held back. Default: RFC 9293.
@@ -206,12 +206,7 @@ impl TransferRules {
 
     /// A socket of Linux 6.18 whose receive buffer may be made as large as `most`, bytes.
     pub fn linux_6_18(most: u64) -> TransferRules {
-        TransferRules {
-            exact_duplicates: true,
-            capable_control: true,
-            acc_ecn: AccEcnRules::linux(),
-            ..TransferRules::linux(most)
-        }
+        TransferRules { exact_duplicates: true, ..TransferRules::linux(most) }
     }
 
     /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes

@@ -69,7 +69,7 @@ impl Tuning {
             "linux-3.9" => (TuningRelease::Linux39, 87_380, 6 << 20),
             "linux-4.0" => (TuningRelease::Linux40, 87_380, 6 << 20),
             "linux-6.1" => (TuningRelease::Linux61, 131_072, 6 << 20),
-            "linux-6.18" => (TuningRelease::Linux618, 131_072, 32 << 20),
+            "linux-6.18" | "linux-7.3" => (TuningRelease::Linux618, 131_072, 32 << 20),
             _ => return None,
         };
         Some(Tuning {

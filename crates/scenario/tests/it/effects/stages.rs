@@ -174,7 +174,7 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
             links.wire = { rate = "5mbit", delay = "5ms", queue = { kind = "codel", ecn = true } }
             flows = [
                 { id = "f", path = ["wire"], ecn = "accecn" },
-                { id = "g", path = ["wire"], ecn = "accecn", host = "linux-6.18" },
+                { id = "g", path = ["wire"], ecn = "accecn", host = "linux-7.3" },
                 { id = "h", path = ["wire"] },
             ]
         "#,

@@ -1,4 +1,4 @@
-//! Linux from 2.4 to 6.18.
+//! Linux from 2.4 to 7.3.
 
 use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, HystartConfig, HystartRules, NewRenoConfig, SlowStartRules};
 use ackclock_units::Span;
@@ -195,18 +195,23 @@ impl Profile {
     }
 
     /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between, which is
-    /// [`StateRules::linux_6_18`], the parts that DSACK reports, and what Accurate ECN does where
-    /// `ecn` asks for it: its option, and ECT on all packets.
+    /// [`StateRules::linux_6_18`] and the parts that DSACK reports. A 6.18.44 kernel was asked. Its
+    /// sysctls do not let Accurate ECN on; `ecn` does, as the RFC has it.
     pub fn linux_6_18() -> Profile {
         let before = Profile::linux_6_1();
-        let transfer = TransferRules {
-            exact_duplicates: true,
-            capable_control: true,
-            acc_ecn: AccEcnRules::linux(),
-            ..before.endpoint.transfer.clone()
-        };
+        let transfer = TransferRules { exact_duplicates: true, ..before.endpoint.transfer.clone() };
         let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
         Profile { name: "linux-6.18", endpoint, ..before }
+    }
+
+    /// Linux 7.3 with its defaults: Linux 6.18 with Accurate ECN, which it asks for, with its
+    /// option and ECT on all packets.
+    pub fn linux_7_3() -> Profile {
+        let before = Profile::linux_6_18();
+        let transfer =
+            TransferRules { capable_control: true, acc_ecn: AccEcnRules::linux(), ..before.endpoint.transfer.clone() };
+        let endpoint = Config { ecn: EcnFeedback::Accurate, transfer, ..before.endpoint.clone() };
+        Profile { name: "linux-7.3", endpoint, ..before }
     }
 }
 

@@ -41,10 +41,6 @@
 //! - Linux 3.9 bounds the window to three segments more than are in flight whenever an ACK is not
 //!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4 and 2.6.32.
 //! - What Linux remembers of a destination is not part of a profile: a scenario asks for it.
-//! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always
-//!   40 ms (but for sockets). It acknowledges every segment while its window grows
-//!   (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is the whole
-//!   buffer.
 //! - The send buffer of a Linux host is that of one without segmentation offload
 //!   ([`crate::SpaceRule::Segments`]): its size is the payload that fits, and it is filled again
 //!   when a third is free.
@@ -85,7 +81,7 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile.
-    pub fn all() -> [Profile; 10] {
+    pub fn all() -> [Profile; 11] {
         [
             Profile::rfc(),
             Profile::freebsd_9_2(),
@@ -96,6 +92,7 @@ impl Profile {
             Profile::linux_4_0(),
             Profile::linux_6_1(),
             Profile::linux_6_18(),
+            Profile::linux_7_3(),
             Profile::windows_7(),
         ]
     }
@@ -141,7 +138,7 @@ impl Profile {
 
     /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and
     /// windows, acknowledgments, segments and options follow the stack where its rules are
-    /// modelled, which is FreeBSD 14 and Linux 6.1 and 6.18. The others are as
+    /// modelled, which is FreeBSD 14 and Linux from 6.1 on. The others are as
     /// [`Profile::endpoint`].
     pub fn socket(&self) -> Config {
         let endpoint = self.endpoint.clone();
@@ -158,8 +155,12 @@ impl Profile {
                 receive_buffer: 131_072,                   // tcp_rmem
                 ..endpoint
             },
-            "linux-6.18" => Config {
-                transfer: TransferRules::linux_6_18(33_554_432),
+            "linux-6.18" | "linux-7.3" => Config {
+                transfer: TransferRules {
+                    capable_control: endpoint.transfer.capable_control,
+                    acc_ecn: endpoint.transfer.acc_ecn,
+                    ..TransferRules::linux_6_18(33_554_432)
+                },
                 send_buffer: 16_384,
                 receive_buffer: 131_072,
                 ..endpoint

@@ -24,6 +24,7 @@ fn the_default_congestion_control_of_each_host() {
             ("linux-4.0", "cubic"),
             ("linux-6.1", "cubic"),
             ("linux-6.18", "cubic"),
+            ("linux-7.3", "cubic"),
             ("windows-7", "newreno"),
         ]
     );
@@ -38,7 +39,7 @@ fn cubic_starts_slowly_as_its_host_does() {
         let hystart = profile.cubic.reno.slow_start != SlowStartRules::Standard;
         assert_eq!(
             hystart,
-            ["linux-2.6.32", "linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18"].contains(&profile.name),
+            ["linux-2.6.32", "linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18", "linux-7.3"].contains(&profile.name),
             "{}",
             profile.name
         );
