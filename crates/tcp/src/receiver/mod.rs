@@ -407,7 +407,7 @@ impl Receiver {
     fn insert(&mut self, left: u64, right: u64) -> Arrived {
         if self.reassembly.insert(left, right) {
             if self.tuned.is_some() {
-                self.tune_beyond_gap((right - left) as u32);
+                self.tune_beyond_gap();
             }
             return Arrived::OutOfOrder;
         }

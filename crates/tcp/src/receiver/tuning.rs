@@ -50,7 +50,9 @@ pub(super) struct Tuned {
     /// The window that is waited for to arrive, and since when.
     window: Option<(u64, Time)>,
     last_echo: Option<u32>,
-    /// Where the stream was read to at the beginning of the interval, and when that was.
+    /// Where the stream was read to when the last data arrived.
+    read: u64,
+    /// The same at the beginning of the interval, and when that was.
     copied: (u64, Time),
     /// What was copied in the best interval (`rcvq_space.space`).
     space: u64,
@@ -68,6 +70,7 @@ impl Tuned {
             rtt: 0,
             window: None,
             last_echo: None,
+            read: 1,
             copied: (1, Time::NEVER),
             space: 0,
             ratio: if rules.release == TuningRelease::Linux26 { THREE_QUARTERS } else { HALF },
@@ -120,18 +123,14 @@ impl Tuned {
         let sample = sample.as_nanos();
         let scaled = 8 * sample;
         let before = self.rtt;
-        self.rtt = if before == 0 {
-            scaled
-        } else if self.rules.release == TuningRelease::Linux618 {
-            match () {
-                () if scaled < before => scaled,
-                () if by_window || !drained => before,
-                () => before - before / 8 + sample,
-            }
-        } else if by_window {
-            scaled.min(before)
-        } else {
-            before - before / 8 + sample
+        // 6.1 in later stable releases, such as 6.1.192.
+        let least = by_window || matches!(self.rules.release, TuningRelease::Linux61 | TuningRelease::Linux618);
+        let stays = by_window || self.rules.release == TuningRelease::Linux618 && !drained;
+        self.rtt = match before {
+            0 => scaled,
+            _ if least && scaled < before => scaled,
+            _ if stays => before,
+            _ => before - before / 8 + sample,
         };
     }
 
@@ -249,13 +248,16 @@ impl Receiver {
         let Some(tuned) = &mut self.tuned else { return };
         let copied_at = if drained { tuned.now } else { now };
         tuned.now = now;
-        if let Some((value, age)) = echo.filter(|_| payload >= measured) {
-            tuned.measure_echo(now, value, age, drained);
-        }
+        // By the round trip that was known when it was copied.
         if tuned.copied.1 == Time::NEVER {
             tuned.copied = (read, now);
-        } else {
+        } else if read > std::mem::replace(&mut tuned.read, read) {
             self.adjust_space(read, copied_at, u64::from(segment));
+        }
+        if let Some((value, age)) = echo.filter(|_| payload >= measured)
+            && let Some(tuned) = &mut self.tuned
+        {
+            tuned.measure_echo(now, value, age, drained);
         }
     }
 
@@ -336,15 +338,18 @@ impl Receiver {
         }
     }
 
-    /// Data beyond a gap was taken in (`tcp_data_queue_ofo`).
-    pub(super) fn tune_beyond_gap(&mut self, payload: u32) {
+    /// Data beyond a gap is about to be taken in (`tcp_data_queue_ofo`); whether the window grew.
+    pub(super) fn grow_beyond(&mut self, payload: u32) -> bool {
+        let release = self.tuned.as_ref().map(|tuned| tuned.rules.release);
+        !matches!(release, Some(TuningRelease::Linux26 | TuningRelease::Linux39)) && self.grow_tuned(payload)
+    }
+
+    /// It was taken in.
+    pub(super) fn tune_beyond_gap(&mut self) {
         let segment = u64::from(self.context.segment);
         let beyond = self.reassembly.end().saturating_sub(self.next);
         let Some(tuned) = &self.tuned else { return };
         let (release, most, locked) = (tuned.rules.release, tuned.rules.most, tuned.locked);
-        if !matches!(release, TuningRelease::Linux26 | TuningRelease::Linux39) {
-            self.grow_tuned(payload);
-        }
         if release == TuningRelease::Linux618
             && let Some(tuned) = &self.tuned
             && let Some((window, buffer)) = tuned.wanted(tuned.space, segment, beyond)

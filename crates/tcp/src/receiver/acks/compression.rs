@@ -77,7 +77,10 @@ impl Receiver {
         self.out_of_order();
         if by_rule {
             self.linux_acks.owe();
-            self.grow_window(payload);
+            let grown = if self.tuned.is_some() { self.grow_beyond(payload) } else { self.grow_window(payload) };
+            if grown {
+                self.linux_acks.quick_once();
+            }
         }
         if std::mem::take(&mut self.compression.reported) {
             // tcp_event_ack_sent has taken the mark away by which tcp_ack_snd_check knows that an

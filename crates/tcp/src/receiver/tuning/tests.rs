@@ -94,6 +94,32 @@ fn round_trips_are_averaged_by_timestamps_and_bounded_by_windows() {
     assert_eq!(tuned.rtt, 8 * 20_000_000);
 }
 
+/// As a 6.1.192 kernel prints it behind two paths of 10 and 55 ms that take turns.
+#[test]
+fn a_shorter_round_trip_counts_at_once_from_6_1_on() {
+    let mut receiver = tuned(TuningRelease::Linux61, 131_072);
+    let tuned = receiver.tuned.as_mut().expect("tuned");
+    for (echo, age, expected) in [(1, 10, 10_000_000), (2, 55, 15_625_000), (3, 10, 10_000_000)] {
+        tuned.measure_echo(Time::from_millis(100), echo, age, true);
+        assert_eq!(tuned.rtt / 8, expected);
+    }
+}
+
+#[test]
+fn what_was_copied_is_looked_at_after_reading_alone() {
+    let mut receiver = tuned(TuningRelease::Linux61, 131_072);
+    receiver.tuned.as_mut().expect("tuned").rtt = 8_000_000;
+    let mut tune = |at, read| {
+        receiver.next += SEGMENT;
+        receiver.read += read;
+        receiver.tune(Time::from_millis(at), SEGMENT as u32, None, SEGMENT as u32);
+        receiver.tuned.as_ref().expect("tuned").copied.1
+    };
+    assert_eq!(tune(10, 0), Time::from_millis(10));
+    assert_eq!(tune(20, 0), Time::from_millis(10));
+    assert_eq!(tune(30, SEGMENT), Time::from_millis(30));
+}
+
 #[test]
 fn what_waits_behind_a_gap_takes_memory() {
     let mut receiver = tuned(TuningRelease::Linux61, 131_072);
@@ -110,7 +136,7 @@ fn what_fills_a_gap_widens_the_window_and_what_lies_beyond_does_not() {
     // 232 = 1810 bytes, of which three quarters are less than its payload.
     let mut receiver = tuned(TuningRelease::Linux26, 87_380);
     receiver.context.segment = SEGMENT as u32;
-    receiver.tune_beyond_gap(SEGMENT as u32);
+    assert!(!receiver.grow_beyond(SEGMENT as u32));
     assert_eq!(receiver.grown, 4 * SEGMENT);
     receiver.tune_filled_gap(Time::from_millis(10), SEGMENT as u32);
     assert_eq!(receiver.grown, 6 * SEGMENT);
