@@ -324,8 +324,8 @@ fn packets_alternate_over_two_paths_and_acks_take_the_first() {
     assert!(offered[0].abs_diff(offered[2]) <= 1, "{offered:?}");
     assert!(offered[1] > 0 && offered[3] == 0, "{offered:?}");
     // Two paths alike deliver in order, but for the first packets, since the handshake's ACK is
-    // shorter; and twice as much as one.
-    assert!(half.flows[0].displacement.on_time > 0.99, "{}", half.flows[0].displacement.on_time);
+    // shorter and the queues fill one after the other; and twice as much as one.
+    assert!(half.flows[0].displacement.on_time > 0.95, "{}", half.flows[0].displacement.on_time);
     assert!(half.flows[0].goodput_bps > 0.9 * 20e6 * 1460.0 / 1500.0, "{}", half.flows[0].goodput_bps);
     // A bit in four.
     let quarter = over(0x8888_8888_8888_8888).links.iter().map(|link| link.offered).collect::<Vec<_>>();
