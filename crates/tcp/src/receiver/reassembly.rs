@@ -39,7 +39,11 @@ impl Reassembly {
     }
 
     /// Units held.
+    #[inline]
     pub(super) fn held(&self) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
         self.ranges().map(|(left, right)| right - left).sum()
     }
 

@@ -206,6 +206,7 @@ impl Tuned {
 
 impl Receiver {
     /// Of `space` bytes of memory, what is for data.
+    #[inline(never)]
     pub(super) fn window_of(&self, space: u64) -> u64 {
         match &self.tuned {
             Some(tuned) => tuned.window_of(space),
@@ -214,14 +215,16 @@ impl Receiver {
     }
 
     /// Room for data beyond what is held (`tcp_space`).
+    #[inline]
     pub(super) fn free_space(&self) -> u64 {
-        match &self.tuned {
-            Some(tuned) => tuned.window_of(self.buffer.saturating_sub(self.memory_held())),
-            None => self.data_space().saturating_sub(self.held()),
+        if self.tuned.is_some() {
+            return self.window_of(self.buffer.saturating_sub(self.memory_held()));
         }
+        self.space.saturating_sub(self.held())
     }
 
     /// The memory of what is held (`sk_rmem_alloc`).
+    #[inline(never)]
     fn memory_held(&self) -> u64 {
         let segments = self.held().div_ceil(u64::from(self.peer_segment));
         segments * received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss))

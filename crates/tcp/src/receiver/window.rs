@@ -178,6 +178,9 @@ impl Receiver {
     /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory);
     /// whether it does.
     pub(super) fn grow_window(&mut self, payload: u32) -> bool {
+        if self.grown >= self.clamp {
+            return false;
+        }
         let most = self.clamp.min(self.free_space());
         let room = most.saturating_sub(self.grown);
         self.grown += room.min(2 * u64::from(self.context.segment.max(payload)));
@@ -185,6 +188,7 @@ impl Receiver {
     }
 
     /// Quick ACKs end then (`__tcp_select_window`).
+    #[inline]
     pub(super) fn is_half_full(&self) -> bool {
         let all = self.data_space();
         self.free_space() < all.min(self.clamp) / 2
@@ -195,20 +199,22 @@ impl Receiver {
     }
 
     /// Of the buffer, what is for data: half (Linux `tcp_full_space` with `tcp_adv_win_scale` = 1).
+    #[inline]
     pub(super) fn data_space(&self) -> u64 {
-        self.window_of(self.buffer)
+        if self.tuned.is_some() { self.window_of(self.buffer) } else { self.space }
     }
 
     /// The buffer is this large from now on.
     pub(super) fn take_buffer(&mut self, bytes: u64) {
         self.buffer = bytes;
         self.space = match self.window_rule {
-            WindowRule::Linux { .. } => self.data_space(),
+            WindowRule::Linux { .. } => self.window_of(bytes),
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes,
         };
     }
 
     /// Bytes held, in order and not read or beyond a gap.
+    #[inline]
     pub(super) fn held(&self) -> u64 {
         self.next - self.read + self.reassembly.held()
     }
