@@ -99,7 +99,8 @@ fn assert_is_the_truth(flow: &FlowSummary) {
 #[test]
 fn the_receiver_sees_what_the_run_knows() {
     // Without losses; with some, after which the meter waits for what does not come; and with
-    // copies, which it leaves out.
+    // copies, which it leaves out. By RFC 5236 what was lost counts in between, and the run takes
+    // it out: these seeds have none there.
     for set in [
         &[][..],
         &["links.near.loss={kind=\"iid\", probability=0.002}"],

@@ -122,6 +122,8 @@ fn subflows_that_follow_each_other_on_a_path_are_judged_together() {
     let flow = flow_of(&scenario(LOSSY, "", changes));
     adds_up(&flow);
     let [slow, _] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
+    // Beside what the connection tells an ACK has room for two ranges: of more, the sender does not
+    // know that they have arrived.
     assert!(slow.retransmitted_packets > 20 && slow.spurious_retransmits < 3, "{slow:?}");
     let open = slow.limited_s;
     let time = open.cwnd + open.rwnd + open.app + open.pacing;

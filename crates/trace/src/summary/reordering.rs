@@ -31,8 +31,8 @@ pub struct PacketReordering {
     pub on_time: f64,
     /// Share of those that arrived behind their places.
     pub late: f64,
-    /// Displacement, packets: place in the order of arrival less place in the order of sending,
-    /// what was lost taken out of both. Negative if early.
+    /// Displacement, packets: receive index less place in the order of sending (RFC 5236). Lost
+    /// packets have no index, and count in between. Negative if early.
     pub displacement: Distribution,
     /// Reorder density (RFC 5236 section 3.6).
     pub density: ReorderDensity,
