@@ -276,6 +276,9 @@ pub struct Arrival {
     pub rtt: Option<Span>,
     /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
     pub ce: u64,
+    /// It acknowledges something and nothing else is new: no flag but ACK and PSH, no SACK block,
+    /// the window of before. Linux's header prediction takes these (`tcp_rcv_established`).
+    pub plain: bool,
 }
 
 /// A segment that was sent.

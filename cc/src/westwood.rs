@@ -11,10 +11,6 @@
 //! rate-halving, ICC 2004.
 //!
 //! # Departures
-//! - Time is in microseconds and the rate in bytes per second; Linux counts jiffies and bytes per
-//!   jiffy, and loses fractions of one.
-//! - Segments reported by duplicate ACKs are subtracted from the next ACK that acknowledges several
-//!   segments, as in both papers; Linux does not do so if that ACK matches its header prediction.
 //! - An ACK that arrives while nothing is outstanding counts nothing; in Linux it counts a segment,
 //!   since it repeats the last one.
 
@@ -32,6 +28,9 @@ pub struct WestwoodConfig {
     /// The rate is sampled over a round trip, but over this much at least (`TCP_WESTWOOD_RTT_MIN`).
     /// Default 50 ms.
     pub rtt_min: Span,
+    /// The clock ticks so often: a jiffy, 1 / `HZ`, of Linux, which counts bytes per jiffy and loses
+    /// fractions of one. Default 0: it is exact.
+    pub tick: Span,
     /// It grows, and comes down until the end of a recovery, as NewReno with these settings.
     pub reno: NewRenoConfig,
 }
@@ -39,20 +38,39 @@ pub struct WestwoodConfig {
 impl Default for WestwoodConfig {
     fn default() -> WestwoodConfig {
         let reno = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
-        WestwoodConfig { rtt_min: Span::from_millis(50), reno }
+        WestwoodConfig { rtt_min: Span::from_millis(50), tick: Span::ZERO, reno }
     }
 }
 
 impl Configurable for WestwoodConfig {
     fn parameters(&mut self, v: &mut impl Visitor) {
         v.parameter("rtt_min", TIME, "Linux `TCP_WESTWOOD_RTT_MIN`", &mut self.rtt_min);
+        v.parameter("tick", TIME, "Linux `HZ`", &mut self.tick);
         self.reno.parameters(v);
+    }
+}
+
+impl WestwoodConfig {
+    /// The time that the clock shows.
+    fn at(&self, now: Time) -> Time {
+        let tick = self.tick.as_nanos().max(1);
+        Time::from_nanos(now.as_nanos() / tick * tick)
+    }
+
+    /// A time in whole ticks, rounded up (`usecs_to_jiffies`).
+    fn whole(&self, span: Span) -> Span {
+        Span::from_nanos(span.as_nanos().next_multiple_of(self.tick.as_nanos().max(1)))
+    }
+
+    /// The time in which rates count bytes: a tick, or a second.
+    fn unit(&self) -> u128 {
+        u128::from(if self.tick == Span::ZERO { Span::from_secs(1) } else { self.tick }.as_nanos())
     }
 }
 
 impl Algorithm for WestwoodConfig {
     fn on(host: &Stack) -> WestwoodConfig {
-        WestwoodConfig { reno: host.newreno, ..WestwoodConfig::default() }
+        WestwoodConfig { reno: host.newreno, tick: host.cubic.tick, ..WestwoodConfig::default() }
     }
 
     fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
@@ -74,7 +92,7 @@ pub struct Westwood {
 /// What the path carries.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
-    /// Bytes per second, filtered once (`bw_ns_est`) and twice.
+    /// Bytes per unit of time, filtered once (`bw_ns_est`) and twice.
     bw_once: u64,
     bw_est: u64,
     /// When the sample began, and what arrived since.
@@ -107,12 +125,13 @@ impl Estimate {
     }
 
     /// `westwood_update_window`: the sample is over after a round trip.
-    fn next_sample(&mut self, now: Time, least: Span) {
+    fn next_sample(&mut self, now: Time, config: &WestwoodConfig) {
+        let now = config.at(now);
         let elapsed = now.since(self.since);
-        if self.rtt == Span::ZERO || elapsed <= self.rtt.max(least) {
+        if self.rtt == Span::ZERO || elapsed <= self.rtt.max(config.rtt_min) {
             return;
         }
-        let rate = u128::from(self.bk) * 1_000_000_000 / u128::from(elapsed.as_nanos());
+        let rate = u128::from(self.bk) * config.unit() / u128::from(elapsed.as_nanos());
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
         if self.bw_once == 0 && self.bw_est == 0 {
             (self.bw_once, self.bw_est) = (rate, rate);
@@ -125,11 +144,15 @@ impl Estimate {
     }
 
     /// `westwood_acked_count`: the bytes that an ACK tells of. A duplicate one tells of a segment,
-    /// which the ACK that fills the hole acknowledges once more.
-    fn count(&mut self, ack: u64, mss: u64) -> u64 {
+    /// which the ACK that fills the hole acknowledges once more; of a plain one nothing is taken
+    /// off (`westwood_fast_bw`).
+    fn count(&mut self, ack: u64, mss: u64, plain: bool) -> u64 {
         let una = *self.snd_una.get_or_insert(ack);
         self.snd_una = Some(ack);
         let acked = ack.saturating_sub(una);
+        if plain {
+            return acked;
+        }
         if acked == 0 {
             self.told = self.told.saturating_add(mss);
             return mss;
@@ -146,8 +169,8 @@ impl Estimate {
 
     /// `tcp_westwood_bw_rttmin`: the bandwidth-delay product in whole segments, at least two, in
     /// bytes.
-    fn product(&self, f: &Flight) -> u64 {
-        let bytes = u128::from(self.bw_est) * u128::from(self.rtt_min.as_nanos()) / 1_000_000_000;
+    fn product(&self, f: &Flight, config: &WestwoodConfig) -> u64 {
+        let bytes = u128::from(self.bw_est) * u128::from(self.rtt_min.as_nanos()) / config.unit();
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).min(Window::MAX);
         (bytes / f.segment()).max(2).saturating_mul(f.segment())
     }
@@ -180,7 +203,7 @@ impl CongestionControl for Westwood {
 
     fn on_established(&mut self, f: &Flight) {
         self.reno.on_established(f);
-        self.estimate = Estimate::new(f.now);
+        self.estimate = Estimate::new(self.config.at(f.now));
     }
 
     fn take_over(&mut self, window: Window) {
@@ -196,7 +219,7 @@ impl CongestionControl for Westwood {
         if let Signal::Timeout { repeated: false, .. } = signal {
             // CA_EVENT_LOSS.
             let window = self.reno.window();
-            self.reno.set_window(Window { ssthresh: self.estimate.product(f), ..window });
+            self.reno.set_window(Window { ssthresh: self.estimate.product(f, &self.config), ..window });
             self.estimate.reset_rtt_min = true;
         }
     }
@@ -204,7 +227,7 @@ impl CongestionControl for Westwood {
     fn on_recovery_end(&mut self, f: &Flight) {
         self.reno.on_recovery_end(f);
         // CA_EVENT_COMPLETE_CWR.
-        let product = self.estimate.product(f);
+        let product = self.estimate.product(f, &self.config);
         self.reno.set_window(Window { cwnd: product, ssthresh: product });
     }
 
@@ -215,13 +238,13 @@ impl CongestionControl for Westwood {
     /// `tcp_westwood_ack`, then `tcp_westwood_pkts_acked`.
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
         let estimate = &mut self.estimate;
-        estimate.next_sample(f.now, self.config.rtt_min);
-        estimate.bk = estimate.bk.saturating_add(estimate.count(arrival.ack, f.segment()));
+        estimate.next_sample(f.now, &self.config);
+        estimate.bk = estimate.bk.saturating_add(estimate.count(arrival.ack, f.segment(), arrival.plain));
         // The RTT of the ACK before: this one's comes later.
         let least = if std::mem::take(&mut estimate.reset_rtt_min) { Span::MAX } else { estimate.rtt_min };
         estimate.rtt_min = estimate.rtt.min(least);
         if let Some(rtt) = arrival.rtt.filter(|&rtt| rtt > Span::ZERO) {
-            estimate.rtt = rtt;
+            estimate.rtt = self.config.whole(rtt);
         }
     }
 }

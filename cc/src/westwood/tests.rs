@@ -59,17 +59,21 @@ fn duplicate_acks_count_once() {
     estimate.snd_una = Some(10 * MSS);
     // Five segments arrive beyond a hole, the sixth ACK tells of the hole and of them: six segments
     // in all.
-    let counted: Vec<u64> = (0..5).map(|_| estimate.count(10 * MSS, MSS)).collect();
+    let counted: Vec<u64> = (0..5).map(|_| estimate.count(10 * MSS, MSS, false)).collect();
     assert_eq!((counted, estimate.told), (vec![MSS; 5], 5 * MSS));
-    assert_eq!((estimate.count(16 * MSS, MSS), estimate.told), (MSS, 0));
+    assert_eq!((estimate.count(16 * MSS, MSS, false), estimate.told), (MSS, 0));
     // Two of two, and half of one.
-    assert_eq!(estimate.count(18 * MSS, MSS), 2 * MSS);
-    assert_eq!(estimate.count(18 * MSS + MSS / 2, MSS), MSS / 2);
+    assert_eq!(estimate.count(18 * MSS, MSS, false), 2 * MSS);
+    assert_eq!(estimate.count(18 * MSS + MSS / 2, MSS, false), MSS / 2);
+    // Of a plain ACK nothing is taken off.
+    estimate.told = 2 * MSS;
+    assert_eq!((estimate.count(21 * MSS + MSS / 2, MSS, true), estimate.told), (3 * MSS, 2 * MSS));
+    estimate.snd_una = Some(18 * MSS + MSS / 2);
     // A partial ACK of three while six were told: one segment, three stay. Of one, it is counted
     // whole.
     estimate.told = 6 * MSS;
-    assert_eq!((estimate.count(21 * MSS + MSS / 2, MSS), estimate.told), (MSS, 3 * MSS));
-    assert_eq!((estimate.count(22 * MSS, MSS), estimate.told), (MSS / 2, 3 * MSS));
+    assert_eq!((estimate.count(21 * MSS + MSS / 2, MSS, false), estimate.told), (MSS, 3 * MSS));
+    assert_eq!((estimate.count(22 * MSS, MSS, false), estimate.told), (MSS / 2, 3 * MSS));
 }
 
 #[test]
@@ -140,7 +144,23 @@ fn the_rest_is_newrenos() {
 fn only_the_first_sample_is_taken_as_it_is() {
     let mut estimate = Estimate::new(Time::ZERO);
     (estimate.rtt, estimate.bk, estimate.bw_est) = (Span::from_millis(100), 20_000, 800);
-    estimate.next_sample(Time::from_millis(200), Span::ZERO);
+    estimate.next_sample(Time::from_millis(200), &WestwoodConfig { rtt_min: Span::ZERO, ..WestwoodConfig::default() });
     // 20,000 bytes in 0.2 s: 100,000 / 8, and (7 * 800 + 12,500) / 8.
     assert_eq!((estimate.bw_once, estimate.bw_est), (12_500, 2_262));
+}
+
+/// Of 20 segments in 52 ms, 13 jiffies of 4 ms, 20 * 1448 / 13 = 2227 bytes per jiffy; an RTT of 41
+/// ms is eleven of them, and 2227 * 11 / 1448 = 16 segments. Exact, 20 * 0.041 / 0.053 = 15.
+#[test]
+fn the_clock_of_linux_counts_bytes_per_jiffy() {
+    for (tick, segments) in [(4, 16), (0, 15)] {
+        let config = WestwoodConfig { tick: Span::from_millis(tick), ..WestwoodConfig::default() };
+        let mut westwood = Westwood::new(config);
+        westwood.on_established(&Flight { initial_window: 10 * MSS, ..flight(0, 10) });
+        arrives(&mut westwood, 10, 1, Some(41));
+        arrives(&mut westwood, 50, 21, Some(41));
+        arrives(&mut westwood, 53, 22, Some(41));
+        westwood.on_recovery_end(&flight(54, 10));
+        assert_eq!(cwnd(&westwood), segments, "{tick} ms");
+    }
 }

@@ -129,7 +129,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             random(),
         )),
         Box::new(Htcp::new(HtcpConfig { adaptive_backoff: true, rtt_scaling: true, reno: old_linux })),
-        Box::new(Westwood::new(WestwoodConfig { rtt_min: Span::ZERO, reno: NewRenoConfig::default() })),
+        Box::new(Westwood::new(WestwoodConfig { rtt_min: Span::ZERO, ..WestwoodConfig::default() })),
         Box::new(Lia::new(LiaConfig { reno: old_linux })),
         Box::new(Olia::new(OliaConfig { reno: old_linux })),
         Box::new(Balia::new(BaliaConfig { reno: old_linux })),

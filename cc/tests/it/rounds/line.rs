@@ -320,6 +320,7 @@ impl Line {
             echoed: Some(self.now.since(segment.sent)),
             rtt,
             ce,
+            plain: acked > 0 && !segment.marked,
         };
         self.cc.on_arrival(&f, &arrival);
         if acked > 0 && self.una >= self.round_end {

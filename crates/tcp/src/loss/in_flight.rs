@@ -22,16 +22,34 @@ impl Endpoint {
         self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
     }
 
-    /// What counts against the window: FreeBSD 9, Tahoe and Reno have rules of their own. With
-    /// others, before recovery duplicate ACKs free room for two segments by limited transmit (RFC
-    /// 3042 section 2), and for none without it.
+    /// What counts against the window: in Linux segments of any length. FreeBSD 9, Tahoe and Reno
+    /// have rules of their own. With others, before recovery duplicate ACKs free room for two
+    /// segments by limited transmit (RFC 3042 section 2), and for none without it.
     #[inline]
     pub(crate) fn window_used(&self) -> u64 {
-        let pipe = self.pipe();
+        let pipe = match self.linux_episodes() {
+            true => self.segments_in_flight() * u64::from(self.negotiated.mss()),
+            false => self.pipe(),
+        };
         if !self.recovery.counts_apart() {
             return pipe;
         }
         self.window_used_apart(pipe)
+    }
+
+    /// What is sent and not acknowledged, in the unit of [`Endpoint::window_used`] (`packets_out`).
+    #[inline]
+    pub(crate) fn window_outstanding(&self) -> u64 {
+        match self.linux_episodes() {
+            true => self.board.segments() * u64::from(self.negotiated.mss()),
+            false => self.board.outstanding(),
+        }
+    }
+
+    /// How much of the window a segment of `len` takes; a bare FIN needs no room (`tcp_cwnd_test`).
+    #[inline]
+    pub(crate) fn window_taken(&self, len: u32) -> u64 {
+        u64::from(if self.linux_episodes() && len > 0 { self.negotiated.mss() } else { len })
     }
 
     #[inline(never)]

@@ -130,9 +130,9 @@ impl WindowReduction {
     }
 
     /// One ACK's worth of PRR in segments, after an ACK that delivered some (`tcp_cwnd_reduction`).
-    /// `pipe` is in bytes, `in_flight` in segments; `bonus` if one more than were delivered may go
-    /// out while less than the threshold is in flight.
-    pub(super) fn on_delivered_segments(&mut self, delivered: u64, in_flight: u64, pipe: u64, mss: u64, bonus: bool) {
+    /// `bonus` if one more than were delivered may go out while less than the threshold is in
+    /// flight.
+    pub(super) fn on_delivered_segments(&mut self, delivered: u64, in_flight: u64, mss: u64, bonus: bool) {
         self.delivered += delivered;
         let ssthresh = self.ssthresh / mss;
         let send = if in_flight > ssthresh {
@@ -144,7 +144,7 @@ impl WindowReduction {
         };
         // The first retransmission always goes out.
         let send = send.max(u64::from(self.sent_segments == 0));
-        self.cwnd = (pipe + send * mss).max(mss);
+        self.cwnd = ((in_flight + send) * mss).max(mss);
     }
 
     /// `tcp_cwnd_down` of Linux 2.4 and 2.6: one segment less for every second ACK, down to
@@ -235,15 +235,15 @@ mod tests {
         // 2 - 1; below the threshold max(prr_delivered - prr_out, delivered), + 1 on a safe ACK.
         let mut reduction = halving(10);
         for (in_flight, send) in [(9, 1), (9, 0), (8, 1)] {
-            reduction.on_delivered_segments(1, in_flight, in_flight * MSS, MSS, true);
+            reduction.on_delivered_segments(1, in_flight, MSS, true);
             assert_eq!(reduction.cwnd(), (in_flight + send) * MSS);
             (0..send).for_each(|_| reduction.sent(1000));
         }
         // Four delivered, two sent: two owed, one more if safe, and room for three.
-        reduction.on_delivered_segments(1, 2, 2 * MSS, MSS, false);
+        reduction.on_delivered_segments(1, 2, MSS, false);
         assert_eq!(reduction.cwnd(), 4 * MSS);
         let mut safe = halving(10);
-        safe.on_delivered_segments(1, 2, 2 * MSS, MSS, true);
+        safe.on_delivered_segments(1, 2, MSS, true);
         assert_eq!(safe.cwnd(), 4 * MSS);
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn the_first_retransmission_always_goes_out() {
         // At the threshold there is no room, but nothing was sent yet.
         let mut reduction = halving(10);
-        reduction.on_delivered_segments(1, 5, 5 * MSS, MSS, false);
+        reduction.on_delivered_segments(1, 5, MSS, false);
         assert_eq!(reduction.cwnd(), 6 * MSS);
         let mut reduction = halving(10 * MSS);
         reduction.on_delivery(Prr::Rfc9937, ack(5000, false), MSS);

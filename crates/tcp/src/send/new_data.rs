@@ -2,13 +2,14 @@
 //! silly window avoidance let go (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and
 //! 3.8.6.2.1).
 
-use ackclock_units::Time;
+use ackclock_cc::Window;
+use ackclock_units::{Span, Time};
 
 use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
-use crate::{CaState, CwndValidation, Endpoint, OffloadRule, SendRule, SentAs};
+use crate::{CwndValidation, Endpoint, OffloadRule, SendRule, SentAs};
 
 impl Endpoint {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
@@ -110,13 +111,6 @@ impl Endpoint {
                 None
             }
             Ok(cut) => {
-                // A small segment takes as much of the window as a full one
-                // (tcp_packets_in_flight).
-                let full = self.board.segments() * u64::from(self.negotiated.mss()) >= self.cwnd();
-                if self.recovery.state() == CaState::Open && full && !self.recovery.probe().is_unbounded() {
-                    self.window_use.stop();
-                    return None;
-                }
                 if !self.fits_cwnd(now, cut.payload) {
                     return None;
                 }
@@ -215,7 +209,7 @@ impl Endpoint {
             self.restart_after_idle(now);
         }
         let unbounded = self.recovery.probe().is_unbounded();
-        let fits = self.window_used() + u64::from(payload) <= self.cwnd() || unbounded;
+        let fits = self.window_used() + self.window_taken(payload) <= self.cwnd() || unbounded;
         self.window_use.admit(fits)
     }
 
@@ -240,10 +234,25 @@ impl Endpoint {
             self.review_validation(now);
             return;
         }
-        if self.config.slow_start_after_idle && self.send.nxt() > 1 && now.since(self.send.last_sent_at()) > self.rto()
-        {
-            let flight = self.flight(now);
-            self.cc.on_idle_restart(&flight);
+        let idle = now.since(self.send.last_sent_at());
+        if self.config.slow_start_after_idle && self.send.nxt() > 1 && idle > self.rto() {
+            self.restart(now, idle);
+        }
+    }
+
+    #[cold]
+    fn restart(&mut self, now: Time, idle: Span) {
+        let flight = self.flight(now);
+        let before = self.cc.window().cwnd / flight.segment();
+        self.cc.on_idle_restart(&flight);
+        if self.linux_episodes() {
+            // tcp_cwnd_restart: half for each RTO but the first (RFC 2861 section 3.2).
+            let halvings = idle.as_nanos().div_ceil(self.rto().as_nanos().max(1)) - 1;
+            let halved = before.checked_shr(halvings as u32).unwrap_or(0) * flight.segment();
+            let window = self.cc.window();
+            if halved > window.cwnd {
+                self.cc.take_over(Window { cwnd: halved, ..window });
+            }
         }
     }
 }

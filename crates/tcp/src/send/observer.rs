@@ -1,7 +1,7 @@
 //! What the congestion controller hears beside its reactions, if it has asked for it.
 
 use ackclock_cc::{Ack, Arrival, CongestionControl, EcnFeedback, Lost, Needs, RateSample};
-use ackclock_packet::Segment;
+use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
 use crate::connection::negotiated::MOST_AHEAD;
@@ -80,6 +80,10 @@ impl Endpoint {
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
             ce: self.ecn.marked_bytes(),
+            plain: self.send.una() > una
+                && segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits()
+                && segment.sack.is_empty()
+                && self.send.window() == window,
         };
         self.cc.on_arrival(&flight, &arrival);
         if self.send.una() > una && self.send.una() >= self.observer.round_end {

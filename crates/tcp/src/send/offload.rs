@@ -123,12 +123,8 @@ impl OffloadRule {
             return if cong_win < send_win && cong_win < len { Choice::ForCwnd } else { Choice::ForMore };
         }
         let Some(age) = sight.age else { return Choice::Send };
-        let half = sight.srtt / 2;
-        let is_far = match self {
-            OffloadRule::Linux618 => sight.srtt - age > half.min(RECENT),
-            _ => age < half,
-        };
-        if is_far {
+        // 6.18, and 6.1 by its later stable releases (6.1.192); 6.1.0 compares with half alone.
+        if sight.srtt - age > (sight.srtt / 2).min(RECENT) {
             return Choice::Send;
         }
         match (cong_win < send_win, limit <= len) {
@@ -312,8 +308,7 @@ impl Endpoint {
     /// Segments that the congestion window has room for.
     fn room(&self) -> u64 {
         let mss = u64::from(self.negotiated.mss());
-        let used = self.segments_in_flight().max(self.window_used().div_ceil(mss));
-        (self.cwnd() / mss).max(1).saturating_sub(used)
+        (self.cwnd() / mss).max(1).saturating_sub(self.window_used().div_ceil(mss))
     }
 
     /// `tcp_cwnd_test`: no more than half the window in one unit.

@@ -104,8 +104,7 @@ impl Endpoint {
         if let Some(lost) = self.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
             let used = self.window_used();
-            let full =
-                used + u64::from(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd() || self.is_full_of_segments();
+            let full = used + self.window_taken(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd();
             let mut lost = lost;
             if full && !self.recovery.forces_retransmission() {
                 let Some(part) = self.part_of_hole(lost, used) else {

@@ -140,7 +140,7 @@ impl Endpoint {
         let srtt = self.rtt.srtt()?;
         let cwnd = self.cwnd();
         let ratio = if cwnd < self.cc.window().ssthresh / 2 { ss_ratio } else { ca_ratio };
-        let in_flight = cwnd.max(self.board.outstanding());
+        let in_flight = cwnd.max(self.window_outstanding());
         let rate = u128::from(in_flight) * u128::from(ratio) * (NANOS / 100) / u128::from(srtt.as_nanos().max(1));
         Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }

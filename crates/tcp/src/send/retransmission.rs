@@ -3,9 +3,9 @@
 use ackclock_units::Time;
 
 use super::segment::Piece;
+use crate::Endpoint;
 use crate::connection::timers::Pending;
 use crate::loss::scoreboard::Sent;
-use crate::{Endpoint, SendRule};
 
 impl Endpoint {
     /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but
@@ -23,20 +23,13 @@ impl Endpoint {
             None if !self.recovery.may_rescue(self.send.una()) => return None,
             None => self.board.last_unsacked()?,
         };
-        if self.window_used() + u64::from(sent.len) > self.cwnd() {
+        if self.window_used() + self.window_taken(sent.len) > self.cwnd() {
             return None;
         }
         if hole.is_none() {
             self.recovery.rescued();
         }
         Some(self.piece_again(now, sent))
-    }
-
-    /// Linux counts a small segment as a full one (`tcp_xmit_retransmit_queue`).
-    pub(crate) fn is_full_of_segments(&self) -> bool {
-        self.linux_episodes()
-            && self.config.transfer.sending == SendRule::Linux
-            && self.segments_in_flight() * u64::from(self.negotiated.mss()) >= self.cwnd()
     }
 
     #[inline(never)]

@@ -204,12 +204,8 @@ impl Endpoint {
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
             let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
-            let mut burst = (self.burst_segments() * mss).min(whole).min(window);
-            let rest = burst % mss;
-            // Where a buffer holds one segment, nothing is left to be split off.
-            if rest > 0 && (self.buffer_goal() <= mss || self.waits(rest)) {
-                burst -= rest;
-            }
+            let (burst, rest) = self.burst_of(0, whole.min(window));
+            let burst = if rest > 0 && self.waits(rest) { burst - rest } else { burst };
             self.queue.burst_end = end.max(seq + burst);
             self.queue.burst_pushes = burst > mss;
         }
@@ -222,11 +218,20 @@ impl Endpoint {
         self.queue.sent(end) || ends_burst || self.persist.has_expired()
     }
 
+    /// Bytes that are handed down at one go, of the `len` of one buffer that fit into the peer's
+    /// window, `ahead` bytes from now; and how many of them end it as a small segment.
+    fn burst_of(&self, ahead: u64, len: u64) -> (u64, u64) {
+        let mss = u64::from(self.full_payload());
+        let burst = (self.burst_segments(ahead) * mss).min(len);
+        // Where a buffer holds one segment, nothing is left to be split off.
+        if self.buffer_goal() <= mss { (len.min(mss), 0) } else { (burst, burst % mss) }
+    }
+
     /// Segments that are handed down at one go: no more than half the window, about a millisecond's
     /// worth at the pacing rate, and two at least.
-    fn burst_segments(&self) -> u64 {
+    fn burst_segments(&self, ahead: u64) -> u64 {
         let (mss, cwnd) = (u64::from(self.negotiated.mss()), self.cwnd());
-        let room = cwnd.saturating_sub(self.window_used()) / mss;
+        let room = cwnd.saturating_sub(self.window_used() + ahead) / mss;
         let quota = room.min((cwnd / mss / 2).max(1)).max(1);
         let Some(rate) = self.rate_of_window() else { return quota };
         // sk_pacing_shift 10; tcp_tso_rtt_log 9, in microseconds of the least RTT.
@@ -369,7 +374,7 @@ impl Endpoint {
                     self.burst.end();
                     break;
                 }
-                if sent < end && !self.queue.ends_record(end) {
+                if end > self.send.nxt() && !self.queue.ends_record(end) {
                     self.queue.mark(end, End::Buffer);
                 }
                 self.queue.tail = end;
@@ -386,7 +391,7 @@ impl Endpoint {
                     self.push_mark(end);
                 }
                 if pushes || sent >= self.queue.tail {
-                    sent += self.sendable(sent, end);
+                    sent = self.pushed_to(sent, end, !pushes);
                 }
             }
         }
@@ -405,14 +410,24 @@ impl Endpoint {
         self.queue.pushed = at;
     }
 
-    /// How many of the bytes from `from` to `to`, in whole segments, the windows would let go when
-    /// what is before is sent.
-    fn sendable(&self, from: u64, to: u64) -> u64 {
-        let ahead = from - self.send.nxt().max(1);
-        let by_cwnd = self.cwnd().saturating_sub(self.window_used() + ahead);
-        let by_peer = (self.send.window_end()).saturating_sub(from);
+    /// How far what is written from `from` to `to` would be sent when what is before is: one burst
+    /// (`tcp_push_one`), or as many as the windows let go (`__tcp_push_pending_frames`).
+    fn pushed_to(&self, from: u64, to: u64, one: bool) -> u64 {
         let mss = u64::from(self.full_payload());
-        by_cwnd.min(by_peer).min(to - from) / mss * mss
+        let mut at = from;
+        while at < to {
+            let ahead = at - self.send.nxt().max(1);
+            let len = self.queue.buffer_end(at).min(to) - at;
+            let window = self.send.window_end().saturating_sub(at);
+            if self.window_used() + ahead + mss > self.cwnd() || len.min(mss) > window {
+                break;
+            }
+            at += self.burst_of(ahead, len.min(window)).0;
+            if one {
+                break;
+            }
+        }
+        at
     }
 
     /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it,

@@ -20,7 +20,7 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, CwndValidation, Endpoint, SendRule};
+use crate::{CaState, CwndValidation, Endpoint};
 
 /// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
@@ -238,7 +238,7 @@ impl Endpoint {
             (self.validation.used, self.validation.full_at) = (0, now);
             return;
         }
-        self.validation.used = self.validation.used.max(self.board.outstanding());
+        self.validation.used = self.validation.used.max(self.window_outstanding());
         if now.since(self.validation.full_at) < self.rto() {
             return;
         }
@@ -269,14 +269,9 @@ impl Endpoint {
             self.window_use.idle(self.send.nxt());
             return;
         }
-        let outstanding = if self.config.transfer.sending == SendRule::Linux {
-            self.board.segments() * u64::from(self.negotiated.mss())
-        } else {
-            self.board.outstanding()
-        };
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
-        self.window_use.note(self.send.una(), self.send.nxt(), limited, outstanding);
+        self.window_use.note(self.send.una(), self.send.nxt(), limited, self.window_outstanding());
         if self.counters.sending {
             self.decay_unused(now, limited);
         }

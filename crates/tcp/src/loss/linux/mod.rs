@@ -268,6 +268,9 @@ impl Endpoint {
         let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
         let window = (self.send.window_end()).saturating_sub(self.send.nxt());
         let next = u64::from(self.negotiated.mss()).min(available);
-        !self.send.is_fin_sent() && next > 0 && next <= window && self.window_used() + next <= self.cwnd()
+        !self.send.is_fin_sent()
+            && next > 0
+            && next <= window
+            && self.window_used() + self.window_taken(next as u32) <= self.cwnd()
     }
 }

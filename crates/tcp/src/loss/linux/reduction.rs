@@ -84,10 +84,9 @@ impl Endpoint {
     pub(super) fn reduce_window_linux(&mut self, delivered: u64, safe: bool) {
         let rule = self.config.prr;
         let mss = u64::from(self.negotiated.mss());
-        let pipe = self.pipe();
         if rule == Prr::RateHalving {
             let least = self.least_of_reduction();
-            self.recovery.reduction.halve_rate(pipe, mss, least);
+            self.recovery.reduction.halve_rate(self.window_used(), mss, least);
             return;
         }
         if delivered == 0 || rule == Prr::Off {
@@ -95,7 +94,7 @@ impl Endpoint {
         }
         let in_flight = self.segments_in_flight();
         let bonus = safe || rule != Prr::Rfc9937;
-        self.recovery.reduction.on_delivered_segments(delivered, in_flight, pipe, mss, bonus);
+        self.recovery.reduction.on_delivered_segments(delivered, in_flight, mss, bonus);
     }
 
     /// `tcp_current_ssthresh`: where the window is not coming down, three quarters of it at least.

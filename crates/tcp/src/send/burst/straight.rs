@@ -82,7 +82,7 @@ impl Endpoint {
             return Straight::No;
         }
         let window = self.send.window_end().saturating_sub(self.send.nxt());
-        let room = self.cc.window().cwnd.saturating_sub(self.pipe());
+        let room = self.cc.window().cwnd.saturating_sub(self.window_used());
         let most = window.min(unsent);
         if most < u64::from(full) {
             return Straight::No;
@@ -148,7 +148,7 @@ impl Endpoint {
         self.counters.window_stopped = false;
         self.sent_as = SentAs::New;
         self.window_use.stop();
-        self.window_use.note(self.send.una(), self.send.nxt(), true, self.board.outstanding());
+        self.window_use.note(self.send.una(), self.send.nxt(), true, self.window_outstanding());
         let sent = std::mem::take(&mut self.counters.sending);
         if sent {
             self.decay_unused(now, true);
@@ -188,7 +188,7 @@ impl Endpoint {
     #[inline]
     pub(in crate::send) fn write_full(&mut self, out: &mut Segment) -> Ecn {
         debug_assert!(self.is_plain() && self.recovery.state() == CaState::Open);
-        debug_assert!(self.pipe() + u64::from(self.burst.payload) <= self.cwnd());
+        debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
         let (seq, payload) = (self.send.nxt(), self.burst.payload);
         self.burst.left -= 1;
         self.board.push(self.burst.stamp, seq, payload, false);

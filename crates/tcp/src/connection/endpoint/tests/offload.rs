@@ -70,7 +70,7 @@ fn disorder_lets_an_odd_segment_go() {
         let mut script = Script::open(host(profile, 10));
         script.write(60_000);
         assert_eq!(script.data(), full(1, 10));
-        script.wait(60);
+        script.wait(100);
         script.sack(1, &[(1001, 2001)]);
         assert_eq!(script.data(), full(10_001, 1));
         script.sack(1, &[(1001, 3001)]);

@@ -104,8 +104,9 @@ impl Watched {
             // Linux 4.0 restarts the window after an idle time once the first unit is gone, which
             // may be several segments that the window of before has room for.
             let first_unit = if self.endpoint.config.transfer.offload == OffloadRule::Linux40 { unit_cwnd } else { 0 };
-            // One unit for a FIN, which occupies no window in the network.
-            let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + 1;
+            // A FIN needs no window, and Linux counts it as a segment.
+            let fin = if self.endpoint.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
+            let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
             let in_flight = self.in_flight();
             assert!(
                 !is_data || exempt || in_flight <= allowed,
@@ -123,11 +124,15 @@ impl Watched {
         panic!("transmits for ever");
     }
 
-    /// What counts against the window. RFC 6675's pipe counts a segment twice that is sent again
-    /// without being declared lost, as a window probe is that may go as a whole now. The BSDs count
-    /// bytes of the stream, and in recovery with SACK those that are sent again alone.
+    /// What counts against the window: in Linux segments, whatever their length. RFC 6675's pipe
+    /// counts a segment twice that is sent again without being declared lost, as a window probe is
+    /// that may go as a whole now. The BSDs count bytes of the stream, and in recovery with SACK
+    /// those that are sent again alone.
     fn in_flight(&self) -> u64 {
         let (endpoint, pipe) = (&self.endpoint, self.endpoint.pipe());
+        if endpoint.linux_episodes() {
+            return endpoint.segments_in_flight() * u64::from(endpoint.negotiated.mss());
+        }
         if !endpoint.bsd_episodes() {
             return pipe;
         }
