@@ -6,19 +6,20 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::rows::{Folder, Row};
+use super::rows::{Folder, Line, Row, Verdict};
 use super::text::notes;
 use crate::figures::write;
 
 const BEGIN: &str = "<!-- reproduce -->";
 const END: &str = "<!-- /reproduce -->";
 
-/// The table in Markdown.
+/// The table in Markdown, each row with its verdict first. `ackclock reproduce` prints every
+/// expectation; the table leaves out those that are met beside others.
 fn table(folder: &Folder) -> String {
     let has_kernel = folder.rows.iter().any(|row| !row.kernel.is_empty());
     let kernel = |cell: &str| if has_kernel { format!(" {cell} |") } else { String::new() };
-    let mut out = format!("Written by `ackclock reproduce {} --readme`.\n\n", folder.name);
-    let _ = writeln!(out, "| source | published | ackclock |{} result |", kernel("real kernel"));
+    let mut out = format!("Written by `ackclock reproduce {} --readme`.\n\n{}.\n\n", folder.name, folder.totals());
+    let _ = writeln!(out, "| result | source | published | ackclock |{}", kernel("real kernel"));
     let _ = writeln!(out, "|---|---|---|---|{}", if has_kernel { "---|" } else { "" });
     for row in &folder.rows {
         let kernel = kernel(&cell(&row.kernel));
@@ -26,27 +27,42 @@ fn table(folder: &Folder) -> String {
         let by_median =
             row.other_by_median().map_or_else(String::new, |other| format!("; {} by medians", other.name()));
         let result = format!("{}{by_median}", row.verdict().name());
-        let _ = writeln!(out, "| {source} | {published} | {} |{kernel} {result} |", found(row));
+        let _ = writeln!(out, "| {result} | {source} | {published} | {} |{kernel}", found(row));
     }
-    let _ = writeln!(out, "\n{}.", folder.totals());
-    let notes: Vec<String> = notes(folder)
-        .map(|(row, note)| format!("- {} ({}): {}\n", escaped(&row.source), row.verdict().name(), escaped(note)))
-        .collect();
+    let notes = shared_notes(folder);
     if !notes.is_empty() {
-        let _ = write!(out, "\n{}", notes.concat());
+        out.push('\n');
+    }
+    for (note, sources) in notes {
+        let _ = writeln!(out, "- {}: {}", sources.join("; "), escaped(note));
     }
     out
 }
 
-/// What ackclock finds.
+/// Each note with the rows that have it, in the order of the first of them.
+fn shared_notes(folder: &Folder) -> Vec<(&str, Vec<String>)> {
+    let mut shared: Vec<(&str, Vec<String>)> = Vec::new();
+    for (row, note) in notes(folder) {
+        let source = format!("{} ({})", escaped(&row.source), row.verdict().name());
+        match shared.iter_mut().find(|(known, _)| *known == note.as_str()) {
+            Some((_, sources)) => sources.push(source),
+            None => shared.push((note.as_str(), vec![source])),
+        }
+    }
+    shared
+}
+
+/// The value of a single expectation; of several, how many are met, and those that are not.
 fn found(row: &Row) -> String {
-    let lines = row.lines.iter().map(|line| {
-        let verdict = if row.lines.len() > 1 { format!("{}: ", line.verdict().name()) } else { String::new() };
-        // Metrics may have stars in them.
-        let text = escaped(&format!("{}; {}", line.text(), line.place())).replace('*', "\\*");
-        format!("{verdict}{text}")
-    });
-    lines.collect::<Vec<_>>().join("<br>")
+    // Metrics may have stars in them.
+    let text = |line: &Line| escaped(&format!("{}; {}", line.text(), line.place())).replace('*', "\\*");
+    if let [line] = &row.lines[..] {
+        return text(line);
+    }
+    let missed: Vec<&Line> = row.lines.iter().filter(|line| line.verdict() != Verdict::Ok).collect();
+    let met = format!("{} of {} met", row.lines.len() - missed.len(), row.lines.len());
+    let missed = missed.into_iter().map(|line| format!("<br>{}: {}", line.verdict().name(), text(line)));
+    met + &missed.collect::<String>()
 }
 
 fn cell(texts: &[String]) -> String {

@@ -88,9 +88,9 @@ fn cells(line: &str) -> Vec<&str> {
 /// The result of each row in the table of a folder, which `ackclock reproduce --readme` writes.
 fn results(folder: &str) -> BTreeMap<String, String> {
     let page = read(&root().join(format!("scenarios/{folder}/README.md")));
-    let table = page.lines().skip_while(|line| !line.starts_with("| source | published")).skip(2);
+    let table = page.lines().skip_while(|line| !line.starts_with("| result | source | published")).skip(2);
     let rows = table.take_while(|line| line.starts_with('|')).map(cells);
-    rows.map(|row| (row[0].to_owned(), row[row.len() - 1].to_owned())).collect()
+    rows.map(|row| (row[1].to_owned(), row[0].to_owned())).collect()
 }
 
 /// What rows are together.
