@@ -5,8 +5,8 @@ use ackclock_units::Span;
 
 use crate::stack::tuning::payload_of_2_6;
 use crate::{
-    BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, TuningRelease,
-    WindowRule,
+    BufferTuning, CwndValidation, DetectorRules, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules,
+    TuningRelease, WindowRule,
 };
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
@@ -452,16 +452,8 @@ pub struct AdaptiveRules {
     /// duplicates (`tcp_enter_loss`); an ACK with ECE lets the window grow above the threshold too,
     /// before it comes down. Default true; false before 3.12.
     pub high_reordering: bool,
-    /// The kernel knows no RACK. Default true; false for `tcp_recovery=0` of later ones, which let
-    /// the window grow after all else that an ACK does, and mark losses last.
-    pub before_rack: bool,
-}
-
-impl AdaptiveRules {
-    /// `tcp_recovery=0` of kernels that know RACK.
-    pub fn rack_off() -> AdaptiveRules {
-        AdaptiveRules { fack: false, early_retransmit: false, before_rack: false, ..AdaptiveRules::default() }
-    }
+    /// The order in which an ACK is dealt with. Default: Linux 4.0's.
+    pub order: DetectorRules,
 }
 
 impl Default for AdaptiveRules {
@@ -471,7 +463,7 @@ impl Default for AdaptiveRules {
             fack: true,
             early_retransmit: true,
             high_reordering: true,
-            before_rack: true,
+            order: DetectorRules::LINUX_4_0,
         }
     }
 }

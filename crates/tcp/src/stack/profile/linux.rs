@@ -5,9 +5,9 @@ use ackclock_units::Span;
 
 use super::Profile;
 use crate::{
-    AccEcnRules, AckRule, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, GiveUp, InitialWindow,
-    LossDetector, MinRto, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression, SpaceRule,
-    StateRules, Ticks, TimerRule, TransferRules, WindowRule,
+    AccEcnRules, AckRule, AdaptiveRules, Config, CwndValidation, DelayedAck, DetectorRules, GiveUp, InitialWindow,
+    LossDetector, LossRules, MaxBurst, MinRto, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression,
+    SpaceRule, StateRules, Ticks, TimerRules, TransferRules, WindowRule,
 };
 
 impl Profile {
@@ -44,8 +44,8 @@ impl Profile {
                     ..before_fallback()
                 },
                 transfer: TransferRules {
-                    timer: TimerRule::Linux24,
-                    episodes: EpisodeRule::Linux24,
+                    timer: TimerRules::linux_2_4(),
+                    loss: LossRules::linux_2_4(),
                     push_writes: true,
                     ..common.transfer
                 },
@@ -85,7 +85,7 @@ impl Profile {
                 frto: true, // tcp_frto = 2
                 // TCP_SYN_RETRIES; TCP_PAWS_WINDOW, a tick of 4 ms.
                 states: StateRules { syn_retries: 5, paws_slack: 4, ..before_fallback() },
-                transfer: TransferRules { episodes: EpisodeRule::Linux26, ..common.transfer },
+                transfer: TransferRules { loss: LossRules::linux_2_6_32(), ..common.transfer },
                 ..common
             },
             cc: "cubic",
@@ -212,6 +212,88 @@ impl Profile {
             TransferRules { capable_control: true, acc_ecn: AccEcnRules::linux(), ..before.endpoint.transfer.clone() };
         let endpoint = Config { ecn: EcnFeedback::Accurate, transfer, ..before.endpoint.clone() };
         Profile { name: "linux-7.3", endpoint, ..before }
+    }
+}
+
+impl LossRules {
+    /// The episodes of Linux 2.4.
+    pub fn linux_2_4() -> LossRules {
+        LossRules {
+            max_burst: MaxBurst::Segments(3),
+            losses_up_to_point: true,
+            recovery_moves_point: true,
+            keeps_threshold_in_loss: true,
+            half_steps_carry_over: true,
+            ..LossRules::default()
+        }
+    }
+
+    /// The episodes of Linux 2.6.32.
+    pub fn linux_2_6_32() -> LossRules {
+        LossRules {
+            max_burst: MaxBurst::Threshold,
+            grows_within_burst: true,
+            losses_up_to_point: true,
+            recovery_moves_point: true,
+            first_hole_at_any_sign: true,
+            dsack_is_duplicate: true,
+            keeps_threshold_in_loss: false,
+            tests_before_losing: true,
+            any_ack_undoes_timeout: true,
+            recovery_outlasts_undo: true,
+            disorder_until_dsacked: true,
+            no_dsack_undo_in_open: true,
+            resent_in_flight_only: true,
+            undo_by_threshold: true,
+            signed_undo_count: true,
+            jiffies_in_echo: true,
+            halves_on_news_only: true,
+            controller_bounds_halving: true,
+            half_steps_carry_over: true,
+            ends_at_threshold: true,
+        }
+    }
+}
+
+impl DetectorRules {
+    /// Linux before RACK.
+    pub const LINUX_4_0: DetectorRules = DetectorRules {
+        grows_first: true,
+        grows_last: false,
+        marks_on_entry: true,
+        marks_last: false,
+        undo_ends_ack: true,
+        probe_after_timeout: true,
+        shows_reach: true,
+    };
+
+    /// TCP-NCR and RR-TCP, put into Linux 4.0: the ACK that ends a reduction lets the window grow.
+    pub const ADDED_TO_4_0: DetectorRules = DetectorRules { grows_last: true, ..DetectorRules::LINUX_4_0 };
+
+    /// RACK, since 4.4 (as in 6.1), and the plain detector of RFC 6675 with Linux's episodes.
+    pub const LINUX_4_4: DetectorRules = DetectorRules {
+        grows_first: false,
+        grows_last: true,
+        marks_on_entry: false,
+        marks_last: false,
+        undo_ends_ack: false,
+        probe_after_timeout: false,
+        shows_reach: false,
+    };
+}
+
+impl AdaptiveRules {
+    /// `tcp_recovery=0` of kernels that know RACK.
+    pub fn rack_off() -> AdaptiveRules {
+        let order = DetectorRules { marks_last: true, ..DetectorRules::LINUX_4_4 };
+        AdaptiveRules { fack: false, early_retransmit: false, order, ..AdaptiveRules::default() }
+    }
+}
+
+impl TimerRules {
+    /// The timer of Linux 2.4.0.
+    pub fn linux_2_4() -> TimerRules {
+        TimerRules { from_first_segment: true, reports_leave_it: true, repeats_keep_backoff: true }
     }
 }
 

@@ -34,10 +34,12 @@
 //! - Linux 2.4 also ends quick ACKs where less than half of the receive buffer is free, and begins
 //!   with two of them, not 16. An interactive connection there does not acknowledge a write when
 //!   all is read (`pingpong`).
-//! - What the episodes of Linux 2.6.32 leave out is in `loss/linux/kernel_2_6.rs`. Its window is
-//!   not reduced while the application sends less (`tcp_cwnd_application_limited`). With
-//!   segmentation offload its socket buffers hold several segments; here each holds one. `HZ` is
-//!   250.
+//! - Linux 2.6.32: the timestamps on the wire tick every millisecond; where a late original is told
+//!   from a retransmission by them, every 4 ms, and what is up to 4 ms too old passes PAWS. Rate
+//!   halving of Westwood ends at the threshold (`tcp_westwood_bw_rttmin`), and what it has counted
+//!   is lost to CUBIC's and Westwood's counter of ACKs. The window is not reduced while the
+//!   application sends less (`tcp_cwnd_application_limited`). With segmentation offload its socket
+//!   buffers hold several segments; here each holds one. `HZ` is 250.
 //! - Linux 3.9 bounds the window to three segments more than are in flight whenever an ACK is not
 //!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4 and 2.6.32.
 //! - What Linux remembers of a destination is not part of a profile: a scenario asks for it.

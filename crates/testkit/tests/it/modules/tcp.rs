@@ -11,6 +11,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "stack/path",
         "stack/window",
         "stack/ecn",
+        "stack/loss",
         "stack/tuning",
         "stack/offload",
         "stack/ticks",

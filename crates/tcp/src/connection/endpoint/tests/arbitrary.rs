@@ -14,9 +14,9 @@ use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CaState, ChallengeLimit,
-    Controller, CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule,
-    Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, Ticks, TransferRules, WindowProbe,
-    WindowRule,
+    Controller, CwndValidation, DetectorRules, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant,
+    OffloadRule, Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, Ticks, TransferRules,
+    WindowProbe, WindowRule,
 };
 
 mod watched;
@@ -291,8 +291,9 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
 fn any_detector() -> impl Strategy<Value = LossDetector> {
     let rules = (0u32..400, any::<[bool; 4]>());
     let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit, high_reordering, before])| {
-        let before_rack = before || fack || early_retransmit;
-        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering, before_rack })
+        let order =
+            if before || fack || early_retransmit { DetectorRules::LINUX_4_0 } else { AdaptiveRules::rack_off().order };
+        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering, order })
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
