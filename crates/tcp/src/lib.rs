@@ -128,5 +128,5 @@ pub use stack::ticks::Ticks;
 pub use stack::transfer::{
     AckRule, NeedlessTimeout, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
 };
-pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
+pub use stack::tuning::{BufferGrowth, BufferTuning, Tuning, TuningRules};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

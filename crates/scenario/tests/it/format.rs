@@ -11,7 +11,7 @@ use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, Smoltcp
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CwndValidation, DetectorRules,
-    EcnFeedback, InitialWindow, LossDetector, MinRto, Prr, TuningRelease, WindowRule,
+    EcnFeedback, InitialWindow, LossDetector, MinRto, Prr, TuningRules, WindowRule,
 };
 use ackclock_units::{Rate, Span, Time};
 
@@ -150,7 +150,7 @@ fn buffers_are_tuned_as_sysctls_say() {
          tcp_rmem = { default = \"100kB\", max = \"1MB\" }\nreceiver = { receive_buffer = \"70kB\" }",
     );
     let tuning = config(&sender).transfer.receive_tuning.expect("tuned");
-    assert_eq!((tuning.release, tuning.default, tuning.most), (TuningRelease::Linux40, 100_000, 1_000_000));
+    assert_eq!((tuning.law, tuning.default, tuning.most), (TuningRules::LINUX_4_0, 100_000, 1_000_000));
     assert_eq!(config(&sender).transfer.window, WindowRule::Linux { most: 1_000_000 });
     let tuning = config(&sender).transfer.send_tuning.expect("tuned");
     assert_eq!((tuning.default, tuning.most), (16_384, 4 << 20));

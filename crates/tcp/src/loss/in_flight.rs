@@ -58,7 +58,7 @@ impl Endpoint {
                 0 => outstanding,
                 resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
             },
-            CaState::Recovery if self.episodes == Episodes::FreeBsd9 => outstanding,
+            CaState::Recovery if self.episodes == Episodes::FreeBsd => outstanding,
             CaState::Recovery | CaState::Loss => {
                 self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una))
             }

@@ -8,7 +8,7 @@ use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
-use crate::{CaState, CwndValidation, Endpoint, OffloadRule, SendRule, SentAs};
+use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
 
 impl Endpoint {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
@@ -133,8 +133,7 @@ impl Endpoint {
     #[inline(never)]
     fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         let first = self.board.is_empty();
-        // tcp_event_data_sent: until 4.1 the first unit still has the window of before.
-        let is_late = self.config.transfer.offload == OffloadRule::Linux40;
+        let is_late = self.config.transfer.offload.restarts_late;
         if first && !is_late {
             self.restart_after_idle(now);
         }

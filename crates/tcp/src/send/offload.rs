@@ -90,16 +90,13 @@ enum Choice {
 impl OffloadRule {
     /// Segments of a unit at most, at `rate` bytes a second (`tcp_tso_autosize`).
     fn most_segments(self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
-        let bytes = match self {
-            OffloadRule::Off => return 1,
-            OffloadRule::Linux40 => (rate >> 10).min(MAX_SIZE),
-            OffloadRule::Linux61 | OffloadRule::Linux618 => {
-                // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
-                let near = min_rtt.map_or(32, |min| min.as_micros() >> 9);
-                let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
-                (rate >> 10).saturating_add(by_rtt).min(MAX_SIZE)
-            }
-        };
+        if !self.on {
+            return 1;
+        }
+        // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
+        let near = min_rtt.filter(|_| self.larger_on_short_paths).map_or(32, |min| min.as_micros() >> 9);
+        let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
+        let bytes = (rate >> 10).saturating_add(by_rtt).min(MAX_SIZE);
         (bytes / mss).max(least).max(1)
     }
 
@@ -107,8 +104,7 @@ impl OffloadRule {
     /// one at least.
     fn choose(self, sight: &Sight) -> Choice {
         let Sight { mss, most, send_win, cong_win, windows, len, .. } = *sight;
-        let is_before_6_1 = self == OffloadRule::Linux40;
-        let now = if is_before_6_1 {
+        let now = if self.waits_by_clock {
             let waited = sight.deferred.is_some_and(|since| sight.jiffy.saturating_sub(since) > MOST_JIFFIES);
             sight.fin || sight.state != CaState::Open || waited
         } else {
@@ -119,14 +115,14 @@ impl OffloadRule {
         if now || limit >= most * mss || !sight.is_tail && limit >= len || limit >= chunk {
             return Choice::Send;
         }
-        if is_before_6_1 {
+        if self.waits_by_clock {
             return if cong_win < send_win && cong_win < len { Choice::ForCwnd } else { Choice::ForMore };
         }
         let Some(age) = sight.age else { return Choice::Send };
         let half = sight.srtt / 2;
-        let is_far = match self {
-            OffloadRule::Linux618 => sight.srtt - age > half.min(RECENT),
-            _ => age < half,
+        let is_far = match self.waits_a_millisecond {
+            true => sight.srtt - age > half.min(RECENT),
+            false => age < half,
         };
         if is_far {
             return Choice::Send;
@@ -195,7 +191,7 @@ impl Endpoint {
         let most = self.most_segments();
         let unbounded = self.recovery.probe().is_unbounded();
         let mut head = self.head(available);
-        let lone_fin = head.fin && head.len == 0 && rule != OffloadRule::Linux618;
+        let lone_fin = head.fin && head.len == 0 && rule.free_fin;
         let quota = match self.quota() {
             _ if lone_fin => 1,
             0 if unbounded => 1,
@@ -207,7 +203,7 @@ impl Endpoint {
             quota => quota,
         };
         let quota = quota.min(most);
-        if rule == OffloadRule::Linux618 {
+        if rule.over_buffers {
             head = self.grown(head, available, quota * mss);
         }
         // tcp_snd_wnd_test: the FIN does not count behind more than a segment.
@@ -340,9 +336,9 @@ impl Endpoint {
         if units.at == now && units.again == sent.seq && sent.seq < units.again_end {
             units.continued = sent_packets + 1;
         } else {
-            let most = match self.config.transfer.offload {
-                OffloadRule::Off | OffloadRule::Linux40 => 1,
-                _ => self.room().min(self.most_segments()).max(1),
+            let most = match self.config.transfer.offload.resends {
+                true => self.room().min(self.most_segments()).max(1),
+                false => 1,
             };
             let end = self.board.take_unit(sent.seq, most);
             let units = self.units();

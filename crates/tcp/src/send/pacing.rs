@@ -126,10 +126,9 @@ impl Endpoint {
     /// The rate from which the size of units follows, bytes a second (`sk_pacing_rate`, whether
     /// there is pacing or not); `None` before there is an RTT.
     pub(super) fn rate_of_units(&self, rule: OffloadRule) -> Option<u64> {
-        // 200 % in every state until 4.3.
-        let own = || match rule {
-            OffloadRule::Linux40 => self.rate_by_ratios(200, 200),
-            _ => self.rate_of_window(),
+        let own = || match rule.twice_the_window {
+            true => self.rate_by_ratios(200, 200),
+            false => self.rate_of_window(),
         };
         let asked = self.cc.pacing_rate(&self.flight(self.now)).map(|rate| rate.as_bps() / 8);
         let rate = asked.or_else(own)?;

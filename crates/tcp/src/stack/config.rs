@@ -3,10 +3,10 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::stack::tuning::payload_of_2_6;
+use crate::stack::tuning::payload_of_bare_buffers;
 use crate::{
     BufferTuning, CwndValidation, DetectorRules, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules,
-    TuningRelease, WindowRule,
+    WindowRule,
 };
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
@@ -93,7 +93,7 @@ impl Config {
         match self.loss_detector {
             _ if self.undo || self.frto || self.tlp => Episodes::Linux,
             LossDetector::Rfc6675 => Episodes::Rfc,
-            LossDetector::FreeBsd9 => Episodes::FreeBsd9,
+            LossDetector::FreeBsd9 => Episodes::FreeBsd,
             LossDetector::Tahoe(_) | LossDetector::Reno(_) => Episodes::Berkeley,
             LossDetector::Linux(_) | LossDetector::Ncr(_) | LossDetector::RrTcp(_) | LossDetector::Rack => {
                 Episodes::Linux
@@ -117,9 +117,9 @@ impl Config {
     /// The send buffer is tuned ([`SpaceRule::Tuned`]).
     pub fn tune_send_buffer(&mut self, tuning: BufferTuning) {
         let mss = u64::from(self.mss) - if self.timestamps { 12 } else { 0 };
-        self.send_buffer = match tuning.release {
-            TuningRelease::Linux26 => payload_of_2_6(tuning.default, mss),
-            _ => tuning.default,
+        self.send_buffer = match tuning.law.counts_shared_info {
+            true => tuning.default,
+            false => payload_of_bare_buffers(tuning.default, mss),
         };
         self.transfer.send_space = SpaceRule::Tuned;
         self.transfer.send_tuning = Some(tuning);
@@ -367,8 +367,8 @@ pub(crate) enum Episodes {
     Rfc,
     /// Linux's.
     Linux,
-    /// FreeBSD 9's.
-    FreeBsd9,
+    /// FreeBSD's, of release 9.
+    FreeBsd,
     /// Tahoe's or Reno's.
     Berkeley,
 }
@@ -377,7 +377,7 @@ impl Episodes {
     /// Duplicate ACKs are counted, and everything between SND.UNA and what is sent next counts
     /// against the window.
     pub(crate) fn of_bsd(self) -> bool {
-        matches!(self, Episodes::FreeBsd9 | Episodes::Berkeley)
+        matches!(self, Episodes::FreeBsd | Episodes::Berkeley)
     }
 }
 

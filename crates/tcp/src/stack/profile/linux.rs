@@ -1,14 +1,18 @@
 //! Linux from 2.4 to 7.3.
 
-use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, HystartConfig, HystartRules, NewRenoConfig, SlowStartRules};
+use ackclock_cc::{
+    CubicConfig, CubicRules, DctcpRules, EcnFeedback, HystartConfig, HystartRules, NewRenoConfig, SlowStartRules,
+};
 use ackclock_units::Span;
 
-use super::Profile;
+use super::{NewSocket, Profile};
 use crate::{
-    AccEcnRules, AckRule, AdaptiveRules, Config, CwndValidation, DelayedAck, DetectorRules, GiveUp, InitialWindow,
-    LossDetector, LossRules, MaxBurst, MinRto, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression,
-    SpaceRule, StateRules, Ticks, TimerRules, TransferRules, WindowRule,
+    AccEcnRules, AckRule, AdaptiveRules, BufferTuning, Config, CwndValidation, DelayedAck, GiveUp, InitialWindow,
+    LossDetector, LossRules, MinRto, OffloadRule, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule,
+    SackCompression, SpaceRule, StateRules, Ticks, TimerRules, TransferRules, Tuning, TuningRules, WindowRule,
 };
+
+mod rows;
 
 impl Profile {
     /// Linux 2.4 with its defaults: NewReno with SACK, FACK and undo, and a window that comes down
@@ -54,6 +58,8 @@ impl Profile {
             cc: "newreno",
             newreno,
             cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+            dctcp: DctcpRules::Linux,
+            ..Profile::rfc()
         }
     }
 
@@ -91,6 +97,9 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux26, HystartRules::Linux26, newreno),
+            dctcp: DctcpRules::Linux,
+            tuning: tuning(TuningRules::LINUX_2_6_32, 87_380, 4 << 20),
+            ..Profile::rfc()
         }
     }
 
@@ -122,6 +131,9 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux39, HystartRules::Linux39, newreno),
+            dctcp: DctcpRules::Linux,
+            tuning: tuning(TuningRules::LINUX_3_9, 87_380, 6 << 20),
+            ..Profile::rfc()
         }
     }
 
@@ -152,6 +164,10 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux39, newreno),
+            dctcp: DctcpRules::Linux,
+            offload: Some(OffloadRule::LINUX_4_0),
+            tuning: tuning(TuningRules::LINUX_4_0, 87_380, 6 << 20),
+            ..Profile::rfc()
         }
     }
 
@@ -191,6 +207,15 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux61, newreno),
+            dctcp: DctcpRules::Linux,
+            offload: Some(OffloadRule::LINUX_6_1),
+            tuning: tuning(TuningRules::LINUX_6_1, 131_072, 6 << 20),
+            socket: Some(NewSocket {
+                transfer: TransferRules::linux(6_291_456), // tcp_rmem
+                send_buffer: 16_384,                       // tcp_wmem; 87,040 once the connection is open
+                receive_buffer: 131_072,                   // tcp_rmem
+            }),
+            ..Profile::rfc()
         }
     }
 
@@ -201,7 +226,15 @@ impl Profile {
         let before = Profile::linux_6_1();
         let transfer = TransferRules { exact_duplicates: true, ..before.endpoint.transfer.clone() };
         let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
-        Profile { name: "linux-6.18", endpoint, ..before }
+        let transfer = TransferRules::linux_6_18(33_554_432);
+        Profile {
+            name: "linux-6.18",
+            endpoint,
+            offload: Some(OffloadRule::LINUX_6_18),
+            tuning: tuning(TuningRules::LINUX_6_18, 131_072, 32 << 20),
+            socket: Some(NewSocket { transfer, send_buffer: 16_384, receive_buffer: 131_072 }),
+            ..before
+        }
     }
 
     /// Linux 7.3 with its defaults: Linux 6.18 with Accurate ECN, which it asks for, with its
@@ -215,86 +248,12 @@ impl Profile {
     }
 }
 
-impl LossRules {
-    /// The episodes of Linux 2.4.
-    pub fn linux_2_4() -> LossRules {
-        LossRules {
-            max_burst: MaxBurst::Segments(3),
-            losses_up_to_point: true,
-            recovery_moves_point: true,
-            keeps_threshold_in_loss: true,
-            half_steps_carry_over: true,
-            ..LossRules::default()
-        }
-    }
-
-    /// The episodes of Linux 2.6.32.
-    pub fn linux_2_6_32() -> LossRules {
-        LossRules {
-            max_burst: MaxBurst::Threshold,
-            grows_within_burst: true,
-            losses_up_to_point: true,
-            recovery_moves_point: true,
-            first_hole_at_any_sign: true,
-            dsack_is_duplicate: true,
-            keeps_threshold_in_loss: false,
-            tests_before_losing: true,
-            any_ack_undoes_timeout: true,
-            recovery_outlasts_undo: true,
-            disorder_until_dsacked: true,
-            no_dsack_undo_in_open: true,
-            resent_in_flight_only: true,
-            undo_by_threshold: true,
-            signed_undo_count: true,
-            jiffies_in_echo: true,
-            halves_on_news_only: true,
-            controller_bounds_halving: true,
-            half_steps_carry_over: true,
-            ends_at_threshold: true,
-        }
-    }
-}
-
-impl DetectorRules {
-    /// Linux before RACK.
-    pub const LINUX_4_0: DetectorRules = DetectorRules {
-        grows_first: true,
-        grows_last: false,
-        marks_on_entry: true,
-        marks_last: false,
-        undo_ends_ack: true,
-        probe_after_timeout: true,
-        shows_reach: true,
-    };
-
-    /// TCP-NCR and RR-TCP, put into Linux 4.0: the ACK that ends a reduction lets the window grow.
-    pub const ADDED_TO_4_0: DetectorRules = DetectorRules { grows_last: true, ..DetectorRules::LINUX_4_0 };
-
-    /// RACK, since 4.4 (as in 6.1), and the plain detector of RFC 6675 with Linux's episodes.
-    pub const LINUX_4_4: DetectorRules = DetectorRules {
-        grows_first: false,
-        grows_last: true,
-        marks_on_entry: false,
-        marks_last: false,
-        undo_ends_ack: false,
-        probe_after_timeout: false,
-        shows_reach: false,
-    };
-}
-
-impl AdaptiveRules {
-    /// `tcp_recovery=0` of kernels that know RACK.
-    pub fn rack_off() -> AdaptiveRules {
-        let order = DetectorRules { marks_last: true, ..DetectorRules::LINUX_4_4 };
-        AdaptiveRules { fack: false, early_retransmit: false, order, ..AdaptiveRules::default() }
-    }
-}
-
-impl TimerRules {
-    /// The timer of Linux 2.4.0.
-    pub fn linux_2_4() -> TimerRules {
-        TimerRules { from_first_segment: true, reports_leave_it: true, repeats_keep_backoff: true }
-    }
+/// `tcp_rmem`, whose second and third numbers these are, and `tcp_wmem`.
+fn tuning(law: TuningRules, default: u64, most: u64) -> Option<Tuning> {
+    Some(Tuning {
+        receive: BufferTuning { law, default, most },
+        send: BufferTuning { law, default: 16_384, most: 4 << 20 },
+    })
 }
 
 /// `bic_scale` 41: Linux multiplies by 41 * 10 / 1024.

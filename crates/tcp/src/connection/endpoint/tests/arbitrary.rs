@@ -322,10 +322,10 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let acc_ecn = (rule, prop::sample::select(&AccEcnOption::ALL[..]), 0u32..4)
         .prop_map(|(rule, option, beacon)| AccEcnRules { rule, option, beacon });
     let offload = prop_oneof![
-        3 => Just(OffloadRule::Off),
-        1 => Just(OffloadRule::Linux40),
-        1 => Just(OffloadRule::Linux61),
-        1 => Just(OffloadRule::Linux618)
+        3 => Just(OffloadRule::default()),
+        1 => Just(OffloadRule::LINUX_4_0),
+        1 => Just(OffloadRule::LINUX_6_1),
+        1 => Just(OffloadRule::LINUX_6_18)
     ];
     let write_size = prop_oneof![3 => Just(0u32), 1 => 1u32..10_000, 1 => Just(u32::MAX)];
     let ticks = (any::<bool>(), prop_oneof![3 => Just(0u64), 1 => 1u64..1_000_000_000]).prop_map(|(wheel, length)| {
