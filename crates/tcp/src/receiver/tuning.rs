@@ -112,7 +112,7 @@ impl Tuned {
 
     /// Memory with which a window has room for a segment (`rcvmem`).
     fn memory_of_segment(&self, segment: u64) -> u64 {
-        let mut memory = room_for(self.rules.law, segment);
+        let mut memory = room_for(&self.rules.law, segment);
         while self.window_of(memory) < segment {
             memory += 128;
         }
@@ -226,7 +226,7 @@ impl Receiver {
     #[inline(never)]
     fn memory_held(&self) -> u64 {
         let segments = self.held().div_ceil(u64::from(self.peer_segment));
-        segments * received_size(self.tuned.as_ref().map(|tuned| tuned.rules.law), u64::from(self.mss))
+        segments * received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss))
     }
 
     /// The handshake is over, and a window of `offered` bytes announced (`tcp_init_buffer_space`).
@@ -299,7 +299,7 @@ impl Receiver {
 
     /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`).
     fn measure_ratio(&mut self, payload: u32) {
-        let memory = received_size(self.tuned.as_ref().map(|tuned| tuned.rules.law), u64::from(self.mss));
+        let memory = received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss));
         let Some(tuned) = &mut self.tuned else { return };
         if payload <= tuned.largest {
             return;
@@ -346,8 +346,8 @@ impl Receiver {
         let segment = u64::from(self.context.segment);
         let beyond = self.reassembly.end().saturating_sub(self.next);
         let Some(tuned) = &self.tuned else { return };
-        let (law, most, locked) = (tuned.rules.law, tuned.rules.most, tuned.locked);
-        if law.grows_beyond_gaps
+        let (most, locked) = (tuned.rules.most, tuned.locked);
+        if tuned.rules.law.grows_beyond_gaps
             && let Some(tuned) = &self.tuned
             && let Some((window, buffer)) = tuned.wanted(tuned.space, segment, beyond)
         {
@@ -375,7 +375,7 @@ impl Receiver {
             false => self.clamp,
         };
         let sizes = [self.context.segment, self.segment_estimate()].map(u64::from);
-        let memory = received_size(self.tuned.as_ref().map(|tuned| tuned.rules.law), u64::from(self.mss));
+        let memory = received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss));
         let room = most.saturating_sub(self.grown);
         if room == 0 {
             return false;

@@ -168,7 +168,8 @@ impl Endpoint {
             self.queue.small = end;
         }
         let begin = if joins { 0 } else { unit_end - nxt };
-        let pushes = self.queue.note_unit(unit_end, begin, mss, self.config.transfer.offload);
+        let has_push = !self.config.transfer.offload.ends_without_push;
+        let pushes = self.queue.note_unit(unit_end, begin, mss, has_push);
         // tcp_write_wakeup: what the probe timer sends, too.
         let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
         self.window_use.admit(true);

@@ -89,7 +89,7 @@ enum Choice {
 
 impl OffloadRule {
     /// Segments of a unit at most, at `rate` bytes a second (`tcp_tso_autosize`).
-    fn most_segments(self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
+    fn most_segments(&self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
         if !self.on {
             return 1;
         }
@@ -102,7 +102,7 @@ impl OffloadRule {
 
     /// `tcp_tso_should_defer`, of a unit of several segments for which the windows have room for
     /// one at least.
-    fn choose(self, sight: &Sight) -> Choice {
+    fn choose(&self, sight: &Sight) -> Choice {
         let Sight { mss, most, send_win, cong_win, windows, len, .. } = *sight;
         let now = if self.waits_by_clock {
             let waited = sight.deferred.is_some_and(|since| sight.jiffy.saturating_sub(since) > MOST_JIFFIES);
@@ -186,12 +186,12 @@ impl Endpoint {
             units.continued = sent + 1;
             return Unit::Goes { joins: true };
         }
-        let rule = self.config.transfer.offload;
+        let OffloadRule { free_fin, over_buffers, .. } = self.config.transfer.offload;
         let mss = u64::from(self.full_payload());
         let most = self.most_segments();
         let unbounded = self.recovery.probe().is_unbounded();
         let mut head = self.head(available);
-        let lone_fin = head.fin && head.len == 0 && rule.free_fin;
+        let lone_fin = head.fin && head.len == 0 && free_fin;
         let quota = match self.quota() {
             _ if lone_fin => 1,
             0 if unbounded => 1,
@@ -203,7 +203,7 @@ impl Endpoint {
             quota => quota,
         };
         let quota = quota.min(most);
-        if rule.over_buffers {
+        if over_buffers {
             head = self.grown(head, available, quota * mss);
         }
         // tcp_snd_wnd_test: the FIN does not count behind more than a segment.
@@ -320,9 +320,9 @@ impl Endpoint {
 
     /// Segments of a unit at most.
     fn most_segments(&self) -> u64 {
-        let rule = self.config.transfer.offload;
+        let rule = &self.config.transfer.offload;
         let known = self.units.as_ref().and_then(|units| units.rate);
-        let rate = known.or_else(|| self.rate_of_units(rule)).unwrap_or(u64::MAX);
+        let rate = known.or_else(|| self.rate_of_units()).unwrap_or(u64::MAX);
         let least = u64::from(self.config.transfer.least_burst);
         rule.most_segments(rate, self.rtt.min(), u64::from(self.negotiated.mss()), least)
     }

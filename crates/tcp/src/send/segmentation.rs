@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use ackclock_units::Time;
 
 use crate::stack::tuning::{payload_of_bare_buffers, sent_size};
-use crate::{Endpoint, OffloadRule, SendRule, SpaceRule, State, TuningRules, WriteFlags};
+use crate::{Endpoint, SendRule, SpaceRule, State, TuningRules, WriteFlags};
 
 /// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
 /// (`sk_setup_caps`).
@@ -133,10 +133,10 @@ impl Queue {
     }
 
     /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Whether it ends with PSH
-    /// (`tcp_transmit_skb`).
-    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, rule: OffloadRule) -> bool {
+    /// (`tcp_transmit_skb`), which units of several segments do where `has_push`.
+    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, has_push: bool) -> bool {
         if bytes > 0 {
-            (self.burst_end, self.burst_pushes) = (end, bytes > mss && !rule.ends_without_push);
+            (self.burst_end, self.burst_pushes) = (end, bytes > mss && has_push);
         }
         self.burst_pushes
     }
@@ -297,7 +297,7 @@ impl Endpoint {
         if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
             segments = segments.max(u64::from(self.detector.threshold()) + 1);
         }
-        let wanted = (2 * segments * sent_size(law, mss)).min(most);
+        let wanted = (2 * segments * sent_size(&law, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
         let wanted = match tuned {

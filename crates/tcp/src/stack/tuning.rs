@@ -69,7 +69,7 @@ pub enum BufferGrowth {
 
 impl TuningRules {
     /// The unit of its round-trip samples: a jiffy of `HZ` = 250, or the unit of timestamps.
-    pub(crate) fn tick(self) -> Span {
+    pub(crate) fn tick(&self) -> Span {
         Span::from_millis(if self.jiffies { 4 } else { 1 })
     }
 }
@@ -114,7 +114,7 @@ pub(crate) const fn true_size(bytes: u64) -> u64 {
 
 /// The memory of a packet that was received, into a buffer for an MSS of `mss` bytes without
 /// options: 2304 bytes on an Ethernet.
-pub(crate) fn received_size(rules: Option<TuningRules>, mss: u64) -> u64 {
+pub(crate) fn received_size(rules: Option<&TuningRules>, mss: u64) -> u64 {
     match rules {
         Some(TuningRules { counts_shared_info: false, .. }) => mss + IN_FRONT + BARE_BUFFER,
         _ => (mss + IN_FRONT + SHARED).next_power_of_two() + BUFFER,
@@ -123,7 +123,7 @@ pub(crate) fn received_size(rules: Option<TuningRules>, mss: u64) -> u64 {
 
 /// The memory of a segment for which a window is to have room, before that part of it which is not
 /// for data (`rcvmem` of `tcp_rcv_space_adjust`).
-pub(crate) fn room_for(rules: TuningRules, segment: u64) -> u64 {
+pub(crate) fn room_for(rules: &TuningRules, segment: u64) -> u64 {
     match rules.counts_shared_info {
         true => true_size(segment + HEADERS),
         false => segment + HEADERS + 16 + BARE_BUFFER,
@@ -138,7 +138,7 @@ pub(crate) fn payload_of_bare_buffers(memory: u64, mss: u64) -> u64 {
 
 /// The memory of a segment in the send buffer at worst, on which the tuning counts
 /// (`tcp_sndbuf_expand`; 2.6.32 and 3.9: `tcp_fixup_sndbuf` and `tcp_new_space`).
-pub(crate) fn sent_size(rules: TuningRules, mss: u64) -> u64 {
+pub(crate) fn sent_size(rules: &TuningRules, mss: u64) -> u64 {
     match rules.counts_send_allocations {
         true => (mss + HEADERS + SHARED).next_power_of_two() + BUFFER,
         false => room_for(rules, mss),

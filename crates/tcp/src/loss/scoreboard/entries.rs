@@ -44,32 +44,40 @@ pub(super) struct Judged {
 }
 
 impl Counts {
+    /// A segment takes the place of another, or of none.
+    #[inline(always)]
+    fn replace(&mut self, before: &Sent, after: &Sent) {
+        let lens = [before, after].map(|sent| u64::from(sent.len));
+        self.outstanding = self.outstanding - lens[0] + lens[1];
+        Counts::tally((&mut self.sacked, &mut self.sacked_segments), [before.sacked, after.sacked], lens);
+        Counts::tally((&mut self.lost, &mut self.lost_segments), [before.lost, after.lost], lens);
+        Counts::tally((&mut self.resent, &mut self.resent_segments), [before.resent, after.resent], lens);
+        self.merged_segments = self.merged_segments - u32::from(before.merged()) + u32::from(after.merged());
+        self.joined_segments = self.joined_segments - u32::from(before.joined()) + u32::from(after.joined());
+    }
+
+    /// The counts of one mark, which was and is set or not: nothing is computed where that and the
+    /// length stay.
+    #[inline(always)]
+    fn tally((units, segments): (&mut u64, &mut u64), marks: [bool; 2], lens: [u64; 2]) {
+        if marks[0] && (!marks[1] || lens[0] != lens[1]) {
+            *units -= lens[0];
+            *segments -= 1;
+        }
+        if marks[1] && (!marks[0] || lens[0] != lens[1]) {
+            *units += lens[1];
+            *segments += 1;
+        }
+    }
+
     #[inline(always)]
     fn add(&mut self, sent: &Sent) {
-        let (len, one) = (u64::from(sent.len), u64::from);
-        self.outstanding += len;
-        self.sacked += if sent.sacked { len } else { 0 };
-        self.sacked_segments += one(sent.sacked);
-        self.lost += if sent.lost { len } else { 0 };
-        self.lost_segments += one(sent.lost);
-        self.resent += if sent.resent { len } else { 0 };
-        self.resent_segments += one(sent.resent);
-        self.merged_segments += u32::from(sent.merged());
-        self.joined_segments += u32::from(sent.joined());
+        self.replace(&Sent::NONE, sent);
     }
 
     #[inline(always)]
     fn remove(&mut self, sent: &Sent) {
-        let (len, one) = (u64::from(sent.len), u64::from);
-        self.outstanding -= len;
-        self.sacked -= if sent.sacked { len } else { 0 };
-        self.sacked_segments -= one(sent.sacked);
-        self.lost -= if sent.lost { len } else { 0 };
-        self.lost_segments -= one(sent.lost);
-        self.resent -= if sent.resent { len } else { 0 };
-        self.resent_segments -= one(sent.resent);
-        self.merged_segments -= u32::from(sent.merged());
-        self.joined_segments -= u32::from(sent.joined());
+        self.replace(sent, &Sent::NONE);
     }
 }
 
@@ -118,8 +126,7 @@ impl Entries {
         let before = *sent;
         let result = change(sent);
         let after = *sent;
-        self.counts.remove(&before);
-        self.counts.add(&after);
+        self.counts.replace(&before, &after);
         if (before.sacked || after.sacked) && (before.sacked, before.len) != (after.sacked, after.len) {
             self.review(index, &before, &after);
         }

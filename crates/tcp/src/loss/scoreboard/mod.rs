@@ -2,11 +2,12 @@
 //!
 //! Entries are in sequence order. Cumulative ACKs remove entries from the front; a SACK block finds
 //! its first entry by binary search. Marks only move forward, so that each segment is examined a
-//! bounded number of times, however large the window: everything below `Judged::end` has been judged
-//! by the loss rule, with the SACKed segments above it counted; everything below `resend_from` has
-//! been resent or need not be, unless `lost_again` lists it. Entries and the counts over them are in
-//! `entries.rs`, retransmissions in `again.rs`, in the order of sending. Positions are counted from
-//! the start of the connection, so that removing entries from the front shifts none of them.
+//! bounded number of times, however large the window: everything below `Judged::end` has been
+//! judged by the loss rule, with the SACKed segments above it counted; everything below
+//! `resend_from` has been resent or need not be, unless `lost_again` lists it. Entries and the
+//! counts over them are in `entries.rs`, retransmissions in `again.rs`, in the order of sending.
+//! Positions are counted from the start of the connection, so that removing entries from the front
+//! shifts none of them.
 
 mod again;
 #[cfg(test)]
@@ -213,12 +214,9 @@ impl Scoreboard {
             seq,
             sent_at: stamp.at,
             len,
-            aux: 0,
             order: stamp.order,
             marks: if fin { Sent::FIN } else { 0 },
-            sacked: false,
-            lost: false,
-            resent: false,
+            ..Sent::NONE
         });
         if self.rates.is_some() {
             self.rate_sent(stamp.at);
