@@ -71,8 +71,10 @@ impl Endpoint {
             if reached < cwnd {
                 self.cc.take_over(Window { cwnd: reached, ssthresh });
             }
-            if self.config.transfer.loss.half_steps_carry_over {
-                self.cc.carry_acks(&flight, self.recovery.reduction.half_steps());
+            if self.config.transfer.loss.half_steps_carry_over
+                && let Some(halving) = self.cc.rate_halving()
+            {
+                halving.carry_acks(&flight, self.recovery.reduction.half_steps());
             }
         }
         self.end_validation(now);
@@ -114,10 +116,10 @@ impl Endpoint {
     }
 
     /// `tcp_cwnd_min`.
-    fn least_of_reduction(&self) -> u64 {
+    fn least_of_reduction(&mut self) -> u64 {
         let ssthresh = self.recovery.reduction.ssthresh();
         match self.config.transfer.loss.controller_bounds_halving {
-            true => self.cc.least_halved(ssthresh),
+            true => self.cc.rate_halving().map_or(ssthresh, |halving| halving.least_halved(ssthresh)),
             false => ssthresh / 2,
         }
     }
