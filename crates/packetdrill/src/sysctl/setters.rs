@@ -120,7 +120,7 @@ pub(super) fn recovery(request: &mut Request<'_>) -> Applied {
         return Ok(None);
     }
     // Linux 6.17 dropped the detector that it fell back to.
-    if value == 0 && matches!(request.host.profile.name, "linux-6.18" | "linux-7.3") {
+    if value == 0 && request.host.profile.always_rack {
         return Ok(Some("tcp_recovery=0 turns nothing off since Linux 6.17".to_owned()));
     }
     request.set_switch("rack", value == 1)

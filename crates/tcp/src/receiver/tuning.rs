@@ -299,7 +299,6 @@ impl Receiver {
 
     /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`).
     fn measure_ratio(&mut self, payload: u32) {
-        let memory = received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss));
         let Some(tuned) = &mut self.tuned else { return };
         if payload <= tuned.largest {
             return;
@@ -308,6 +307,7 @@ impl Receiver {
         if !tuned.rules.law.measures_ratio {
             return;
         }
+        let memory = received_size(Some(&tuned.rules.law), u64::from(self.mss));
         let ratio = ((u64::from(payload) << 8) / memory).clamp(1, 255);
         if ratio != tuned.ratio {
             tuned.ratio = ratio;
@@ -389,17 +389,16 @@ impl Receiver {
 impl Tuned {
     /// `tcp_rcv_rtt_measure_ts`: the age of a timestamp that data echoes.
     fn measure_echo(&mut self, now: Time, value: u32, age: u32, drained: bool) {
-        let tick = self.rules.law.tick();
         if self.rules.law.shorter_at_once && self.last_echo.replace(value) == Some(value) {
             return;
         }
-        let (tick_ms, now_ms) = (tick.as_nanos() / 1_000_000, now.as_nanos() / 1_000_000);
+        let (tick_ms, now_ms) = (self.rules.law.tick_ms(), now.as_nanos() / 1_000_000);
         let Some(then) = now_ms.checked_sub(u64::from(age)) else { return };
         let ticks = now_ms / tick_ms - then / tick_ms;
         if ticks == 0 && self.rules.law.longer_if_drained {
             return;
         }
-        self.sample(tick * ticks.max(1), false, drained);
+        self.sample(self.rules.law.tick() * ticks.max(1), false, drained);
     }
 
     /// `tcp_rcv_rtt_measure`: the time that a window of data takes.

@@ -94,8 +94,10 @@ impl OffloadRule {
             return 1;
         }
         // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
-        let near = min_rtt.filter(|_| self.larger_on_short_paths).map_or(32, |min| min.as_micros() >> 9);
-        let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
+        let by_rtt = match min_rtt {
+            Some(min) if self.larger_on_short_paths => MAX_SIZE >> (min.as_micros() >> 9).min(31),
+            _ => 0,
+        };
         let bytes = (rate >> 10).saturating_add(by_rtt).min(MAX_SIZE);
         (bytes / mss).max(least).max(1)
     }

@@ -70,7 +70,12 @@ pub enum BufferGrowth {
 impl TuningRules {
     /// The unit of its round-trip samples: a jiffy of `HZ` = 250, or the unit of timestamps.
     pub(crate) fn tick(&self) -> Span {
-        Span::from_millis(if self.jiffies { 4 } else { 1 })
+        Span::from_millis(self.tick_ms())
+    }
+
+    /// The same in milliseconds.
+    pub(crate) fn tick_ms(&self) -> u64 {
+        if self.jiffies { 4 } else { 1 }
     }
 }
 

@@ -47,27 +47,13 @@ impl Counts {
     /// A segment takes the place of another, or of none.
     #[inline(always)]
     fn replace(&mut self, before: &Sent, after: &Sent) {
-        let lens = [before, after].map(|sent| u64::from(sent.len));
-        self.outstanding = self.outstanding - lens[0] + lens[1];
-        Counts::tally((&mut self.sacked, &mut self.sacked_segments), [before.sacked, after.sacked], lens);
-        Counts::tally((&mut self.lost, &mut self.lost_segments), [before.lost, after.lost], lens);
-        Counts::tally((&mut self.resent, &mut self.resent_segments), [before.resent, after.resent], lens);
+        let (old, new) = (u64::from(before.len), u64::from(after.len));
+        self.outstanding = self.outstanding - old + new;
+        tally(&mut self.sacked, &mut self.sacked_segments, (before.sacked, old), (after.sacked, new));
+        tally(&mut self.lost, &mut self.lost_segments, (before.lost, old), (after.lost, new));
+        tally(&mut self.resent, &mut self.resent_segments, (before.resent, old), (after.resent, new));
         self.merged_segments = self.merged_segments - u32::from(before.merged()) + u32::from(after.merged());
         self.joined_segments = self.joined_segments - u32::from(before.joined()) + u32::from(after.joined());
-    }
-
-    /// The counts of one mark, which was and is set or not: nothing is computed where that and the
-    /// length stay.
-    #[inline(always)]
-    fn tally((units, segments): (&mut u64, &mut u64), marks: [bool; 2], lens: [u64; 2]) {
-        if marks[0] && (!marks[1] || lens[0] != lens[1]) {
-            *units -= lens[0];
-            *segments -= 1;
-        }
-        if marks[1] && (!marks[0] || lens[0] != lens[1]) {
-            *units += lens[1];
-            *segments += 1;
-        }
     }
 
     #[inline(always)]
@@ -78,6 +64,20 @@ impl Counts {
     #[inline(always)]
     fn remove(&mut self, sent: &Sent) {
         self.replace(sent, &Sent::NONE);
+    }
+}
+
+/// The counts of one mark, which was and is set or not: nothing is computed where that and the
+/// length stay.
+#[inline(always)]
+fn tally(units: &mut u64, segments: &mut u64, (was, old): (bool, u64), (is, new): (bool, u64)) {
+    if was && (!is || old != new) {
+        *units -= old;
+        *segments -= 1;
+    }
+    if is && (!was || old != new) {
+        *units += new;
+        *segments += 1;
     }
 }
 

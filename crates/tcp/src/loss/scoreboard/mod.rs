@@ -224,6 +224,7 @@ impl Scoreboard {
     }
 
     /// The segment that was sent last has PSH set.
+    #[inline(always)]
     pub(crate) fn set_push(&mut self, push: bool) {
         self.entries.change_last(|last| last.set(Sent::PUSH, push));
     }

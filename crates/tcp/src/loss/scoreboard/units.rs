@@ -4,6 +4,7 @@ use super::{Scoreboard, Sent};
 
 impl Scoreboard {
     /// The segment that was sent last is of the same unit as the one before it.
+    #[inline(always)]
     pub(crate) fn join_last(&mut self) {
         if self.entries.len() > 1 {
             self.entries.change_last(|last| last.set(Sent::JOINED, true));

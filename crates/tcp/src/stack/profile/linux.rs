@@ -232,6 +232,7 @@ impl Profile {
             endpoint,
             offload: Some(OffloadRule::LINUX_6_18),
             tuning: tuning(TuningRules::LINUX_6_18, 131_072, 32 << 20),
+            always_rack: true,
             socket: Some(NewSocket { transfer, send_buffer: 16_384, receive_buffer: 131_072 }),
             ..before
         }

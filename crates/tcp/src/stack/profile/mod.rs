@@ -85,6 +85,8 @@ pub struct Profile {
     /// How it tunes buffers on a machine with much memory, if that is modelled: not unless asked
     /// for.
     pub tuning: Option<Tuning>,
+    /// RACK cannot be turned off (`tcp_recovery`, from 6.17 on).
+    pub always_rack: bool,
     /// What a socket is that was just opened, if that is modelled.
     pub socket: Option<NewSocket>,
 }
@@ -178,6 +180,7 @@ impl Profile {
             hystart: SlowStartRules::Hystart(HystartConfig::default()),
             offload: None,
             tuning: None,
+            always_rack: false,
             socket: None,
         }
     }
