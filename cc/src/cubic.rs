@@ -19,12 +19,14 @@
 //! - Linux rules: the idle time that 6.1 takes out of the curve starts with the ACK of the last
 //!   byte, not with its transmission.
 
+mod law;
 mod linux;
 mod rfc9438;
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time, maths, named};
 
+use self::law::Undo;
 use self::linux::Moment;
 use crate::controllers::{Algorithm, Stack, TIME};
 use crate::reactions::{
@@ -225,11 +227,9 @@ impl Cubic {
 
     /// The window in segments; Linux counts whole ones.
     fn segments(&self, f: &Flight) -> f64 {
-        match self.config.rules {
-            CubicRules::Rfc9438 => self.state.window.cwnd as f64 / f.segment() as f64,
-            CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
-                linux::segments(self.state.window.cwnd, f) as f64
-            }
+        match self.config.rules.law().in_segments {
+            false => self.state.window.cwnd as f64 / f.segment() as f64,
+            true => linux::segments(self.state.window.cwnd, f) as f64,
         }
     }
 
@@ -242,12 +242,12 @@ impl Cubic {
         state.cwnd_prior = cwnd;
         state.epoch = None;
         state.credit = 0;
-        match rules {
-            CubicRules::Rfc9438 => {
+        match rules.law().in_segments {
+            false => {
                 state.w_max = w_max;
                 ((state.window.cwnd as f64 * beta) as u64).max(2 * f.segment())
             }
-            CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
+            true => {
                 state.w_max = w_max.floor();
                 whole_segments(((cwnd * beta) as u64).saturating_mul(f.segment()), f)
             }
@@ -288,13 +288,9 @@ impl Cubic {
             if *cwnd_prior == 0.0 {
                 *cwnd_prior = cwnd;
             }
-            let growth = match self.config.rules {
-                CubicRules::Rfc9438 => {
-                    Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Growth::new(cwnd))
-                }
-                CubicRules::Linux26 | CubicRules::Linux39 | CubicRules::Linux61 => {
-                    Growth::Linux(linux::Growth::new(cwnd as u64, *w_max as u64, &self.config))
-                }
+            let growth = match self.config.rules.law().in_segments {
+                false => Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Growth::new(cwnd)),
+                true => Growth::Linux(linux::Growth::new(cwnd as u64, *w_max as u64, &self.config)),
             };
             Epoch { start: f.now, growth }
         });
@@ -337,7 +333,7 @@ impl CongestionControl for Cubic {
         let last = std::mem::replace(&mut self.path.acked_at, f.now);
         self.path.idle_since = (f.snd_una == f.snd_nxt).then_some(f.now);
         if !f.cwnd_limited {
-            if self.config.rules == CubicRules::Rfc9438 {
+            if self.config.rules.law().skips_unused {
                 self.skip(f.now, last);
             }
             return Verdict::Continue;
@@ -387,21 +383,18 @@ impl CongestionControl for Cubic {
             }
             Signal::Spurious => {
                 let Some(saved) = self.saved.take() else { return };
-                match self.config.rules {
-                    // RFC 9438 section 4.9.2: everything, unless the window has overtaken it.
-                    CubicRules::Rfc9438 => {
+                match self.config.rules.law().undo {
+                    Undo::State => {
                         if self.state.window.cwnd < saved.window.cwnd {
                             self.state = saved;
                         }
                     }
-                    // bictcp_undo_cwnd: the threshold is the endpoint's.
-                    CubicRules::Linux26 => {
+                    Undo::Maximum => {
                         let cwnd = (self.state.w_max as u64).saturating_mul(f.segment());
                         let most = Window { cwnd, ssthresh: saved.window.ssthresh };
                         put_back(&mut self.state.window, &most);
                     }
-                    // Linux puts back the window alone; the next epoch starts from it.
-                    CubicRules::Linux39 | CubicRules::Linux61 => put_back(&mut self.state.window, &saved.window),
+                    Undo::Window => put_back(&mut self.state.window, &saved.window),
                 }
                 self.state.reducing = false;
             }
@@ -419,8 +412,8 @@ impl CongestionControl for Cubic {
         let before = self.segments(f);
         idled(&mut self.state.window, f, &self.config.reno);
         self.state.credit = 0;
-        if self.config.rules == CubicRules::Rfc9438 {
-            // Slow start leads to a new congestion avoidance stage. Linux stays on the old curve.
+        if self.config.rules.law().restarts_anew {
+            // Slow start leads to a new congestion avoidance stage; Linux stays on the old curve.
             self.state.epoch = None;
             if self.config.reno.remember_idle {
                 // FreeBSD 14, `cubic_after_idle`: the stage leads back to the window of before.
@@ -431,7 +424,7 @@ impl CongestionControl for Cubic {
 
     fn on_sent(&mut self, f: &Flight, _sent: &Sent) {
         let Some(since) = self.path.idle_since.take() else { return };
-        if !matches!(self.config.rules, CubicRules::Linux26 | CubicRules::Linux39) {
+        if self.config.rules.law().skips_idle {
             self.skip(f.now, since);
             self.path.acked_at = f.now;
         }

@@ -34,6 +34,39 @@ pub enum HystartRules {
     Linux61,
 }
 
+/// What the sets of rules do, by name (`tcp_cubic.c`).
+#[derive(Clone, Copy, Debug)]
+struct Law {
+    /// The clock is of jiffies, of 4 ms (`HZ` = 250).
+    jiffies: bool,
+    /// The end of a round is looked for when the window grows, after the sample
+    /// (`bictcp_cong_avoid`); else before it (`hystart_update`).
+    late_rounds: bool,
+    /// A train may be longer by what offload and pacing make of it (`hystart_ack_delay`).
+    allows_for_pacing: bool,
+    /// Only the first samples of a round count: the shortest delay may fall below the round's, and
+    /// the round seem longer by it.
+    first_samples: bool,
+    /// The share of the shortest delay by which that of a round has grown when slow start is over
+    /// (`HYSTART_DELAY_THRESH`), as a divisor.
+    share: u64,
+}
+
+impl HystartRules {
+    #[inline]
+    fn law(self) -> Law {
+        const LINUX_3_9: Law =
+            Law { jiffies: false, late_rounds: true, allows_for_pacing: false, first_samples: true, share: 16 };
+        match self {
+            HystartRules::Linux26 => Law { jiffies: true, ..LINUX_3_9 },
+            HystartRules::Linux39 => LINUX_3_9,
+            HystartRules::Linux61 => {
+                Law { jiffies: false, late_rounds: false, allows_for_pacing: true, first_samples: false, share: 8 }
+            }
+        }
+    }
+}
+
 /// Parameters of HyStart (Ha, Rhee 2011), named and with defaults as in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HystartConfig {
@@ -125,7 +158,7 @@ impl Hystart {
         if self.found {
             return false;
         }
-        if self.config.rules == HystartRules::Linux61 && f.snd_una > self.round_end {
+        if !self.config.rules.law().late_rounds && f.snd_una > self.round_end {
             self.begin_round(f);
         }
         if cwnd / f.segment() < u64::from(self.config.low_window) {
@@ -137,10 +170,9 @@ impl Hystart {
         self.found
     }
 
-    /// An ACK is about to grow the window by slow start. Linux 3.9 looks for the end of a round
-    /// here, after the sample.
+    /// An ACK is about to grow the window by slow start.
     pub(crate) fn growing(&mut self, f: &Flight) {
-        if self.config.rules != HystartRules::Linux61 && f.snd_una > self.round_end {
+        if self.config.rules.law().late_rounds && f.snd_una > self.round_end {
             self.begin_round(f);
         }
     }
@@ -156,7 +188,7 @@ impl Hystart {
     /// A train is unbroken since the round began; half of the shortest round trip is about the
     /// delay of one way.
     fn train_is_long(&mut self, f: &Flight, cwnd: u64, shortest: Span) -> bool {
-        let jiffies = self.config.rules == HystartRules::Linux26;
+        let Law { jiffies, allows_for_pacing, .. } = self.config.rules.law();
         let allowed = if jiffies { jiffies_up(self.config.ack_delta) } else { self.config.ack_delta };
         if self.since(f.now, self.last_ack) > allowed {
             return false;
@@ -167,11 +199,11 @@ impl Hystart {
             let half = shortest.as_nanos().div_ceil(JIFFY.as_nanos()) / 2;
             return self.since(f.now, self.round_start) >= JIFFY * half;
         }
-        let allowed = match self.config.rules {
-            HystartRules::Linux26 | HystartRules::Linux39 => shortest / 2,
+        let allowed = match allows_for_pacing {
+            false => shortest / 2,
             // Pacing spreads what is sent in slow start over half a round trip by itself.
-            HystartRules::Linux61 if f.paced => shortest + offload_allowance(f, cwnd),
-            HystartRules::Linux61 => (shortest + offload_allowance(f, cwnd)) / 2,
+            true if f.paced => shortest + offload_allowance(f, cwnd),
+            true => (shortest + offload_allowance(f, cwnd)) / 2,
         };
         f.now.since(self.round_start) > allowed
     }
@@ -181,29 +213,20 @@ impl Hystart {
         if !enough {
             self.samples += 1;
         }
-        let share = match self.config.rules {
-            // Later samples do not count: the shortest delay may fall below the round's, and the
-            // round seem longer by it.
-            HystartRules::Linux26 | HystartRules::Linux39 if enough => 16,
-            HystartRules::Linux26 | HystartRules::Linux39 => {
-                self.least = self.least.min(delay);
-                16
-            }
-            HystartRules::Linux61 => {
-                self.least = self.least.min(delay);
-                8
-            }
-        };
-        if self.config.rules == HystartRules::Linux26 {
+        let Law { jiffies, first_samples, share, .. } = self.config.rules.law();
+        if !(enough && first_samples) {
+            self.least = self.least.min(delay);
+        }
+        if jiffies {
             let (least, shortest) = (jiffies_up(self.least), jiffies_up(shortest));
             return enough && least > shortest + (shortest / share).clamp(JIFFY * 2, JIFFY * 16);
         }
         enough && self.least > shortest + (shortest / share).clamp(DELAY_MIN, DELAY_MAX)
     }
 
-    /// Time between two moments, in whole jiffies with the rules of 2.6.32.
+    /// Time between two moments by the clock of the rules.
     fn since(&self, now: Time, then: Time) -> Span {
-        if self.config.rules != HystartRules::Linux26 {
+        if !self.config.rules.law().jiffies {
             return now.since(then);
         }
         let tick = JIFFY.as_nanos();

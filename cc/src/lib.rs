@@ -57,13 +57,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_signal(&mut self, f: &Flight, signal: Signal);
     /// Recovery is over (`post_recovery`).
     fn on_recovery_end(&mut self, f: &Flight);
-    /// Rate halving, which shares its counter of ACKs with congestion avoidance, has left so many
-    /// counted (`snd_cwnd_cnt`, Linux before 3.2). Default: they do not count.
-    fn carry_acks(&mut self, _f: &Flight, _acks: u32) {}
-    /// The window at which rate halving ends, for a threshold of so many bytes (`min_cwnd`, Linux
-    /// before 3.2). Default: the threshold.
-    fn least_halved(&self, ssthresh: u64) -> u64 {
-        ssthresh
+    /// What rate halving asks of it, if it has an answer of its own.
+    fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
+        None
     }
     /// Sending resumes after an idle time of more than one RTO (`after_idle`).
     fn on_idle_restart(&mut self, f: &Flight);
@@ -114,6 +110,16 @@ pub trait CongestionControl: Debug + Send {
     fn learner(&mut self) -> Option<&mut Learner> {
         None
     }
+}
+
+/// What rate halving asks of an algorithm (Linux before 3.2). Of one that does not have this, no
+/// ACKs count, and it ends at the threshold.
+pub trait RateHalving {
+    /// It shares its counter of ACKs with congestion avoidance, and has left so many counted
+    /// (`snd_cwnd_cnt`).
+    fn carry_acks(&mut self, f: &Flight, acks: u32);
+    /// The window at which it ends, for a threshold of so many bytes (`min_cwnd`).
+    fn least_halved(&self, ssthresh: u64) -> u64;
 }
 
 /// What a controller needs from the endpoint beyond its reactions; what is not requested costs

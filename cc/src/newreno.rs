@@ -34,7 +34,7 @@ use crate::reactions::{
     resume, slow_start_applies, timed_out, whole_segments,
 };
 use crate::slow_start::SlowStart;
-use crate::{Ack, Arrival, CongestionControl, Flight, Signal, Verdict, Window};
+use crate::{Ack, Arrival, CongestionControl, Flight, RateHalving, Signal, Verdict, Window};
 
 impl Algorithm for NewRenoConfig {
     fn on(host: &Stack) -> NewRenoConfig {
@@ -182,6 +182,17 @@ impl CongestionControl for NewReno {
         }
     }
 
+    fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
+        Some(self)
+    }
+
+    fn on_idle_restart(&mut self, f: &Flight) {
+        idled(&mut self.state.window, f, &self.config);
+        self.state.credit = 0;
+    }
+}
+
+impl RateHalving for NewReno {
     fn carry_acks(&mut self, f: &Flight, acks: u32) {
         if !self.config.abc {
             self.state.credit = u64::from(acks) * f.segment();
@@ -190,11 +201,6 @@ impl CongestionControl for NewReno {
 
     fn least_halved(&self, ssthresh: u64) -> u64 {
         ssthresh / 2
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        idled(&mut self.state.window, f, &self.config);
-        self.state.credit = 0;
     }
 }
 

@@ -28,8 +28,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use crate::controllers::{Algorithm, MILLION, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
-    Verdict, Window,
+    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, RateHalving, Sent, Signal,
+    SlowStartRules, Verdict, Window,
 };
 
 /// Parameters of Vegas, by the names of the sysctls below `net.inet.tcp.cc.vegas`.
@@ -138,12 +138,8 @@ impl CongestionControl for Vegas {
         "vegas"
     }
 
-    fn carry_acks(&mut self, f: &Flight, acks: u32) {
-        self.reno.carry_acks(f, acks);
-    }
-
-    fn least_halved(&self, ssthresh: u64) -> u64 {
-        self.reno.least_halved(ssthresh)
+    fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
+        self.reno.rate_halving()
     }
 
     fn window(&self) -> Window {

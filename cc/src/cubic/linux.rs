@@ -5,7 +5,8 @@
 
 use ackclock_units::{Span, Time};
 
-use super::{CubicConfig, CubicRules};
+use super::CubicConfig;
+use super::law::Law;
 use crate::reactions::avoid;
 use crate::{Flight, Window};
 
@@ -21,6 +22,7 @@ pub(super) struct Growth {
     w_est: u64,
     /// `ack_cnt`: ACKs or segments that have not yet become growth of `w_est`.
     acks: u64,
+    law: Law,
     /// The window and the jiffy for which `cnt` was computed; `None` before the first time.
     computed: Option<(u64, u64)>,
 }
@@ -53,15 +55,12 @@ impl Growth {
             None | Some(0) => (0, cwnd),
             Some(distance) => (cube_root(((1 << 40) / scale(config.c)).saturating_mul(distance)), w_max),
         };
-        Growth { k, origin, cnt: 1, w_est: cwnd, acks: 0, computed: None }
+        Growth { k, origin, cnt: 1, w_est: cwnd, acks: 0, law: config.rules.law(), computed: None }
     }
 
     /// Brings `cnt` up to date (`bictcp_update`).
     pub(super) fn count(&mut self, f: &Flight, acked: u64, cwnd: u64, at: Moment, config: &CubicConfig) {
-        let acks = match config.rules {
-            CubicRules::Linux26 | CubicRules::Linux39 => 1,
-            CubicRules::Rfc9438 | CubicRules::Linux61 => acked.div_ceil(f.segment()),
-        };
+        let acks = if self.law.counts_acks { 1 } else { acked.div_ceil(f.segment()) };
         self.acks = self.acks.saturating_add(acks);
         let now = config.ticks(f.now);
         // With an unchanged window, `cnt` is kept for `HZ / 32`.
@@ -69,13 +68,12 @@ impl Growth {
         if self.computed.is_some_and(|(window, at)| window == cwnd && now.saturating_sub(at) <= keep) {
             return;
         }
-        // Since 4.1 the curve is looked at once in a jiffy.
-        if config.rules != CubicRules::Linux61 || self.computed.is_none_or(|(_, at)| now != at) {
+        if !self.law.once_a_jiffy || self.computed.is_none_or(|(_, at)| now != at) {
             self.computed = Some((cwnd, now));
             let target = self.target(now, at, config);
             // At or above the curve the window all but stands still.
             self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
-            if at.first && config.rules != CubicRules::Linux26 {
+            if at.first && self.law.hurries_at_first {
                 // No saturation point is known: at least 5 % per round trip.
                 self.cnt = self.cnt.min(20);
             }
@@ -83,7 +81,7 @@ impl Growth {
         if config.reno_friendly {
             self.follow_reno(cwnd, config.beta);
         }
-        if !matches!(config.rules, CubicRules::Linux26 | CubicRules::Linux39) {
+        if self.law.bounds_growth {
             // At most half a window per round trip (RFC 9438 section 4.2 bounds `target` alike).
             self.cnt = self.cnt.max(2);
         }
@@ -123,10 +121,9 @@ impl Growth {
         segments_per_ack: u64,
         config: &CubicConfig,
     ) {
-        let cnt = match config.rules {
-            // ACKs are counted, and each stands for several segments.
-            CubicRules::Linux26 | CubicRules::Linux39 => (self.cnt.saturating_mul(16) / segments_per_ack).max(1),
-            CubicRules::Rfc9438 | CubicRules::Linux61 => self.cnt,
+        let cnt = match self.law.counts_acks {
+            true => (self.cnt.saturating_mul(16) / segments_per_ack).max(1),
+            false => self.cnt,
         };
         avoid(window, credit, cnt.saturating_mul(f.segment()), f, acked, &config.reno);
     }

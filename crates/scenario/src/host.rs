@@ -4,7 +4,7 @@ use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec}
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, Pacing, PacingWhen, Ticks, TimerRule,
+    LossDetector, MinRto, Pacing, PacingWhen, Ticks, TimerRules,
 };
 
 use crate::document::{Node, Value};
@@ -226,7 +226,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     config.max_rto = fields.or("max_rto", config.max_rto, Time::Positive);
     config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);
     config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
-    config.transfer.timer = timer_rule(fields, config.transfer.timer);
+    config.transfer.timer = timer_rules(fields, config.transfer.timer);
     timer_tick(fields, config);
     config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
     loss::knobs(fields, config);
@@ -275,15 +275,11 @@ const TIMERS: OneOf = OneOf { what: "rules of the timer", names: &["rfc6298", "l
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
 
 /// What ACKs do to the retransmission timer.
-fn timer_rule(fields: &mut Fields<'_>, rule: TimerRule) -> TimerRule {
-    let name = match rule {
-        TimerRule::Rfc6298 => "rfc6298",
-        TimerRule::Linux24 => "linux-2.4",
-    };
-    match fields.or("rto_timer", name, TIMERS) {
-        "linux-2.4" => TimerRule::Linux24,
-        _ => TimerRule::Rfc6298,
-    }
+fn timer_rules(fields: &mut Fields<'_>, rules: TimerRules) -> TimerRules {
+    let rows = [("rfc6298", TimerRules::default()), ("linux-2.4", TimerRules::linux_2_4())];
+    let name = rows.iter().find(|(_, row)| *row == rules).map_or("rfc6298", |(name, _)| name);
+    let name = fields.or("rto_timer", name, TIMERS);
+    rows.iter().find(|(row, _)| *row == name).map_or(rules, |(_, row)| *row)
 }
 
 /// What Accurate ECN does beyond its packet counter.

@@ -117,6 +117,7 @@ pub use stack::config::{
 };
 pub use stack::controllers::{CONTROLLERS, Controller};
 pub use stack::ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
+pub use stack::loss::{DetectorRules, LossRules, MaxBurst, TimerRules};
 pub use stack::offload::OffloadRule;
 pub use stack::path::{IcmpRule, MtuProbing, PathRules};
 pub use stack::profile;
@@ -125,8 +126,7 @@ pub use stack::rules::{
 };
 pub use stack::ticks::Ticks;
 pub use stack::transfer::{
-    AckRule, EpisodeRule, NeedlessTimeout, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TimerRule,
-    TransferRules, WindowRule,
+    AckRule, NeedlessTimeout, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
 };
-pub use stack::tuning::{BufferTuning, Tuning, TuningRelease};
+pub use stack::tuning::{BufferGrowth, BufferTuning, Tuning, TuningRules};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

@@ -1,5 +1,6 @@
 //! Values of settings as they are written, and settings that are more than a value in one place.
 
+use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, EcnFeedback, InitialWindow,
     LossDetector, MinRto, MtuProbing, NcrVariant, OffloadRule, Prr, RrRules, Ticks,
@@ -165,7 +166,10 @@ pub(super) fn set_prr(host: &mut Host, value: &str) -> Result<(), String> {
 }
 
 pub(super) fn set_offload(host: &mut Host, value: &str) -> Result<(), String> {
-    let rule = if value == "off" { Some(OffloadRule::Off) } else { OffloadRule::of_profile(value) };
+    let rule = match value {
+        "off" => Some(OffloadRule::default()),
+        host => Profile::by_name(host).and_then(|profile| profile.offload),
+    };
     host.config.hand_down_units(rule.ok_or_else(|| format!("`{value}` is not one of them"))?);
     Ok(())
 }

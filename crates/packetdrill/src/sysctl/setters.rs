@@ -1,6 +1,6 @@
 //! Sysctls that are more than a number in one place.
 
-use ackclock_tcp::{AccEcnOption, LossDetector};
+use ackclock_tcp::{AccEcnOption, EcnFeedback, LossDetector};
 use ackclock_units::Span;
 
 use super::table::{Applied, Request};
@@ -82,7 +82,7 @@ pub(super) fn ecn(request: &mut Request<'_>) -> Applied {
         5 => "accecn-passive",
         _ => return Err("a number from 0 to 5".to_owned()),
     };
-    if request.is_linux() && mode.starts_with("accecn") && request.host.profile.name != "linux-7.3" {
+    if request.is_linux() && mode.starts_with("accecn") && request.host.profile.endpoint.ecn != EcnFeedback::Accurate {
         return Err("0, 1 or 2 before Linux 7.0".to_owned());
     }
     request.set_key("ecn", mode)
@@ -120,7 +120,7 @@ pub(super) fn recovery(request: &mut Request<'_>) -> Applied {
         return Ok(None);
     }
     // Linux 6.17 dropped the detector that it fell back to.
-    if value == 0 && matches!(request.host.profile.name, "linux-6.18" | "linux-7.3") {
+    if value == 0 && request.host.profile.always_rack {
         return Ok(Some("tcp_recovery=0 turns nothing off since Linux 6.17".to_owned()));
     }
     request.set_switch("rack", value == 1)

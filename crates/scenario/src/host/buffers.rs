@@ -1,7 +1,7 @@
 //! Socket buffers: of a fixed size, or tuned by the host.
 
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{BufferTuning, Config, OffloadRule, SpaceRule, Tuning};
+use ackclock_tcp::{BufferTuning, Config, OffloadRule, SpaceRule};
 
 use super::MAX_BUFFER;
 use crate::document::{Node, Value};
@@ -35,8 +35,8 @@ impl Kind for Size {
         if self.tunes {
             return Ok(None);
         }
-        let hosts = Profile::all().map(|profile| profile.name);
-        let hosts = hosts.into_iter().filter(|name| Tuning::of_profile(name).is_some()).collect::<Vec<_>>();
+        let hosts = Profile::all().into_iter().filter(|host| host.tuning.is_some());
+        let hosts = hosts.map(|host| host.name).collect::<Vec<_>>();
         Err(Problem::new(
             "the tuning of this host is not modelled",
             format!("a size, or one of the hosts {}", hosts.join(", ")),
@@ -66,8 +66,8 @@ impl Kind for Units {
         if !held || self.0.is_some() {
             return Ok(held);
         }
-        let hosts = Profile::all().map(|profile| profile.name);
-        let hosts = hosts.into_iter().filter(|name| OffloadRule::of_profile(name).is_some()).collect::<Vec<_>>();
+        let hosts = Profile::all().into_iter().filter(|host| host.offload.is_some());
+        let hosts = hosts.map(|host| host.name).collect::<Vec<_>>();
         Err(Problem::new(
             "the segmentation offload of this host is not modelled",
             format!("`false`, or one of the hosts {}", hosts.join(", ")),
@@ -85,14 +85,14 @@ impl Kind for Units {
 
 /// Reads whether a host hands segments down in units, and what fills its send buffer then.
 pub(super) fn read_offload(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
-    let rule = OffloadRule::of_profile(profile.name);
+    let rule = profile.offload;
     let on = fields.or("segmentation_offload", config.transfer.offload.is_on(), Units(rule));
     config.hand_down_units(rule.filter(|_| on).unwrap_or_default());
 }
 
 /// Reads both buffers of a host, and the sysctls of those that are tuned.
 pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
-    let tuning = Tuning::of_profile(profile.name);
+    let tuning = profile.tuning;
     let size = || Size { tunes: tuning.is_some() };
 
     let before = config.transfer.send_tuning;

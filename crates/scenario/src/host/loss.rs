@@ -1,6 +1,6 @@
 //! How a host detects losses and repairs them.
 
-use ackclock_tcp::{AdaptiveRules, BerkeleyRules, Config, LossDetector, NcrVariant, Prr, RrRules};
+use ackclock_tcp::{AdaptiveRules, BerkeleyRules, Config, DetectorRules, LossDetector, NcrVariant, Prr, RrRules};
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
@@ -60,7 +60,9 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
             rules.fack = fields.or("fack", rules.fack, Flag);
             rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
             rules.high_reordering = fields.or("high_reordering", rules.high_reordering, Flag);
-            rules.before_rack |= rules.fack || rules.early_retransmit;
+            if rules.fack || rules.early_retransmit {
+                rules.order = DetectorRules::LINUX_4_0;
+            }
             LossDetector::Linux(rules)
         }
         "ncr" => LossDetector::Ncr(NcrVariant::Careful),

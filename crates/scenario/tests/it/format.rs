@@ -10,8 +10,8 @@ use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc, SplitRule, SplitSpec, WayBack};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CwndValidation, EcnFeedback,
-    InitialWindow, LossDetector, MinRto, Prr, TuningRelease, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CwndValidation, DetectorRules,
+    EcnFeedback, InitialWindow, LossDetector, MinRto, Prr, TuningRules, WindowRule,
 };
 use ackclock_units::{Rate, Span, Time};
 
@@ -150,7 +150,7 @@ fn buffers_are_tuned_as_sysctls_say() {
          tcp_rmem = { default = \"100kB\", max = \"1MB\" }\nreceiver = { receive_buffer = \"70kB\" }",
     );
     let tuning = config(&sender).transfer.receive_tuning.expect("tuned");
-    assert_eq!((tuning.release, tuning.default, tuning.most), (TuningRelease::Linux40, 100_000, 1_000_000));
+    assert_eq!((tuning.law, tuning.default, tuning.most), (TuningRules::LINUX_4_0, 100_000, 1_000_000));
     assert_eq!(config(&sender).transfer.window, WindowRule::Linux { most: 1_000_000 });
     let tuning = config(&sender).transfer.send_tuning.expect("tuned");
     assert_eq!((tuning.default, tuning.most), (16_384, 4 << 20));
@@ -168,7 +168,8 @@ fn a_loss_detector_is_a_name_or_a_table() {
     assert_eq!(detector("host = \"linux-6.1\""), LossDetector::Rack);
     assert_eq!(detector("host = \"linux-4.0\"\nloss_detector = \"linux\""), LossDetector::Linux(adaptive));
     // Kernels with RACK have neither any more, and mark last.
-    let later = AdaptiveRules { fack: false, early_retransmit: false, before_rack: false, ..adaptive };
+    let order = DetectorRules { marks_last: true, ..DetectorRules::LINUX_4_4 };
+    let later = AdaptiveRules { fack: false, early_retransmit: false, order, ..adaptive };
     assert_eq!(detector("host = \"linux-6.1\"\nloss_detector = \"linux\""), LossDetector::Linux(later));
     // What the table does not say is the profile's.
     let table = "loss_detector = { kind = \"linux\", max_reordering = \"50p\", fack = false }";
@@ -177,7 +178,7 @@ fn a_loss_detector_is_a_name_or_a_table() {
         fack: false,
         early_retransmit: false,
         high_reordering: false,
-        before_rack: true,
+        order: DetectorRules::LINUX_4_0,
     };
     assert_eq!(detector(&format!("host = \"linux-2.4\"\n{table}")), LossDetector::Linux(rules));
 }

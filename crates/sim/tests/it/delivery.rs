@@ -16,8 +16,8 @@ use ackclock_sim::spec::{
 };
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, Config, CwndValidation, DelayedAck,
-    EcnFeedback, InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, QuickAcks, RrRules, StateRules,
-    Ticks, TransferRules,
+    DetectorRules, EcnFeedback, InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, QuickAcks, RrRules,
+    StateRules, Ticks, TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -129,7 +129,10 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
                 fack,
                 early_retransmit,
                 high_reordering,
-                before_rack: fack || early_retransmit,
+                order: match fack || early_retransmit {
+                    true => DetectorRules::LINUX_4_0,
+                    false => AdaptiveRules::rack_off().order,
+                },
             })
         });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);

@@ -10,7 +10,7 @@ use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
-use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State, TimerRule};
+use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State};
 
 impl Endpoint {
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
@@ -219,7 +219,7 @@ impl Endpoint {
         let backoff = self.rtt.backoff();
         self.take_rtt_sample_by_rule(now, segment, progress);
         let kept = progress.covers_resent && self.recovery.state() == CaState::Loss;
-        if backoff > 0 && kept && self.config.transfer.timer == TimerRule::Linux24 {
+        if backoff > 0 && kept && self.config.transfer.timer.repeats_keep_backoff {
             self.rtt.keep_backoff(backoff);
         }
     }

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Endpoint, State, TimerRule};
+use crate::{CaState, Endpoint, State};
 
 /// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -176,10 +176,10 @@ impl Endpoint {
         self.count_from_first(now);
     }
 
-    /// By [`TimerRule::Linux24`].
+    /// By [`crate::TimerRules::from_first_segment`].
     #[inline]
     pub(crate) fn count_from_first(&mut self, now: Time) {
-        if self.config.transfer.timer == TimerRule::Rfc6298 || self.recovery.state() == CaState::Loss {
+        if !self.config.transfer.timer.from_first_segment || self.recovery.state() == CaState::Loss {
             return;
         }
         if let Some(first) = self.board.front() {

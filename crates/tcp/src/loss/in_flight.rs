@@ -5,7 +5,7 @@ use ackclock_units::Time;
 
 use super::detector::DUP_THRESH;
 use crate::stack::config::Episodes;
-use crate::{CaState, Endpoint, EpisodeRule, LossCounts};
+use crate::{CaState, Endpoint, LossCounts, MaxBurst};
 
 impl Endpoint {
     /// The congestion window in force, bytes.
@@ -76,7 +76,7 @@ impl Endpoint {
                 0 => outstanding,
                 resent => nxt.saturating_sub(self.recovery.reduction.from()) + resent,
             },
-            CaState::Recovery if self.episodes == Episodes::FreeBsd9 => outstanding,
+            CaState::Recovery if self.episodes == Episodes::FreeBsd => outstanding,
             CaState::Recovery | CaState::Loss => {
                 self.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una))
             }
@@ -110,16 +110,15 @@ impl Endpoint {
 
     /// `tcp_any_retrans_done`.
     pub(in crate::loss) fn any_resent(&self) -> bool {
-        // 2.6.32 looks at what is in flight alone.
         self.board.resent_segments() > 0
-            || !self.episodes_of_2_6() && self.board.front().is_some_and(|front| front.ever_resent())
+            || !self.config.transfer.loss.resent_in_flight_only
+                && self.board.front().is_some_and(|front| front.ever_resent())
     }
 
     /// `tcp_try_keep_open`: Disorder while anything is reported or resent, else Open.
     pub(in crate::loss) fn keep_open(&mut self) {
         let left = self.sacked_segments() + self.board.lost_segments();
-        // 2.6.32 waits for the DSACKs of an episode that is over.
-        let waits = self.episodes_of_2_6() && self.recovery.undo.is_possible();
+        let waits = self.config.transfer.loss.disorder_until_dsacked && self.recovery.undo.is_possible();
         let state = if left > 0 || self.any_resent() || waits { CaState::Disorder } else { CaState::Open };
         if self.recovery.state() != state {
             self.enter(self.now, state);
@@ -127,23 +126,18 @@ impl Endpoint {
         }
     }
 
-    /// Whether episodes run as in Linux 2.4.
-    pub(in crate::loss) fn episodes_of_2_4(&self) -> bool {
-        self.config.transfer.episodes == EpisodeRule::Linux24
+    /// `tcp_max_burst`.
+    pub(in crate::loss) fn max_burst(&self) -> Option<u64> {
+        match self.config.transfer.loss.max_burst {
+            MaxBurst::Any => None,
+            MaxBurst::Segments(segments) => Some(segments.into()),
+            MaxBurst::Threshold => Some(self.detector.threshold().into()),
+        }
     }
 
-    /// Whether episodes run as in Linux 2.6.32.
-    pub(in crate::loss) fn episodes_of_2_6(&self) -> bool {
-        self.config.transfer.episodes == EpisodeRule::Linux26
-    }
-
-    /// `tcp_moderate_cwnd` of 2.4 and 2.6.32: no burst of more than `tcp_max_burst` segments.
+    /// `tcp_moderate_cwnd`: no burst of more than so many segments.
     pub(in crate::loss) fn moderate_window(&mut self) {
-        let burst = match self.config.transfer.episodes {
-            EpisodeRule::Later => return,
-            EpisodeRule::Linux24 => 3,
-            EpisodeRule::Linux26 => u64::from(self.detector.threshold()),
-        };
+        let Some(burst) = self.max_burst() else { return };
         if self.recovery.whole_control {
             return;
         }

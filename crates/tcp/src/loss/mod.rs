@@ -53,7 +53,7 @@ impl Endpoint {
         match self.episodes {
             Episodes::Linux => self.on_ack_linux(context),
             Episodes::Rfc => self.on_ack_rfc(context),
-            Episodes::FreeBsd9 | Episodes::Berkeley => self.on_ack_bsd(context),
+            Episodes::FreeBsd | Episodes::Berkeley => self.on_ack_bsd(context),
         }
     }
 
@@ -63,7 +63,7 @@ impl Endpoint {
         match self.episodes {
             Episodes::Linux => self.on_whole_ack_linux(now, whole),
             Episodes::Rfc | Episodes::Berkeley => self.on_whole_ack_rfc(now, whole),
-            Episodes::FreeBsd9 => self.on_whole_ack_freebsd(now, whole),
+            Episodes::FreeBsd => self.on_whole_ack_freebsd(now, whole),
         }
     }
 
@@ -88,9 +88,9 @@ impl Endpoint {
         self.stats.timeouts += 1;
         match self.episodes {
             Episodes::Linux => self.on_timeout_linux(now),
-            Episodes::FreeBsd9 if !self.recovery.whole_control => self.on_timeout_freebsd(now),
+            Episodes::FreeBsd if !self.recovery.whole_control => self.on_timeout_freebsd(now),
             Episodes::Berkeley if !self.recovery.whole_control => self.on_timeout_berkeley(now),
-            Episodes::Rfc | Episodes::FreeBsd9 | Episodes::Berkeley => self.on_timeout_rfc(now),
+            Episodes::Rfc | Episodes::FreeBsd | Episodes::Berkeley => self.on_timeout_rfc(now),
         }
     }
 }

@@ -6,7 +6,7 @@ use ackclock_packet::Segment;
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
 use crate::seq::lift;
-use crate::{CaState, Endpoint, EpisodeRule};
+use crate::{CaState, Endpoint};
 
 /// What had been reported before an ACK acknowledged anything.
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +87,7 @@ impl Endpoint {
         } else {
             0
         };
-        let signed = self.config.transfer.episodes == EpisodeRule::Linux26;
-        self.recovery.undo.duplicated(known, signed);
+        self.recovery.undo.duplicated(known, self.config.transfer.loss.signed_undo_count);
         DuplicateReport { segments, probe }
     }
 

@@ -11,7 +11,7 @@ use ackclock_units::{Span, Time};
 use crate::connection::timers::Pending;
 use crate::loss::AckContext;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, MinRto, TimerRule};
+use crate::{CaState, Endpoint, MinRto};
 
 /// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
 const SLACK: Span = Span::from_millis(2);
@@ -47,7 +47,7 @@ impl Endpoint {
 
     /// `tcp_set_xmit_timer`: a probe if one may be due, else the retransmission timer.
     pub(super) fn set_transmit_timer(&mut self, now: Time) {
-        if self.detector.is_before_rack() {
+        if self.detector.rules().probe_after_timeout {
             self.rearm_rto(now);
             self.count_from_first(now);
             self.schedule_probe(now, false);
@@ -56,15 +56,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether an ACK moves the timer: it acknowledges something, or, but in 2.4, reports what was
+    /// Whether an ACK moves the timer: it acknowledges something or reports what was
     /// sent before the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
     pub(super) fn restarts_timer(&self, progress: &Progress) -> bool {
-        if self.config.transfer.timer == TimerRule::Linux24 {
-            return progress.acked > 0;
-        }
         progress.acked > 0
             || match (progress.first_sacked_at, self.board.front()) {
-                (Some(sacked), Some(front)) => sacked < front.sent_at,
+                (Some(sacked), Some(front)) => sacked < front.sent_at && !self.config.transfer.timer.reports_leave_it,
                 _ => false,
             }
     }
@@ -79,7 +76,7 @@ impl Endpoint {
     /// retransmission timer.
     #[inline]
     pub(crate) fn each_moves_timer(&self) -> bool {
-        self.detector.is_before_rack()
+        self.detector.rules().probe_after_timeout
     }
 
     /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
@@ -94,18 +91,17 @@ impl Endpoint {
 
     #[inline(never)]
     fn new_data_sent_with_timer(&mut self, now: Time) {
-        let before_rack = self.detector.is_before_rack();
-        // The probe takes the timer's place; only before RACK does it matter what the timer was
-        // for.
-        if !before_rack && self.schedule_probe(now, false) {
+        let timeout_first = self.detector.rules().probe_after_timeout;
+        // The probe takes the timer's place, whatever that was for.
+        if !timeout_first && self.schedule_probe(now, false) {
             return;
         }
         // New data will bring reports of its own: an early retransmission is given up.
-        let early = before_rack && self.timers.pending() == Pending::Reorder;
+        let early = timeout_first && self.timers.pending() == Pending::Reorder;
         if !self.timers.is_running() || self.timers.pending() == Pending::Probe || early {
             self.rearm_rto(now);
         }
-        if before_rack {
+        if timeout_first {
             self.schedule_probe(now, false);
         }
     }
@@ -115,8 +111,8 @@ impl Endpoint {
         if !self.config.tlp || !self.negotiated.sack() || self.board.is_empty() {
             return false;
         }
-        let wait = if self.detector.is_before_rack() {
-            let Some(wait) = self.probe_timeout_before_rack() else { return false };
+        let wait = if self.detector.rules().probe_after_timeout {
+            let Some(wait) = self.probe_timeout_in_open() else { return false };
             wait
         } else {
             if !matches!(self.recovery.state(), CaState::Open | CaState::Cwr) {
@@ -135,9 +131,9 @@ impl Endpoint {
         true
     }
 
-    /// The wait of Linux 4.0; `None` if no probe may be due.
+    /// The wait for a probe after the timeout's; `None` if none may be due.
     #[inline(never)]
-    fn probe_timeout_before_rack(&self) -> Option<Span> {
+    fn probe_timeout_in_open(&self) -> Option<Span> {
         let srtt = self.rtt.srtt().filter(|_| self.recovery.state() == CaState::Open)?;
         if self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing() {
             return None;
@@ -147,7 +143,7 @@ impl Endpoint {
         Some(wait.max(LEAST))
     }
 
-    /// Linux 4.0: data waits and the window has room, so more will be sent.
+    /// Data waits and the window has room, so more will be sent.
     fn is_waiting_for_nothing(&self) -> bool {
         self.send.written() + 1 > self.send.nxt() && self.pipe() < self.cwnd()
     }

@@ -21,8 +21,7 @@ impl Endpoint {
     pub(super) fn start_undo(&mut self) {
         let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
-        let (una, counts) = (self.send.una(), self.episodes_of_2_6());
-        self.recovery.undo.begin(una, resent, counts);
+        self.recovery.undo.begin(self.send.una(), resent, self.config.transfer.loss.signed_undo_count);
     }
 
     /// `tcp_retrans_stamp_cleanup`.
@@ -36,8 +35,7 @@ impl Endpoint {
     fn was_delayed(&self, progress: &Progress) -> bool {
         match self.recovery.undo.first_resent_at() {
             Some(at) => {
-                // Timestamps of 2.6.32 are jiffies, of 4 ms with `HZ` = 250.
-                let tick = if self.episodes_of_2_6() { 4 } else { 1 };
+                let tick = if self.config.transfer.loss.jiffies_in_echo { 4 } else { 1 };
                 progress.echo.is_some_and(|echo| echo / tick < at.as_nanos() / 1_000_000 / tick)
             }
             // Nothing was resent; but without SACK that is forgotten when the episode ends.
@@ -62,11 +60,12 @@ impl Endpoint {
             self.cc.on_signal(&flight, Signal::Spurious);
             self.ecn.reduction_undone();
         }
-        if self.episodes_of_2_6() {
+        let by_threshold = self.config.transfer.loss.undo_by_threshold;
+        if by_threshold {
             self.put_window_back();
         }
         self.moderate_window();
-        if self.episodes_of_2_6() {
+        if by_threshold {
             // tcp_complete_cwr has its say.
             self.recovery.reduction.set(self.cc.window().cwnd);
         }
@@ -75,7 +74,7 @@ impl Endpoint {
         self.stats.undos += 1;
     }
 
-    /// `tcp_undo_cwr` of 2.6.32, after the controller has put its window back, if it has one: the
+    /// `tcp_undo_cwr`, after the controller has put its window back, if it has one: the
     /// threshold, or without one the window up to it.
     fn put_window_back(&mut self) {
         let prior = self.recovery.undo.prior_ssthresh;
@@ -121,7 +120,6 @@ impl Endpoint {
             return false;
         }
         // A delayed original filled the hole: reordering as far as the highest segment reported.
-        let before_rack = self.detector.is_before_rack();
         let high = self.board.highest_sacked().unwrap_or(self.send.una());
         let reach = view.reach + progress.acked_segments;
         self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
@@ -131,7 +129,7 @@ impl Endpoint {
         self.forget_retransmissions();
         self.undo(true, false);
         self.keep_open();
-        before_rack
+        self.detector.rules().undo_ends_ack
     }
 
     /// `tcp_try_undo_dsack`.

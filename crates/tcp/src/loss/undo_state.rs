@@ -8,14 +8,14 @@ pub(super) struct Undo {
     /// SND.UNA when the episode began (`undo_marker`); 0 when nothing can be undone.
     pub(super) marker: u64,
     /// Retransmissions not yet reported as duplicates (`undo_retrans`); [`Undo::NONE`] before the
-    /// first. Below zero in Linux 2.6.32 alone.
+    /// first. Below zero with [`crate::LossRules::signed_undo_count`] alone.
     pending: i64,
     /// When the first was made (`retrans_stamp`); [`Time::NEVER`] if none was.
     first_resent_at: Time,
-    /// Linux 2.6.32: the threshold to be put back (`prior_ssthresh`).
+    /// The threshold to be put back (`prior_ssthresh`).
     pub(super) prior_ssthresh: u64,
-    /// Linux 2.6.32, while a timeout is tested (RFC 4138) and after: what was sent before it ends
-    /// here; 0 once more is acknowledged (`frto_highmark`).
+    /// While a timeout is tested (RFC 4138) and after, the end of what was sent before it; 0 once
+    /// more is acknowledged (`frto_highmark`).
     pub(super) test_high: u64,
     /// Segments of the connection that were reported twice.
     pub(super) reported_twice: u64,
@@ -96,17 +96,17 @@ impl Undo {
         self.marker > 0 && self.none_pending()
     }
 
-    /// Whether nothing that was sent again may still turn out needed; in Linux 2.6.32, where the
-    /// count can go below zero, if it is exactly zero.
+    /// Whether nothing that was sent again may still turn out needed: a count below zero does not
+    /// say so.
     pub(super) fn none_pending(&self) -> bool {
         self.pending == 0
     }
 
-    /// An episode begins with SND.UNA at `marker`, when `resent` segments are in flight again; zero
-    /// of them count in Linux 2.6.32, which is `counts`.
-    pub(super) fn begin(&mut self, marker: u64, resent: u64, counts: bool) {
+    /// An episode begins with SND.UNA at `marker`, when `resent` segments are in flight again; none
+    /// of them is a count as well if `signed`.
+    pub(super) fn begin(&mut self, marker: u64, resent: u64, signed: bool) {
         let resent = i64::try_from(resent).unwrap_or(0);
-        (self.marker, self.pending) = (marker, if resent > 0 || counts { resent } else { Undo::NONE });
+        (self.marker, self.pending) = (marker, if resent > 0 || signed { resent } else { Undo::NONE });
     }
 
     /// When the first retransmission was made, if one was.

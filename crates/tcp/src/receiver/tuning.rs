@@ -26,13 +26,13 @@ use ackclock_units::{Span, Time};
 
 use super::Receiver;
 use crate::stack::tuning::{HEADERS, received_size, room_for, true_size};
-use crate::{BufferTuning, TuningRelease, WindowRule};
+use crate::{BufferGrowth, BufferTuning, TuningRules, WindowRule};
 
 /// The least payload that lets the window grow by data in order (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
 /// Half: `tcp_adv_win_scale` = 1, and `TCP_DEFAULT_SCALING_RATIO`, of 256.
 const HALF: u64 = 128;
-/// `tcp_adv_win_scale` = 2, before 3.4.
+/// `tcp_adv_win_scale` = 2.
 const THREE_QUARTERS: u64 = 192;
 /// `TCP_MSS_DEFAULT`: no segment is larger at first.
 const FIRST_SEGMENT: u32 = 536;
@@ -73,7 +73,7 @@ impl Tuned {
             read: 1,
             copied: (1, Time::NEVER),
             space: 0,
-            ratio: if rules.release == TuningRelease::Linux26 { THREE_QUARTERS } else { HALF },
+            ratio: if rules.law.three_quarters { THREE_QUARTERS } else { HALF },
             largest: FIRST_SEGMENT,
         }
     }
@@ -84,7 +84,10 @@ impl Tuned {
 
     /// The first window is no larger than this.
     pub(super) fn first_window(&self, segment: u64) -> u64 {
-        self.rules.release.first_window().map_or(u64::MAX, |segments| segments * segment)
+        match self.rules.law.first_segments {
+            0 => u64::MAX,
+            segments => segments * segment,
+        }
     }
 
     /// `tcp_win_from_space`.
@@ -92,25 +95,24 @@ impl Tuned {
         // Rounded up: space - (space >> tcp_adv_win_scale).
         match self.ratio {
             HALF => space - space / 2,
-            THREE_QUARTERS if self.rules.release == TuningRelease::Linux26 => space - space / 4,
+            THREE_QUARTERS if self.rules.law.three_quarters => space - space / 4,
             ratio => (space * ratio) >> 8,
         }
     }
 
     /// The buffer of an open connection with a first one of `buffer` bytes (`tcp_fixup_rcvbuf`).
     fn fixed_up(&self, buffer: u64, segment: u64) -> u64 {
-        let wanted = match self.rules.release {
-            TuningRelease::Linux26 => 4 * self.memory_of_segment(segment),
-            TuningRelease::Linux39 => 10 * self.memory_of_segment(segment),
-            TuningRelease::Linux40 => 2 * true_size(segment + HEADERS) * 20 * 4,
-            TuningRelease::Linux61 | TuningRelease::Linux618 => 0,
+        let TuningRules { first_segments, eightfold_first_buffer, .. } = self.rules.law;
+        let wanted = match eightfold_first_buffer {
+            true => 8 * true_size(segment + HEADERS) * first_segments,
+            false => first_segments * self.memory_of_segment(segment),
         };
         if buffer < wanted && !self.locked { wanted.min(self.rules.most).max(buffer) } else { buffer }
     }
 
     /// Memory with which a window has room for a segment (`rcvmem`).
     fn memory_of_segment(&self, segment: u64) -> u64 {
-        let mut memory = room_for(self.rules.release, segment);
+        let mut memory = room_for(&self.rules.law, segment);
         while self.window_of(memory) < segment {
             memory += 128;
         }
@@ -123,9 +125,8 @@ impl Tuned {
         let sample = sample.as_nanos();
         let scaled = 8 * sample;
         let before = self.rtt;
-        // 6.1 in later stable releases, such as 6.1.192.
-        let least = by_window || matches!(self.rules.release, TuningRelease::Linux61 | TuningRelease::Linux618);
-        let stays = by_window || self.rules.release == TuningRelease::Linux618 && !drained;
+        let least = by_window || self.rules.law.shorter_at_once;
+        let stays = by_window || self.rules.law.longer_if_drained && !drained;
         self.rtt = match before {
             0 => scaled,
             _ if least && scaled < before => scaled,
@@ -134,16 +135,14 @@ impl Tuned {
         };
     }
 
-    /// Time between two moments as the release counts it.
+    /// Time between two moments as the host counts it.
     fn between(&self, from: Time, to: Time) -> Span {
-        match self.rules.release {
-            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => {
-                let tick = self.rules.release.tick().as_nanos();
-                let ticks = to.as_nanos() / tick - from.as_nanos() / tick;
-                Span::from_nanos(ticks * tick)
-            }
-            TuningRelease::Linux61 | TuningRelease::Linux618 => to.since(from),
+        if !self.rules.law.jiffies {
+            return to.since(from);
         }
+        let tick = self.rules.law.tick().as_nanos();
+        let ticks = to.as_nanos() / tick - from.as_nanos() / tick;
+        Span::from_nanos(ticks * tick)
     }
 
     /// By how much a segment of `payload` bytes widens the window (`tcp_grow_window`), which is
@@ -175,12 +174,12 @@ impl Tuned {
         // Twice the growth.
         let grown = |window: u64| 2 * (u128::from(window) * u128::from(copied - self.space) / u128::from(before));
         let grown = |window: u64| u64::try_from(grown(window)).unwrap_or(u64::MAX);
-        let (window, buffer) = match self.rules.release {
-            TuningRelease::Linux26 | TuningRelease::Linux39 => {
+        let (window, buffer) = match self.rules.law.growth {
+            BufferGrowth::Twice => {
                 let window = 2 * copied;
                 (window, (window / segment).max(1) * self.memory_of_segment(segment))
             }
-            TuningRelease::Linux40 => {
+            BufferGrowth::Steps => {
                 let mut window = 2 * copied + 16 * segment;
                 if copied >= before + before / 2 {
                     window *= 2;
@@ -189,12 +188,12 @@ impl Tuned {
                 }
                 (window, window / segment * self.memory_of_segment(segment))
             }
-            TuningRelease::Linux61 => {
+            BufferGrowth::Proportion => {
                 let window = 2 * copied + 16 * segment;
                 let window = window.saturating_add(grown(window));
                 (window, (window / segment).saturating_mul(self.memory_of_segment(segment)))
             }
-            TuningRelease::Linux618 => {
+            BufferGrowth::ProportionAndGaps => {
                 let window = 2 * copied;
                 let window = window.saturating_add(grown(window)).saturating_add(beyond);
                 (window, u64::try_from((u128::from(window) << 8) / u128::from(self.ratio)).unwrap_or(u64::MAX))
@@ -227,16 +226,13 @@ impl Receiver {
     #[inline(never)]
     fn memory_held(&self) -> u64 {
         let segments = self.held().div_ceil(u64::from(self.peer_segment));
-        segments * received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss))
+        segments * received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss))
     }
 
     /// The handshake is over, and a window of `offered` bytes announced (`tcp_init_buffer_space`).
     pub(super) fn begin_tuning(&mut self, segment: u64, offered: u64) {
         let Some(tuned) = &mut self.tuned else { return };
-        tuned.space = match tuned.rules.release {
-            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => offered,
-            TuningRelease::Linux61 | TuningRelease::Linux618 => offered.min(10 * segment),
-        };
+        tuned.space = if tuned.rules.law.ten_segments_at_first { offered.min(10 * segment) } else { offered };
         let buffer = tuned.fixed_up(self.buffer, segment);
         self.take_buffer(buffer);
     }
@@ -274,13 +270,11 @@ impl Receiver {
             return;
         }
         let mut copied = read - from;
-        if tuned.rules.release == TuningRelease::Linux618 {
+        if tuned.rules.law.unread_apart {
             copied = copied.saturating_sub(unread);
         }
         tuned.copied = (read, at);
-        // 2.6.32 and 3.9 remember twice of it.
-        let twice = matches!(tuned.rules.release, TuningRelease::Linux26 | TuningRelease::Linux39);
-        let enough = if twice { 2 * copied } else { copied };
+        let enough = if tuned.rules.law.remembers_twice { 2 * copied } else { copied };
         if enough <= tuned.space {
             return;
         }
@@ -297,23 +291,23 @@ impl Receiver {
             return;
         }
         self.take_buffer(buffer);
-        self.clamp = match self.tuned.as_ref().map(|tuned| tuned.rules.release) {
-            Some(TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40) => window,
+        self.clamp = match &self.tuned {
+            Some(tuned) if !tuned.rules.law.bound_by_free => window,
             _ => self.data_space(),
         };
     }
 
     /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`).
     fn measure_ratio(&mut self, payload: u32) {
-        let memory = received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss));
         let Some(tuned) = &mut self.tuned else { return };
         if payload <= tuned.largest {
             return;
         }
         tuned.largest = payload;
-        if tuned.rules.release != TuningRelease::Linux618 {
+        if !tuned.rules.law.measures_ratio {
             return;
         }
+        let memory = received_size(Some(&tuned.rules.law), u64::from(self.mss));
         let ratio = ((u64::from(payload) << 8) / memory).clamp(1, 255);
         if ratio != tuned.ratio {
             tuned.ratio = ratio;
@@ -336,15 +330,15 @@ impl Receiver {
     /// widen the window.
     pub(super) fn tune_filled_gap(&mut self, now: Time, payload: u32) {
         let Some(tuned) = &self.tuned else { return };
-        if matches!(tuned.rules.release, TuningRelease::Linux26 | TuningRelease::Linux39) {
+        if tuned.rules.law.in_order_alone {
             self.tune_in_order(now, payload);
         }
     }
 
     /// Data beyond a gap is about to be taken in (`tcp_data_queue_ofo`); whether the window grew.
     pub(super) fn grow_beyond(&mut self, payload: u32) -> bool {
-        let release = self.tuned.as_ref().map(|tuned| tuned.rules.release);
-        !matches!(release, Some(TuningRelease::Linux26 | TuningRelease::Linux39)) && self.grow_tuned(payload)
+        let in_order_alone = self.tuned.as_ref().is_some_and(|tuned| tuned.rules.law.in_order_alone);
+        !in_order_alone && self.grow_tuned(payload)
     }
 
     /// It was taken in.
@@ -352,8 +346,8 @@ impl Receiver {
         let segment = u64::from(self.context.segment);
         let beyond = self.reassembly.end().saturating_sub(self.next);
         let Some(tuned) = &self.tuned else { return };
-        let (release, most, locked) = (tuned.rules.release, tuned.rules.most, tuned.locked);
-        if release == TuningRelease::Linux618
+        let (most, locked) = (tuned.rules.most, tuned.locked);
+        if tuned.rules.law.grows_beyond_gaps
             && let Some(tuned) = &self.tuned
             && let Some((window, buffer)) = tuned.wanted(tuned.space, segment, beyond)
         {
@@ -375,15 +369,13 @@ impl Receiver {
     fn grow_tuned(&mut self, payload: u32) -> bool {
         let Some(tuned) = &self.tuned else { return false };
         let free = self.free_space();
-        let most = match tuned.rules.release {
-            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 if self.grown >= free => {
-                return false;
-            }
-            TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => self.clamp,
-            TuningRelease::Linux61 | TuningRelease::Linux618 => self.clamp.min(free),
+        let most = match tuned.rules.law.bound_by_free {
+            true => self.clamp.min(free),
+            false if self.grown >= free => return false,
+            false => self.clamp,
         };
         let sizes = [self.context.segment, self.segment_estimate()].map(u64::from);
-        let memory = received_size(self.tuned.as_ref().map(|tuned| tuned.rules.release), u64::from(self.mss));
+        let memory = received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss));
         let room = most.saturating_sub(self.grown);
         if room == 0 {
             return false;
@@ -397,19 +389,16 @@ impl Receiver {
 impl Tuned {
     /// `tcp_rcv_rtt_measure_ts`: the age of a timestamp that data echoes.
     fn measure_echo(&mut self, now: Time, value: u32, age: u32, drained: bool) {
-        let tick = self.rules.release.tick();
-        if matches!(self.rules.release, TuningRelease::Linux61 | TuningRelease::Linux618)
-            && self.last_echo.replace(value) == Some(value)
-        {
+        if self.rules.law.shorter_at_once && self.last_echo.replace(value) == Some(value) {
             return;
         }
-        let (tick_ms, now_ms) = (tick.as_nanos() / 1_000_000, now.as_nanos() / 1_000_000);
+        let (tick_ms, now_ms) = (self.rules.law.tick_ms(), now.as_nanos() / 1_000_000);
         let Some(then) = now_ms.checked_sub(u64::from(age)) else { return };
         let ticks = now_ms / tick_ms - then / tick_ms;
-        if ticks == 0 && self.rules.release == TuningRelease::Linux618 {
+        if ticks == 0 && self.rules.law.longer_if_drained {
             return;
         }
-        self.sample(tick * ticks.max(1), false, drained);
+        self.sample(self.rules.law.tick() * ticks.max(1), false, drained);
     }
 
     /// `tcp_rcv_rtt_measure`: the time that a window of data takes.
@@ -418,10 +407,7 @@ impl Tuned {
             if next < edge {
                 return;
             }
-            let least = match self.rules.release {
-                TuningRelease::Linux26 | TuningRelease::Linux39 | TuningRelease::Linux40 => self.rules.release.tick(),
-                TuningRelease::Linux61 | TuningRelease::Linux618 => Span::from_micros(1),
-            };
+            let least = if self.rules.law.jiffies { self.rules.law.tick() } else { Span::from_micros(1) };
             let sample = self.between(since, now).max(least);
             self.sample(sample, true, drained);
         }

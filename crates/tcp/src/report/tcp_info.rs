@@ -234,7 +234,7 @@ impl Endpoint {
             sacked: count(counts.sacked_out),
             lost: count(counts.lost_out),
             retrans: count(counts.retrans_out),
-            fackets: if self.detector.is_before_rack() { count(counts.fackets_out) } else { 0 },
+            fackets: if self.detector.rules().shows_reach { count(counts.fackets_out) } else { 0 },
             reordering: counts.reordering,
             total_retrans: count(self.stats.retransmitted_packets + self.stats.resent_syns),
             dsack_dups: count(self.stats.dsacks),

@@ -9,7 +9,7 @@ use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
-use crate::{CwndValidation, Endpoint, OffloadRule, SendRule, SentAs};
+use crate::{CwndValidation, Endpoint, SendRule, SentAs};
 
 impl Endpoint {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
@@ -127,8 +127,7 @@ impl Endpoint {
     #[inline(never)]
     fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         let first = self.board.is_empty();
-        // tcp_event_data_sent: until 4.1 the first unit still has the window of before.
-        let is_late = self.config.transfer.offload == OffloadRule::Linux40;
+        let is_late = self.config.transfer.offload.restarts_late;
         if first && !is_late {
             self.restart_after_idle(now);
         }
@@ -163,7 +162,8 @@ impl Endpoint {
             self.queue.small = end;
         }
         let begin = if joins { 0 } else { unit_end - nxt };
-        let pushes = self.queue.note_unit(unit_end, begin, mss, self.config.transfer.offload);
+        let has_push = !self.config.transfer.offload.ends_without_push;
+        let pushes = self.queue.note_unit(unit_end, begin, mss, has_push);
         // tcp_write_wakeup: what the probe timer sends, too.
         let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
         self.window_use.admit(true);

@@ -89,26 +89,24 @@ enum Choice {
 
 impl OffloadRule {
     /// Segments of a unit at most, at `rate` bytes a second (`tcp_tso_autosize`).
-    fn most_segments(self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
-        let bytes = match self {
-            OffloadRule::Off => return 1,
-            OffloadRule::Linux40 => (rate >> 10).min(MAX_SIZE),
-            OffloadRule::Linux61 | OffloadRule::Linux618 => {
-                // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
-                let near = min_rtt.map_or(32, |min| min.as_micros() >> 9);
-                let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
-                (rate >> 10).saturating_add(by_rtt).min(MAX_SIZE)
-            }
+    fn most_segments(&self, rate: u64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
+        if !self.on {
+            return 1;
+        }
+        // tcp_tso_rtt_log 9, in microseconds; minmax is all ones before a sample.
+        let by_rtt = match min_rtt {
+            Some(min) if self.larger_on_short_paths => MAX_SIZE >> (min.as_micros() >> 9).min(31),
+            _ => 0,
         };
+        let bytes = (rate >> 10).saturating_add(by_rtt).min(MAX_SIZE);
         (bytes / mss).max(least).max(1)
     }
 
     /// `tcp_tso_should_defer`, of a unit of several segments for which the windows have room for
     /// one at least.
-    fn choose(self, sight: &Sight) -> Choice {
+    fn choose(&self, sight: &Sight) -> Choice {
         let Sight { mss, most, send_win, cong_win, windows, len, .. } = *sight;
-        let is_before_6_1 = self == OffloadRule::Linux40;
-        let now = if is_before_6_1 {
+        let now = if self.waits_by_clock {
             let waited = sight.deferred.is_some_and(|since| sight.jiffy.saturating_sub(since) > MOST_JIFFIES);
             sight.fin || sight.state != CaState::Open || waited
         } else {
@@ -119,7 +117,7 @@ impl OffloadRule {
         if now || limit >= most * mss || !sight.is_tail && limit >= len || limit >= chunk {
             return Choice::Send;
         }
-        if is_before_6_1 {
+        if self.waits_by_clock {
             return if cong_win < send_win && cong_win < len { Choice::ForCwnd } else { Choice::ForMore };
         }
         let Some(age) = sight.age else { return Choice::Send };
@@ -186,12 +184,12 @@ impl Endpoint {
             units.continued = sent + 1;
             return Unit::Goes { joins: true };
         }
-        let rule = self.config.transfer.offload;
+        let OffloadRule { free_fin, over_buffers, .. } = self.config.transfer.offload;
         let mss = u64::from(self.full_payload());
         let most = self.most_segments();
         let unbounded = self.recovery.probe().is_unbounded();
         let mut head = self.head(available);
-        let lone_fin = head.fin && head.len == 0 && rule != OffloadRule::Linux618;
+        let lone_fin = head.fin && head.len == 0 && free_fin;
         let quota = match self.quota() {
             _ if lone_fin => 1,
             0 if unbounded => 1,
@@ -203,7 +201,7 @@ impl Endpoint {
             quota => quota,
         };
         let quota = quota.min(most);
-        if rule == OffloadRule::Linux618 {
+        if over_buffers {
             head = self.grown(head, available, quota * mss);
         }
         // tcp_snd_wnd_test: the FIN does not count behind more than a segment.
@@ -319,9 +317,9 @@ impl Endpoint {
 
     /// Segments of a unit at most.
     fn most_segments(&self) -> u64 {
-        let rule = self.config.transfer.offload;
+        let rule = &self.config.transfer.offload;
         let known = self.units.as_ref().and_then(|units| units.rate);
-        let rate = known.or_else(|| self.rate_of_units(rule)).unwrap_or(u64::MAX);
+        let rate = known.or_else(|| self.rate_of_units()).unwrap_or(u64::MAX);
         let least = u64::from(self.config.transfer.least_burst);
         rule.most_segments(rate, self.rtt.min(), u64::from(self.negotiated.mss()), least)
     }
@@ -335,9 +333,9 @@ impl Endpoint {
         if units.at == now && units.again == sent.seq && sent.seq < units.again_end {
             units.continued = sent_packets + 1;
         } else {
-            let most = match self.config.transfer.offload {
-                OffloadRule::Off | OffloadRule::Linux40 => 1,
-                _ => self.room().min(self.most_segments()).max(1),
+            let most = match self.config.transfer.offload.resends {
+                true => self.room().min(self.most_segments()).max(1),
+                false => 1,
             };
             let end = self.board.take_unit(sent.seq, most);
             let units = self.units();

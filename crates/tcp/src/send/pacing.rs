@@ -25,7 +25,7 @@ use ackclock_units::{Rate, Span, Time};
 
 use crate::Endpoint;
 use crate::Pacing;
-use crate::{OffloadRule, PacingWhen};
+use crate::PacingWhen;
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
@@ -113,7 +113,7 @@ impl Endpoint {
     /// The rate from which the size of units follows.
     #[cold]
     fn update_rate_of_units(&mut self) {
-        let rate = self.rate_of_units(self.config.transfer.offload);
+        let rate = self.rate_of_units();
         self.units.iter_mut().for_each(|units| units.rate = rate);
     }
 
@@ -125,11 +125,10 @@ impl Endpoint {
 
     /// The rate from which the size of units follows, bytes a second (`sk_pacing_rate`, whether
     /// there is pacing or not); `None` before there is an RTT.
-    pub(super) fn rate_of_units(&self, rule: OffloadRule) -> Option<u64> {
-        // 200 % in every state until 4.3.
-        let own = || match rule {
-            OffloadRule::Linux40 => self.rate_by_ratios(200, 200),
-            _ => self.rate_of_window(),
+    pub(super) fn rate_of_units(&self) -> Option<u64> {
+        let own = || match self.config.transfer.offload.twice_the_window {
+            true => self.rate_by_ratios(200, 200),
+            false => self.rate_of_window(),
         };
         let asked = self.cc.pacing_rate(&self.flight(self.now)).map(|rate| rate.as_bps() / 8);
         let rate = asked.or_else(own)?;

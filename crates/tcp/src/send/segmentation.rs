@@ -28,8 +28,8 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use crate::stack::tuning::{payload_of_2_6, sent_size};
-use crate::{Endpoint, OffloadRule, SendRule, SpaceRule, State, TuningRelease, WriteFlags};
+use crate::stack::tuning::{payload_of_bare_buffers, sent_size};
+use crate::{Endpoint, SendRule, SpaceRule, State, TuningRules, WriteFlags};
 
 /// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
 /// (`sk_setup_caps`).
@@ -133,10 +133,10 @@ impl Queue {
     }
 
     /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Whether it ends with PSH
-    /// (`tcp_transmit_skb`, since 5.5).
-    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, rule: OffloadRule) -> bool {
+    /// (`tcp_transmit_skb`), which units of several segments do where `has_push`.
+    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, has_push: bool) -> bool {
         if bytes > 0 {
-            (self.burst_end, self.burst_pushes) = (end, bytes > mss && rule != OffloadRule::Linux40);
+            (self.burst_end, self.burst_pushes) = (end, bytes > mss && has_push);
         }
         self.burst_pushes
     }
@@ -252,7 +252,7 @@ impl Endpoint {
         if !self.counts_unacknowledged() {
             self.expand_send_buffer();
         } else if let Some(tuning) = self.config.transfer.send_tuning.filter(|_| !self.queue.locked) {
-            self.queue.buffer = payload_of_2_6(tuning.default, self.negotiated.mss().into());
+            self.queue.buffer = payload_of_bare_buffers(tuning.default, self.negotiated.mss().into());
         }
     }
 
@@ -288,10 +288,10 @@ impl Endpoint {
     /// Grows a send buffer that was not set so that two windows fit.
     #[inline(never)]
     fn expand_send_buffer(&mut self) {
-        let (release, most) = match (self.config.transfer.send_space, self.config.transfer.send_tuning) {
+        let (law, most) = match (self.config.transfer.send_space, self.config.transfer.send_tuning) {
             (SpaceRule::Bytes | SpaceRule::Segments, _) => return,
-            (SpaceRule::Linux | SpaceRule::Tuned, Some(tuning)) => (tuning.release, tuning.most),
-            (SpaceRule::Linux | SpaceRule::Tuned, None) => (TuningRelease::Linux61, MAX_SEND_BUFFER),
+            (SpaceRule::Linux | SpaceRule::Tuned, Some(tuning)) => (tuning.law, tuning.most),
+            (SpaceRule::Linux | SpaceRule::Tuned, None) => (TuningRules::LINUX_6_1, MAX_SEND_BUFFER),
         };
         if self.queue.locked {
             return;
@@ -302,11 +302,11 @@ impl Endpoint {
         if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
             segments = segments.max(u64::from(self.detector.threshold()) + 1);
         }
-        let wanted = (2 * segments * sent_size(release, mss)).min(most);
+        let wanted = (2 * segments * sent_size(&law, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
         // A segment to a socket buffer; the unit is the payload that fits.
         let wanted = match tuned {
-            true if release == TuningRelease::Linux26 => payload_of_2_6(wanted, mss),
+            true if !law.counts_shared_info => payload_of_bare_buffers(wanted, mss),
             true => wanted * mss / (mss + OVERHEAD),
             false => wanted,
         };
@@ -480,17 +480,15 @@ impl Endpoint {
     /// that is unacknowledged (`tcp_should_expand_sndbuf`).
     fn fills_window(&self) -> bool {
         let mss = u64::from(self.negotiated.mss());
-        match self.config.transfer.offload {
-            OffloadRule::Linux40 => self.board.segments() >= self.cwnd() / mss,
-            _ if self.counts_unacknowledged() => self.board.segments() >= self.cwnd() / mss,
-            _ => self.window_used() + mss > self.cwnd(),
+        match self.config.transfer.offload.fills_by_unacknowledged || self.counts_unacknowledged() {
+            true => self.board.segments() >= self.cwnd() / mss,
+            false => self.window_used() + mss > self.cwnd(),
         }
     }
 
-    /// Linux 2.6.32: the send buffer does not grow with the handshake, nor while what is
-    /// unacknowledged fills the window, and holds twice the threshold at least (`tcp_new_space`).
+    /// [`TuningRules::counts_unacknowledged`].
     fn counts_unacknowledged(&self) -> bool {
-        self.config.transfer.send_tuning.is_some_and(|tuning| tuning.release == TuningRelease::Linux26)
+        self.config.transfer.send_tuning.is_some_and(|tuning| tuning.law.counts_unacknowledged)
     }
 
     /// Memory of what is unsent or unacknowledged, in units in flight and buffers not sent.

@@ -3,9 +3,9 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::stack::tuning::payload_of_2_6;
+use crate::stack::tuning::payload_of_bare_buffers;
 use crate::{
-    BufferTuning, CwndValidation, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules, TuningRelease,
+    BufferTuning, CwndValidation, DetectorRules, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules,
     WindowRule,
 };
 
@@ -93,7 +93,7 @@ impl Config {
         match self.loss_detector {
             _ if self.undo || self.frto || self.tlp => Episodes::Linux,
             LossDetector::Rfc6675 => Episodes::Rfc,
-            LossDetector::FreeBsd9 => Episodes::FreeBsd9,
+            LossDetector::FreeBsd9 => Episodes::FreeBsd,
             LossDetector::Tahoe(_) | LossDetector::Reno(_) => Episodes::Berkeley,
             LossDetector::Linux(_) | LossDetector::Ncr(_) | LossDetector::RrTcp(_) | LossDetector::Rack => {
                 Episodes::Linux
@@ -117,9 +117,9 @@ impl Config {
     /// The send buffer is tuned ([`SpaceRule::Tuned`]).
     pub fn tune_send_buffer(&mut self, tuning: BufferTuning) {
         let mss = u64::from(self.mss) - if self.timestamps { 12 } else { 0 };
-        self.send_buffer = match tuning.release {
-            TuningRelease::Linux26 => payload_of_2_6(tuning.default, mss),
-            _ => tuning.default,
+        self.send_buffer = match tuning.law.counts_shared_info {
+            true => tuning.default,
+            false => payload_of_bare_buffers(tuning.default, mss),
         };
         self.transfer.send_space = SpaceRule::Tuned;
         self.transfer.send_tuning = Some(tuning);
@@ -367,8 +367,8 @@ pub(crate) enum Episodes {
     Rfc,
     /// Linux's.
     Linux,
-    /// FreeBSD 9's.
-    FreeBsd9,
+    /// FreeBSD's, of release 9.
+    FreeBsd,
     /// Tahoe's or Reno's.
     Berkeley,
 }
@@ -377,7 +377,7 @@ impl Episodes {
     /// Duplicate ACKs are counted, and everything between SND.UNA and what is sent next counts
     /// against the window.
     pub(crate) fn of_bsd(self) -> bool {
-        matches!(self, Episodes::FreeBsd9 | Episodes::Berkeley)
+        matches!(self, Episodes::FreeBsd | Episodes::Berkeley)
     }
 }
 
@@ -452,16 +452,8 @@ pub struct AdaptiveRules {
     /// duplicates (`tcp_enter_loss`); an ACK with ECE lets the window grow above the threshold too,
     /// before it comes down. Default true; false before 3.12.
     pub high_reordering: bool,
-    /// The kernel knows no RACK. Default true; false for `tcp_recovery=0` of later ones, which let
-    /// the window grow after all else that an ACK does, and mark losses last.
-    pub before_rack: bool,
-}
-
-impl AdaptiveRules {
-    /// `tcp_recovery=0` of kernels that know RACK.
-    pub fn rack_off() -> AdaptiveRules {
-        AdaptiveRules { fack: false, early_retransmit: false, before_rack: false, ..AdaptiveRules::default() }
-    }
+    /// The order in which an ACK is dealt with. Default: Linux 4.0's.
+    pub order: DetectorRules,
 }
 
 impl Default for AdaptiveRules {
@@ -471,7 +463,7 @@ impl Default for AdaptiveRules {
             fack: true,
             early_retransmit: true,
             high_reordering: true,
-            before_rack: true,
+            order: DetectorRules::LINUX_4_0,
         }
     }
 }

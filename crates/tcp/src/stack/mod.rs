@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod controllers;
 pub(crate) mod ecn;
+pub(crate) mod loss;
 pub(crate) mod offload;
 pub(crate) mod path;
 pub mod profile;

@@ -1,37 +1,40 @@
-//! Segmentation offload: whose rules say how many segments a host hands down at one go.
+//! Segmentation offload: how many segments a host hands down at one go, and what it waits for.
 
 /// Units of several segments that a host hands down at one go, to be cut by its network card; the
-/// law is in `send/offload.rs`.
+/// law is in `send/offload.rs`, the rows of systems are in [`crate::profile`]. The default is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OffloadRule {
-    /// Segments are handed down one by one.
-    #[default]
-    Off,
-    /// Linux 4.0: a millisecond's worth at twice the window's rate; in the state Open one that
-    /// could become larger waits for two clock ticks at most.
-    Linux40,
-    /// Linux 6.1: more on short paths; one that could become larger waits for an ACK that is due
-    /// within half a round trip.
-    Linux61,
-    /// Linux 6.18: an ACK that is due within a millisecond, and units reach over the ends of socket
-    /// buffers.
-    Linux618,
+pub struct OffloadRule {
+    /// Segments are handed down in units; else one by one, and nothing else here counts.
+    pub on: bool,
+    /// The rate from which the size follows is twice that of the window in every state
+    /// (`tcp_update_pacing_rate`, until 4.3); else [`crate::Pacing`] says.
+    pub twice_the_window: bool,
+    /// Units are larger on short paths (`tcp_tso_autosize`, `tcp_tso_rtt_log`).
+    pub larger_on_short_paths: bool,
+    /// A unit that could become larger waits for two clock ticks at most, in the state Open alone
+    /// (`tcp_tso_should_defer` of 4.0); else for an ACK that is due within a millisecond and half a
+    /// round trip (6.18, and later stable releases of 6.1).
+    pub waits_by_clock: bool,
+    /// Units reach over the ends of socket buffers (`tcp_grow_skb`).
+    pub over_buffers: bool,
+    /// A FIN without data takes none of the congestion window (`tcp_cwnd_test`, until 6.9).
+    pub free_fin: bool,
+    /// What is sent again goes out in units as well (`tcp_retransmit_skb`).
+    pub resends: bool,
+    /// The last segment of a unit has no PSH for that (`tcp_transmit_skb`, until 5.4).
+    pub ends_without_push: bool,
+    /// The first unit after an idle time still has the window of before (`tcp_event_data_sent`,
+    /// until 4.1).
+    pub restarts_late: bool,
+    /// The send buffer does not grow while all that is unacknowledged fills the window
+    /// (`tcp_should_expand_sndbuf`); else what is in flight.
+    pub fills_by_unacknowledged: bool,
 }
 
 impl OffloadRule {
-    /// The rules of the profile called `name`; `None` if its offload is not modelled.
-    pub fn of_profile(name: &str) -> Option<OffloadRule> {
-        match name {
-            "linux-4.0" => Some(OffloadRule::Linux40),
-            "linux-6.1" => Some(OffloadRule::Linux61),
-            "linux-6.18" | "linux-7.3" => Some(OffloadRule::Linux618),
-            _ => None,
-        }
-    }
-
     /// Whether segments are handed down in units.
     #[inline]
     pub fn is_on(self) -> bool {
-        self != OffloadRule::Off
+        self.on
     }
 }

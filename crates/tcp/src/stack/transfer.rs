@@ -5,7 +5,7 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use crate::{AccEcnRules, BufferTuning, OffloadRule, Ticks};
+use crate::{AccEcnRules, BufferTuning, LossRules, OffloadRule, Ticks, TimerRules};
 
 /// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports
 /// duplicates and cuts its stream into segments. The default is what the RFCs say;
@@ -81,10 +81,10 @@ pub struct TransferRules {
     pub offload: OffloadRule,
     /// When the retransmission timer and delayed ACKs expire.
     pub ticks: Ticks,
-    /// When ACKs restart the retransmission timer, and end its back-off.
-    pub timer: TimerRule,
-    /// How the episodes of Linux's engine run. Default: as in later releases.
-    pub episodes: EpisodeRule,
+    /// When ACKs restart the retransmission timer, and end its back-off. Default: RFC 6298.
+    pub timer: TimerRules,
+    /// How the episodes of Linux's engine run. Default: as since 4.0.
+    pub loss: LossRules,
     /// When the first timeout in a row is taken back by the engines of the RFCs. Default never.
     pub needless_timeout: NeedlessTimeout,
 }
@@ -102,35 +102,6 @@ pub enum NeedlessTimeout {
     /// It echoes a timestamp from before the retransmission; without timestamps, that it comes so
     /// soon.
     Echo,
-}
-
-/// How the episodes of Linux's engine run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EpisodeRule {
-    /// As from 4.0 on.
-    #[default]
-    Later,
-    /// As in 2.4. The window is at most three segments more than are in flight after each ACK that
-    /// is not ordinary progress, unless it comes down (`tcp_moderate_cwnd`). What was sent since an
-    /// episode began is not declared lost before the next one (`tcp_mark_head_lost`, up to
-    /// `high_seq`). A timeout while another one is being repaired leaves the threshold as it is
-    /// (`tcp_enter_loss`: `retransmits` counts on until then).
-    Linux24,
-    /// As in 2.6.32: see `loss/linux/kernel_2_6.rs`.
-    Linux26,
-}
-
-/// What ACKs do to the retransmission timer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimerRule {
-    /// It starts anew from now (RFC 6298 rule 5.3), and each sample ends the back-off.
-    #[default]
-    Rfc6298,
-    /// Linux 2.4.0. It starts from the time at which the first segment in flight was sent, with the
-    /// variance added once more (`tcp_ack_packets_out`); from now with the variance at least. After
-    /// a timeout it starts from now, and ACKs of what was sent again do not end the back-off
-    /// (`tcp_ack_saw_tstamp`; changed in February 2001).
-    Linux24,
 }
 
 impl Default for TransferRules {
@@ -159,10 +130,10 @@ impl Default for TransferRules {
             accept_ecn: EcnFeedback::None,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
-            offload: OffloadRule::Off,
+            offload: OffloadRule::default(),
             ticks: Ticks::default(),
-            timer: TimerRule::Rfc6298,
-            episodes: EpisodeRule::Later,
+            timer: TimerRules::default(),
+            loss: LossRules::default(),
             needless_timeout: NeedlessTimeout::Never,
         }
     }
@@ -196,10 +167,10 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
-            offload: OffloadRule::Off,
+            offload: OffloadRule::default(),
             ticks: Ticks::WHEEL,
-            timer: TimerRule::Rfc6298,
-            episodes: EpisodeRule::Later,
+            timer: TimerRules::default(),
+            loss: LossRules::default(),
             needless_timeout: NeedlessTimeout::Never,
         }
     }
@@ -236,10 +207,10 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
-            offload: OffloadRule::Off,
+            offload: OffloadRule::default(),
             ticks: Ticks::default(),
-            timer: TimerRule::Rfc6298,
-            episodes: EpisodeRule::Later,
+            timer: TimerRules::default(),
+            loss: LossRules::default(),
             needless_timeout: NeedlessTimeout::Echo,
         }
     }

@@ -25,7 +25,7 @@ use ackclock_units::Span;
 
 use super::{DUP_THRESH, Marked, Reordering, StartRecovery, View};
 use crate::loss::scoreboard::Scoreboard;
-use crate::{AdaptiveRules, CaState};
+use crate::{AdaptiveRules, CaState, DetectorRules};
 
 /// The least delay of an early retransmit (`tcp_pause_early_retransmit`).
 const EARLY_DELAY: Span = Span::from_millis(2);
@@ -118,7 +118,6 @@ impl Adaptive {
         } else if fack {
             board.lose_first(view.reach.saturating_sub(threshold).max(1).min(board.segments_below(view.limit)));
         } else if view.first_hole {
-            // 2.6.32: whatever is SACKed above it.
             let most = view.sacked.saturating_sub(threshold).max(u64::from(view.begins));
             board.lose_below_sacked(most, view.limit);
         } else if let Some(most) = view.sacked.checked_sub(threshold) {
@@ -142,9 +141,10 @@ impl Adaptive {
         }
     }
 
-    /// Whether it is that of a kernel that knows no RACK.
-    pub(super) fn is_before_rack(&self) -> bool {
-        self.rules.before_rack
+    /// The order in which an ACK is dealt with.
+    #[inline]
+    pub(super) fn order(&self) -> DetectorRules {
+        self.rules.order
     }
 
     /// `tcp_can_forward_retransmit`.

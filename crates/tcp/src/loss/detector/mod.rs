@@ -28,7 +28,7 @@ mod rr;
 use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::{Progress, Scoreboard};
-use crate::{CaState, LossDetector, Stamp};
+use crate::{CaState, DetectorRules, LossDetector, Stamp};
 use adaptive::Adaptive;
 use ncr::Ncr;
 use rack::Rack;
@@ -62,12 +62,12 @@ pub(super) struct View {
     pub(super) begins: bool,
     /// What was sent from here on is not to be declared lost.
     pub(super) limit: u64,
-    /// The first hole is lost with any sign of a loss (2.6.32).
+    /// The first hole is lost with any sign of a loss.
     pub(super) first_hole: bool,
     /// The ACK carries the ECN echo.
     pub(super) ece: bool,
     /// The application has data and both windows let it go out. This and the last three are known
-    /// to detectors from before RACK alone.
+    /// to detectors alone that mark on entry.
     pub(super) can_send: bool,
     /// How long until the retransmission timer expires.
     pub(super) to_timeout: Span,
@@ -260,13 +260,13 @@ impl Detector {
                 }
                 Marked::default()
             }
-            Detector::Linux(adaptive) if adaptive.is_before_rack() => adaptive.mark(board, view),
-            Detector::Linux(adaptive) => {
+            Detector::Linux(adaptive) if adaptive.order().marks_last => {
                 if !view.sack {
                     mark_newreno(board, view, adaptive.reordering.threshold);
                 }
                 Marked::default()
             }
+            Detector::Linux(adaptive) => adaptive.mark(board, view),
             Detector::Ncr(ncr) => ncr.mark(board, view),
             Detector::RrTcp(rr) => rr.mark(board, view),
             Detector::Rack(rack) => rack.mark(board, view),
@@ -369,22 +369,21 @@ impl Detector {
         }
     }
 
-    /// Whether it dates from before RACK: Linux 4.0 and before grow the window before they look for
-    /// losses, reduce it by PRR with the slow start bound, and look no further once a partial ACK
-    /// has undone a reduction.
-    pub(crate) fn is_before_rack(&self) -> bool {
+    /// The order in which it has an ACK dealt with.
+    #[inline]
+    pub(crate) fn rules(&self) -> DetectorRules {
         match self {
-            Detector::Linux(adaptive) => adaptive.is_before_rack(),
-            Detector::Ncr(_) | Detector::RrTcp(_) => true,
-            Detector::Rfc6675 | Detector::Rack(_) => false,
+            Detector::Linux(adaptive) => adaptive.order(),
+            Detector::Ncr(_) | Detector::RrTcp(_) => DetectorRules::ADDED_TO_4_0,
+            Detector::Rfc6675 | Detector::Rack(_) => DetectorRules::LINUX_4_4,
         }
     }
 
-    /// The ACK in hand is done but for what it proves lost where RACK is known and off; `partial`
+    /// The ACK in hand is done but for what it proves lost where marks are made last; `partial`
     /// after a partial ACK that has undone nothing.
     pub(super) fn mark_last(&self, board: &mut Scoreboard, view: &View, partial: bool) {
         if let Detector::Linux(adaptive) = self
-            && !adaptive.is_before_rack()
+            && adaptive.order().marks_last
         {
             adaptive.mark_last(board, view, partial);
         }

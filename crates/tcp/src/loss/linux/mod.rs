@@ -6,8 +6,9 @@
 //! (`states.rs`), and the window moves last. Counts are of segments, as in Linux.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18; of 2.6.32 in `kernel_2_6.rs`. RFC 6582, RFC
-//! 8985, RFC 9937; undoing is in `undo.rs`, probes in `tail_probe.rs`.
+//! Linux `net/ipv4/tcp_input.c` of 2.6.32, 4.0, 6.1 and 6.18: [`crate::LossRules`] and
+//! [`crate::DetectorRules`] name what differs. RFC 6582, RFC 8985, RFC 9937; undoing is in
+//! `undo.rs`, probes in `tail_probe.rs`.
 //!
 //! # Departures
 //! - A segment that is SACKed while a retransmission of it is in flight leaves both the count of
@@ -17,10 +18,10 @@
 //!   differ in nothing but the order, it is 6.1's.
 
 mod emulated_sacks;
-mod kernel_2_6;
 mod reduction;
 mod states;
 mod timeout;
+mod timeout_test;
 
 use ackclock_cc::{Ack, Flight, Verdict, Window};
 use ackclock_units::{Span, Time};
@@ -30,7 +31,7 @@ use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::loss::{AckContext, DuplicateReport};
-use crate::{CaState, Endpoint, LossDetector};
+use crate::{CaState, DetectorRules, Endpoint, LossRules};
 
 /// What an ACK that is not ordinary progress leads to.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +67,9 @@ impl Endpoint {
         if self.recovery.probe.is_in_flight() {
             self.on_ack_of_probe(context);
         }
-        let before_rack = self.detector.is_before_rack();
-        let tested = before_rack && self.recovery.undo.test_high > 0 && self.test_by_ack(context);
-        let grown = before_rack && !self.recovery.in_reduction() && !self.recovery.whole_control && !tested;
+        let DetectorRules { grows_first, grows_last, .. } = self.detector.rules();
+        let tested = grows_first && self.recovery.undo.test_high > 0 && self.test_by_ack(context);
+        let grown = grows_first && !self.recovery.in_reduction() && !self.recovery.whole_control && !tested;
         if grown {
             self.grow(context, delivered);
         }
@@ -82,12 +83,10 @@ impl Endpoint {
         } else if self.recovery.in_reduction() {
             let lost = self.board.losses() - context.losses_before;
             let advanced = self.send.una() > context.una_before;
-            // An ACK that says nothing new does not halve the rate of 2.6.32.
-            if delivered > 0 || advanced || !self.episodes_of_2_6() {
+            if delivered > 0 || advanced || !self.config.transfer.loss.halves_on_news_only {
                 self.reduce_window_linux(delivered, advanced && lost == 0);
             }
-        } else if !(grown || before_rack && matches!(self.config.loss_detector, LossDetector::Linux(_))) {
-            // Linux before RACK grows the window first: not by the ACK that ends a reduction.
+        } else if grows_last && !grown {
             self.grow(context, delivered);
         }
     }
@@ -95,8 +94,8 @@ impl Endpoint {
     /// [`Endpoint::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
     #[inline]
     pub(super) fn on_whole_ack_linux(&mut self, now: Time, whole: &Whole) {
-        if self.detector.is_before_rack() {
-            self.on_whole_ack_before_rack(now, whole);
+        if self.detector.rules().grows_first {
+            self.on_whole_ack_growing_first(now, whole);
             return;
         }
         let acked = whole.units;
@@ -107,10 +106,10 @@ impl Endpoint {
         self.grow_for(now, Ack { acked, delivered: bytes.min(acked), ..Ack::default() });
     }
 
-    /// The same before RACK, where the window grows first and may come to be reduced by that: the
+    /// The same where the window grows first and may come to be reduced by that: the
     /// ordinary way, with what is known of such an ACK.
     #[inline(never)]
-    fn on_whole_ack_before_rack(&mut self, now: Time, whole: &Whole) {
+    fn on_whole_ack_growing_first(&mut self, now: Time, whole: &Whole) {
         let context = AckContext {
             now,
             una_before: self.send.una() - whole.units,
@@ -152,8 +151,8 @@ impl Endpoint {
             return true;
         }
         let ordinary = context.not_duplicate || context.progress.acked > 0;
-        // Since 4.x a report of a duplicate is none itself.
-        let duplicate = !ordinary && !advanced && (context.duplicates.segments == 0 || self.episodes_of_2_6());
+        let counts = context.duplicates.segments == 0 || self.config.transfer.loss.dsack_is_duplicate;
+        let duplicate = !ordinary && !advanced && counts;
         let newly_sacked = context.progress.sacked_segments > 0;
         let view = View { advanced, duplicate, newly_sacked, ece: context.ece, ..self.view(now) };
         let Reaction { resend, again } = self.alert(context, &view, delivered);
@@ -189,8 +188,8 @@ impl Endpoint {
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.board.units_declared_lost() - context.units_lost_before;
         let ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
-        if self.episodes_of_2_6() {
-            self.grow_in_2_6(now, ack);
+        if self.config.transfer.loss.grows_within_burst {
+            self.grow_within_burst(now, ack);
         } else {
             self.grow_for(now, ack);
         }
@@ -204,11 +203,14 @@ impl Endpoint {
         self.grow_by(&flight, &ack);
     }
 
-    /// The same with the rule of 2.6.32 for a window that is used.
+    /// The same where a window counts as used within a burst of its end: all but so many segments
+    /// were in flight before the ACK (`tcp_is_cwnd_limited` without segmentation offload).
     #[inline(never)]
-    fn grow_in_2_6(&mut self, now: Time, mut ack: Ack) {
+    fn grow_within_burst(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
-        let cwnd_limited = self.is_limited_of_2_6(ack.delivered);
+        let mss = u64::from(self.negotiated.mss());
+        let before = self.segments_in_flight() + ack.delivered.div_ceil(mss);
+        let cwnd_limited = self.cwnd() / mss <= before + self.max_burst().unwrap_or(0);
         let flight = Flight { cwnd_limited, ..self.flight(now) };
         self.grow_by(&flight, &ack);
     }
@@ -223,8 +225,7 @@ impl Endpoint {
         }
     }
 
-    /// What a detector may know. RACK and the plain detector of RFC 6675 do not ask for the last
-    /// four.
+    /// What a detector may know. Those whose marks are the proof do not ask for the last four.
     fn view(&self, now: Time) -> View {
         let sack = self.negotiated.sack();
         let sacked = self.sacked_segments();
@@ -249,12 +250,13 @@ impl Endpoint {
             rto: Span::ZERO,
             cwnd: 0,
         };
-        if !self.detector.is_before_rack() {
+        if !self.detector.rules().marks_on_entry {
             return view;
         }
+        let LossRules { losses_up_to_point, first_hole_at_any_sign, .. } = self.config.transfer.loss;
         View {
-            limit: if self.episodes_of_2_4() || self.episodes_of_2_6() { self.recovery.point } else { u64::MAX },
-            first_hole: self.episodes_of_2_6(),
+            limit: if losses_up_to_point { self.recovery.point } else { u64::MAX },
+            first_hole: first_hole_at_any_sign,
             can_send: self.may_send_now(),
             to_timeout: self.until_timeout(now),
             rto: self.rto(),

@@ -10,7 +10,7 @@ impl Endpoint {
     pub(super) fn begin_recovery(&mut self, now: Time, ece: bool) {
         self.forget_retransmissions();
         self.start_undo();
-        if self.episodes_of_2_6() {
+        if self.config.transfer.loss.undo_by_threshold {
             self.remember_threshold();
         }
         self.recovery.undo.set_restores_window(false);
@@ -20,7 +20,7 @@ impl Endpoint {
             self.recovery.undo.set_restores_window(!ece);
             self.start_reduction(now, Signal::Loss);
         }
-        if self.episodes_of_2_4() || self.episodes_of_2_6() {
+        if self.config.transfer.loss.recovery_moves_point {
             self.recovery.point = self.send.nxt();
         }
         self.enter(now, CaState::Recovery);
@@ -57,23 +57,24 @@ impl Endpoint {
         self.ecn.window_reduced();
     }
 
-    /// `tcp_end_cwnd_reduction`; with rate halving `tcp_complete_cwr` of 2.4, which does not open a
+    /// `tcp_end_cwnd_reduction`; with rate halving `tcp_complete_cwr`, which does not open a
     /// window that came down further than to the threshold.
     pub(in crate::loss) fn finish_reduction(&mut self, now: Time) {
         let flight = self.flight(now);
         self.cc.on_recovery_end(&flight);
         let Window { cwnd, ssthresh } = self.cc.window();
         let mut reached = self.recovery.reduction.cwnd();
-        if self.episodes_of_2_6() {
-            // Taken back or not, it is no larger than the threshold.
+        if self.config.transfer.loss.ends_at_threshold {
             reached = reached.min(ssthresh);
         }
         if self.config.prr == Prr::RateHalving && !self.recovery.whole_control {
             if reached < cwnd {
                 self.cc.take_over(Window { cwnd: reached, ssthresh });
             }
-            if self.episodes_of_2_4() || self.episodes_of_2_6() {
-                self.cc.carry_acks(&flight, self.recovery.reduction.half_steps());
+            if self.config.transfer.loss.half_steps_carry_over
+                && let Some(halving) = self.cc.rate_halving()
+            {
+                halving.carry_acks(&flight, self.recovery.reduction.half_steps());
             }
         }
         self.end_validation(now);
@@ -113,9 +114,12 @@ impl Endpoint {
         self.recovery.undo.prior_ssthresh = self.current_threshold();
     }
 
-    /// `tcp_cwnd_min`: from 2.6 on the controller says how far the window comes down.
-    fn least_of_reduction(&self) -> u64 {
+    /// `tcp_cwnd_min`.
+    fn least_of_reduction(&mut self) -> u64 {
         let ssthresh = self.recovery.reduction.ssthresh();
-        if self.episodes_of_2_6() { self.cc.least_halved(ssthresh) } else { ssthresh / 2 }
+        match self.config.transfer.loss.controller_bounds_halving {
+            true => self.cc.rate_halving().map_or(ssthresh, |halving| halving.least_halved(ssthresh)),
+            false => ssthresh / 2,
+        }
     }
 }

@@ -25,7 +25,7 @@ impl Endpoint {
         match self.recovery.state() {
             CaState::Open => self.alert_in_open(view, delivered),
             CaState::Disorder => {
-                if self.episodes_of_2_6() {
+                if self.config.transfer.loss.disorder_until_dsacked {
                     self.end_disorder();
                 }
                 self.look_for_loss(view, delivered, None)
@@ -67,8 +67,8 @@ impl Endpoint {
             self.finish_reduction(now);
             return self.look_for_loss(view, delivered, None);
         }
-        if self.episodes_of_2_6() {
-            return self.alert_in_recovery_of_2_6(progress, view, delivered);
+        if self.config.transfer.loss.recovery_outlasts_undo {
+            return self.go_on_in_recovery(progress, view, delivered);
         }
         let marker = self.recovery.undo.marker;
         if !view.advanced {
@@ -79,7 +79,7 @@ impl Endpoint {
         let partial = view.advanced && self.recovery.undo.marker == marker;
         if self.undo_by_dsack() {
             self.try_to_open(now, view.ece);
-            if self.detector.is_before_rack() {
+            if self.detector.rules().undo_ends_ack {
                 return Reaction::HOLD;
             }
         }
@@ -94,13 +94,58 @@ impl Endpoint {
         Reaction { resend: Resend::Lost, again }
     }
 
+    /// Disorder ends with what was sent when it began; without SACK when that is acknowledged, else
+    /// with more, so that DSACKs are waited for.
+    fn end_disorder(&mut self) {
+        let (una, point) = (self.send.una(), self.recovery.point);
+        if una < point {
+            return;
+        }
+        self.undo_by_dsack();
+        if !self.recovery.undo.is_possible() || !self.negotiated.sack() || una != point {
+            self.recovery.undo.marker = 0;
+            self.enter(self.now, CaState::Open);
+        }
+    }
+
+    /// Recovery up to its end, where it outlasts what is undone.
+    fn go_on_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
+        let resend = Reaction { resend: Resend::Lost, again: None };
+        if !view.advanced {
+            *delivered += self.add_emulated_sack(view.duplicate);
+        } else if self.may_undo(progress) {
+            self.undo_and_go_on(progress, view);
+            return resend;
+        }
+        self.judge(view);
+        resend
+    }
+
+    /// `tcp_try_undo_partial`: a delayed original filled the hole. The threshold of the controller
+    /// stays, and the episode goes on.
+    fn undo_and_go_on(&mut self, progress: &Progress, view: &View) {
+        if self.board.resent_segments() == 0 {
+            self.recovery.undo.forget_retransmissions();
+        }
+        let high = self.board.highest_sacked().unwrap_or(self.send.una());
+        let reach = view.reach + progress.acked_segments;
+        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
+        if self.recovery.whole_control {
+            return;
+        }
+        let mss = u64::from(self.negotiated.mss());
+        let most = (self.segments_in_flight() + self.max_burst().unwrap_or(u64::from(u32::MAX))) * mss;
+        self.recovery.reduction.restore(mss, self.recovery.undo.restores_window, most);
+        self.stats.undos += 1;
+    }
+
     /// Loss: everything that a timeout declared lost is resent in slow start. Ends when everything
     /// sent before it is acknowledged, or when the timeout turns out spurious; and with RACK in
     /// Recovery, if a retransmission is lost.
     fn alert_in_loss(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let resend = self.repair_timeout(progress, view, delivered);
         let mut marked = Marked::default();
-        if !self.detector.is_before_rack() {
+        if !self.detector.rules().marks_on_entry {
             marked = self.judge(view);
         }
         if self.recovery.state() != CaState::Open && !marked.retransmission {
@@ -122,10 +167,10 @@ impl Endpoint {
             *delivered += self.add_emulated_sack(view.duplicate);
         }
         let state = self.recovery.state();
-        if state == CaState::Disorder || state == CaState::Open && !self.episodes_of_2_6() {
+        if state == CaState::Disorder || state == CaState::Open && !self.config.transfer.loss.no_dsack_undo_in_open {
             self.undo_by_dsack();
         }
-        if !self.detector.is_before_rack() {
+        if !self.detector.rules().marks_on_entry {
             again = self.judge(view).again.or(again);
         }
         let tests = self.recovery.undo.test_step > 0;
@@ -146,10 +191,10 @@ impl Endpoint {
         Reaction { resend: Resend::Lost, again }
     }
 
-    /// A loss is proven. Detectors of the time before RACK mark what is lost only now.
+    /// A loss is proven. Some detectors mark what is lost only now.
     fn enter_recovery(&mut self, view: &View) {
         self.begin_recovery(view.now, view.ece);
-        if self.detector.is_before_rack() {
+        if self.detector.rules().marks_on_entry {
             let view = View { begins: true, ..self.current(view) };
             self.detector.mark(&mut self.board, &view);
         } else {
@@ -165,22 +210,19 @@ impl Endpoint {
     /// Whether recovery begins although nothing is marked (`tcp_time_to_recover`). RACK marks what
     /// is lost, and needs no other sign.
     fn starts_recovery(&mut self, view: &View) -> StartRecovery {
-        let start = self.detector.starts_recovery(&self.current(view));
-        if start == StartRecovery::No && self.detector.is_before_rack() {
-            self.end_wait(view);
-        }
-        start
-    }
-
-    /// RFC 4653 section 3.2 steps T.1 and T.2: cwnd = min(FlightSize + SMSS, FlightSizePrev),
-    /// ssthresh = FlightSizePrev.
-    fn end_wait(&mut self, view: &View) {
-        if let Some(before) = self.detector.waits(&self.current(view)) {
+        let view = self.current(view);
+        let start = self.detector.starts_recovery(&view);
+        if start == StartRecovery::No
+            && let Some(before) = self.detector.waits(&view)
+        {
+            // RFC 4653 section 3.2 steps T.1 and T.2: cwnd = min(FlightSize + SMSS,
+            // FlightSizePrev), ssthresh = FlightSizePrev.
             let mss = u64::from(self.negotiated.mss());
             let (before, flight) = (before * mss, self.flight_size(view.now));
             let cwnd = (flight.in_flight + mss).min(before);
             self.cc.on_signal(&flight, Signal::Resume { cwnd, ssthresh: before });
         }
+        start
     }
 
     /// What the ACK says, with the counts of now.
@@ -202,7 +244,8 @@ impl Endpoint {
     fn repair_timeout(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Resend {
         let point = self.recovery.point;
         let recovered = self.send.una() >= point;
-        if (view.advanced || self.episodes_of_2_6()) && self.undo_timeout(progress, false) {
+        let in_time = view.advanced || self.config.transfer.loss.any_ack_undoes_timeout;
+        if in_time && self.undo_timeout(progress, false) {
             return Resend::Hold;
         }
         let beyond = self.send.nxt() > point;

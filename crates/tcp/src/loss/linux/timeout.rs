@@ -11,7 +11,7 @@ use crate::{CaState, Endpoint};
 impl Endpoint {
     /// `tcp_enter_loss`.
     pub(in crate::loss) fn on_timeout_linux(&mut self, now: Time) {
-        if self.tests_timeouts_of_2_6() {
+        if self.tests_timeouts() {
             self.begin_test(now);
             return;
         }
@@ -21,10 +21,10 @@ impl Endpoint {
         // One reduction per window of data.
         let reduces = view.state <= CaState::Disorder
             || self.send.una() >= self.recovery.point
-            || (view.state == CaState::Loss && !repeats && !self.episodes_of_2_4());
+            || (view.state == CaState::Loss && !repeats && !self.config.transfer.loss.keeps_threshold_in_loss);
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
-        if reduces && self.episodes_of_2_6() {
+        if reduces && self.config.transfer.loss.undo_by_threshold {
             self.remember_threshold();
         }
         self.recovery.emulated_sacks = 0;
@@ -52,15 +52,15 @@ impl Endpoint {
     /// `tcp_resume_early_retransmit`).
     pub(crate) fn on_detector_timer(&mut self, now: Time) {
         let losses = self.board.losses();
-        let before_rack = self.detector.is_before_rack();
-        if before_rack {
+        let marks_on_entry = self.detector.rules().marks_on_entry;
+        if marks_on_entry {
             if self.recovery.state() > CaState::Disorder || self.board.is_empty() {
                 self.rearm_rto(now);
                 return;
             }
             self.begin_recovery(now, false);
         }
-        let view = View { begins: before_rack, ..self.view(now) };
+        let view = View { begins: marks_on_entry, ..self.view(now) };
         let marked = self.detector.timer(&mut self.board, &view);
         self.tell_losses(now);
         let lost = self.board.losses() - losses;
@@ -71,7 +71,7 @@ impl Endpoint {
             }
             self.recovery.resend = Resend::Lost;
         }
-        if before_rack {
+        if marks_on_entry {
             // The first retransmission goes out whatever the window.
             self.recovery.force = self.board.lost_segments() > 0;
         }

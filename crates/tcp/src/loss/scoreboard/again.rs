@@ -56,16 +56,13 @@ impl Scoreboard {
         found.sort_unstable();
         found.dedup();
         for &position in &found {
-            let index = (position - self.base) as usize;
+            let index = (position - self.entries.base()) as usize;
             // What was resent without having been declared lost is lost now.
             if !self.lose(index) {
                 self.losses += 1;
                 self.note(index);
             }
-            let sent = &mut self.entries[index];
-            sent.resent = false;
-            self.resent -= u64::from(sent.len);
-            self.resent_segments -= 1;
+            self.entries.change(index, |sent| sent.resent = false);
             self.awaits_resending(index);
         }
         found.clear();
@@ -87,7 +84,7 @@ impl Scoreboard {
             }
         }
         for &position in &found {
-            self.lose_again((position - self.base) as usize);
+            self.lose_again((position - self.entries.base()) as usize);
         }
         found.clear();
         self.found = found;
@@ -98,13 +95,13 @@ impl Scoreboard {
     /// at every time, as in Linux.
     fn find_originals(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
         let mut longest = None;
-        let mut position = self.originals_from.max(self.base);
+        let mut position = self.originals_from.max(self.entries.base());
         self.originals_from = position;
         while let Some(&sent) = self.at(position) {
             self.step();
             let mut steps = 1;
             if sent.sacked {
-                steps = self.run_of_sacked((position - self.base) as usize) as u64;
+                steps = self.run_of_sacked((position - self.entries.base()) as usize) as u64;
             } else if !sent.ever_resent() && !sent.lost {
                 if (sent.stamp(), sent.end()) >= newest {
                     // What follows was sent later still, or again.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use ackclock_units::{Span, Time};
 
+use super::entries::Judged;
 use super::{Scoreboard, Sent};
 
 impl Scoreboard {
@@ -14,43 +15,33 @@ impl Scoreboard {
         let bytes_needed = u64::from(threshold - 1) * u64::from(mss);
         let losses = self.losses;
         // IsLost counts discontiguous sequences, not segments.
-        while self.sacked_above > bytes_needed || self.runs_above >= threshold {
+        loop {
+            let &Judged { end, sacked_above, runs_above, .. } = self.entries.judged();
+            if sacked_above <= bytes_needed && runs_above < threshold {
+                break;
+            }
             self.step();
-            let index = (self.lost_below - self.base) as usize;
+            let index = (end - self.entries.base()) as usize;
             let sent = &self.entries[index];
             if sent.sacked {
-                let runs = self.runs_above - u32::from(!self.is_sacked(index + 1));
-                let bytes = self.sacked_above - u64::from(sent.len);
+                let runs = runs_above - u32::from(!self.entries.is_sacked(index + 1));
+                let bytes = sacked_above - u64::from(sent.len);
                 if bytes <= bytes_needed && runs < threshold {
                     break;
                 }
             }
             self.lose(index);
-            self.pass_one();
+            self.entries.judge_one();
         }
         self.losses > losses
     }
 
-    /// The segment at `lost_below` is judged.
-    fn pass_one(&mut self) {
-        let index = (self.lost_below - self.base) as usize;
-        let sent = &self.entries[index];
-        if sent.sacked {
-            self.sacked_below += 1;
-            self.sacked_above -= u64::from(sent.len);
-            self.runs_above -= u32::from(!self.is_sacked(index + 1));
-        }
-        self.lost_below += 1;
-    }
-
     pub(super) fn lose(&mut self, index: usize) -> bool {
-        let sent = &mut self.entries[index];
+        let sent = &self.entries[index];
         if sent.sacked || sent.lost {
             return false;
         }
-        sent.lost = true;
-        self.lost += u64::from(sent.len);
-        self.lost_segments += 1;
+        self.entries.change(index, |sent| sent.lost = true);
         self.losses += 1;
         self.note(index);
         self.awaits_resending(index);
@@ -59,8 +50,9 @@ impl Scoreboard {
 
     /// A segment, or its retransmission, is declared lost: for those that observe it.
     pub(super) fn note(&mut self, index: usize) {
-        let sent = &mut self.entries[index];
-        sent.set(Sent::BY_TIMEOUT, self.declarations.by_timeout());
+        let by_timeout = self.declarations.by_timeout();
+        self.entries.change(index, |sent| sent.set(Sent::BY_TIMEOUT, by_timeout));
+        let sent = &self.entries[index];
         self.losses_units += u64::from(sent.len);
         self.declarations.note(sent.seq, sent.len, sent.stamp());
         if let Some(rates) = &mut self.rates {
@@ -70,11 +62,9 @@ impl Scoreboard {
 
     /// The segment is lost: itself, or if it was declared lost before, its retransmission.
     pub(super) fn lose_again(&mut self, index: usize) {
-        let sent = &mut self.entries[index];
+        let sent = &self.entries[index];
         if sent.lost && sent.resent {
-            sent.resent = false;
-            self.resent -= u64::from(sent.len);
-            self.resent_segments -= 1;
+            self.entries.change(index, |sent| sent.resent = false);
             self.losses += 1;
             self.note(index);
             self.awaits_resending(index);
@@ -84,7 +74,7 @@ impl Scoreboard {
     }
 
     pub(super) fn awaits_resending(&mut self, index: usize) {
-        let position = self.base + index as u64;
+        let position = self.entries.base() + index as u64;
         if position < self.resend_from {
             self.lost_again.push(Reverse(self.entries[index].seq));
         } else {
@@ -103,31 +93,38 @@ impl Scoreboard {
     /// Linux's `tcp_mark_head_lost` with FACK: whatever of the first `count` segments is not SACKed
     /// is lost.
     pub(crate) fn lose_first(&mut self, count: u64) {
-        let end = (self.base + count).min(self.base + self.segments());
-        for position in self.lost_below.max(self.base)..end {
-            self.lose((position - self.base) as usize);
+        let base = self.entries.base();
+        let end = base + count.min(self.segments());
+        for position in self.entries.judged().end..end {
+            self.lose((position - base) as usize);
         }
         self.pass(end);
     }
 
     /// Segments that begin below `seq`.
     pub(crate) fn segments_below(&self, seq: u64) -> u64 {
-        if seq == u64::MAX { self.segments() } else { (self.position_of(seq) - self.base).min(self.segments()) }
+        if seq == u64::MAX {
+            self.segments()
+        } else {
+            (self.position_of(seq) - self.entries.base()).min(self.segments())
+        }
     }
 
     /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed
     /// segments below it is lost, that is what has the other SACKed segments above it; nothing from
     /// `limit` on.
     pub(crate) fn lose_below_sacked(&mut self, most: u64, limit: u64) {
-        let end = self.base + self.segments_below(limit);
-        while self.lost_below < end {
+        let end = self.entries.base() + self.segments_below(limit);
+        while let &Judged { end: position, sacked_below, .. } = self.entries.judged()
+            && position < end
+        {
             self.step();
-            let index = (self.lost_below - self.base) as usize;
-            if u64::from(self.sacked_below) + u64::from(self.entries[index].sacked) > most {
+            let index = (position - self.entries.base()) as usize;
+            if u64::from(sacked_below) + u64::from(self.entries[index].sacked) > most {
                 break;
             }
             self.lose(index);
-            self.pass_one();
+            self.entries.judge_one();
         }
     }
 
@@ -135,15 +132,16 @@ impl Scoreboard {
     pub(crate) fn sacked_above(&self, seq: u64) -> u64 {
         let Some((_, end)) = self.reported() else { return 0 };
         let first = self.position_of(seq).min(end);
-        let range = (first - self.base) as usize..(end - self.base) as usize;
+        let base = self.entries.base();
+        let range = (first - base) as usize..(end - base) as usize;
         self.entries.range(range).filter(|sent| sent.sacked && sent.seq > seq).count() as u64
     }
 
     /// Moves the mark of what is judged up to `position`.
     fn pass(&mut self, position: u64) {
-        while self.lost_below < position {
+        while self.entries.judged().end < position {
             self.step();
-            self.pass_one();
+            self.entries.judge_one();
         }
     }
 
@@ -155,7 +153,7 @@ impl Scoreboard {
             run += next.aux.max(1);
             self.step();
         }
-        self.entries[index].aux = run;
+        self.entries.change(index, |sent| sent.aux = run);
         run as usize
     }
 
@@ -173,18 +171,16 @@ impl Scoreboard {
 
     /// The first segment is lost: three duplicate ACKs without SACK, or a partial ACK (RFC 6582).
     pub(crate) fn mark_front_lost(&mut self) {
-        if let Some(first) = self.entries.front_mut() {
+        if let Some(&first) = self.entries.front() {
             if first.resent {
                 // What was resent is lost too.
-                first.resent = false;
-                self.resent -= u64::from(first.len);
-                self.resent_segments -= 1;
+                self.entries.change(0, |first| first.resent = false);
                 if first.lost {
                     self.note(0);
                 }
             }
             self.lose(0);
-            self.pass(self.base + 1);
+            self.pass(self.entries.base() + 1);
             self.awaits_resending(0);
         }
     }
@@ -194,9 +190,7 @@ impl Scoreboard {
     pub(crate) fn lose_front_by_timeout(&mut self) {
         self.declarations.set_by_timeout(true);
         self.mark_front_lost();
-        if let Some(front) = self.entries.front_mut() {
-            front.set(Sent::BY_TIMEOUT, true);
-        }
+        self.entries.change(0, |front| front.set(Sent::BY_TIMEOUT, true));
         self.declarations.set_by_timeout(false);
     }
 
@@ -216,19 +210,18 @@ impl Scoreboard {
         self.forget_reneged();
         self.declarations.set_by_timeout(by_timeout);
         for index in 0..self.entries.len() {
-            let sent = &mut self.entries[index];
-            let again = sent.lost && std::mem::take(&mut sent.resent);
-            sent.resent = false;
-            if !self.lose(index) && again {
+            let sent = self.entries[index];
+            self.entries.change(index, |sent| sent.resent = false);
+            if !self.lose(index) && sent.lost && sent.resent {
                 self.note(index);
             }
             // What was lost before is the timer's from now on.
-            self.entries[index].set(Sent::BY_TIMEOUT, by_timeout);
+            self.entries.change(index, |sent| sent.set(Sent::BY_TIMEOUT, by_timeout));
         }
         self.declarations.set_by_timeout(false);
-        (self.resent, self.resent_segments) = (0, 0);
-        self.pass(self.base + self.segments());
-        (self.resend_from, self.resend_to) = (self.base, self.base + self.segments());
+        let base = self.entries.base();
+        self.pass(base + self.segments());
+        (self.resend_from, self.resend_to) = (base, base + self.segments());
         self.lost_again.clear();
     }
 
@@ -238,9 +231,9 @@ impl Scoreboard {
         let reneged = self.forget_reneged();
         self.declarations.set_by_timeout(true);
         for index in 0..self.entries.len() {
-            let sent = &mut self.entries[index];
+            let sent = &self.entries[index];
             if !sent.sacked && (index == 0 || reneged || now.since(sent.sent_at) >= wait) {
-                sent.set(Sent::BY_TIMEOUT, true);
+                self.entries.change(index, |sent| sent.set(Sent::BY_TIMEOUT, true));
                 self.lose_again(index);
             }
         }
@@ -261,11 +254,9 @@ impl Scoreboard {
 
     /// Nothing is SACKed (`tcp_free_sackholes`).
     pub(crate) fn forget_reports(&mut self) {
-        if self.sacked_segments > 0 {
-            self.entries.iter_mut().for_each(|sent| sent.sacked = false);
-            (self.sacked, self.sacked_segments) = (0, 0);
-            (self.sacked_below, self.sacked_above, self.runs_above) = (0, 0, 0);
-            (self.holes_from, self.originals_from) = (self.base, self.base);
+        if self.sacked_segments() > 0 {
+            self.entries.change_all(|sent| sent.sacked = false);
+            (self.holes_from, self.originals_from) = (self.entries.base(), self.entries.base());
             self.seen = [(0, 0); 4];
             if let Some(rates) = &mut self.rates {
                 rates.reneged();
@@ -276,43 +267,35 @@ impl Scoreboard {
     /// FreeBSD 9: whatever is not SACKed below the highest report is a hole, and lost, as far as it
     /// lies below `point`.
     pub(crate) fn lose_holes(&mut self, point: u64) {
-        let below = self.position_of(point) - self.base;
+        let below = self.position_of(point) - self.entries.base();
         self.lose_first(self.segments_to_highest().min(below));
     }
 
     /// What was declared lost and sent again is in flight as if it had been sent once; what waits
     /// to be sent again stays lost.
     pub(crate) fn settle(&mut self) {
-        if self.resent_segments == 0 {
+        if self.resent_segments() == 0 {
             return;
         }
-        for sent in self.entries.iter_mut().filter(|sent| sent.resent) {
-            if sent.lost {
-                self.lost -= u64::from(sent.len);
-                self.lost_segments -= 1;
+        self.entries.change_all(|sent| {
+            if std::mem::take(&mut sent.resent) {
+                sent.lost = false;
             }
-            (sent.lost, sent.resent) = (false, false);
-        }
-        (self.resent, self.resent_segments) = (0, 0);
-        (self.lost_below, self.sacked_below, self.sacked_above) = (self.base, 0, self.sacked);
-        self.runs_above = self.runs();
-        (self.holes_from, self.originals_from) = (self.base, self.base);
+        });
+        self.judge_anew();
     }
 
-    /// The sequences that SACKed segments form.
-    fn runs(&self) -> u32 {
-        (0..self.entries.len()).filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).count() as u32
+    fn judge_anew(&mut self) {
+        self.entries.judge_anew();
+        (self.holes_from, self.originals_from) = (self.entries.base(), self.entries.base());
     }
 
     /// The losses were none: nothing is lost any more, and everything is judged anew.
     pub(crate) fn unmark_lost(&mut self) {
-        self.entries.iter_mut().for_each(|sent| sent.lost = false);
-        (self.lost, self.lost_segments) = (0, 0);
-        (self.lost_below, self.sacked_below, self.sacked_above) = (self.base, 0, self.sacked);
-        self.runs_above = self.runs();
-        (self.resend_from, self.resend_to) = (self.base, self.base);
+        self.entries.change_all(|sent| sent.lost = false);
+        self.judge_anew();
+        (self.resend_from, self.resend_to) = (self.entries.base(), self.entries.base());
         self.lost_again.clear();
-        (self.holes_from, self.originals_from) = (self.base, self.base);
         self.order_again();
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! Entries are in sequence order. Cumulative ACKs remove entries from the front; a SACK block finds
 //! its first entry by binary search. Marks only move forward, so that each segment is examined a
-//! bounded number of times, however large the window: everything below `lost_below` has been judged
-//! by the loss rule, with the SACKed segments above it counted; everything below `resend_from` has
-//! been resent or need not be, unless `lost_again` lists it. Retransmissions are in `again.rs`, in
-//! the order of sending. Positions are counted from the start of the connection, so that removing
-//! entries from the front shifts none of them.
+//! bounded number of times, however large the window: everything below `Judged::end` has been
+//! judged by the loss rule, with the SACKed segments above it counted; everything below
+//! `resend_from` has been resent or need not be, unless `lost_again` lists it. Entries and the
+//! counts over them are in `entries.rs`, retransmissions in `again.rs`, in the order of sending.
+//! Positions are counted from the start of the connection, so that removing entries from the front
+//! shifts none of them.
 
 mod again;
 #[cfg(test)]
 mod check;
 mod declarations;
+mod entries;
 mod losses;
 mod progress;
 mod rates;
@@ -26,6 +28,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use ackclock_units::{prefetch, prefetch_part};
 use again::Again;
 use declarations::Declarations;
+use entries::Entries;
 use rates::Rates;
 
 pub use declarations::LossDeclaration;
@@ -43,33 +46,14 @@ const FETCHED: usize = 4;
 /// Segments in flight and the counts over them.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
-    entries: VecDeque<Sent>,
-    /// Position of the first entry.
-    base: u64,
-    /// Units in all entries.
-    outstanding: u64,
-    sacked: u64,
-    sacked_segments: u64,
-    merged_segments: u32,
-    joined_segments: u32,
-    lost: u64,
-    lost_segments: u64,
-    resent: u64,
-    resent_segments: u64,
+    entries: Entries,
     /// How often a segment or its retransmission was declared lost, and their units.
     losses: u64,
     losses_units: u64,
     /// One past the highest SACKed unit, and one past the position of its segment; meaningful while
-    /// `sacked_segments` > 0.
+    /// anything is SACKed.
     highest_sacked: u64,
     highest_end: u64,
-    /// Position below which the loss rule has judged.
-    lost_below: u64,
-    /// SACKed segments below that position.
-    sacked_below: u32,
-    /// SACKed units from that position on, and the sequences that they form there.
-    sacked_above: u64,
-    runs_above: u32,
     /// Positions between which segments may wait to be resent.
     resend_from: u64,
     resend_to: u64,
@@ -139,44 +123,44 @@ impl Scoreboard {
     /// Units in flight or lost, not acknowledged.
     #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
-        self.outstanding
+        self.entries.counts().outstanding
     }
 
     /// Units SACKed.
     pub(crate) fn sacked(&self) -> u64 {
-        self.sacked
+        self.entries.counts().sacked
     }
 
     #[inline]
     pub(crate) fn sacked_segments(&self) -> u64 {
-        self.sacked_segments
+        self.entries.counts().sacked_segments
     }
 
     /// Segments that share the socket buffer of the one before them.
     pub(crate) fn merged_segments(&self) -> u64 {
-        u64::from(self.merged_segments)
+        u64::from(self.entries.counts().merged_segments)
     }
 
     /// Units declared lost and not SACKed since.
     #[inline]
     pub(crate) fn lost(&self) -> u64 {
-        self.lost
+        self.entries.counts().lost
     }
 
     /// Units of which a retransmission is in flight.
     pub(crate) fn resent(&self) -> u64 {
-        self.resent
+        self.entries.counts().resent
     }
 
     #[inline]
     pub(crate) fn lost_segments(&self) -> u64 {
-        self.lost_segments
+        self.entries.counts().lost_segments
     }
 
     /// Segments of which a retransmission is in flight.
     #[inline]
     pub(crate) fn resent_segments(&self) -> u64 {
-        self.resent_segments
+        self.entries.counts().resent_segments
     }
 
     /// How often a segment or its retransmission was declared lost until now.
@@ -193,13 +177,13 @@ impl Scoreboard {
 
     /// One past the highest unit SACKed, if anything is.
     pub(crate) fn highest_sacked(&self) -> Option<u64> {
-        (self.sacked_segments > 0).then_some(self.highest_sacked)
+        (self.sacked_segments() > 0).then_some(self.highest_sacked)
     }
 
     /// One past the highest unit SACKed, and one past the position of its segment, if anything is.
     #[inline]
     pub(crate) fn reported(&self) -> Option<(u64, u64)> {
-        (self.sacked_segments > 0).then_some((self.highest_sacked, self.highest_end))
+        (self.sacked_segments() > 0).then_some((self.highest_sacked, self.highest_end))
     }
 
     /// Segments from the one that holds `low` to the one that ends at `high`.
@@ -210,55 +194,45 @@ impl Scoreboard {
     /// Segments from the first to the highest SACKed one; 0 if nothing is SACKed. Linux's
     /// `fackets_out`.
     pub(crate) fn segments_to_highest(&self) -> u64 {
-        match self.sacked_segments {
+        match self.sacked_segments() {
             0 => 0,
-            _ => self.highest_end - self.base,
+            _ => self.highest_end - self.entries.base(),
         }
     }
 
     /// `pipe` of RFC 6675 section 4: what is believed to be in the network.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
-        self.outstanding - self.sacked - self.lost + self.resent
+        let counts = self.entries.counts();
+        counts.outstanding - counts.sacked - counts.lost + counts.resent
     }
 
     /// A segment is sent for the first time.
     #[inline]
     pub(crate) fn push(&mut self, stamp: Stamp, seq: u64, len: u32, fin: bool) {
-        self.entries.push_back(Sent {
+        self.entries.push(Sent {
             seq,
             sent_at: stamp.at,
             len,
-            aux: 0,
             order: stamp.order,
             marks: if fin { Sent::FIN } else { 0 },
-            sacked: false,
-            lost: false,
-            resent: false,
+            ..Sent::NONE
         });
-        self.outstanding += u64::from(len);
         if self.rates.is_some() {
             self.rate_sent(stamp.at);
         }
     }
 
     /// The segment that was sent last has PSH set.
+    #[inline(always)]
     pub(crate) fn set_push(&mut self, push: bool) {
-        if let Some(last) = self.entries.back_mut() {
-            last.set(Sent::PUSH, push);
-        }
+        self.entries.change_last(|last| last.set(Sent::PUSH, push));
     }
 
     /// The segment that was sent last, and was not SACKed, is to be sent again with `len` units,
     /// more than before.
     pub(crate) fn grow_last(&mut self, len: u32) {
-        if let Some(last) = self.entries.back_mut() {
-            let more = u64::from(len - last.len);
-            last.len = len;
-            self.outstanding += more;
-            self.lost += if last.lost { more } else { 0 };
-            self.resent += if last.resent { more } else { 0 };
-        }
+        self.entries.change_last(|last| last.len = len);
     }
 
     /// Everything below `ack` arrived.
@@ -274,9 +248,7 @@ impl Scoreboard {
             }
             self.acknowledge_first(first, progress);
         }
-        self.lost_below = self.lost_below.max(self.base);
-        self.resend_from = self.resend_from.max(self.base);
-        self.resend_to = self.resend_to.max(self.base);
+        self.pass_front();
         if !self.again.is_empty() {
             self.forget_again(ack);
         }
@@ -285,7 +257,8 @@ impl Scoreboard {
     /// Whether nothing in flight is reported, lost or sent again.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
-        self.sacked_segments + self.lost_segments + self.resent_segments == 0 && self.again.is_empty()
+        let counts = self.entries.counts();
+        counts.sacked_segments + counts.lost_segments + counts.resent_segments == 0 && self.again.is_empty()
     }
 
     /// Everything below `ack` arrived, if that is a few whole segments that were sent once, and
@@ -295,34 +268,24 @@ impl Scoreboard {
         if !self.is_orderly() {
             return None;
         }
-        let first = *self.entries.front()?;
-        let mut last = first;
-        let mut count = 1;
-        while last.end() < ack && count < MOST_WHOLE && last.is_plain() {
-            last = *self.entries.get(count)?;
-            count += 1;
-        }
-        if last.end() != ack || !last.is_plain() {
-            return None;
-        }
-        for _ in 0..count {
-            self.entries.pop_front();
-        }
-        self.base += count as u64;
-        let units = ack - first.seq;
-        self.outstanding -= units;
-        self.lost_below = self.lost_below.max(self.base);
-        self.resend_from = self.resend_from.max(self.base);
-        self.resend_to = self.resend_to.max(self.base);
-        Some(Whole { segments: count as u32, units, first_at: first.sent_at, last: last.stamp(), end: ack })
+        let (first, last, segments) = self.entries.pop_plain(ack)?;
+        self.pass_front();
+        Some(Whole { segments, units: ack - first.seq, first_at: first.sent_at, last: last.stamp(), end: ack })
+    }
+
+    /// What was acknowledged is not to be resent.
+    #[inline(always)]
+    fn pass_front(&mut self) {
+        let base = self.entries.base();
+        self.resend_from = self.resend_from.max(base);
+        self.resend_to = self.resend_to.max(base);
     }
 
     /// The first segment, which `taken` is a copy of, arrived.
     #[inline(always)]
     fn acknowledge_first(&mut self, taken: Sent, progress: &mut Progress) {
-        self.entries.pop_front();
-        let position = self.base;
-        self.base += 1;
+        let position = self.entries.base();
+        self.entries.pop(&taken);
         progress.acked_segments += 1;
         if !taken.sacked && !taken.ever_resent() {
             if taken.seq < progress.low_acked.0 {
@@ -333,69 +296,34 @@ impl Scoreboard {
                 progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
             }
         }
-        self.merged_segments -= u32::from(taken.merged());
-        self.joined_segments -= u32::from(taken.joined());
-        if taken.sacked {
-            self.remove_sacked(&taken, position);
-        } else {
-            self.lost_segments -= u64::from(taken.lost);
-            self.resent_segments -= u64::from(taken.resent);
-        }
         if self.rates.is_some() {
             self.rate_acknowledged(&taken, true, progress);
         }
-        self.book_removal(&taken, progress);
-    }
-
-    /// A segment that had been SACKed leaves the front.
-    #[inline(never)]
-    fn remove_sacked(&mut self, taken: &Sent, position: u64) {
-        self.sacked_segments -= 1;
-        if position < self.lost_below {
-            self.sacked_below -= 1;
-        } else {
-            self.sacked_above -= u64::from(taken.len);
-            self.runs_above -= u32::from(!self.is_sacked(0));
-        }
+        Scoreboard::book_removal(&taken, progress);
     }
 
     /// Part of the first segment arrived: the rest stays, as a shorter segment.
     #[cold]
     fn acknowledge_part(&mut self, ack: u64, progress: &mut Progress) {
-        let Some(first) = self.entries.front_mut() else { return };
-        let part = (ack - first.seq) as u32;
-        let taken = Sent { len: part, marks: first.marks & !Sent::FIN, ..*first };
-        *first = Sent { seq: ack, len: first.len - part, ..*first };
+        let taken = self.entries.change(0, |first| {
+            let part = (ack - first.seq) as u32;
+            let taken = Sent { len: part, marks: first.marks & !Sent::FIN, ..*first };
+            (first.seq, first.len) = (ack, first.len - part);
+            taken
+        });
+        let Some(taken) = taken else { return };
         if self.rates.is_some() {
             self.rate_acknowledged(&taken, false, progress);
         }
-        if taken.sacked && self.base >= self.lost_below {
-            self.sacked_above -= u64::from(part);
-        }
-        self.book_removal(&taken, progress);
-    }
-
-    /// Whether there is an entry at `index` that is SACKed.
-    fn is_sacked(&self, index: usize) -> bool {
-        self.entries.get(index).is_some_and(|sent| sent.sacked)
+        Scoreboard::book_removal(&taken, progress);
     }
 
     #[inline(always)]
-    fn book_removal(&mut self, taken: &Sent, progress: &mut Progress) {
-        let len = u64::from(taken.len);
-        self.outstanding -= len;
-        progress.acked += len;
+    fn book_removal(taken: &Sent, progress: &mut Progress) {
+        progress.acked += u64::from(taken.len);
         progress.acked_resent |= taken.ever_resent();
-        if taken.sacked {
-            self.sacked -= len;
-        } else {
+        if !taken.sacked {
             progress.deliver(taken, true);
-            if taken.lost {
-                self.lost -= len;
-            }
-            if taken.resent {
-                self.resent -= len;
-            }
             if taken.ever_resent() {
                 progress.covers_resent = true;
             } else {
@@ -412,11 +340,11 @@ impl Scoreboard {
 
     /// Position of the first entry that ends after `seq`.
     fn position_of(&self, seq: u64) -> u64 {
-        self.base + self.entries.partition_point(|sent| sent.end() <= seq) as u64
+        self.entries.base() + self.entries.partition_point(|sent| sent.end() <= seq) as u64
     }
 
     fn at(&self, position: u64) -> Option<&Sent> {
-        self.entries.get(position.checked_sub(self.base)? as usize)
+        self.entries.get(position.checked_sub(self.entries.base())? as usize)
     }
 }
 

@@ -47,7 +47,7 @@ impl Scoreboard {
         }
         while self.resend_from < self.resend_to {
             self.step();
-            let sent = self.entries[(self.resend_from - self.base) as usize];
+            let sent = self.entries[(self.resend_from - self.entries.base()) as usize];
             if sent.lost && !sent.resent {
                 return Some(sent);
             }
@@ -59,11 +59,11 @@ impl Scoreboard {
     /// RFC 6675 `NextSeg` rule 3: the first segment below the highest SACKed one that is neither
     /// SACKed nor resent.
     pub(crate) fn next_unsacked_hole(&mut self) -> Option<Sent> {
-        if self.sacked_segments == 0 {
+        if self.sacked_segments() == 0 {
             return None;
         }
-        // Below `lost_below` everything is SACKed or lost.
-        self.holes_from = self.holes_from.max(self.lost_below);
+        // What is judged is SACKed or lost.
+        self.holes_from = self.holes_from.max(self.entries.judged().end);
         while let Some(&sent) = self.at(self.holes_from).filter(|sent| sent.seq < self.highest_sacked) {
             self.step();
             if !sent.sacked && !sent.resent && !sent.lost {
@@ -82,21 +82,20 @@ impl Scoreboard {
     /// The segment at `seq` is sent again, while `nxt` is the next unit to be sent for the first
     /// time.
     pub(crate) fn resend(&mut self, stamp: Stamp, seq: u64, nxt: u64) {
-        let index = (self.position_of(seq) - self.base) as usize;
-        let sent = &mut self.entries[index];
-        debug_assert!(sent.seq == seq);
-        sent.sent_again(stamp);
-        if !sent.sacked {
-            sent.aux = u32::try_from(nxt - seq).unwrap_or(u32::MAX);
-        }
-        // A probe is repeated until it is acknowledged, even if a strange peer reports it by SACK
-        // alone.
-        if !sent.resent && !sent.sacked {
-            sent.resent = true;
-            self.resent += u64::from(sent.len);
-            self.resent_segments += 1;
-        }
-        self.again.push_back(Again { seq, end: sent.end(), stamp, nxt });
+        let index = (self.position_of(seq) - self.entries.base()) as usize;
+        let end = self.entries.change(index, |sent| {
+            debug_assert!(sent.seq == seq);
+            sent.sent_again(stamp);
+            // A probe is repeated until it is acknowledged, even if a strange peer reports it by
+            // SACK alone.
+            if !sent.sacked {
+                sent.aux = u32::try_from(nxt - seq).unwrap_or(u32::MAX);
+                sent.resent = true;
+            }
+            sent.end()
+        });
+        let Some(end) = end else { return };
+        self.again.push_back(Again { seq, end, stamp, nxt });
         let pipe = self.pipe();
         if let Some(rates) = &mut self.rates {
             rates.resent(index, pipe);
@@ -112,9 +111,9 @@ impl Scoreboard {
     /// declared lost.
     pub(crate) fn resend_as_probe(&mut self, stamp: Stamp, seq: u64) {
         let pipe = self.pipe();
-        let index = (self.position_of(seq) - self.base) as usize;
-        let Some(sent) = self.entries.get_mut(index) else { return };
-        sent.sent_again(stamp);
+        let index = (self.position_of(seq) - self.entries.base()) as usize;
+        self.entries.change(index, |sent| sent.sent_again(stamp));
+        let Some(sent) = self.entries.get(index) else { return };
         self.again.push_back(Again { seq, end: sent.end(), stamp, nxt: sent.end() });
         let in_flight = pipe + u64::from(sent.len);
         if let Some(rates) = &mut self.rates {
@@ -134,20 +133,12 @@ impl Scoreboard {
     /// Cuts an entry in two at `seq`: a SACK edge inside a segment (the receiver trimmed it to its
     /// window).
     pub(super) fn split(&mut self, position: u64, seq: u64) {
-        let index = (position - self.base) as usize;
-        let whole = self.entries[index];
-        let head = (seq - whole.seq) as u32;
-        self.entries[index] = Sent { len: head, marks: whole.marks & !(Sent::FIN | Sent::PUSH), ..whole };
-        let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), ..whole };
-        self.entries.insert(index + 1, tail);
-        self.entries[index + 1].set(Sent::MERGED | Sent::JOINED, false);
+        let index = (position - self.entries.base()) as usize;
+        self.entries.split(index, seq);
         if let Some(rates) = &mut self.rates {
             rates.split(index);
         }
-        self.lost_segments += u64::from(whole.lost);
-        self.resent_segments += u64::from(whole.resent);
         for mark in [
-            &mut self.lost_below,
             &mut self.resend_from,
             &mut self.resend_to,
             &mut self.highest_end,
@@ -158,7 +149,7 @@ impl Scoreboard {
                 *mark += 1;
             }
         }
-        if whole.lost && !whole.resent {
+        if self.entries[index].lost && !self.entries[index].resent {
             self.awaits_resending(index + 1);
         }
     }
@@ -169,7 +160,7 @@ impl Scoreboard {
         let Some(front) = self.entries.front().copied() else { return };
         let pieces = u64::from(front.len.div_ceil(most.max(1)));
         for piece in 1..pieces {
-            self.split(self.base + piece - 1, front.seq + piece * u64::from(most));
+            self.split(self.entries.base() + piece - 1, front.seq + piece * u64::from(most));
         }
     }
 }

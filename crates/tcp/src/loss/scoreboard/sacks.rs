@@ -55,7 +55,7 @@ impl Scoreboard {
                 break;
             }
             if sent.sacked {
-                position += self.run_of_sacked((position - self.base) as usize) as u64;
+                position += self.run_of_sacked((position - self.entries.base()) as usize) as u64;
                 continue;
             }
             if sent.end() > right {
@@ -72,7 +72,7 @@ impl Scoreboard {
         while let Some(sent) = self.at(position).copied().filter(|sent| sent.end() <= right) {
             self.step();
             if sent.sacked {
-                position += self.run_of_sacked((position - self.base) as usize) as u64;
+                position += self.run_of_sacked((position - self.entries.base()) as usize) as u64;
                 continue;
             }
             if left <= sent.seq {
@@ -83,32 +83,17 @@ impl Scoreboard {
     }
 
     fn mark_sacked(&mut self, position: u64, progress: &mut Progress) {
-        let behind = match self.sacked_segments {
-            0 => 0,
-            _ => self.distance_below_highest(position),
-        };
-        let is_hole = self.sacked_segments > 0;
-        let sent = &mut self.entries[(position - self.base) as usize];
-        let len = u64::from(sent.len);
+        let index = (position - self.entries.base()) as usize;
+        let is_hole = self.sacked_segments() > 0;
+        let behind = if is_hole { self.distance_below_highest(position) } else { 0 };
+        let sent = &self.entries[index];
         progress.deliver(sent, false);
         progress.sacked_segments += 1;
         // A retransmission that no loss was the reason of does not become a plain SACKed segment at
         // once.
         let plain = sent.lost || !sent.resent;
-        sent.sacked = true;
-        sent.aux = 0;
         if let Some(rates) = &mut self.rates {
-            rates.delivered(progress.now, (position - self.base) as usize, sent);
-        }
-        if sent.lost {
-            self.lost -= len;
-            self.lost_segments -= 1;
-            sent.lost = false;
-        }
-        if sent.resent {
-            self.resent -= len;
-            self.resent_segments -= 1;
-            sent.resent = false;
+            rates.delivered(progress.now, index, sent);
         }
         if !sent.ever_resent() {
             progress.reordering = progress.reordering.max(behind);
@@ -121,18 +106,10 @@ impl Scoreboard {
         if !is_hole || sent.end() > self.highest_sacked {
             (self.highest_sacked, self.highest_end) = (sent.end(), position + 1);
         }
-        self.sacked += len;
-        self.sacked_segments += 1;
-        let index = (position - self.base) as usize;
-        if position < self.lost_below {
-            self.sacked_below += 1;
-        } else {
-            self.sacked_above += len;
-            let joins_before = position > self.lost_below && self.is_sacked(index - 1);
-            // One sequence more, or one longer, or two that have become one.
-            self.runs_above = self.runs_above + 1 - u32::from(joins_before) - u32::from(self.is_sacked(index + 1));
-        }
-        if self.joined_segments > 0 {
+        self.entries.change(index, |sent| {
+            (sent.sacked, sent.lost, sent.resent, sent.aux) = (true, false, false, 0);
+        });
+        if self.entries.counts().joined_segments > 0 {
             self.split_unit_around(index);
         }
         if plain {
@@ -150,11 +127,9 @@ impl Scoreboard {
             first.sacked && second.sacked && first.len == second.len && !second.merged()
         };
         if index > 0 && alike(self, index - 1, index) {
-            self.entries[index].set(Sent::MERGED, true);
-            self.merged_segments += 1;
+            self.entries.change(index, |sent| sent.set(Sent::MERGED, true));
             if alike(self, index, index + 1) {
-                self.entries[index + 1].set(Sent::MERGED, true);
-                self.merged_segments += 1;
+                self.entries.change(index + 1, |sent| sent.set(Sent::MERGED, true));
             }
         }
     }
@@ -162,9 +137,9 @@ impl Scoreboard {
     /// The receiver got what lies in `left..right` twice (RFC 2883). Returns how many segments of
     /// it were retransmitted and end above `marker`; those that were SACKed before are reordered.
     pub(crate) fn duplicated(&mut self, left: u64, right: u64, marker: u64, progress: &mut Progress) -> u64 {
-        let first = (self.position_of(left) - self.base) as usize;
+        let first = (self.position_of(left) - self.entries.base()) as usize;
         let mut count = 0;
-        for sent in self.entries.range_mut(first..).take_while(|sent| sent.end() <= right) {
+        for sent in self.entries.range(first..).take_while(|sent| sent.end() <= right) {
             if sent.seq < left || !sent.ever_resent() {
                 continue;
             }

@@ -45,6 +45,18 @@ pub(crate) struct Sent {
 const _: () = assert!(size_of::<Sent>() == 32, "two segments should fit a cache line");
 
 impl Sent {
+    /// None: it counts for nothing.
+    pub(super) const NONE: Sent = Sent {
+        seq: 0,
+        sent_at: Time::ZERO,
+        len: 0,
+        aux: 0,
+        order: 0,
+        marks: 0,
+        sacked: false,
+        lost: false,
+        resent: false,
+    };
     pub(super) const FIN: u8 = 1;
     pub(super) const PUSH: u8 = 2;
     pub(super) const BY_TIMEOUT: u8 = 4;

@@ -4,13 +4,10 @@ use super::{Scoreboard, Sent};
 
 impl Scoreboard {
     /// The segment that was sent last is of the same unit as the one before it.
+    #[inline(always)]
     pub(crate) fn join_last(&mut self) {
-        if self.entries.len() > 1
-            && let Some(last) = self.entries.back_mut()
-            && !last.joined()
-        {
-            last.set(Sent::JOINED, true);
-            self.joined_segments += 1;
+        if self.entries.len() > 1 {
+            self.entries.change_last(|last| last.set(Sent::JOINED, true));
         }
     }
 
@@ -18,15 +15,13 @@ impl Scoreboard {
     /// added to it since.
     pub(crate) fn buffers(&self) -> u64 {
         let front = self.entries.front().is_some_and(|front| front.joined() || front.merged());
-        self.segments() + u64::from(front) - u64::from(self.joined_segments) - u64::from(self.merged_segments)
+        let counts = self.entries.counts();
+        self.segments() + u64::from(front) - u64::from(counts.joined_segments) - u64::from(counts.merged_segments)
     }
 
     /// The segment at `index` begins a unit.
     fn part(&mut self, index: usize) {
-        if let Some(sent) = self.entries.get_mut(index).filter(|sent| sent.joined()) {
-            sent.set(Sent::JOINED, false);
-            self.joined_segments -= 1;
-        }
+        self.entries.change(index, |sent| sent.set(Sent::JOINED, false));
     }
 
     /// The segment at `index` is SACKed, and what it was sent with is not, at least not before
@@ -39,7 +34,7 @@ impl Scoreboard {
     /// What is sent again as one from the lost segment at `seq` on, `most` segments at most: one
     /// past its last unit. The rest is a unit of its own from now on.
     pub(crate) fn take_unit(&mut self, seq: u64, most: u64) -> u64 {
-        let first = (self.position_of(seq) - self.base) as usize;
+        let first = (self.position_of(seq) - self.entries.base()) as usize;
         let mut index = first + 1;
         while index < first + most as usize
             && self.entries.get(index).is_some_and(|next| next.joined() && next.lost && !next.resent)

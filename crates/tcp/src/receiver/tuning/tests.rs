@@ -9,8 +9,8 @@ use crate::{DelayedAck, TransferRules, WindowRule};
 const SEGMENT: u64 = 1448;
 const MOST: u64 = 6 << 20;
 
-fn tuned(release: TuningRelease, default: u64) -> Receiver {
-    let rules = BufferTuning { release, default, most: MOST };
+fn tuned(release: TuningRules, default: u64) -> Receiver {
+    let rules = BufferTuning { law: release, default, most: MOST };
     let window = WindowRule::Linux { most: MOST };
     let transfer = TransferRules { window, receive_tuning: Some(rules), ..TransferRules::default() };
     let mut receiver = Receiver::new(default, DelayedAck::default()).with_rules(&transfer);
@@ -34,11 +34,11 @@ fn the_window_begins_as_in_each_release() {
     // * 4 packets of 1448 + 320 + 576 bytes; all keep a segment in reserve. 2.6.32 offers 4, of
     // three quarters, 65,535 bytes.
     let cases = [
-        (TuningRelease::Linux26, 87_380, 5_792, 87_380, 65_535 - 1448),
-        (TuningRelease::Linux39, 87_380, 14_480, 87_380, 43_690 - 1448),
-        (TuningRelease::Linux40, 87_380, 28_960, 375_040, 187_520 - 1448),
-        (TuningRelease::Linux61, 131_072, 65_160, 131_072, 65_536 - 1448),
-        (TuningRelease::Linux618, 131_072, 65_160, 131_072, 65_536 - 1448),
+        (TuningRules::LINUX_2_6_32, 87_380, 5_792, 87_380, 65_535 - 1448),
+        (TuningRules::LINUX_3_9, 87_380, 14_480, 87_380, 43_690 - 1448),
+        (TuningRules::LINUX_4_0, 87_380, 28_960, 375_040, 187_520 - 1448),
+        (TuningRules::LINUX_6_1, 131_072, 65_160, 131_072, 65_536 - 1448),
+        (TuningRules::LINUX_6_18, 131_072, 65_160, 131_072, 65_536 - 1448),
     ];
     for (release, default, offered, buffer, clamp) in cases {
         let receiver = tuned(release, default);
@@ -53,22 +53,22 @@ fn the_buffer_follows_the_rate_as_in_each_release() {
     // A segment counts 1448 + 320 + 576 = 2344 bytes, and 128 at a time more until half of it holds
     // the segment: 2984.
     // 2.6.32 counts 1448 + 320 + 16 + 232 = 2016 bytes, of which three quarters, 1512, are enough.
-    let mut receiver = tuned(TuningRelease::Linux26, 87_380);
+    let mut receiver = tuned(TuningRules::LINUX_2_6_32, 87_380);
     assert_eq!(wanted(&mut receiver, 29_200, 100_000), Some((200_000, 138 * 2016)));
     // 3.9: 2 * 100,000; 138 segments.
-    let mut receiver = tuned(TuningRelease::Linux39, 87_380);
+    let mut receiver = tuned(TuningRules::LINUX_3_9, 87_380);
     assert_eq!(wanted(&mut receiver, 29_200, 100_000), Some((200_000, 138 * 2984)));
     // 4.0: 2 * 100,000 + 16 * 1448 = 223,168; doubled for 50 % more; 308 segments.
-    let mut receiver = tuned(TuningRelease::Linux40, 87_380);
+    let mut receiver = tuned(TuningRules::LINUX_4_0, 87_380);
     assert_eq!(wanted(&mut receiver, 50_000, 100_000), Some((446_336, 308 * 2984)));
     // 25 % more: half as much again; 231 segments. Less: as it is; 154.
     assert_eq!(wanted(&mut receiver, 80_000, 100_000), Some((334_752, 231 * 2984)));
     assert_eq!(wanted(&mut receiver, 90_000, 100_000), Some((223_168, 154 * 2984)));
     // 6.1: 81,088 for 28,960 bytes, and twice the growth of 100 %: 243,264; 168 segments.
-    let mut receiver = tuned(TuningRelease::Linux61, 131_072);
+    let mut receiver = tuned(TuningRules::LINUX_6_1, 131_072);
     assert_eq!(wanted(&mut receiver, 14_480, 28_960), Some((243_264, 168 * 2984)));
     // 6.18: no cushion: 173,760 by a ratio of 1448 * 256 / 2304 = 160.
-    let mut receiver = tuned(TuningRelease::Linux618, 131_072);
+    let mut receiver = tuned(TuningRules::LINUX_6_18, 131_072);
     receiver.measure_ratio(SEGMENT as u32);
     assert_eq!(receiver.clamp, 131_072 * 160 / 256);
     assert_eq!(wanted(&mut receiver, 14_480, 28_960), Some((173_760, 173_760 * 256 / 160)));
@@ -78,7 +78,7 @@ fn the_buffer_follows_the_rate_as_in_each_release() {
 
 #[test]
 fn round_trips_are_averaged_by_timestamps_and_bounded_by_windows() {
-    let mut receiver = tuned(TuningRelease::Linux40, 87_380);
+    let mut receiver = tuned(TuningRules::LINUX_4_0, 87_380);
     let tuned = receiver.tuned.as_mut().expect("tuned");
     // Jiffies of 4 ms: 103 - 50 ms is from jiffy 12 to jiffy 25.
     tuned.measure_echo(Time::from_millis(103), 1, 53, true);
@@ -97,7 +97,7 @@ fn round_trips_are_averaged_by_timestamps_and_bounded_by_windows() {
 /// As a 6.1.192 kernel prints it behind two paths of 10 and 55 ms that take turns.
 #[test]
 fn a_shorter_round_trip_counts_at_once_from_6_1_on() {
-    let mut receiver = tuned(TuningRelease::Linux61, 131_072);
+    let mut receiver = tuned(TuningRules::LINUX_6_1, 131_072);
     let tuned = receiver.tuned.as_mut().expect("tuned");
     for (echo, age, expected) in [(1, 10, 10_000_000), (2, 55, 15_625_000), (3, 10, 10_000_000)] {
         tuned.measure_echo(Time::from_millis(100), echo, age, true);
@@ -107,7 +107,7 @@ fn a_shorter_round_trip_counts_at_once_from_6_1_on() {
 
 #[test]
 fn what_was_copied_is_looked_at_after_reading_alone() {
-    let mut receiver = tuned(TuningRelease::Linux61, 131_072);
+    let mut receiver = tuned(TuningRules::LINUX_6_1, 131_072);
     receiver.tuned.as_mut().expect("tuned").rtt = 8_000_000;
     let mut tune = |at, read| {
         receiver.next += SEGMENT;
@@ -122,7 +122,7 @@ fn what_was_copied_is_looked_at_after_reading_alone() {
 
 #[test]
 fn what_waits_behind_a_gap_takes_memory() {
-    let mut receiver = tuned(TuningRelease::Linux61, 131_072);
+    let mut receiver = tuned(TuningRules::LINUX_6_1, 131_072);
     assert_eq!(receiver.free_space(), 65_536);
     receiver.peer_segment = SEGMENT as u32;
     receiver.reassembly.insert(10_000, 10_000 + 10 * SEGMENT);
@@ -134,7 +134,7 @@ fn what_waits_behind_a_gap_takes_memory() {
 fn what_fills_a_gap_widens_the_window_and_what_lies_beyond_does_not() {
     // tcp_event_data_recv of 2.6.32: two segments for each in order; a packet takes 1460 + 118 +
     // 232 = 1810 bytes, of which three quarters are less than its payload.
-    let mut receiver = tuned(TuningRelease::Linux26, 87_380);
+    let mut receiver = tuned(TuningRules::LINUX_2_6_32, 87_380);
     receiver.context.segment = SEGMENT as u32;
     assert!(!receiver.grow_beyond(SEGMENT as u32));
     assert_eq!(receiver.grown, 4 * SEGMENT);
@@ -144,18 +144,18 @@ fn what_fills_a_gap_widens_the_window_and_what_lies_beyond_does_not() {
 
 #[test]
 fn a_buffer_that_is_set_stays() {
-    let mut receiver = tuned(TuningRelease::Linux40, 87_380);
+    let mut receiver = tuned(TuningRules::LINUX_4_0, 87_380);
     receiver.set_buffer(100_000);
     assert_eq!(wanted(&mut receiver, 14_480, 1 << 20), None);
 }
 
-fn release() -> impl Strategy<Value = TuningRelease> {
+fn release() -> impl Strategy<Value = TuningRules> {
     prop_oneof![
-        Just(TuningRelease::Linux26),
-        Just(TuningRelease::Linux39),
-        Just(TuningRelease::Linux40),
-        Just(TuningRelease::Linux61),
-        Just(TuningRelease::Linux618),
+        Just(TuningRules::LINUX_2_6_32),
+        Just(TuningRules::LINUX_3_9),
+        Just(TuningRules::LINUX_4_0),
+        Just(TuningRules::LINUX_6_1),
+        Just(TuningRules::LINUX_6_18),
     ]
 }
 

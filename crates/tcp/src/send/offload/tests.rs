@@ -26,7 +26,7 @@ fn waiting() -> Sight {
     }
 }
 
-const ALL: [OffloadRule; 3] = [OffloadRule::Linux40, OffloadRule::Linux61, OffloadRule::Linux618];
+const ALL: [OffloadRule; 3] = [OffloadRule::LINUX_4_0, OffloadRule::LINUX_6_1, OffloadRule::LINUX_6_18];
 
 #[test]
 fn a_unit_that_could_become_larger_waits() {
@@ -54,7 +54,7 @@ fn a_full_unit_a_whole_buffer_or_a_third_of_the_window_is_sent() {
 fn trouble_lets_units_go() {
     // 4.0: any state but Open; later ones: those of a repair.
     let states = [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss];
-    for (rule, first) in [(OffloadRule::Linux40, 1), (OffloadRule::Linux61, 3), (OffloadRule::Linux618, 3)] {
+    for (rule, first) in [(OffloadRule::LINUX_4_0, 1), (OffloadRule::LINUX_6_1, 3), (OffloadRule::LINUX_6_18, 3)] {
         for (number, &state) in states.iter().enumerate() {
             let sent = rule.choose(&Sight { state, ..waiting() }) == Choice::Send;
             assert_eq!(sent, number >= first, "{rule:?} in {state:?}");
@@ -66,54 +66,54 @@ fn trouble_lets_units_go() {
 fn a_fin_does_not_wait() {
     // 4.0 looks first; later ones wait for a window that does not hold all.
     let last = Sight { fin: true, is_tail: true, len: 5000, ..waiting() };
-    assert_eq!(OffloadRule::Linux40.choose(&last), Choice::Send);
-    assert_eq!(OffloadRule::Linux61.choose(&last), Choice::ForCwnd);
+    assert_eq!(OffloadRule::LINUX_4_0.choose(&last), Choice::Send);
+    assert_eq!(OffloadRule::LINUX_6_1.choose(&last), Choice::ForCwnd);
     // Of 500 bytes more than a segment there is room for 2000, and a unit could have ten.
     let small = Sight { fin: true, is_tail: true, most: 10, cong_win: 2000, len: 1500, ..waiting() };
     for rule in ALL {
         assert_eq!(rule.choose(&small), Choice::Send);
         let open = Sight { fin: false, ..small };
         assert_eq!(rule.choose(&open), Choice::ForMore);
-        let sends = rule != OffloadRule::Linux40;
+        let sends = rule != OffloadRule::LINUX_4_0;
         assert_eq!(rule.choose(&Sight { ends: true, ..open }) == Choice::Send, sends, "the end of a record");
     }
 }
 
 #[test]
 fn a_unit_waits_for_less_than_two_ticks() {
-    let since = |deferred| OffloadRule::Linux40.choose(&Sight { deferred: Some(deferred), ..waiting() });
+    let since = |deferred| OffloadRule::LINUX_4_0.choose(&Sight { deferred: Some(deferred), ..waiting() });
     assert_eq!((since(100), since(99), since(98)), (Choice::ForCwnd, Choice::ForCwnd, Choice::Send));
     // It looks at nothing else in time.
     let idle = Sight { idle: Span::from_millis(50), age: None, ..waiting() };
-    assert_eq!(OffloadRule::Linux40.choose(&idle), Choice::ForCwnd);
+    assert_eq!(OffloadRule::LINUX_4_0.choose(&idle), Choice::ForCwnd);
 }
 
 #[test]
 fn a_unit_waits_if_the_last_one_is_recent_and_the_next_ack_is_near() {
-    for rule in [OffloadRule::Linux61, OffloadRule::Linux618] {
+    for rule in [OffloadRule::LINUX_6_1, OffloadRule::LINUX_6_18] {
         let after = |nanos| rule.choose(&Sight { idle: Span::from_nanos(nanos), ..waiting() });
         assert_eq!((after(MS), after(MS + 1)), (Choice::ForCwnd, Choice::Send));
         assert_eq!(rule.choose(&Sight { age: None, ..waiting() }), Choice::Send, "no ACK will come");
     }
     // Within a millisecond.
-    let aged = |age| OffloadRule::Linux61.choose(&Sight { age: Some(Span::from_micros(age)), ..waiting() });
+    let aged = |age| OffloadRule::LINUX_6_1.choose(&Sight { age: Some(Span::from_micros(age)), ..waiting() });
     assert_eq!(aged(98_999), Choice::Send);
     assert_eq!(aged(99_000), Choice::ForCwnd);
     // And within half a round trip, where that is less.
     let near = |age| Sight { srtt: Span::from_micros(1000), age: Some(Span::from_micros(age)), ..waiting() };
-    assert_eq!(OffloadRule::Linux61.choose(&near(499)), Choice::Send);
-    assert_eq!(OffloadRule::Linux61.choose(&near(500)), Choice::ForCwnd);
+    assert_eq!(OffloadRule::LINUX_6_1.choose(&near(499)), Choice::Send);
+    assert_eq!(OffloadRule::LINUX_6_1.choose(&near(500)), Choice::ForCwnd);
 }
 
 #[test]
 fn what_it_waits_for_is_the_smaller_window() {
     let peer = Sight { send_win: 1000, cong_win: 5000, windows: [60_000, 20_000], ..waiting() };
-    assert_eq!(OffloadRule::Linux40.choose(&peer), Choice::ForMore);
-    assert_eq!(OffloadRule::Linux61.choose(&peer), Choice::ForPeer);
+    assert_eq!(OffloadRule::LINUX_4_0.choose(&peer), Choice::ForMore);
+    assert_eq!(OffloadRule::LINUX_6_1.choose(&peer), Choice::ForPeer);
     // 4.0 asks for less than the buffer, later ones for no more.
     let all = Sight { is_tail: true, len: 1000, ..waiting() };
-    assert_eq!(OffloadRule::Linux40.choose(&all), Choice::ForMore);
-    assert_eq!(OffloadRule::Linux61.choose(&all), Choice::ForCwnd);
+    assert_eq!(OffloadRule::LINUX_4_0.choose(&all), Choice::ForMore);
+    assert_eq!(OffloadRule::LINUX_6_1.choose(&all), Choice::ForCwnd);
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn a_unit_has_a_milliseconds_worth() {
     assert_eq!(ALL.map(|rule| rule.most_segments(u64::MAX, far, 1420, 2)), [45; 3]);
     assert_eq!(ALL.map(|rule| rule.most_segments(u64::MAX, far, 536, 2)), [121; 3]);
     // tcp_tso_rtt_log: 65,215 bytes halved for each 512 us of the least RTT.
-    assert_eq!(most(OffloadRule::Linux40, 2_500_000, Some(Span::from_micros(100))), 2);
-    assert_eq!(most(OffloadRule::Linux61, 2_500_000, Some(Span::from_micros(100))), 45);
+    assert_eq!(most(OffloadRule::LINUX_4_0, 2_500_000, Some(Span::from_micros(100))), 2);
+    assert_eq!(most(OffloadRule::LINUX_6_1, 2_500_000, Some(Span::from_micros(100))), 45);
     // 1536 us: an eighth, 8151 + 1944 bytes, 6.97 segments, and 8151 + 2441 bytes, 7.3.
-    assert_eq!(most(OffloadRule::Linux61, 1_991_000, Some(Span::from_micros(1536))), 6);
-    assert_eq!(most(OffloadRule::Linux61, 2_500_000, Some(Span::from_micros(1536))), 7);
-    assert_eq!(OffloadRule::Off.most_segments(u64::MAX, far, 1448, 2), 1);
+    assert_eq!(most(OffloadRule::LINUX_6_1, 1_991_000, Some(Span::from_micros(1536))), 6);
+    assert_eq!(most(OffloadRule::LINUX_6_1, 2_500_000, Some(Span::from_micros(1536))), 7);
+    assert_eq!(OffloadRule::default().most_segments(u64::MAX, far, 1448, 2), 1);
 }

@@ -9,11 +9,11 @@
 //! - A timeout that is taken back does not put the end of the episode before it back
 //!   (`snd_recover_prev`): a mark is heeded once all is acknowledged that had been sent then.
 
-use ackclock_cc::{CubicConfig, EcnFeedback, NewRenoConfig, SlowStartRules};
+use ackclock_cc::{CubicConfig, DctcpRules, EcnFeedback, HystartPlusPlusConfig, NewRenoConfig, SlowStartRules};
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use super::Profile;
+use super::{NewSocket, Profile};
 use crate::{
     Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, NeedlessTimeout, Pacing, PathRules, Prr,
     ReportRule, StateRules, TransferRules,
@@ -80,6 +80,8 @@ impl Profile {
                 reno: newreno,
                 ..CubicConfig::default()
             },
+            dctcp: DctcpRules::FreeBsd,
+            ..Profile::rfc()
         }
     }
 
@@ -141,6 +143,16 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+            dctcp: DctcpRules::FreeBsd,
+            // NewReno and CUBIC have it, but only the RACK stack lets them use it, and not by
+            // default: net.inet.tcp.rack.features.hystartplusplus = 0.
+            hystart: SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default()),
+            socket: Some(NewSocket {
+                transfer: TransferRules::freebsd(2_097_152), // kern.ipc.maxsockbuf
+                send_buffer: 32_768,                         // net.inet.tcp.sendspace
+                receive_buffer: 65_536,                      // net.inet.tcp.recvspace
+            }),
+            ..Profile::rfc()
         }
     }
 }

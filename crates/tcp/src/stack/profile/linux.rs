@@ -1,14 +1,18 @@
 //! Linux from 2.4 to 7.3.
 
-use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, HystartConfig, HystartRules, NewRenoConfig, SlowStartRules};
+use ackclock_cc::{
+    CubicConfig, CubicRules, DctcpRules, EcnFeedback, HystartConfig, HystartRules, NewRenoConfig, SlowStartRules,
+};
 use ackclock_units::Span;
 
-use super::Profile;
+use super::{NewSocket, Profile};
 use crate::{
-    AccEcnRules, AckRule, AdaptiveRules, Config, CwndValidation, DelayedAck, EpisodeRule, GiveUp, InitialWindow,
-    LossDetector, MinRto, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression, SpaceRule,
-    StateRules, Ticks, TimerRule, TransferRules, WindowRule,
+    AccEcnRules, AckRule, AdaptiveRules, BufferTuning, Config, CwndValidation, DelayedAck, GiveUp, InitialWindow,
+    LossDetector, LossRules, MinRto, OffloadRule, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule,
+    SackCompression, SpaceRule, StateRules, Ticks, TimerRules, TransferRules, Tuning, TuningRules, WindowRule,
 };
+
+mod rows;
 
 impl Profile {
     /// Linux 2.4 with its defaults: NewReno with SACK, FACK and undo, and a window that comes down
@@ -44,8 +48,8 @@ impl Profile {
                     ..before_fallback()
                 },
                 transfer: TransferRules {
-                    timer: TimerRule::Linux24,
-                    episodes: EpisodeRule::Linux24,
+                    timer: TimerRules::linux_2_4(),
+                    loss: LossRules::linux_2_4(),
                     push_writes: true,
                     ..common.transfer
                 },
@@ -54,6 +58,8 @@ impl Profile {
             cc: "newreno",
             newreno,
             cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+            dctcp: DctcpRules::Linux,
+            ..Profile::rfc()
         }
     }
 
@@ -85,12 +91,15 @@ impl Profile {
                 frto: true, // tcp_frto = 2
                 // TCP_SYN_RETRIES; TCP_PAWS_WINDOW, a tick of 4 ms.
                 states: StateRules { syn_retries: 5, paws_slack: 4, ..before_fallback() },
-                transfer: TransferRules { episodes: EpisodeRule::Linux26, ..common.transfer },
+                transfer: TransferRules { loss: LossRules::linux_2_6_32(), ..common.transfer },
                 ..common
             },
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux26, HystartRules::Linux26, newreno),
+            dctcp: DctcpRules::Linux,
+            tuning: tuning(TuningRules::LINUX_2_6_32, 87_380, 4 << 20),
+            ..Profile::rfc()
         }
     }
 
@@ -122,6 +131,9 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux39, HystartRules::Linux39, newreno),
+            dctcp: DctcpRules::Linux,
+            tuning: tuning(TuningRules::LINUX_3_9, 87_380, 6 << 20),
+            ..Profile::rfc()
         }
     }
 
@@ -152,6 +164,10 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux39, newreno),
+            dctcp: DctcpRules::Linux,
+            offload: Some(OffloadRule::LINUX_4_0),
+            tuning: tuning(TuningRules::LINUX_4_0, 87_380, 6 << 20),
+            ..Profile::rfc()
         }
     }
 
@@ -191,6 +207,15 @@ impl Profile {
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux61, newreno),
+            dctcp: DctcpRules::Linux,
+            offload: Some(OffloadRule::LINUX_6_1),
+            tuning: tuning(TuningRules::LINUX_6_1, 131_072, 6 << 20),
+            socket: Some(NewSocket {
+                transfer: TransferRules::linux(6_291_456), // tcp_rmem
+                send_buffer: 16_384,                       // tcp_wmem; 87,040 once the connection is open
+                receive_buffer: 131_072,                   // tcp_rmem
+            }),
+            ..Profile::rfc()
         }
     }
 
@@ -201,7 +226,16 @@ impl Profile {
         let before = Profile::linux_6_1();
         let transfer = TransferRules { exact_duplicates: true, ..before.endpoint.transfer.clone() };
         let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
-        Profile { name: "linux-6.18", endpoint, ..before }
+        let transfer = TransferRules::linux_6_18(33_554_432);
+        Profile {
+            name: "linux-6.18",
+            endpoint,
+            offload: Some(OffloadRule::LINUX_6_18),
+            tuning: tuning(TuningRules::LINUX_6_18, 131_072, 32 << 20),
+            always_rack: true,
+            socket: Some(NewSocket { transfer, send_buffer: 16_384, receive_buffer: 131_072 }),
+            ..before
+        }
     }
 
     /// Linux 7.3 with its defaults: Linux 6.18 with Accurate ECN, which it asks for, with its
@@ -213,6 +247,14 @@ impl Profile {
         let endpoint = Config { ecn: EcnFeedback::Accurate, transfer, ..before.endpoint.clone() };
         Profile { name: "linux-7.3", endpoint, ..before }
     }
+}
+
+/// `tcp_rmem`, whose second and third numbers these are, and `tcp_wmem`.
+fn tuning(law: TuningRules, default: u64, most: u64) -> Option<Tuning> {
+    Some(Tuning {
+        receive: BufferTuning { law, default, most },
+        send: BufferTuning { law, default: 16_384, most: 4 << 20 },
+    })
 }
 
 /// `bic_scale` 41: Linux multiplies by 41 * 10 / 1024.

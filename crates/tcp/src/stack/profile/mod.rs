@@ -34,10 +34,12 @@
 //! - Linux 2.4 also ends quick ACKs where less than half of the receive buffer is free, and begins
 //!   with two of them, not 16. An interactive connection there does not acknowledge a write when
 //!   all is read (`pingpong`).
-//! - What the episodes of Linux 2.6.32 leave out is in `loss/linux/kernel_2_6.rs`. Its window is
-//!   not reduced while the application sends less (`tcp_cwnd_application_limited`). With
-//!   segmentation offload its socket buffers hold several segments; here each holds one. `HZ` is
-//!   250.
+//! - Linux 2.6.32: the timestamps on the wire tick every millisecond; where a late original is told
+//!   from a retransmission by them, every 4 ms, and what is up to 4 ms too old passes PAWS. Rate
+//!   halving of Westwood ends at the threshold (`tcp_westwood_bw_rttmin`), and what it has counted
+//!   is lost to CUBIC's and Westwood's counter of ACKs. The window is not reduced while the
+//!   application sends less (`tcp_cwnd_application_limited`). With segmentation offload its socket
+//!   buffers hold several segments; here each holds one. `HZ` is 250.
 //! - Linux 3.9 bounds the window to three segments more than are in flight whenever an ACK is not
 //!   ordinary progress (`tcp_moderate_cwnd`); here it does not, but in 2.4 and 2.6.32.
 //! - What Linux remembers of a destination is not part of a profile: a scenario asks for it.
@@ -52,12 +54,9 @@
 //!   beta) / 2 equals) and an older Reno-friendly estimate, by time instead of by ACKs; here it is
 //!   RFC 9438 with FreeBSD's beta.
 
-use ackclock_cc::{
-    CdgConfig, CubicConfig, DctcpConfig, DctcpRules, HystartConfig, HystartPlusPlusConfig, NewRenoConfig,
-    SlowStartRules,
-};
+use ackclock_cc::{CdgConfig, CubicConfig, DctcpConfig, DctcpRules, HystartConfig, NewRenoConfig, SlowStartRules};
 
-use crate::{Config, TransferRules};
+use crate::{Config, OffloadRule, TransferRules, Tuning};
 
 mod freebsd;
 mod linux;
@@ -77,6 +76,30 @@ pub struct Profile {
     pub newreno: NewRenoConfig,
     /// Its CUBIC.
     pub cubic: CubicConfig,
+    /// What its DCTCP does differently.
+    pub dctcp: DctcpRules,
+    /// What slow start is with HyStart on, if its CUBIC does not say.
+    pub hystart: SlowStartRules,
+    /// Its segmentation offload, if that is modelled: off unless asked for.
+    pub offload: Option<OffloadRule>,
+    /// How it tunes buffers on a machine with much memory, if that is modelled: not unless asked
+    /// for.
+    pub tuning: Option<Tuning>,
+    /// RACK cannot be turned off (`tcp_recovery`, from 6.17 on).
+    pub always_rack: bool,
+    /// What a socket is that was just opened, if that is modelled.
+    pub socket: Option<NewSocket>,
+}
+
+/// A socket that was just opened: its buffers are not tuned yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSocket {
+    /// Windows, acknowledgments, segments and options.
+    pub transfer: TransferRules,
+    /// Its send buffer, bytes.
+    pub send_buffer: u64,
+    /// Its receive buffer, bytes.
+    pub receive_buffer: u64,
 }
 
 impl Profile {
@@ -114,58 +137,29 @@ impl Profile {
 
     /// Its DCTCP: what stacks differ in as this one has it, the rest as its NewReno.
     pub fn dctcp(&self) -> DctcpConfig {
-        let rules = match self.name {
-            _ if self.is_linux() => DctcpRules::Linux,
-            "freebsd-9.2" | "freebsd-14" => DctcpRules::FreeBsd,
-            _ => DctcpRules::Rfc8257,
-        };
-        DctcpConfig { rules, reno: self.newreno, ..DctcpConfig::default() }
+        DctcpConfig { rules: self.dctcp, reno: self.newreno, ..DctcpConfig::default() }
     }
 
     /// What slow start is on this host with HyStart on: what its CUBIC has, else what its kernel
     /// knows.
     pub fn hystart(&self) -> SlowStartRules {
-        match (self.cubic.reno.slow_start, self.name) {
-            // NewReno and CUBIC have it, but only the RACK stack lets them use it, and not by
-            // default: net.inet.tcp.rack.features.hystartplusplus = 0.
-            (SlowStartRules::Standard, "freebsd-14") => {
-                SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default())
-            }
-            (SlowStartRules::Standard, _) => SlowStartRules::Hystart(HystartConfig::default()),
-            (rules, _) => rules,
+        match self.cubic.reno.slow_start {
+            SlowStartRules::Standard => self.hystart,
+            rules => rules,
         }
     }
 
-    /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and
-    /// windows, acknowledgments, segments and options follow the stack where its rules are
-    /// modelled, which is FreeBSD 14 and Linux from 6.1 on. The others are as
-    /// [`Profile::endpoint`].
+    /// The endpoint behind a socket that was just opened; [`Profile::endpoint`] where that is not
+    /// modelled.
     pub fn socket(&self) -> Config {
         let endpoint = self.endpoint.clone();
-        match self.name {
-            "freebsd-14" => Config {
-                transfer: TransferRules::freebsd(2_097_152), // kern.ipc.maxsockbuf
-                send_buffer: 32_768,                         // net.inet.tcp.sendspace
-                receive_buffer: 65_536,                      // net.inet.tcp.recvspace
-                ..endpoint
-            },
-            "linux-6.1" => Config {
-                transfer: TransferRules::linux(6_291_456), // tcp_rmem
-                send_buffer: 16_384,                       // tcp_wmem; 87,040 once the connection is open
-                receive_buffer: 131_072,                   // tcp_rmem
-                ..endpoint
-            },
-            "linux-6.18" | "linux-7.3" => Config {
-                transfer: TransferRules {
-                    capable_control: endpoint.transfer.capable_control,
-                    acc_ecn: endpoint.transfer.acc_ecn,
-                    ..TransferRules::linux_6_18(33_554_432)
-                },
-                send_buffer: 16_384,
-                receive_buffer: 131_072,
-                ..endpoint
-            },
-            _ => endpoint,
+        let Some(NewSocket { transfer, send_buffer, receive_buffer }) = self.socket.clone() else { return endpoint };
+        let TransferRules { capable_control, acc_ecn, .. } = endpoint.transfer;
+        Config {
+            transfer: TransferRules { capable_control, acc_ecn, ..transfer },
+            send_buffer,
+            receive_buffer,
+            ..endpoint
         }
     }
 
@@ -182,6 +176,12 @@ impl Profile {
             cc: "cubic",
             newreno: NewRenoConfig::default(),
             cubic: CubicConfig::default(),
+            dctcp: DctcpRules::Rfc8257,
+            hystart: SlowStartRules::Hystart(HystartConfig::default()),
+            offload: None,
+            tuning: None,
+            always_rack: false,
+            socket: None,
         }
     }
 }

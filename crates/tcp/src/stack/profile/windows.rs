@@ -63,6 +63,7 @@ impl Profile {
             cc: "newreno",
             newreno,
             cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+            ..Profile::rfc()
         }
     }
 }

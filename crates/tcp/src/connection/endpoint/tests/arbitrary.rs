@@ -14,9 +14,9 @@ use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CaState, ChallengeLimit,
-    Controller, CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, OffloadRule,
-    Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, Ticks, TransferRules, WindowProbe,
-    WindowRule,
+    Controller, CwndValidation, DetectorRules, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant,
+    OffloadRule, Pacing, PacingWhen, PathRules, QuickAcks, Received, RrRules, Sending, SynFin, Ticks, TransferRules,
+    WindowProbe, WindowRule,
 };
 
 mod watched;
@@ -291,8 +291,9 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
 fn any_detector() -> impl Strategy<Value = LossDetector> {
     let rules = (0u32..400, any::<[bool; 4]>());
     let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit, high_reordering, before])| {
-        let before_rack = before || fack || early_retransmit;
-        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering, before_rack })
+        let order =
+            if before || fack || early_retransmit { DetectorRules::LINUX_4_0 } else { AdaptiveRules::rack_off().order };
+        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit, high_reordering, order })
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
     let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
@@ -321,10 +322,10 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let acc_ecn = (rule, prop::sample::select(&AccEcnOption::ALL[..]), 0u32..4)
         .prop_map(|(rule, option, beacon)| AccEcnRules { rule, option, beacon });
     let offload = prop_oneof![
-        3 => Just(OffloadRule::Off),
-        1 => Just(OffloadRule::Linux40),
-        1 => Just(OffloadRule::Linux61),
-        1 => Just(OffloadRule::Linux618)
+        3 => Just(OffloadRule::default()),
+        1 => Just(OffloadRule::LINUX_4_0),
+        1 => Just(OffloadRule::LINUX_6_1),
+        1 => Just(OffloadRule::LINUX_6_18)
     ];
     let write_size = prop_oneof![3 => Just(0u32), 1 => 1u32..10_000, 1 => Just(u32::MAX)];
     let ticks = (any::<bool>(), prop_oneof![3 => Just(0u64), 1 => 1u64..1_000_000_000]).prop_map(|(wheel, length)| {

@@ -8,7 +8,7 @@ use crate::{OffloadRule, Pacing, PacingWhen};
 
 /// Segments of 1000 bytes, `segments` at first.
 fn host(profile: Profile, segments: u32) -> Config {
-    let rule = OffloadRule::of_profile(profile.name).expect("modelled");
+    let rule = profile.offload.expect("modelled");
     let mut config = Config {
         mss: 1000,
         timestamps: false,
@@ -271,10 +271,10 @@ fn a_late_unit_gets_half_of_its_time_back_at_most() {
 #[test]
 fn the_memory_of_units_counts() {
     // 87,040 bytes: 2 * 10 * (4096 + 256), tcp_init_buffer_space.
-    let tuning = crate::Tuning::of_profile("linux-4.0").expect("modelled").send;
+    let tuning = Profile::linux_4_0().tuning.expect("modelled").send;
     let mut config = Profile::linux_4_0().endpoint;
     config.tune_send_buffer(tuning);
-    config.hand_down_units(OffloadRule::Linux40);
+    config.hand_down_units(OffloadRule::LINUX_4_0);
     assert_eq!(config.transfer.send_space, SpaceRule::Linux);
     let mut script = Script::open(config);
     assert_eq!(script.endpoint.queue.buffer, 87_040);

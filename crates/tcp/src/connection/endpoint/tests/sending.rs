@@ -2,7 +2,7 @@
 
 use super::peer::full;
 use super::*;
-use crate::Tuning;
+use crate::profile::Profile;
 
 #[test]
 fn slow_start_sends_two_segments_for_each_acknowledged() {
@@ -307,7 +307,7 @@ fn a_tuned_send_buffer_holds_two_windows_of_memory() {
     // tcp_sndbuf_expand: a segment of 1000 bytes counts (1000 + 320 + 320) rounded up to 2048, and
     // 256; one takes 1000 + 1280 of memory. Ten segments at least.
     let mut config = Config { initial_window: InitialWindow::Segments(10), ..config() };
-    let tuning = Tuning::of_profile("linux-4.0").expect("tuned");
+    let tuning = Profile::linux_4_0().tuning.expect("tuned");
     config.tune_send_buffer(tuning.send);
     let mut script = Script::open(config);
     let room = |segments: u64| 2 * segments * (2048 + 256) * 1000 / 2280;

@@ -103,7 +103,7 @@ impl Watched {
             }
             // Linux 4.0 restarts the window after an idle time once the first unit is gone, which
             // may be several segments that the window of before has room for.
-            let first_unit = if self.endpoint.config.transfer.offload == OffloadRule::Linux40 { unit_cwnd } else { 0 };
+            let first_unit = if self.endpoint.config.transfer.offload.restarts_late { unit_cwnd } else { 0 };
             // A FIN needs no window, and Linux counts it as a segment.
             let fin = if self.endpoint.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
             let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;

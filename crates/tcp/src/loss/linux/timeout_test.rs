@@ -1,115 +1,36 @@
-//! What episodes of Linux 2.6.32 have of their own ([`crate::EpisodeRule::Linux26`]).
+//! A test of a timeout before anything is declared lost (F-RTO, RFC 4138;
+//! [`crate::LossRules::tests_before_losing`]).
 //!
-//! - The window is at most as many segments more than are in flight as the threshold has, after
-//!   each ACK that is not ordinary progress, unless it comes down.
-//! - Recovery lasts until everything sent before it is acknowledged, needless or not: a partial ACK
-//!   that shows a late original raises the threshold, and puts the window back, which the next line
-//!   of the source bounds to a segment more than are in flight; DSACKs are not asked before the
-//!   end. A reduction that is taken back at the end leaves the window at the threshold of before,
-//!   or three quarters of the window of before, whichever is more.
-//! - After Recovery the sender is in Disorder until its retransmissions have all been reported as
-//!   duplicates, or something beyond is acknowledged.
-//! - Without FACK each sign of a loss marks the first hole, however few segments are SACKed above
-//!   it; what was sent since an episode began is not declared lost.
-//! - The window grows while all of it but as many segments as the threshold has are in flight, and
-//!   not for what is SACKed.
-//! - A timeout is tested before anything is declared lost (F-RTO, RFC 4138): the first segment goes
-//!   out again, after the first ACK two new ones, and the second decides. If the timeout was
-//!   needless, the window still comes down to the threshold, by rate halving; else the threshold of
-//!   duplicates is 3 again.
+//! The first segment goes out again, after the first ACK two new ones, and the second ACK decides.
+//! If the timeout was needless, the window still comes down to the threshold, by rate halving; else
+//! the threshold of duplicates is 3 again.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_input.c` of 2.6.32: `tcp_fastretrans_alert`, `tcp_try_undo_partial`,
-//! `tcp_undo_cwr`, `tcp_complete_cwr`, `tcp_is_cwnd_limited` (`tcp_cong.c`), `tcp_try_keep_open`,
-//! `tcp_moderate_cwnd`, `tcp_cwnd_down`, `tcp_enter_frto`, `tcp_process_frto`,
-//! `tcp_enter_frto_loss`; `tcp_current_ssthresh` and `tcp_max_burst` of `include/net/tcp.h`.
+//! Linux `net/ipv4/tcp_input.c` of 2.6.32: `tcp_enter_frto`, `tcp_process_frto`,
+//! `tcp_enter_frto_loss`; `tcp_current_ssthresh` of `include/net/tcp.h`.
 //!
 //! # Departures
-//! - Timestamps tick every millisecond on the wire; where a late original is told from a
-//!   retransmission by them, every 4 ms, and what is up to 4 ms too old passes PAWS.
 //! - Without SACK a timeout is not tested.
-//! - Rate halving of Westwood ends at the threshold (`tcp_westwood_bw_rttmin`), and what it has
-//!   counted is lost to CUBIC's and Westwood's counter of ACKs.
 //! - A controller hears of a timeout when it expires, while the kernel tells it when the test has
 //!   failed: CUBIC forgets its curve for one that turns out needless too.
 //! - A retransmission of anything but the first segment rules out that a timeout is taken back from
 //!   the timeout on, not from when the test fails.
-//! - What is first in line for longer than the timeout is not lost by that alone
-//!   (`tcp_head_timedout`, with FACK).
 
 use ackclock_cc::{Signal, Window};
 use ackclock_units::Time;
 
-use super::Reaction;
 use crate::connection::timers::Pending;
 use crate::loss::AckContext;
-use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
-use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint};
 
 impl Endpoint {
-    /// `tcp_is_cwnd_limited` without segmentation offload: all but so many segments as the
-    /// threshold has were in flight before an ACK that delivered so many bytes.
-    pub(super) fn is_limited_of_2_6(&self, delivered: u64) -> bool {
-        let mss = u64::from(self.negotiated.mss());
-        let before = self.segments_in_flight() + delivered.div_ceil(mss);
-        self.cwnd() / mss <= before + u64::from(self.detector.threshold())
-    }
-
-    /// Disorder ends with what was sent when it began; without SACK when that is acknowledged, else
-    /// with more, so that DSACKs are waited for.
-    pub(super) fn end_disorder(&mut self) {
-        let (una, point) = (self.send.una(), self.recovery.point);
-        if una < point {
-            return;
-        }
-        self.undo_by_dsack();
-        if !self.recovery.undo.is_possible() || !self.negotiated.sack() || una != point {
-            self.recovery.undo.marker = 0;
-            self.enter(self.now, CaState::Open);
-        }
-    }
-
-    /// Recovery, up to its end.
-    pub(super) fn alert_in_recovery_of_2_6(
-        &mut self,
-        progress: &Progress,
-        view: &View,
-        delivered: &mut u64,
-    ) -> Reaction {
-        let resend = Reaction { resend: Resend::Lost, again: None };
-        if !view.advanced {
-            *delivered += self.add_emulated_sack(view.duplicate);
-        } else if self.may_undo(progress) {
-            self.undo_partially_of_2_6(progress, view);
-            return resend;
-        }
-        self.judge(view);
-        resend
-    }
-
-    /// `tcp_try_undo_partial`: a delayed original filled the hole. The threshold of the controller
-    /// stays, and the episode goes on.
-    fn undo_partially_of_2_6(&mut self, progress: &Progress, view: &View) {
-        if self.board.resent_segments() == 0 {
-            self.recovery.undo.forget_retransmissions();
-        }
-        let high = self.board.highest_sacked().unwrap_or(self.send.una());
-        let reach = view.reach + progress.acked_segments;
-        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
-        if self.recovery.whole_control {
-            return;
-        }
-        let mss = u64::from(self.negotiated.mss());
-        let most = (self.segments_in_flight() + u64::from(self.detector.threshold())) * mss;
-        self.recovery.reduction.restore(mss, self.recovery.undo.restores_window, most);
-        self.stats.undos += 1;
-    }
-
     /// Whether a timeout is tested before anything is declared lost (`tcp_use_frto`).
-    pub(super) fn tests_timeouts_of_2_6(&self) -> bool {
-        self.episodes_of_2_6() && self.config.frto && self.negotiated.sack() && !self.recovery.whole_control
+    pub(super) fn tests_timeouts(&self) -> bool {
+        self.config.transfer.loss.tests_before_losing
+            && self.config.frto
+            && self.negotiated.sack()
+            && !self.recovery.whole_control
     }
 
     /// `tcp_enter_frto`: the first segment goes out again.
