@@ -7,12 +7,13 @@
 //! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
 //! [`DisplacementCsv`] how far each packet is from its place ([`DisplacementRecord`]),
 //! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets.
-//! [`statistics`] says what repetitions come to.
+//! [`statistics`] says what repetitions come to, [`metrics`] how numbers of a summary are called.
 
 mod capture;
 mod ertt;
 mod flows;
 mod histogram;
+pub mod metrics;
 mod queue;
 mod regular;
 mod reordering;

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Name};
 use crate::Histogram;
+use crate::metrics::metrics;
 
+metrics! {
 /// A group of flows with `results = "sum"`; names as in [`super::FlowSummary`]. Flows that never
 /// started are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,7 +56,7 @@ pub struct GroupSummary {
     /// Payload bytes acknowledged to the senders.
     pub acked_bytes: u64,
     /// Flow completion times of those that were completed.
-    pub fct_ms: Spread,
+    pub fct_ms: Spread => ("FCT", "Flow completion time", [1, 3]),
     /// Payload bytes delivered by each flow.
     pub flow_bytes: Spread,
     /// Delivered bytes of each flow that was completed over its completion time.
@@ -72,7 +74,8 @@ pub struct Spread {
     #[serde(flatten)]
     pub distribution: Distribution,
     /// 99th percentile.
-    pub p99: Option<f64>,
+    pub p99: Option<f64> => ("p99", "99th percentile"),
+}
 }
 
 impl Spread {

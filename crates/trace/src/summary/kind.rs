@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FlowSummary, Name, jain};
+use crate::metrics::metrics;
 
+metrics! {
 /// Flows of one kind whose data goes one way. That of clients (`request`, `web`, `video`, `load`
 /// with a download) is what they ask for, which goes against the direction of the flow. Flows that
 /// are not listed (`results = "sum"`, workloads) are left out.
@@ -34,7 +36,8 @@ pub struct KindSummary {
     /// Lost packets: of datagrams among those with a known fate; of connections, those that the
     /// sender has declared lost and that were, among those sent. Null for data that clients ask
     /// for.
-    pub loss_ratio: Option<f64>,
+    pub loss_ratio: Option<f64> => ("lost", ""),
+}
 }
 
 /// What a flow counts as.

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{self, Name};
 use super::{Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions};
+use crate::metrics::metrics;
 
+metrics! {
 /// A flow over Multipath TCP (RFC 8684).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MultipathSummary {
@@ -71,4 +73,5 @@ pub struct SubflowSummary {
     /// What the transmissions that it declared lost were in truth.
     #[serde(default)]
     pub loss_declarations: LossDeclarations,
+}
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{self, Name};
 use super::{CaStateSeconds, Distribution, ProbabilitySummary, Quantiles};
+use crate::metrics::metrics;
 
+metrics! {
 /// A part of the run: what happened from its start on, and before its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSummary {
@@ -99,4 +101,5 @@ pub struct LinkWindow {
     pub sojourn_ms: Distribution,
     /// Packets waiting, over time.
     pub backlog_packets: Distribution,
+}
 }
