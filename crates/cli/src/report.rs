@@ -23,6 +23,7 @@ mod datagrams;
 mod detail;
 mod ending;
 mod kinds;
+mod listed;
 mod live;
 mod repetitions;
 mod responsiveness;

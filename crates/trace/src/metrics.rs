@@ -276,7 +276,7 @@ impl Unit {
             Unit::BitRate | Unit::Seconds | Unit::Share => [3, 3],
             Unit::Millis => [1, 2],
             Unit::Bytes => [1, 1],
-            Unit::Packets | Unit::None => [3, 0],
+            Unit::Packets | Unit::None => [0, 0],
         }
     }
 }
@@ -318,10 +318,14 @@ fn plain(key: &str) -> String {
 }
 
 impl Shown {
+    /// Its name: `RTT p50`.
+    pub fn name(&self) -> String {
+        self.words.join(" ")
+    }
+
     /// The heading: `RTT p50 ms`.
     pub fn heading(&self) -> String {
-        let words = self.words.iter().map(String::as_str).chain([self.unit.symbol()]);
-        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        format!("{} {}", self.name(), self.unit.symbol()).trim_end().to_owned()
     }
 
     /// A value with the digits of tables, or a dash.
