@@ -42,11 +42,11 @@ pub use series::{
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
     ApplicationSummary, BufferDensity, CaStateSeconds, ChangeSummary, CommandSummary, DatagramSummary, Displacement,
-    Distribution, FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary,
-    LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary,
-    MultipathSummary, NReordering, NetperfSummary, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary,
-    Quantiles, ReorderDensity, ReorderFreeRuns, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions,
-    RoundTrips, Spread, SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, fairness,
-    jain, kinds,
+    Distribution, FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkLoad,
+    LinkPackets, LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations,
+    MeanQuantiles, MessagesSummary, MultipathSummary, NReordering, NetperfSummary, PacketReordering, PagesSummary,
+    ProbabilitySummary, ProbesSummary, Progress, Quantiles, Reactions, Recoveries, ReorderDensity, ReorderFreeRuns,
+    Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, SentPackets, Spread,
+    SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, fairness, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

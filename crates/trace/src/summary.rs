@@ -11,6 +11,7 @@ pub use application::{
     ApplicationSummary, LoadSummary, MessagesSummary, NetperfSummary, PagesSummary, ProbesSummary, RequestsSummary,
     ResponsivenessSummary, VideoSummary,
 };
+pub use counts::{LinkLoad, LinkPackets, Progress, Reactions, Recoveries, SentPackets};
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use kind::{KindSummary, kinds};
@@ -23,6 +24,7 @@ pub use window::{FlowWindow, LinkWindow, WindowSummary};
 pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
+mod counts;
 mod datagrams;
 mod group;
 mod kind;
@@ -231,29 +233,25 @@ pub struct FlowSummary {
     pub rtt_ms: Distribution => ("RTT", "RTT"),
     /// The congestion window, sampled at each ACK.
     pub cwnd_bytes: Quantiles => ("cwnd", "Congestion window"),
-    /// Data packets sent, retransmissions included.
-    pub sent_packets: u64 => ("sent", "Data packets sent"),
-    /// Data packets sent again, and SYNs on a host that counts them (Linux).
-    pub retransmitted_packets: u64 => ("retrans.", "Retransmitted packets"),
+    /// The counts of data packets.
+    #[serde(flatten)]
+    pub sent: SentPackets,
     /// Retransmissions of what was not lost.
     pub spurious_retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64 => ("timeouts", "Timeouts"),
-    /// Entries into fast recovery.
-    pub fast_recoveries: u64,
-    /// Window reductions taken back.
-    pub undos: u64,
-    /// ACKs with the ECN echo.
-    pub ece_acks: u64 => ("ACKs with ECE", "ACKs with ECN echo"),
+    /// The counts of recoveries.
+    #[serde(flatten)]
+    pub recoveries: Recoveries,
+    /// The counts of reactions.
+    #[serde(flatten)]
+    pub reactions: Reactions,
     /// Packets that an end discarded because of bit errors; left out if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub checksum_errors: u64,
     /// The farthest that a segment arrived behind a later one, in segments.
     pub reordering_max: u64,
-    /// Payload bytes delivered in order to the receiving application.
-    pub delivered_bytes: u64,
-    /// Payload bytes acknowledged to the sender.
-    pub acked_bytes: u64,
+    /// The counts of payload.
+    #[serde(flatten)]
+    pub progress: Progress,
     /// When the sender connected; null if it never did.
     pub start_s: Option<f64>,
     /// When the last byte of a transfer of fixed size (`bytes`) had been delivered and was
@@ -329,40 +327,15 @@ pub struct LinkSummary {
     /// The queue discipline at the start.
     #[serde(deserialize_with = "name::one")]
     pub queue: Name,
-    /// Rate of the transmitter; null if it is unlimited. If it changes, the mean of what it could
-    /// have sent.
-    pub rate_bps: Option<u64>,
-    /// Packets offered to the queue.
-    pub offered: u64,
-    /// Packets taken in.
-    pub enqueued: u64,
-    /// Packets given to the transmitter.
-    pub dequeued: u64,
-    /// Packets marked CE.
-    pub marked: u64 => ("marked", "Marks"),
-    /// Packets dropped, by reason.
-    #[serde(deserialize_with = "name::counts")]
-    pub dropped: BTreeMap<Name, u64> => ("dropped", "Drops"),
-    /// Packets that were on the wire twice.
-    pub duplicated: u64,
+    /// The counts of packets.
+    #[serde(flatten)]
+    pub packets: LinkPackets,
     /// Packets that got a bit error, each copy for itself; left out if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted: u64,
-    /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
-    /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
-    /// most 1. On a link that changes, the share of what it could have sent.
-    pub utilization: f64 => ("busy", "Utilization", [1, 1]),
-    /// Share of the time in which the token bucket was empty, so that packets had to wait; null
-    /// without one.
-    pub bucket_empty: Option<f64> => ("bucket empty", "", [1, 1]),
-    /// The probability with which the discipline marks or drops, if it moves by steps whose times
-    /// the discipline knows (`blue`); left out otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probability: Option<ProbabilitySummary> => ("probability", "Drop or mark probability"),
-    /// Time in the queue of the packets that were transmitted.
-    pub sojourn_ms: Distribution => ("sojourn", "Queueing delay"),
-    /// Packets waiting, over time.
-    pub backlog_packets: Distribution => ("backlog", "Queue length"),
+    /// The measures of its load.
+    #[serde(flatten)]
+    pub load: LinkLoad,
 }
 
 /// A probability over a time.

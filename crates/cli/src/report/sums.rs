@@ -34,19 +34,19 @@ impl Sum {
         let sum = |value: fn(&FlowSummary) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>();
         Sum {
             flows: flows.len() as u64,
-            goodput_bps: Some(sum(|flow| flow.delivered_bytes) as f64 * 8.0 / duration_s)
+            goodput_bps: Some(sum(|flow| flow.progress.delivered_bytes) as f64 * 8.0 / duration_s)
                 .filter(|rate| rate.is_finite()),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             rtt_p5_ms: median(|flow| flow.rtt_ms.quantiles.p5),
             rtt_p50_ms: median(|flow| flow.rtt_ms.quantiles.p50),
             rtt_p95_ms: median(|flow| flow.rtt_ms.quantiles.p95),
-            sent_packets: sum(|flow| flow.sent_packets),
-            retransmitted_packets: sum(|flow| flow.retransmitted_packets),
+            sent_packets: sum(|flow| flow.sent.sent_packets),
+            retransmitted_packets: sum(|flow| flow.sent.retransmitted_packets),
             lost_packets: sum(|flow| {
                 flow.datagrams.as_ref().map_or(flow.loss_declarations.right, |datagrams| datagrams.lost)
             }),
-            timeouts: sum(|flow| flow.timeouts),
-            ece_acks: sum(|flow| flow.ece_acks),
+            timeouts: sum(|flow| flow.recoveries.timeouts),
+            ece_acks: sum(|flow| flow.reactions.ece_acks),
         }
     }
 }

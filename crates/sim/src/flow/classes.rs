@@ -20,8 +20,13 @@ pub(crate) struct Outcome {
 impl Flow {
     /// What has become of it.
     pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> Outcome {
-        let Counts { retransmitted_packets, timeouts, .. } = Counts::of(sender, receiver);
-        Outcome { start: self.start, completed: self.completed, retransmitted_packets, timeouts }
+        let Counts { sent, recoveries, .. } = Counts::of(sender, receiver);
+        Outcome {
+            start: self.start,
+            completed: self.completed,
+            retransmitted_packets: sent.retransmitted_packets,
+            timeouts: recoveries.timeouts,
+        }
     }
 }
 

@@ -63,12 +63,12 @@ impl Share {
         let kind = flow.application.as_ref().map_or("bulk", |application| application.kind);
         let delay = [flow.rtt_ms.quantiles.p50, flow.rtt_ms.quantiles.p95];
         let Some(bytes) = answers(flow) else {
-            let loss = [flow.loss_declarations.right, flow.sent_packets];
+            let loss = [flow.loss_declarations.right, flow.sent.sent_packets];
             return Share { key: ("tcp", kind, flow.direction), goodput: flow.goodput_bps, delay, loss: Some(loss) };
         };
         let way = if flow.direction == "forward" { "reverse" } else { "forward" };
         // Both are over the time of the flow.
-        let asked = flow.delivered_bytes as f64;
+        let asked = flow.progress.delivered_bytes as f64;
         let goodput = if asked > 0.0 { bytes as f64 / asked * flow.goodput_bps } else { 0.0 };
         Share { key: ("tcp", kind, way), goodput, delay, loss: None }
     }
@@ -131,7 +131,8 @@ mod tests {
     use crate::{ApplicationSummary, DatagramSummary, PagesSummary, Quantiles, Spread};
 
     fn bulk(direction: &'static str, goodput: f64, rtt: f64, lost: u64) -> FlowSummary {
-        let mut flow = FlowSummary { direction, goodput_bps: goodput, sent_packets: 1000, ..FlowSummary::default() };
+        let mut flow = FlowSummary { direction, goodput_bps: goodput, ..FlowSummary::default() };
+        flow.sent.sent_packets = 1000;
         flow.rtt_ms.quantiles = Quantiles { p50: Some(rtt), p95: Some(2.0 * rtt), ..Quantiles::default() };
         flow.loss_declarations.right = lost;
         flow
@@ -149,7 +150,7 @@ mod tests {
         let pages = PagesSummary { response_bytes: 50_000, ..PagesSummary::default() };
         let web = ApplicationSummary { kind: "web", pages: Some(pages), ..ApplicationSummary::default() };
         let mut client = bulk("forward", 1e3, 40.0, 3);
-        (client.application, client.delivered_bytes) = (Some(web.into()), 1000);
+        (client.application, client.progress.delivered_bytes) = (Some(web.into()), 1000);
         let flows = [
             bulk("forward", 1e6, 20.0, 5),
             voice("forward", 64e3, 10),
