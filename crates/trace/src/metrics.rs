@@ -19,6 +19,8 @@ use serde_json::{Map, Value};
 
 use crate::Summary;
 
+pub mod figures;
+
 /// A metric, or something that has metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
@@ -187,17 +189,27 @@ pub fn run() -> &'static Part {
     Summary::<()>::KIND.part().expect("a struct")
 }
 
-/// The rows with a name of their own, by their keys: the first one of each.
-static NAMED: LazyLock<BTreeMap<&str, &Metric>> = LazyLock::new(|| {
-    let (mut named, mut due) = (BTreeMap::new(), vec![run()]);
+/// The row of each key: the first one with a name of its own, or the first one.
+static ROWS: LazyLock<BTreeMap<&str, &Metric>> = LazyLock::new(|| {
+    let (mut all, mut due) = (BTreeMap::<_, &Metric>::new(), vec![run()]);
     // Structs before those that they have.
     while !due.is_empty() {
         let rows: Vec<&Metric> = due.iter().flat_map(|part| part.keys()).collect();
-        rows.iter().filter(|row| !row.heading.is_empty()).for_each(|&row| _ = named.entry(row.key).or_insert(row));
+        for &row in &rows {
+            let known = all.entry(row.key).or_insert(row);
+            if known.heading.is_empty() && !row.heading.is_empty() {
+                *known = row;
+            }
+        }
         due = rows.iter().filter_map(|row| row.part()).collect();
     }
-    named
+    all
 });
+
+/// The meaning of a key; nothing of an unknown one.
+pub fn meaning(key: &str) -> &'static str {
+    ROWS.get(key).map_or("", |row| row.meaning.trim())
+}
 
 /// The unit of a metric, which the end of its key tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,8 +315,9 @@ pub fn shown(list: &str, path: &str) -> Shown {
     for key in path.split('.') {
         let own = part.and_then(|part| find(part, key));
         part = own.and_then(Metric::part);
-        let named = own.filter(|row| !row.heading.is_empty()).or_else(|| NAMED.get(key).copied());
-        words.push(named.map_or_else(|| plain(key), |row| row.heading.to_owned()));
+        let named = own.filter(|row| !row.heading.is_empty()).or_else(|| ROWS.get(key).copied());
+        let heading = named.map(|row| row.heading).filter(|heading| !heading.is_empty());
+        words.push(heading.map_or_else(|| plain(key), str::to_owned));
         digits = named.and_then(|row| row.digits).unwrap_or(digits);
     }
     Shown { words, unit, digits: digits[0], fine_digits: digits[1] }
@@ -343,11 +356,6 @@ impl Shown {
     }
 }
 
-/// The titles of keys in figures, of those that do not say them.
-pub fn titles() -> BTreeMap<&'static str, &'static str> {
-    NAMED.values().filter(|row| !row.title.is_empty()).map(|row| (row.key, row.title)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,7 +369,7 @@ mod tests {
         // A sum, which is not in a summary, and keys that say what they are.
         assert_eq!(heading("sums", "rtt_p50_ms"), "RTT p50 ms");
         assert_eq!(heading("flows", "limited_s.rwnd"), "limited rwnd s");
-        assert_eq!(titles()["goodput_bps"], "Goodput");
+        assert_eq!(figures::json()["titles"]["goodput_bps"], "Goodput");
     }
 
     #[test]
