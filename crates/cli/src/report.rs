@@ -388,7 +388,7 @@ fn total(name: String, flows: &[&FlowSummary], duration_s: f64) -> Line {
         sum.rtt_p5_ms,
         sum.rtt_p50_ms,
         sum.rtt_p95_ms,
-        percent(sum.retransmitted_packets, sum.sent_packets),
+        percent(sum.sent.retransmitted_packets, sum.sent.sent_packets),
         Some(sum.timeouts as f64),
         sum.fairness_jain,
     ];

@@ -7,7 +7,7 @@
 use ackclock_cc::{CcSpec, HystartConfig, HystartPlusPlusConfig};
 use ackclock_sim::spec::QueueSpec;
 use ackclock_tcp::profile::Profile;
-use ackclock_trace::metrics::Unit;
+use ackclock_trace::metrics::MetricUnit;
 use ackclock_units::parameter::{Configurable, Domain, Parameter, Setting, Value, Visitor};
 use serde::Serialize;
 
@@ -196,7 +196,8 @@ fn applications() -> Vec<Item> {
 }
 
 fn metrics((name, metrics): (&'static str, Vec<String>)) -> Item {
-    let described = |name: String| Described { unit: Unit::of(&name).base().to_owned(), name, ..Described::default() };
+    let described =
+        |name: String| Described { unit: MetricUnit::of(&name).base().to_owned(), name, ..Described::default() };
     Item { name: name.to_owned(), keys: metrics.into_iter().map(described).collect(), ..Item::default() }
 }
 

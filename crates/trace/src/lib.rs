@@ -36,8 +36,7 @@ pub use reordering::{
     ReorderingRecord, ReorderingSink,
 };
 pub use series::{
-    FLOW_NUMBERS, FlowPoint, LINK_NUMBERS, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink,
-    WatchSink,
+    FLOW_NUMBERS, FlowPoint, LINK_NUMBERS, LinkPoint, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink, WatchSink,
 };
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{

@@ -1,16 +1,16 @@
 //! Metrics, each described once: a field of a struct of the [`Summary`] is its row.
 //!
-//! `metrics!` declares such a struct. A field's key, type and comment are the metric's path, kind and
-//! meaning; what its name does not say follows the type: the heading of its column, the title of its
-//! axis, and the digits that a table shows where its unit has others.
+//! `metrics!` declares such a struct. A field's key, type and comment are the metric's path, kind
+//! and meaning; what its name does not say follows the type: the heading of its column, the title
+//! of its axis, and the digits of tables and of comparisons where its unit has others.
 //!
 //! ```text
 //! /// Round-trip times, one per ACK that measures one, not smoothed.
 //! pub rtt_ms: Distribution => ("RTT", "RTT"),
 //! ```
 //!
-//! The unit is the end of the key ([`Unit`]). A key has the same row in every struct that has none
-//! of its own, so that sums and windows are named as flows are.
+//! The unit is the end of the key ([`MetricUnit`]). A key has the same row in every struct that has
+//! none of its own, so that sums and windows are named as flows are.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -23,11 +23,11 @@ pub mod figures;
 
 /// A metric, or something that has metrics.
 #[derive(Clone, Copy, Debug)]
-pub struct Metric {
+pub struct MetricRow {
     /// Its key in JSON.
     pub key: &'static str,
     /// Its value.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// Its meaning, one or more sentences.
     pub meaning: &'static str,
     /// The keys of its value stand in its place.
@@ -42,18 +42,18 @@ pub struct Metric {
 
 /// A struct of the summary.
 #[derive(Debug)]
-pub struct Part {
+pub struct SummaryPart {
     /// Its name in Rust.
     pub name: &'static str,
     /// Its meaning.
     pub meaning: &'static str,
     /// Its fields, in the order of JSON.
-    pub metrics: &'static [Metric],
+    pub metrics: &'static [MetricRow],
 }
 
 /// The value of a metric.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum MetricKind {
     /// A number.
     Number,
     /// `true` or `false`.
@@ -63,21 +63,21 @@ pub enum Kind {
     /// Any object.
     Object,
     /// A list of these.
-    List(&'static Kind),
+    List(&'static MetricKind),
     /// These by name.
-    Named(&'static Kind),
+    Named(&'static MetricKind),
     /// A struct.
-    Part(&'static Part),
+    Part(&'static SummaryPart),
 }
 
 /// A type of which a summary may have values.
 pub trait Described {
     /// Its values.
-    const KIND: Kind;
+    const KIND: MetricKind;
 }
 
 macro_rules! described {
-    ($($kind:ident: $($of:ty),*;)*) => { $($(impl Described for $of { const KIND: Kind = Kind::$kind; })*)* };
+    ($($kind:ident: $($of:ty),*;)*) => { $($(impl Described for $of { const KIND: MetricKind = MetricKind::$kind; })*)* };
 }
 
 described! {
@@ -88,19 +88,19 @@ described! {
 }
 
 impl<T: Described> Described for Option<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: MetricKind = T::KIND;
 }
 
 impl<T: Described> Described for Box<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: MetricKind = T::KIND;
 }
 
 impl<T: Described> Described for Vec<T> {
-    const KIND: Kind = Kind::List(&T::KIND);
+    const KIND: MetricKind = MetricKind::List(&T::KIND);
 }
 
 impl<K, T: Described> Described for BTreeMap<K, T> {
-    const KIND: Kind = Kind::Named(&T::KIND);
+    const KIND: MetricKind = MetricKind::Named(&T::KIND);
 }
 
 /// Declares structs of the summary, with their rows.
@@ -128,10 +128,10 @@ macro_rules! metrics {
             }
 
             impl $(<$of: $crate::metrics::Described>)? $crate::metrics::Described for $name $(<$of>)? {
-                const KIND: $crate::metrics::Kind = $crate::metrics::Kind::Part(&$crate::metrics::Part {
+                const KIND: $crate::metrics::MetricKind = $crate::metrics::MetricKind::Part(&$crate::metrics::SummaryPart {
                     name: stringify!($name),
                     meaning: concat!($($crate::metrics::metrics!(@doc $($about)*)),*),
-                    metrics: &[$($crate::metrics::Metric::new(
+                    metrics: &[$($crate::metrics::MetricRow::new(
                         (stringify!($key), <$kind as $crate::metrics::Described>::KIND),
                         concat!($($crate::metrics::metrics!(@doc $($attribute)*)),*),
                         $crate::metrics::metrics!(@flat $([$($attribute)*])*),
@@ -145,38 +145,38 @@ macro_rules! metrics {
 }
 pub(crate) use metrics;
 
-impl Metric {
+impl MetricRow {
     /// A row of `metrics!`.
     pub(crate) const fn new(
-        (key, kind): (&'static str, Kind),
+        (key, kind): (&'static str, MetricKind),
         meaning: &'static str,
         is_flat: bool,
         (heading, title): (&'static str, &'static str),
         digits: Option<[usize; 2]>,
-    ) -> Metric {
-        Metric { key, kind, meaning, is_flat, heading, title, digits }
+    ) -> MetricRow {
+        MetricRow { key, kind, meaning, is_flat, heading, title, digits }
     }
 
-    const fn part(&self) -> Option<&'static Part> {
+    const fn part(&self) -> Option<&'static SummaryPart> {
         self.kind.part()
     }
 }
 
-impl Kind {
+impl MetricKind {
     /// The struct of which it is made.
-    pub const fn part(&self) -> Option<&'static Part> {
+    pub const fn part(&self) -> Option<&'static SummaryPart> {
         match self {
-            Kind::Part(part) => Some(part),
-            Kind::List(of) | Kind::Named(of) => of.part(),
-            Kind::Number | Kind::Flag | Kind::Text | Kind::Object => None,
+            MetricKind::Part(part) => Some(part),
+            MetricKind::List(of) | MetricKind::Named(of) => of.part(),
+            MetricKind::Number | MetricKind::Flag | MetricKind::Text | MetricKind::Object => None,
         }
     }
 }
 
-impl Part {
+impl SummaryPart {
     /// Its metrics in JSON, those of flat structs in the place of these.
-    pub fn keys(&self) -> Vec<&'static Metric> {
-        let keys = |metric: &'static Metric| match metric.part() {
+    pub fn keys(&self) -> Vec<&'static MetricRow> {
+        let keys = |metric: &'static MetricRow| match metric.part() {
             Some(part) if metric.is_flat => part.keys(),
             _ => vec![metric],
         };
@@ -185,16 +185,16 @@ impl Part {
 }
 
 /// The struct of a whole run.
-pub fn run() -> &'static Part {
+pub fn run() -> &'static SummaryPart {
     Summary::<()>::KIND.part().expect("a struct")
 }
 
 /// The row of each key: the first one with a name of its own, or the first one.
-static ROWS: LazyLock<BTreeMap<&str, &Metric>> = LazyLock::new(|| {
-    let (mut all, mut due) = (BTreeMap::<_, &Metric>::new(), vec![run()]);
+static ROWS: LazyLock<BTreeMap<&str, &MetricRow>> = LazyLock::new(|| {
+    let (mut all, mut due) = (BTreeMap::<_, &MetricRow>::new(), vec![run()]);
     // Structs before those that they have.
     while !due.is_empty() {
-        let rows: Vec<&Metric> = due.iter().flat_map(|part| part.keys()).collect();
+        let rows: Vec<&MetricRow> = due.iter().flat_map(|part| part.keys()).collect();
         for &row in &rows {
             let known = all.entry(row.key).or_insert(row);
             if known.heading.is_empty() && !row.heading.is_empty() {
@@ -213,7 +213,7 @@ pub fn meaning(key: &str) -> &'static str {
 
 /// The unit of a metric, which the end of its key tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     /// `_bps`, bits per second.
     BitRate,
     /// `_ms`, milliseconds.
@@ -230,76 +230,76 @@ pub enum Unit {
     None,
 }
 
-const ENDS: [(&str, Unit); 8] = [
-    ("_bps", Unit::BitRate),
-    ("_ms", Unit::Millis),
-    ("_bytes", Unit::Bytes),
-    ("_s", Unit::Seconds),
-    ("_packets", Unit::Packets),
-    ("_ratio", Unit::Share),
+const ENDS: [(&str, MetricUnit); 8] = [
+    ("_bps", MetricUnit::BitRate),
+    ("_ms", MetricUnit::Millis),
+    ("_bytes", MetricUnit::Bytes),
+    ("_s", MetricUnit::Seconds),
+    ("_packets", MetricUnit::Packets),
+    ("_ratio", MetricUnit::Share),
     // Without an end.
-    ("utilization", Unit::Share),
-    ("bucket_empty", Unit::Share),
+    ("utilization", MetricUnit::Share),
+    ("bucket_empty", MetricUnit::Share),
 ];
 
-impl Unit {
+impl MetricUnit {
     /// The unit of a path: that of the last of its keys that has one.
-    pub fn of(path: &str) -> Unit {
+    pub fn of(path: &str) -> MetricUnit {
         let of = |key: &str| ENDS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| *unit);
-        path.split('.').rev().find_map(of).unwrap_or(Unit::None)
+        path.split('.').rev().find_map(of).unwrap_or(MetricUnit::None)
     }
 
     /// Its symbol in JSON.
     pub fn base(self) -> &'static str {
         match self {
-            Unit::BitRate => "bit/s",
-            Unit::Millis => "ms",
-            Unit::Bytes => "bytes",
-            Unit::Seconds => "s",
-            Unit::Packets => "packets",
-            Unit::Share | Unit::None => "",
+            MetricUnit::BitRate => "bit/s",
+            MetricUnit::Millis => "ms",
+            MetricUnit::Bytes => "bytes",
+            MetricUnit::Seconds => "s",
+            MetricUnit::Packets => "packets",
+            MetricUnit::Share | MetricUnit::None => "",
         }
     }
 
     /// Its symbol in tables.
     pub fn symbol(self) -> &'static str {
         match self {
-            Unit::BitRate => "Mbit/s",
-            Unit::Bytes => "kB",
-            Unit::Share => "%",
-            Unit::Packets => "",
-            Unit::Millis | Unit::Seconds | Unit::None => self.base(),
+            MetricUnit::BitRate => "Mbit/s",
+            MetricUnit::Bytes => "kB",
+            MetricUnit::Share => "%",
+            MetricUnit::Packets => "",
+            MetricUnit::Millis | MetricUnit::Seconds | MetricUnit::None => self.base(),
         }
     }
 
     /// A value as tables show it.
     pub fn scaled(self, value: f64) -> f64 {
         match self {
-            Unit::BitRate => value / 1e6,
-            Unit::Bytes => value / 1e3,
-            Unit::Share => value * 100.0,
-            Unit::Millis | Unit::Seconds | Unit::Packets | Unit::None => value,
+            MetricUnit::BitRate => value / 1e6,
+            MetricUnit::Bytes => value / 1e3,
+            MetricUnit::Share => value * 100.0,
+            MetricUnit::Millis | MetricUnit::Seconds | MetricUnit::Packets | MetricUnit::None => value,
         }
     }
 
     /// Digits after the point: in tables, and where values are compared.
     const fn digits(self) -> [usize; 2] {
         match self {
-            Unit::BitRate | Unit::Seconds | Unit::Share => [3, 3],
-            Unit::Millis => [1, 2],
-            Unit::Bytes => [1, 1],
-            Unit::Packets | Unit::None => [0, 0],
+            MetricUnit::BitRate | MetricUnit::Seconds | MetricUnit::Share => [3, 3],
+            MetricUnit::Millis => [1, 2],
+            MetricUnit::Bytes => [1, 1],
+            MetricUnit::Packets | MetricUnit::None => [0, 0],
         }
     }
 }
 
 /// A metric as tables show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownMetric {
     /// What the keys of its path are called.
     words: Vec<String>,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// Digits after the point in tables.
     pub digits: usize,
     /// The same where values are compared.
@@ -307,20 +307,38 @@ pub struct Shown {
 }
 
 /// How tables show the metric of a list (`flows`) at this path (`rtt_ms.p50`).
-pub fn shown(list: &str, path: &str) -> Shown {
-    let find = |part: &'static Part, key: &str| part.keys().into_iter().find(|metric| metric.key == key);
-    let mut part = find(run(), list).map_or(Some(run()), Metric::part);
-    let unit = Unit::of(path);
+pub fn shown(list: &str, path: &str) -> ShownMetric {
+    let find = |part: &'static SummaryPart, key: &str| part.keys().into_iter().find(|metric| metric.key == key);
+    let mut part = find(run(), list).map_or(Some(run()), MetricRow::part);
+    let unit = MetricUnit::of(path);
     let (mut words, mut digits) = (Vec::new(), unit.digits());
     for key in path.split('.') {
         let own = part.and_then(|part| find(part, key));
-        part = own.and_then(Metric::part);
+        part = own.and_then(MetricRow::part);
         let named = own.filter(|row| !row.heading.is_empty()).or_else(|| ROWS.get(key).copied());
         let heading = named.map(|row| row.heading).filter(|heading| !heading.is_empty());
         words.push(heading.map_or_else(|| plain(key), str::to_owned));
         digits = named.and_then(|row| row.digits).unwrap_or(digits);
     }
-    Shown { words, unit, digits: digits[0], fine_digits: digits[1] }
+    ShownMetric { words, unit, digits: digits[0], fine_digits: digits[1] }
+}
+
+/// The headings of columns. Several of one quantity say in the first of their columns what it is,
+/// which may be the mean.
+pub fn headings(list: &str, paths: &[&str]) -> Vec<String> {
+    let mut before = (String::new(), MetricUnit::None);
+    let mut heading = |path: &&str| {
+        let shown = shown(list, path);
+        let name = shown.words.join(" ");
+        let Some((stem, last)) = name.rsplit_once(' ') else { return shown.heading() };
+        let stem = (stem.to_owned(), shown.unit);
+        if before == stem {
+            return last.to_owned();
+        }
+        before = stem;
+        shown.heading().replace(" mean", "")
+    };
+    paths.iter().map(&mut heading).collect()
 }
 
 /// A key without its unit: `flow goodput`.
@@ -330,15 +348,10 @@ fn plain(key: &str) -> String {
     end.unwrap_or(key).split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
-impl Shown {
-    /// Its name: `RTT p50`.
-    pub fn name(&self) -> String {
-        self.words.join(" ")
-    }
-
+impl ShownMetric {
     /// The heading: `RTT p50 ms`.
     pub fn heading(&self) -> String {
-        format!("{} {}", self.name(), self.unit.symbol()).trim_end().to_owned()
+        format!("{} {}", self.words.join(" "), self.unit.symbol()).trim_end().to_owned()
     }
 
     /// A value with the digits of tables, or a dash.
@@ -366,6 +379,7 @@ mod tests {
         assert_eq!(heading("flows", "rtt_ms.p50"), "RTT p50 ms");
         assert_eq!(heading("commands", "rtt_ms.p50"), "ping p50 ms");
         assert_eq!(heading("links", "utilization"), "busy %");
+        assert_eq!(headings("groups", &["fct_ms.mean", "fct_ms.p99", "timeouts"]), ["FCT ms", "p99", "timeouts"]);
         // A sum, which is not in a summary, and keys that say what they are.
         assert_eq!(heading("sums", "rtt_p50_ms"), "RTT p50 ms");
         assert_eq!(heading("flows", "limited_s.rwnd"), "limited rwnd s");

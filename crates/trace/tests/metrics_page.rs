@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use ackclock_trace::metrics::{Kind, Part, run};
+use ackclock_trace::metrics::{MetricKind, SummaryPart, run};
 
 const HEAD: &str = "\
 # Metrics
@@ -39,20 +39,20 @@ fn plain(text: &str) -> String {
 }
 
 /// The name of a section.
-fn title(part: &Part) -> &'static str {
+fn title(part: &SummaryPart) -> &'static str {
     part.name.strip_suffix("Summary").map_or(part.name, |rest| if rest.is_empty() { "Run" } else { rest })
 }
 
 /// A value in words.
-fn value(kind: &Kind) -> String {
+fn value(kind: &MetricKind) -> String {
     match kind {
-        Kind::Number => "number".to_owned(),
-        Kind::Flag => "true or false".to_owned(),
-        Kind::Text => "text".to_owned(),
-        Kind::Object => "object".to_owned(),
-        Kind::List(of) => format!("list of {}", value(of)),
-        Kind::Named(of) => format!("{} by name", value(of)),
-        Kind::Part(part) => format!("[{}](#{})", title(part), title(part).to_lowercase()),
+        MetricKind::Number => "number".to_owned(),
+        MetricKind::Flag => "true or false".to_owned(),
+        MetricKind::Text => "text".to_owned(),
+        MetricKind::Object => "object".to_owned(),
+        MetricKind::List(of) => format!("list of {}", value(of)),
+        MetricKind::Named(of) => format!("{} by name", value(of)),
+        MetricKind::Part(part) => format!("[{}](#{})", title(part), title(part).to_lowercase()),
     }
 }
 

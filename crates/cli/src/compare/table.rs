@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ackclock_trace::metrics::{self, Shown};
+use ackclock_trace::metrics::{self, ShownMetric};
 
 use super::points::{self, Point, Spread, Test};
 use super::{Both, Comparison, Pair, Run};
@@ -279,7 +279,7 @@ fn of_point(point: &Point<'_>, correction: Correction) -> String {
 fn add_spread(
     table: &mut Table,
     name: Option<&str>,
-    row: &Shown,
+    row: &ShownMetric,
     point: &Point<'_>,
     metric: &str,
     correction: Correction,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ackclock_scenario::{Column, Scenario, UnknownColumn, nearest};
 use ackclock_trace::Summary;
-use ackclock_trace::metrics::{self, Unit};
+use ackclock_trace::metrics::{self, MetricUnit};
 use ackclock_trace::statistics::{deviation, median};
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Value};
@@ -136,7 +136,7 @@ impl Columns {
     fn shown(&self, column: usize) -> Shown {
         let metric = match &self.contents[column] {
             Content::Usual(usual) => {
-                return Shown { heading: heading(*usual), unit: Unit::None, digits: DIGITS[*usual] };
+                return Shown { heading: heading(*usual), unit: MetricUnit::None, digits: DIGITS[*usual] };
             }
             Content::Metric(metric) => metric,
         };
@@ -163,7 +163,7 @@ impl Columns {
 /// How a column is shown.
 struct Shown {
     heading: String,
-    unit: Unit,
+    unit: MetricUnit,
     digits: usize,
 }
 

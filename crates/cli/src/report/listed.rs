@@ -1,6 +1,6 @@
 //! Tables of the entries of a list of the summary: columns are metrics by their paths.
 
-use ackclock_trace::metrics::{Shown, shown};
+use ackclock_trace::metrics::{ShownMetric, headings, shown};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,25 +16,12 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    fn shown(&self) -> impl Iterator<Item = Shown> {
+    fn shown(&self) -> impl Iterator<Item = ShownMetric> {
         self.metrics.iter().map(|metric| shown(self.list, metric))
     }
 
-    /// The headings of the metrics. Several of one quantity say in the first of their columns what it
-    /// is, which may be the mean.
     pub(super) fn headings(&self) -> Vec<String> {
-        let mut before = (String::new(), String::new());
-        let mut heading = |shown: Shown| {
-            let (name, unit) = (shown.name(), shown.unit.symbol());
-            let Some((stem, last)) = name.rsplit_once(' ') else { return shown.heading() };
-            let stem = (stem.to_owned(), unit.to_owned());
-            if before == stem {
-                return last.to_owned();
-            }
-            before = stem;
-            shown.heading().replace(" mean", "")
-        };
-        self.shown().map(&mut heading).collect()
+        headings(self.list, self.metrics)
     }
 
     /// The values of an entry; counts by reason are added up.

@@ -2,7 +2,7 @@
 
 use ackclock_mptcp::{Connection, Subflow};
 use ackclock_tcp::{Acknowledgment, LimitClock};
-use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, Recoveries, SentPackets, SubflowSummary};
+use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, SentPackets, SubflowSummary};
 use ackclock_units::{Span, Time};
 
 use super::counts::Counts;
@@ -155,7 +155,7 @@ impl Subflows {
                     retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
                 },
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
-                recoveries: Recoveries { timeouts: totals.timeouts, fast_recoveries: totals.fast_recoveries },
+                recoveries: Counts::default().with(&totals).recoveries,
                 scheduled_bytes: carried.scheduled,
                 reinjected_bytes: carried.reinjected,
                 needless_bytes: measures.judged.needless_bytes(),
