@@ -27,7 +27,8 @@ DASHES = ["-", "--", ":", "-."]
 
 _METRICS: dict[str, Any] = json.loads(_core.figures())
 """Titles and units of metrics, as the report has them."""
-_TITLES: dict[str, str] = _METRICS["titles"] | _METRICS["series"]
+_TITLES: dict[str, str] = _METRICS["titles"]
+_SERIES: dict[str, str] = _METRICS["series"]
 _SCALES: dict[str, list[tuple[float, str, float]]] = _METRICS["scales"]
 _SUFFIX = re.compile(r"_(bps|ms|s|bytes|packets)$")
 COUNTS = {"retransmitted_packets", "dropped_packets", "marked_packets", "lost_packets", "packets", "timeouts"}
@@ -85,7 +86,7 @@ def label_of(metric: str, unit: str = "") -> str:
     def words(part: str) -> str:
         return _TITLES.get(part) or _SUFFIX.sub("", part).replace("_", " ")
 
-    text = ", ".join(words(part) for part in metric.split("."))
+    text = _SERIES.get(metric) or ", ".join(words(part) for part in metric.split("."))
     text = text[:1].upper() + text[1:]
     return f"{text} ({unit})" if unit else text
 
