@@ -91,7 +91,7 @@ fn recovery(c: &mut Criterion) {
         for segments in [1_000, 10_000, 100_000] {
             let spec = spec(&overshoot(host, segments));
             let summary = run(&spec);
-            let lost = summary.flows[0].retransmitted_packets;
+            let lost = summary.flows[0].sent.retransmitted_packets;
             assert!(lost > segments / 4, "{host}: {lost} packets sent again at a window of {segments}");
             group.throughput(Throughput::Elements(summary.packets));
             group.bench_function(BenchmarkId::new(host, segments), |b| b.iter(|| run(&spec)));

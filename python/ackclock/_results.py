@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ackclock import _core
 from ackclock._core import Lines, Table
 from ackclock._waiting import patiently
 
@@ -263,29 +264,28 @@ def _failed(summary: dict[str, Any]) -> str:
     return f", <b>failed</b>: {html.escape(str(summary.get('error')))}" if summary.get("failed") else ""
 
 
-def _number(found: Any, scale: float, digits: int) -> str:
-    return "" if found is None else f"{found / scale:.{digits}f}"
+def _cell(flow: dict[str, Any], path: str) -> str:
+    found: Any = flow
+    for key in path.split("."):
+        found = (found or {}).get(key)
+    return "" if found is None else _core.shown("flows", path, found)
 
 
 _SHOWN = 20
+_METRICS = ["goodput_bps", "rtt_ms.p50", "rtt_ms.p95", "sent_packets", "retransmitted_packets"]
 
 
 def _flow_rows(runs: list[tuple[dict[str, Any], dict[str, Any]]], axes: list[str]) -> str:
-    names = [*axes, "flow", "cc", "goodput Mbit/s", "RTT p50 ms", "p95", "sent", "retrans."]
+    names = [*axes, "flow", "cc", *_core.headings("flows", _METRICS)]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     rows = []
     for summary, params in runs:
         for flow in summary["flows"]:
-            rtt = flow.get("rtt_ms") or {}
             cells = [
                 *(str(summary.get("labels", {}).get(axis, params[axis])) for axis in axes),
                 flow["id"],
                 flow["cc"],
-                _number(flow["goodput_bps"], 1e6, 3),
-                _number(rtt.get("p50"), 1, 1),
-                _number(rtt.get("p95"), 1, 1),
-                str(flow["sent_packets"]),
-                str(flow["retransmitted_packets"]),
+                *(_cell(flow, path) for path in _METRICS),
             ]
             rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     more = f"<i>and {len(rows) - _SHOWN} more flows</i>" if len(rows) > _SHOWN else ""

@@ -21,6 +21,7 @@ mod _core {
     use std::ffi::OsString;
     use std::io::Write;
 
+    use ackclock_trace::metrics;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -51,6 +52,25 @@ mod _core {
     use crate::scenario::Scenario;
     #[pymodule_export]
     use crate::table::Table;
+
+    /// How figures show metrics: titles, units, and what is shown, as JSON.
+    #[pyfunction]
+    fn figures() -> String {
+        metrics::figures::json().to_string()
+    }
+
+    /// The headings of columns with metrics of a list.
+    #[pyfunction]
+    #[expect(clippy::needless_pass_by_value, reason = "lists of Python are")]
+    fn headings(list: &str, paths: Vec<String>) -> Vec<String> {
+        metrics::headings(list, &paths.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// A value in such a column.
+    #[pyfunction]
+    fn shown(list: &str, path: &str, value: f64) -> String {
+        metrics::shown(list, path).text(Some(value))
+    }
 
     /// The command `ackclock` with these arguments, the program's name first; its exit status.
     #[pyfunction]

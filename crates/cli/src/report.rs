@@ -23,6 +23,7 @@ mod datagrams;
 mod detail;
 mod ending;
 mod kinds;
+mod listed;
 mod live;
 mod repetitions;
 mod responsiveness;
@@ -340,8 +341,8 @@ fn flow_lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
                 flow.rtt_ms.quantiles.p5,
                 flow.rtt_ms.quantiles.p50,
                 flow.rtt_ms.quantiles.p95,
-                percent(flow.retransmitted_packets, flow.sent_packets),
-                Some(flow.timeouts as f64),
+                percent(flow.sent.retransmitted_packets, flow.sent.sent_packets),
+                Some(flow.recoveries.timeouts as f64),
                 (ways.iter().find(|(_, way, _)| flow.direction == *way && flow.datagrams.is_none()))
                     .and_then(|(.., jain)| *jain),
             ];
@@ -372,8 +373,8 @@ fn group_line(group: &GroupSummary) -> Line {
         rtt.p5,
         rtt.p50,
         rtt.p95,
-        percent(group.retransmitted_packets, group.sent_packets),
-        Some(group.timeouts as f64),
+        percent(group.sent.retransmitted_packets, group.sent.sent_packets),
+        Some(group.recoveries.timeouts as f64),
         None,
     ];
     Line { name: group.id.clone(), values }
@@ -387,7 +388,7 @@ fn total(name: String, flows: &[&FlowSummary], duration_s: f64) -> Line {
         sum.rtt_p5_ms,
         sum.rtt_p50_ms,
         sum.rtt_p95_ms,
-        percent(sum.retransmitted_packets, sum.sent_packets),
+        percent(sum.sent.retransmitted_packets, sum.sent.sent_packets),
         Some(sum.timeouts as f64),
         sum.fairness_jain,
     ];
@@ -407,6 +408,8 @@ fn cell(values: Vec<f64>, digits: usize) -> Cell {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_trace::Progress;
+
     use super::*;
 
     #[test]
@@ -430,7 +433,7 @@ mod tests {
             id: id.into(),
             direction: "forward",
             goodput_bps: goodput,
-            delivered_bytes: (goodput / 8.0) as u64,
+            progress: Progress { delivered_bytes: (goodput / 8.0) as u64, acked_bytes: 0 },
             ..FlowSummary::default()
         };
         let flows = [flow("a.0", 1e6), flow("b.0", 5e6), flow("a.1", 3e6)];

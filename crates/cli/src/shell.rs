@@ -133,9 +133,10 @@ fn report(summary: &Summary<()>) {
 fn line(name: &str, link: &LinkSummary, to: &LiveHost, seconds: f64) -> String {
     let bytes = to.sent_bytes as f64;
     let rate = if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
-    let lost = link.dropped.iter().filter(|(why, _)| **why == LOST_ON_LINK).map(|(_, packets)| packets).sum::<u64>();
-    let dropped = link.dropped.values().sum::<u64>() - lost;
-    let waited = match (link.sojourn_ms.quantiles.p50, link.sojourn_ms.quantiles.p95) {
+    let lost =
+        link.packets.dropped.iter().filter(|(why, _)| **why == LOST_ON_LINK).map(|(_, packets)| packets).sum::<u64>();
+    let dropped = link.packets.dropped.values().sum::<u64>() - lost;
+    let waited = match (link.load.sojourn_ms.quantiles.p50, link.load.sojourn_ms.quantiles.p95) {
         (Some(p50), Some(p95)) => format!("{p50:.1} ms p50, {p95:.1} ms p95 in {}", link.queue),
         _ => format!("nothing waited in {}", link.queue),
     };
@@ -144,7 +145,7 @@ fn line(name: &str, link: &LinkSummary, to: &LiveHost, seconds: f64) -> String {
         format!("{name}:"),
         to.sent_packets,
         bytes / 1e6,
-        link.marked
+        link.packets.marked
     )
 }
 

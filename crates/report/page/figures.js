@@ -2,6 +2,9 @@
 // option of ECharts and a height. They touch no document, so that they also run without a browser.
 "use strict";
 
+// Titles, units and places of metrics, from their rows.
+const METRICS = {{metrics}};
+
 const Figures = (() => {
   // Okabe and Ito's colours, which people with any colour vision tell apart; the first is replaced
   // where the background is dark.
@@ -11,15 +14,6 @@ const Figures = (() => {
   const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow"];
   const VIRIDIS = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"];
 
-  const WORDS = {
-    goodput: "Goodput", throughput: "Throughput", rtt: "RTT", srtt: "Smoothed RTT", fct: "Flow completion time",
-    cwnd: "Congestion window", ssthresh: "Slow start threshold", in_flight: "In flight", sojourn: "Queueing delay",
-    backlog: "Queue length", fairness_jain: "Jain's fairness index", utilization: "Utilization",
-    retransmitted_packets: "Retransmitted packets", sent_packets: "Data packets sent", timeouts: "Timeouts",
-    dropped: "Drops", marked: "Marks", mean: "mean", min: "minimum", max: "maximum", p5: "5th percentile",
-    p25: "25th percentile", p50: "median", p75: "75th percentile", p95: "95th percentile", p99: "99th percentile",
-    "*": "within runs", probability: "Drop or mark probability", cpu_utilization: "Processor use of the loop", lateness: "Lateness", responsiveness_rpm: "Responsiveness (RPM)",
-  };
   const SUFFIX = /_(bps|ms|s|bytes)$/;
   const SUBJECTS = {
     flows: "flows", subflows: "subflows", links: "link directions", groups: "groups of flows", workloads: "workloads",
@@ -28,7 +22,7 @@ const Figures = (() => {
 
   function words(part) {
     const plain = part.replace(SUFFIX, "");
-    return WORDS[part] || WORDS[plain] || plain.replaceAll("_", " ");
+    return part === "*" ? "within runs" : METRICS.titles[part] || plain.replaceAll("_", " ");
   }
 
   function capital(text) {
@@ -42,12 +36,10 @@ const Figures = (() => {
   // The unit of a metric, and by what its values are multiplied for it.
   function unit(metric, values) {
     const part = metric.split(".").find((part) => SUFFIX.test(part));
-    const most = values.reduce((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
-    switch (part && part.match(SUFFIX)[1]) {
-      case "bps": return most >= 1e9 ? ["Gbit/s", 1e-9] : most >= 1e6 ? ["Mbit/s", 1e-6] : ["kbit/s", 1e-3];
-      case "ms": return most >= 1e4 ? ["s", 1e-3] : ["ms", 1];
-      case "s": return most < 1 ? ["ms", 1e3] : ["s", 1];
-      case "bytes": return most >= 1e6 ? ["MB", 1e-6] : most >= 1e3 ? ["kB", 1e-3] : ["bytes", 1];
+    const scales = part && METRICS.scales[part.match(SUFFIX)[1]];
+    if (scales) {
+      const most = values.reduce((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+      return scales.find(([from]) => most >= from).slice(1);
     }
     if (/utilization|bucket_empty/.test(metric)) return ["%", 100];
     if (/packets|dropped|marked|enqueued|dequeued|offered/.test(metric)) return ["packets", 1];
@@ -123,11 +115,7 @@ const Figures = (() => {
     return names.concat(complete).sort((a, b) => order(a) - order(b) || a.localeCompare(b));
   }
 
-  const MAIN = [
-    "goodput_bps", "throughput_bps.mean", "rtt_ms.p50", "rtt_ms.p95", "rtt_ms.*", "throughput_bps.*", "sojourn_ms.p50",
-    "sojourn_ms.p95", "sojourn_ms.*", "utilization", "fct_s", "fct_ms.p99", "fairness_jain", "retransmitted_packets",
-    "timeouts", "marked", "cpu_utilization", "lateness_ms.p99",
-  ];
+  const MAIN = METRICS.main;
 
   // Of axes that change together (of a zipped sweep), those that tell all points apart, on the densest
   // grid; of others, all.
@@ -672,13 +660,7 @@ const Figures = (() => {
     return { option, height };
   }
 
-  const PANELS = [
-    ["flow", "throughput_bps", "Throughput"], ["flow", "response_goodput_bps", "Goodput of responses"], ["flow", "rtt_ms", "RTT"], ["flow", "cwnd_bytes", "Congestion window"],
-    ["flow", "in_flight_bytes", "In flight"], ["flow", "retransmitted_packets", "Retransmissions"], ["flow", "reordering", "Reordering threshold"],
-    ["link", "throughput_bps", "Throughput of links"],
-    ["link", "sojourn_ms", "Queueing delay"], ["link", "backlog_packets", "Queue"], ["link", "dropped_packets", "Drops"],
-    ["link", "marked_packets", "Marks"], ["link", "probability", "Probability"], ["link", "utilization", "Utilization"],
-  ];
+  const PANELS = METRICS.panels.map(([kind, key]) => [kind, key, METRICS.series[key] || label(key)]);
   const MOST_LINES = 24;
 
   // What links carry is that of the flows, where there are any.
@@ -1109,8 +1091,8 @@ const Figures = (() => {
       panels.push({ title: text, unit: unit_name === "packets" ? "per interval" : unit_name, min: 0, end: record.duration_s, series });
     };
     add("goodput_bps", "Goodput, subflows over each other", lines, () => ({ stack: "goodput", lineStyle: { width: 0.6 }, areaStyle: { opacity: 0.55 } }));
-    for (const [key, text] of [["rtt_ms", "RTT, mean of the interval"], ["cwnd_bytes", "Congestion window"], ["in_flight_bytes", "In flight"], ["retransmitted_packets", "Retransmissions"]]) {
-      add(key, text, lines, () => ({ sampling: "minmax" }));
+    for (const [, key, text] of PANELS) {
+      if (SUBFLOW.includes(key)) add(key, title_of(text, key), lines, () => ({ sampling: "minmax" }));
     }
     add("reordered_bytes", "Bytes that wait at the receiver for those before them", [whole], () => ({ sampling: "minmax" }));
     if (!panels.length) return null;
@@ -1123,6 +1105,7 @@ const Figures = (() => {
     return { option, height };
   }
 
+  const SUBFLOW = ["rtt_ms", "cwnd_bytes", "in_flight_bytes", "retransmitted_packets"];
   const SUBJECT_ORDER = ["flows", "groups", "workloads", "links", "live", "run"];
 
   // The subject and the metrics of throughput and delay that there are.

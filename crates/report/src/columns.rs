@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_trace::metrics::figures::MAIN;
 use serde_json::{Map, Value, json};
 
 /// The values of flows, links or runs: a row for each of them and each run.
@@ -103,23 +104,6 @@ impl Subject {
 
 /// Whether a metric is one of those that people look at first.
 pub(crate) fn is_main(name: &str) -> bool {
-    const MAIN: [&str; 15] = [
-        "goodput_bps",
-        "throughput_bps.mean",
-        "rtt_ms.p50",
-        "rtt_ms.p95",
-        "retransmitted_packets",
-        "timeouts",
-        "fct_s",
-        "utilization",
-        "sojourn_ms.p50",
-        "sojourn_ms.p95",
-        "marked",
-        "fairness_jain",
-        "fct_ms.p99",
-        "cpu_utilization",
-        "lateness_ms.p99",
-    ];
     MAIN.contains(&name)
 }
 

@@ -168,7 +168,7 @@ impl Report {
                 ("{{repeats}}", if self.is_live { LIVE } else { VIRTUAL }),
                 ("{{data}}", &data),
                 ("{{library}}", render::LIBRARY),
-                ("{{figures}}", render::FIGURES),
+                ("{{figures}}", &render::functions()),
                 ("{{app}}", include_str!("../page/app.js")),
             ],
         )

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use ackclock_trace::metrics::figures;
 use anyhow::anyhow;
 use rquickjs::{CatchResultExt, CaughtError, Context, Runtime};
 use serde_json::Value;
@@ -9,8 +10,10 @@ use serde_json::Value;
 /// Apache ECharts.
 pub(crate) const LIBRARY: &str = include_str!("../vendor/echarts.min.js");
 
-/// The functions that say what is in a figure.
-pub(crate) const FIGURES: &str = include_str!("../page/figures.js");
+/// The functions that say what is in a figure, with the rows of metrics.
+pub(crate) fn functions() -> String {
+    include_str!("../page/figures.js").replace("{{metrics}}", &figures::json().to_string())
+}
 
 /// What the library asks of a browser: timers, which a figure that is drawn at once has no need of.
 const BROWSER: &str = "globalThis.setTimeout = () => 0; globalThis.clearTimeout = () => {};";
@@ -69,8 +72,12 @@ fn evaluated(values: &[(&str, &Value)], (what, code): (&str, &str)) -> anyhow::R
     runtime.set_memory_limit(MEMORY);
     let context = Context::full(&runtime)?;
     context.with(|cx| {
-        let parts =
-            [("its environment", BROWSER), ("ECharts", LIBRARY), ("its letters", LETTERS), ("the figures", FIGURES)];
+        let parts = [
+            ("its environment", BROWSER),
+            ("ECharts", LIBRARY),
+            ("its letters", LETTERS),
+            ("the figures", &functions()),
+        ];
         for (what, code) in parts {
             cx.eval::<(), _>(code).catch(&cx).map_err(|error| failed(what, &error))?;
         }

@@ -7,6 +7,7 @@
 use ackclock_cc::{CcSpec, HystartConfig, HystartPlusPlusConfig};
 use ackclock_sim::spec::QueueSpec;
 use ackclock_tcp::profile::Profile;
+use ackclock_trace::metrics::MetricUnit;
 use ackclock_units::parameter::{Configurable, Domain, Parameter, Setting, Value, Visitor};
 use serde::Serialize;
 
@@ -195,15 +196,9 @@ fn applications() -> Vec<Item> {
 }
 
 fn metrics((name, metrics): (&'static str, Vec<String>)) -> Item {
-    let described = |name: String| Described { unit: unit_in(&name).to_owned(), name, ..Described::default() };
+    let described =
+        |name: String| Described { unit: MetricUnit::of(&name).base().to_owned(), name, ..Described::default() };
     Item { name: name.to_owned(), keys: metrics.into_iter().map(described).collect(), ..Item::default() }
-}
-
-/// The unit that a metric has by its name.
-fn unit_in(name: &str) -> &'static str {
-    let units = [("_bps", "bit/s"), ("_ms", "ms"), ("_s", "s"), ("_bytes", "bytes"), ("_packets", "packets")];
-    let unit = |part: &str| units.iter().find(|(suffix, _)| part.ends_with(suffix)).map(|(_, unit)| *unit);
-    name.split('.').rev().find_map(unit).unwrap_or("")
 }
 
 /// A key's domain as a parameter's, which has words for it.

@@ -41,6 +41,11 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
 }
 
 impl Column {
+    /// The list of the summary that the metric is of, or nothing.
+    pub fn list(&self) -> &'static str {
+        self.of.first().map_or("", Metric::prefix)
+    }
+
     /// The value of a run.
     pub fn of_run(&self, summary: &Value) -> Option<f64> {
         self.of.first().and_then(|metric| metric.values(summary).into_iter().next()?)

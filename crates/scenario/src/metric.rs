@@ -7,9 +7,9 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary, NetperfSummary,
-    PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary, RequestsSummary, RoundTrips, SubflowSummary,
-    VideoSummary, VoiceSummary, WorkloadSummary,
+    LinkLoad, LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary,
+    NetperfSummary, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary, RequestsSummary, RoundTrips,
+    SubflowSummary, VideoSummary, VoiceSummary, WorkloadSummary,
 };
 use serde_json::Value;
 
@@ -362,7 +362,7 @@ fn step<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
 
 /// The numbers of a flow, a link direction and so on, as dotted paths.
 fn fields(part: Part, of: Of) -> Vec<String> {
-    let probability = Some(ProbabilitySummary::default());
+    let load = LinkLoad { probability: Some(ProbabilitySummary::default()), ..LinkLoad::default() };
     let template = match (of, part) {
         (Of::Run, _) => return Vec::new(),
         (Of::Flows, Part::Run) => {
@@ -389,8 +389,8 @@ fn fields(part: Part, of: Of) -> Vec<String> {
         }
         (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
         (Of::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
-        (Of::Links, Part::Run) => serde_json::to_value(LinkSummary { probability, ..LinkSummary::default() }),
-        (Of::Links, Part::Window) => serde_json::to_value(LinkWindow { probability, ..LinkWindow::default() }),
+        (Of::Links, Part::Run) => serde_json::to_value(LinkSummary { load, ..LinkSummary::default() }),
+        (Of::Links, Part::Window) => serde_json::to_value(LinkWindow { load, ..LinkWindow::default() }),
         (Of::Workloads, Part::Run) => serde_json::to_value(WorkloadSummary {
             requests: Some(IncastSummary::default()),
             ..WorkloadSummary::default()

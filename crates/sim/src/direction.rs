@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ackclock_aqm::{Counters, DropReason, Tally};
 use ackclock_emulator::{Change, Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
-use ackclock_trace::{Histogram, LinkPoint, LinkSummary, LinkWindow, ProbabilitySummary};
+use ackclock_trace::{Histogram, LinkLoad, LinkPackets, LinkPoint, LinkSummary, LinkWindow, ProbabilitySummary};
 use ackclock_units::{Rate, Span, Time};
 
 use self::levels::Levels;
@@ -220,19 +220,23 @@ impl Direction {
         LinkSummary {
             id: self.id.clone(),
             queue: self.queue,
-            rate_bps,
-            offered: counters.offered.packets,
-            enqueued: counters.enqueued.packets,
-            dequeued: counters.dequeued.packets,
-            marked: counters.marked.packets,
-            dropped: dropped(|reason| counters.dropped[reason as usize], self.measures.lost),
-            duplicated: self.measures.duplicated,
+            packets: LinkPackets {
+                rate_bps,
+                offered: counters.offered.packets,
+                enqueued: counters.enqueued.packets,
+                dequeued: counters.dequeued.packets,
+                marked: counters.marked.packets,
+                dropped: dropped(|reason| counters.dropped[reason as usize], self.measures.lost),
+                duplicated: self.measures.duplicated,
+            },
             corrupted: self.measures.corrupted,
-            utilization,
-            bucket_empty: self.measures.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), length)),
-            probability: self.probability(0.0, length, end),
-            sojourn_ms: self.measures.sojourns().distribution(1e-6),
-            backlog_packets: self.measures.backlog.histogram().distribution(1.0),
+            load: LinkLoad {
+                utilization,
+                bucket_empty: self.measures.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), length)),
+                probability: self.probability(0.0, length, end),
+                sojourn_ms: self.measures.sojourns().distribution(1e-6),
+                backlog_packets: self.measures.backlog.histogram().distribution(1.0),
+            },
         }
     }
 
@@ -321,19 +325,23 @@ impl Direction {
         let drops = |reason: DropReason| counters.dropped[reason as usize] - then.dropped[reason as usize];
         LinkWindow {
             id: self.id.clone(),
-            rate_bps,
-            offered: counters.offered.packets - then.offered.packets,
-            enqueued: counters.enqueued.packets - then.enqueued.packets,
-            dequeued: counters.dequeued.packets - then.dequeued.packets,
-            marked: counters.marked.packets - then.marked.packets,
-            dropped: dropped(drops, self.measures.lost - mark.lost),
-            duplicated: self.measures.duplicated - mark.duplicated,
-            utilization,
-            bucket_empty: (self.measures.bucket.as_ref().zip(mark.bucket_empty))
-                .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
-            probability: mark.probability_time.and_then(|then| self.probability(then, length, now)),
-            sojourn_ms: self.measures.sojourns().since(&mark.sojourn).distribution(1e-6),
-            backlog_packets: backlog.histogram().since(&mark.backlog).distribution(1.0),
+            packets: LinkPackets {
+                rate_bps,
+                offered: counters.offered.packets - then.offered.packets,
+                enqueued: counters.enqueued.packets - then.enqueued.packets,
+                dequeued: counters.dequeued.packets - then.dequeued.packets,
+                marked: counters.marked.packets - then.marked.packets,
+                dropped: dropped(drops, self.measures.lost - mark.lost),
+                duplicated: self.measures.duplicated - mark.duplicated,
+            },
+            load: LinkLoad {
+                utilization,
+                bucket_empty: (self.measures.bucket.as_ref().zip(mark.bucket_empty))
+                    .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
+                probability: mark.probability_time.and_then(|then| self.probability(then, length, now)),
+                sojourn_ms: self.measures.sojourns().since(&mark.sojourn).distribution(1e-6),
+                backlog_packets: backlog.histogram().since(&mark.backlog).distribution(1.0),
+            },
         }
     }
 }
@@ -426,7 +434,7 @@ mod tests {
             let end = Time::from_millis(end_ms);
             catch_up(&mut direction, end);
             let summary = direction.summary(end);
-            assert_eq!((summary.utilization, summary.bucket_empty), (busy, Some(empty)), "after {end_ms} ms");
+            assert_eq!((summary.load.utilization, summary.load.bucket_empty), (busy, Some(empty)), "after {end_ms} ms");
         }
         // The same, from 1 to 4 ms: busy for all of it, empty for one of three.
         let mut direction = offered(5, Some(3000), Impairments::default());
@@ -434,7 +442,7 @@ mod tests {
         let mark = direction.mark(Time::from_millis(1));
         catch_up(&mut direction, Time::from_millis(4));
         let window = direction.since(&mark, Span::from_millis(3), Time::from_millis(4));
-        assert_eq!((window.utilization, window.bucket_empty), (1.0, Some(1.0 / 3.0)));
+        assert_eq!((window.load.utilization, window.load.bucket_empty), (1.0, Some(1.0 / 3.0)));
     }
 
     #[test]
@@ -442,7 +450,7 @@ mod tests {
         let mut direction = offered(5, None, Impairments::default());
         catch_up(&mut direction, Time::from_millis(10));
         let summary = direction.summary(Time::from_millis(10));
-        assert_eq!((summary.utilization, summary.bucket_empty), (0.5, None));
+        assert_eq!((summary.load.utilization, summary.load.bucket_empty), (0.5, None));
     }
 
     #[test]
@@ -451,9 +459,12 @@ mod tests {
         catch_up(&mut direction, Time::from_millis(4));
         let mark = direction.mark(Time::from_millis(4));
         catch_up(&mut direction, Time::from_millis(10));
-        assert_eq!(direction.since(&mark, Span::from_millis(6), Time::from_millis(10)).duplicated, 1);
+        assert_eq!(direction.since(&mark, Span::from_millis(6), Time::from_millis(10)).packets.duplicated, 1);
         assert_eq!(
-            (direction.summary(Time::from_millis(10)).duplicated, direction.link.queue().counters().offered.packets),
+            (
+                direction.summary(Time::from_millis(10)).packets.duplicated,
+                direction.link.queue().counters().offered.packets
+            ),
             (5, 5)
         );
     }

@@ -17,8 +17,8 @@ use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
+use counts::{Counts, bits_per_second, ca_states, limited};
 pub(crate) use counts::{FlowCount, variables, variables_of};
-use counts::{bits_per_second, ca_states, limited};
 pub(crate) use marks::FlowMark;
 pub(crate) use names::Names;
 pub(crate) use subflows::{Subflows, number as subflow_number, of_all};
@@ -433,7 +433,7 @@ impl Flow {
         let truth = whole.as_ref().unwrap_or(&self.truth);
         let found = truth.counts();
         let retransmissions = found.retransmissions(&link);
-        let counts = self.counts(sender, receiver);
+        let Counts { sent, recoveries, reactions, progress, .. } = self.counts(sender, receiver);
         let active = self.end(end).since(self.start);
         let until = self.end(end);
         let multipath = self.subflows.as_mut().and_then(|all| all.summary(until, active, [sender, receiver], &link));
@@ -443,26 +443,22 @@ impl Flow {
             cc: self.cc.clone(),
             host: self.host.clone(),
             loss_detector: self.loss_detector,
-            goodput_bps: bits_per_second(counts.delivered_bytes, active),
+            goodput_bps: bits_per_second(progress.delivered_bytes, active),
             throughput_bps: self.throughput.summary(self.end(end)),
             goodput_windows_bps,
             rtt_ms: self.rtt.distribution(1e-6),
             cwnd_bytes: self.cwnd.quantiles(1.0),
-            sent_packets: counts.sent_packets,
-            retransmitted_packets: counts.retransmitted_packets,
+            sent,
             spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
-            timeouts: counts.timeouts,
-            fast_recoveries: counts.fast_recoveries,
-            undos: counts.undos,
-            ece_acks: counts.ece_acks,
+            recoveries,
+            reactions,
             checksum_errors: self.checksum_errors,
             reordering_max: match sender {
                 Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
                 Host::Mptcp(connection) => totals(connection).reordering_max,
                 Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => 0,
             },
-            delivered_bytes: counts.delivered_bytes,
-            acked_bytes: counts.acked_bytes,
+            progress,
             start_s: self.started.then(|| self.start.as_secs_f64()),
             completed_s: self.completed.map(Time::as_secs_f64),
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),

@@ -124,7 +124,7 @@ fn a_lone_flow_fills_the_link_and_its_shortest_rtt_is_the_path_s() {
     // A full packet of 1500 bytes takes 1.2 ms, its ACK of 52 bytes 0.0416 ms; the handshake's SYN
     // of 60 bytes is not sampled here, it has no data.
     assert_eq!(flow.rtt_ms.min, Some(20.0 + 1.2 + 0.0416));
-    assert!(summary.links[0].utilization > 0.97);
+    assert!(summary.links[0].load.utilization > 0.97);
     assert_eq!(summary.fairness_jain, Some(1.0));
 }
 
@@ -168,7 +168,7 @@ fn time_goes_on_where_a_packet_takes_less_than_a_nanosecond() {
         // A packet of 40 bytes or more takes 0.6 ns; what a bucket lets pass at once comes on top.
         let least = 40.0 * 8.0 / 529.0;
         let most = 2.0 * (2000.0 / least + f64::from(burst.unwrap_or(0)) / 40.0) + 4.0;
-        let sent = summary.links.iter().map(|link| link.offered).sum::<u64>();
+        let sent = summary.links.iter().map(|link| link.packets.offered).sum::<u64>();
         assert!(sent > 100 && sent as f64 <= most, "{sent} packets of {most}");
         assert_eq!(summary.duration_s, 2e-6);
     }
@@ -186,7 +186,7 @@ fn two_links_in_a_row_add_their_delays() {
     let summary = run_to_end(&spec(links(), vec![flow("f", vec![0, 1], false)]));
     assert_eq!(summary.flows[0].rtt_ms.min, Some(2.0 * (20.0 + 1.2 + 0.0416)));
     // The second link is as fast as the first: nothing waits there.
-    assert_eq!(summary.links[2].sojourn_ms.max, Some(0.0));
+    assert_eq!(summary.links[2].load.sojourn_ms.max, Some(0.0));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn a_reverse_flow_sends_its_data_the_other_way() {
     let mut reverse = flow("f", vec![0], false);
     reverse.reverse = true;
     let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![reverse]));
-    assert!(summary.links[1].utilization > 0.97);
-    assert!(summary.links[0].utilization < 0.05);
+    assert!(summary.links[1].load.utilization > 0.97);
+    assert!(summary.links[0].load.utilization < 0.05);
 }
 
 #[test]
@@ -234,17 +234,17 @@ fn throughput_counts_what_the_wire_doubled_and_goodput_does_not() {
     let (flow, link) = (&summary.flows[0], &summary.links[0]);
     assert!(flow.throughput_bps.quantiles.p50.unwrap() > 1.9 * 10e6, "{:?}", flow.throughput_bps);
     assert!(flow.goodput_bps < 10e6 * 1448.0 / 1500.0, "{}", flow.goodput_bps);
-    assert!(link.duplicated >= link.dequeued - 1 && link.utilization <= 1.0, "{link:?}");
+    assert!(link.packets.duplicated >= link.packets.dequeued - 1 && link.load.utilization <= 1.0, "{link:?}");
 }
 
 #[test]
 fn marks_take_the_place_of_drops() {
     let codel = QueueSpec::Codel(CodelConfig { ecn: true, ..CodelConfig::default() });
     let summary = run_to_end(&spec(vec![link("a", codel)], vec![flow("f", vec![0], true)]));
-    assert!(summary.links[0].marked > 0);
-    assert!(summary.links[0].dropped.is_empty(), "{:?}", summary.links[0].dropped);
-    assert_eq!(summary.flows[0].retransmitted_packets, 0);
-    assert!(summary.flows[0].ece_acks > 0);
+    assert!(summary.links[0].packets.marked > 0);
+    assert!(summary.links[0].packets.dropped.is_empty(), "{:?}", summary.links[0].packets.dropped);
+    assert_eq!(summary.flows[0].sent.retransmitted_packets, 0);
+    assert!(summary.flows[0].reactions.ece_acks > 0);
 }
 
 #[test]
@@ -254,10 +254,10 @@ fn losses_on_the_wire_are_counted_and_repaired() {
     let mut short = flow("f", vec![0], false);
     short.bytes = Some(1_000_000);
     let summary = run_to_end(&spec(vec![lossy], vec![short]));
-    assert_eq!(summary.links[0].dropped.get(LOST_ON_LINK), Some(&3));
+    assert_eq!(summary.links[0].packets.dropped.get(LOST_ON_LINK), Some(&3));
     let flow = &summary.flows[0];
-    assert_eq!((flow.retransmitted_packets, flow.spurious_retransmits, flow.timeouts), (3, 0, 0));
-    assert_eq!((flow.delivered_bytes, flow.acked_bytes), (1_000_000, 1_000_000));
+    assert_eq!((flow.sent.retransmitted_packets, flow.spurious_retransmits, flow.recoveries.timeouts), (3, 0, 0));
+    assert_eq!((flow.progress.delivered_bytes, flow.progress.acked_bytes), (1_000_000, 1_000_000));
     assert!(flow.completed_s.is_some());
 }
 
@@ -275,7 +275,7 @@ fn fast_open_brings_the_first_data_a_round_trip_earlier() {
         spec.duration = Span::from_micros(micros);
         let summary = run_to_end(&spec);
         let flow = &summary.flows[0];
-        (flow.delivered_bytes, flow.sent_packets, flow.retransmitted_packets)
+        (flow.progress.delivered_bytes, flow.sent.sent_packets, flow.sent.retransmitted_packets)
     };
     // 10 ms there. The SYN has 20 + 20 + 20 + 12 bytes of headers and 1000 of data: 1072 bytes take
     // 857.6 us.
@@ -328,7 +328,7 @@ fn packets_alternate_over_two_paths_and_acks_take_the_first() {
         run_to_end(&spec(links(), vec![flow]))
     };
     let half = over(0xaaaa_aaaa_aaaa_aaaa);
-    let offered: Vec<u64> = half.links.iter().map(|link| link.offered).collect();
+    let offered: Vec<u64> = half.links.iter().map(|link| link.packets.offered).collect();
     assert!(offered[0].abs_diff(offered[2]) <= 1, "{offered:?}");
     assert!(offered[1] > 0 && offered[3] == 0, "{offered:?}");
     // Two paths alike deliver in order, but for the first packets, since the handshake's ACK is
@@ -336,7 +336,7 @@ fn packets_alternate_over_two_paths_and_acks_take_the_first() {
     assert!(half.flows[0].displacement.on_time > 0.999, "{}", half.flows[0].displacement.on_time);
     assert!(half.flows[0].goodput_bps > 0.95 * 20e6 * 1460.0 / 1500.0, "{}", half.flows[0].goodput_bps);
     // A bit in four.
-    let quarter = over(0x8888_8888_8888_8888).links.iter().map(|link| link.offered).collect::<Vec<_>>();
+    let quarter = over(0x8888_8888_8888_8888).links.iter().map(|link| link.packets.offered).collect::<Vec<_>>();
     assert!((quarter[0] as i64 - 3 * quarter[2] as i64).abs() <= 3, "{quarter:?}");
 }
 
@@ -368,9 +368,9 @@ fn reordering_alone_makes_every_retransmission_spurious() {
     unruly.forward.impairments.reorder = Reorder::HoldBack(hold);
     let summary = run_to_end(&spec(vec![unruly], vec![small(flow("f", vec![0], false))]));
     let flow = &summary.flows[0];
-    assert!(summary.links[0].dropped.is_empty());
-    assert!(flow.retransmitted_packets > 10, "{}", flow.retransmitted_packets);
-    assert_eq!(flow.spurious_retransmits, flow.retransmitted_packets);
+    assert!(summary.links[0].packets.dropped.is_empty());
+    assert!(flow.sent.retransmitted_packets > 10, "{}", flow.sent.retransmitted_packets);
+    assert_eq!(flow.spurious_retransmits, flow.sent.retransmitted_packets);
     assert_eq!((flow.loss_declarations.right, flow.repair_rtts.samples), (0, 0));
     // A packet is 8 late, and each of the 8 that pass it one early, or more where several are held
     // at a time.
@@ -391,25 +391,34 @@ fn windows_add_up_to_the_run_and_change_nothing() {
     assert_eq!((second.from_s, second.to_s), (7.0, 20.0));
     for (number, flow) in summary.flows.iter().enumerate() {
         let of = |window: &WindowSummary| window.flows[number].clone();
-        assert_eq!((of(all).sent_packets, of(all).delivered_bytes), (flow.sent_packets, flow.delivered_bytes));
+        assert_eq!(
+            (of(all).sent.sent_packets, of(all).progress.delivered_bytes),
+            (flow.sent.sent_packets, flow.progress.delivered_bytes)
+        );
         assert_eq!((of(all).rtt_ms.quantiles, of(all).cwnd_bytes), (flow.rtt_ms.quantiles, flow.cwnd_bytes));
         assert_eq!(of(first).rtt_ms.samples + of(second).rtt_ms.samples, flow.rtt_ms.samples);
-        assert_eq!(of(first).sent_packets + of(second).sent_packets, flow.sent_packets);
-        assert!(of(first).sent_packets > 0 && of(second).sent_packets > of(first).sent_packets);
-        assert_eq!(of(second).goodput_bps, of(second).delivered_bytes as f64 * 8.0 / 13.0);
-        assert_eq!((of(empty).sent_packets, of(empty).goodput_bps, of(empty).rtt_ms.samples), (0, 0.0, 0));
+        assert_eq!(of(first).sent.sent_packets + of(second).sent.sent_packets, flow.sent.sent_packets);
+        assert!(of(first).sent.sent_packets > 0 && of(second).sent.sent_packets > of(first).sent.sent_packets);
+        assert_eq!(of(second).goodput_bps, of(second).progress.delivered_bytes as f64 * 8.0 / 13.0);
+        assert_eq!((of(empty).sent.sent_packets, of(empty).goodput_bps, of(empty).rtt_ms.samples), (0, 0.0, 0));
     }
     for (number, link) in summary.links.iter().enumerate() {
         let of = |window: &WindowSummary| window.links[number].clone();
-        assert_eq!((of(all).offered, of(all).dropped), (link.offered, link.dropped.clone()));
         assert_eq!(
-            (of(all).utilization, of(all).backlog_packets.quantiles),
-            (link.utilization, link.backlog_packets.quantiles)
+            (of(all).packets.offered, of(all).packets.dropped),
+            (link.packets.offered, link.packets.dropped.clone())
         );
-        let busy = 7.0 * of(first).utilization + 13.0 * of(second).utilization;
-        assert!((busy - 20.0 * link.utilization).abs() < 1e-9, "{busy}");
-        assert_eq!(of(first).dequeued + of(second).dequeued, link.dequeued);
-        assert_eq!(of(first).sojourn_ms.samples + of(second).sojourn_ms.samples, link.sojourn_ms.samples);
+        assert_eq!(
+            (of(all).load.utilization, of(all).load.backlog_packets.quantiles),
+            (link.load.utilization, link.load.backlog_packets.quantiles)
+        );
+        let busy = 7.0 * of(first).load.utilization + 13.0 * of(second).load.utilization;
+        assert!((busy - 20.0 * link.load.utilization).abs() < 1e-9, "{busy}");
+        assert_eq!(of(first).packets.dequeued + of(second).packets.dequeued, link.packets.dequeued);
+        assert_eq!(
+            of(first).load.sojourn_ms.samples + of(second).load.sojourn_ms.samples,
+            link.load.sojourn_ms.samples
+        );
     }
 }
 
@@ -520,8 +529,8 @@ fn a_controller_takes_over_in_the_middle_of_recovery() {
     };
     // The episode goes on as it was, and ends for the one that has taken over.
     assert_eq!((at, window, still), (Time::from_millis(middle), reduced, ended));
-    assert_eq!(summary.flows[0].delivered_bytes, 2_000_000);
-    assert_eq!(summary.flows[0].retransmitted_packets, alone.flows[0].retransmitted_packets);
+    assert_eq!(summary.flows[0].progress.delivered_bytes, 2_000_000);
+    assert_eq!(summary.flows[0].sent.retransmitted_packets, alone.flows[0].sent.retransmitted_packets);
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Windows {
         self.done[number] = WindowSummary {
             from_s: from.as_secs_f64(),
             to_s: to.as_secs_f64(),
-            packets: flows.iter().map(|flow| flow.sent_packets).sum::<u64>() + passing - mark.passing,
+            packets: flows.iter().map(|flow| flow.sent.sent_packets).sum::<u64>() + passing - mark.passing,
             fairness_jain: shares(None),
             fairness_jain_forward: shares(Some(false)),
             fairness_jain_reverse: shares(Some(true)),

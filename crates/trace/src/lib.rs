@@ -7,12 +7,13 @@
 //! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
 //! [`DisplacementCsv`] how far each packet is from its place ([`DisplacementRecord`]),
 //! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets.
-//! [`statistics`] says what repetitions come to.
+//! [`statistics`] says what repetitions come to, [`metrics`] how numbers of a summary are called.
 
 mod capture;
 mod ertt;
 mod flows;
 mod histogram;
+pub mod metrics;
 mod queue;
 mod regular;
 mod reordering;
@@ -35,17 +36,16 @@ pub use reordering::{
     ReorderingRecord, ReorderingSink,
 };
 pub use series::{
-    FLOW_NUMBERS, FlowPoint, LINK_NUMBERS, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink,
-    WatchSink,
+    FLOW_NUMBERS, FlowPoint, LINK_NUMBERS, LinkPoint, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink, WatchSink,
 };
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
     ApplicationSummary, BufferDensity, CaStateSeconds, ChangeSummary, CommandSummary, DatagramSummary, Displacement,
-    Distribution, FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary,
-    LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary,
-    MultipathSummary, NReordering, NetperfSummary, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary,
-    Quantiles, ReorderDensity, ReorderFreeRuns, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions,
-    RoundTrips, Spread, SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, fairness,
-    jain, kinds,
+    Distribution, FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkLoad,
+    LinkPackets, LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations,
+    MeanQuantiles, MessagesSummary, MultipathSummary, NReordering, NetperfSummary, PacketReordering, PagesSummary,
+    ProbabilitySummary, ProbesSummary, Progress, Quantiles, Reactions, Recoveries, ReorderDensity, ReorderFreeRuns,
+    Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, SentPackets, Spread,
+    SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, fairness, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -116,87 +116,151 @@ pub trait WatchSink: fmt::Debug {
     fn passed(&mut self, to: Time) -> Span;
 }
 
-/// The first line of a [`SeriesCsv`].
-pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_throughput_bps,goodput_bps,packets,\
-                                  retransmitted_packets,timeouts,rtt_ms,srtt_ms,cwnd_bytes,ssthresh_bytes,\
-                                  in_flight_bytes,dropped_packets,lost_packets,marked_packets,sojourn_ms,\
-                                  backlog_packets,backlog_bytes,probability,rate_bps,utilization,\
-                                  reordering,ca_state,reordered_bytes,response_goodput_bps";
+/// The value of a column.
+#[derive(Clone, Copy, Debug)]
+enum SeriesCell {
+    Count(Option<u64>),
+    /// Bytes in a time, shown in bit/s.
+    Rate(Option<(u64, Span)>),
+    /// Shown in ms.
+    Time(Option<Span>),
+    Number(Option<f64>),
+    Share(f64),
+    Name(Option<&'static str>),
+}
+
+/// A column of the series, with its values in rows of flows and groups and in rows of links.
+struct SeriesColumn {
+    key: &'static str,
+    flow: Option<fn(&SeriesRecord<'_>, &FlowPoint) -> SeriesCell>,
+    link: Option<fn(&SeriesRecord<'_>, &LinkPoint) -> SeriesCell>,
+    /// It is among the numbers of a row.
+    is_number: bool,
+}
+
+impl SeriesColumn {
+    const fn flow(key: &'static str, value: fn(&SeriesRecord<'_>, &FlowPoint) -> SeriesCell) -> SeriesColumn {
+        SeriesColumn { key, flow: Some(value), link: None, is_number: true }
+    }
+
+    const fn link(key: &'static str, value: fn(&SeriesRecord<'_>, &LinkPoint) -> SeriesCell) -> SeriesColumn {
+        SeriesColumn { key, flow: None, link: Some(value), is_number: true }
+    }
+
+    /// One with the same meaning for both.
+    const fn both(
+        key: &'static str,
+        flow: fn(&SeriesRecord<'_>, &FlowPoint) -> SeriesCell,
+        link: fn(&SeriesRecord<'_>, &LinkPoint) -> SeriesCell,
+    ) -> SeriesColumn {
+        SeriesColumn { key, flow: Some(flow), link: Some(link), is_number: true }
+    }
+
+    const fn aside(self) -> SeriesColumn {
+        SeriesColumn { is_number: false, ..self }
+    }
+}
+
+/// The columns behind those of the interval and of the name.
+const COLUMNS: [SeriesColumn; 24] = [
+    SeriesColumn::both("throughput_bps", |row, _| row.rate(Some(row.bytes)), |row, _| row.rate(Some(row.bytes))),
+    SeriesColumn::both(
+        "window_throughput_bps",
+        |row, _| SeriesCell::Rate(row.window),
+        |row, _| SeriesCell::Rate(row.window),
+    )
+    .aside(),
+    SeriesColumn::flow("goodput_bps", |row, flow| row.rate(Some(flow.delivered_bytes))),
+    SeriesColumn::both(
+        "packets",
+        |row, _| SeriesCell::Count(Some(row.packets)),
+        |row, _| SeriesCell::Count(Some(row.packets)),
+    ),
+    SeriesColumn::flow("retransmitted_packets", |_, flow| SeriesCell::Count(Some(flow.retransmitted_packets))),
+    SeriesColumn::flow("timeouts", |_, flow| SeriesCell::Count(Some(flow.timeouts))),
+    SeriesColumn::flow("rtt_ms", |_, flow| SeriesCell::Time(flow.rtt)),
+    SeriesColumn::flow("srtt_ms", |_, flow| SeriesCell::Time(flow.srtt)),
+    SeriesColumn::flow("cwnd_bytes", |_, flow| SeriesCell::Count(flow.cwnd)),
+    SeriesColumn::flow("ssthresh_bytes", |_, flow| SeriesCell::Count(flow.ssthresh)),
+    SeriesColumn::flow("in_flight_bytes", |_, flow| SeriesCell::Count(flow.in_flight)),
+    SeriesColumn::link("dropped_packets", |_, link| SeriesCell::Count(Some(link.dropped_packets))),
+    SeriesColumn::link("lost_packets", |_, link| SeriesCell::Count(Some(link.lost_packets))),
+    SeriesColumn::link("marked_packets", |_, link| SeriesCell::Count(Some(link.marked_packets))),
+    SeriesColumn::link("sojourn_ms", |_, link| SeriesCell::Time(link.sojourn)),
+    SeriesColumn::link("backlog_packets", |_, link| SeriesCell::Count(Some(link.backlog_packets))),
+    SeriesColumn::link("backlog_bytes", |_, link| SeriesCell::Count(Some(link.backlog_bytes))),
+    SeriesColumn::link("probability", |_, link| SeriesCell::Number(link.probability)),
+    SeriesColumn::link("rate_bps", |_, link| SeriesCell::Count(link.rate_bps)),
+    SeriesColumn::link("utilization", |_, link| SeriesCell::Share(link.utilization)),
+    SeriesColumn::flow("reordering", |_, flow| SeriesCell::Count(flow.reordering)),
+    SeriesColumn::flow("ca_state", |_, flow| SeriesCell::Name(flow.ca_state)).aside(),
+    SeriesColumn::flow("reordered_bytes", |_, flow| SeriesCell::Count(flow.reordered_bytes)),
+    SeriesColumn::flow("response_goodput_bps", |row, flow| row.rate(flow.response_bytes)),
+];
 
 /// The columns with numbers of flows and groups, in the order of [`SeriesRecord::flow_numbers`].
-pub const FLOW_NUMBERS: [&str; 13] = [
-    "throughput_bps",
-    "goodput_bps",
-    "packets",
-    "retransmitted_packets",
-    "timeouts",
-    "rtt_ms",
-    "srtt_ms",
-    "cwnd_bytes",
-    "ssthresh_bytes",
-    "in_flight_bytes",
-    "reordering",
-    "reordered_bytes",
-    "response_goodput_bps",
-];
+pub const FLOW_NUMBERS: [&str; 13] = numbers(true);
 
 /// The columns with numbers of links, in the order of [`SeriesRecord::link_numbers`].
-pub const LINK_NUMBERS: [&str; 11] = [
-    "throughput_bps",
-    "packets",
-    "dropped_packets",
-    "lost_packets",
-    "marked_packets",
-    "sojourn_ms",
-    "backlog_packets",
-    "backlog_bytes",
-    "probability",
-    "rate_bps",
-    "utilization",
-];
+pub const LINK_NUMBERS: [&str; 11] = numbers(false);
+
+const fn numbers<const COUNT: usize>(of_flows: bool) -> [&'static str; COUNT] {
+    let (mut keys, mut count, mut place) = ([""; COUNT], 0, 0);
+    while place < COLUMNS.len() {
+        let column = &COLUMNS[place];
+        if column.is_number && (if of_flows { column.flow.is_some() } else { column.link.is_some() }) {
+            keys[count] = column.key;
+            count += 1;
+        }
+        place += 1;
+    }
+    assert!(count == COUNT, "as many as there are");
+    keys
+}
+
+impl SeriesCell {
+    fn number(self) -> Option<f64> {
+        match self {
+            SeriesCell::Count(count) => count.map(|count| count as f64),
+            SeriesCell::Rate(rate) => {
+                let (bytes, length) = rate.map(|(bytes, length)| (bytes, length.as_secs_f64()))?;
+                (length > 0.0).then(|| bytes as f64 * 8.0 / length)
+            }
+            SeriesCell::Time(time) => time.map(Span::as_millis_f64),
+            SeriesCell::Number(number) => number,
+            SeriesCell::Share(share) => Some(share),
+            SeriesCell::Name(_) => None,
+        }
+    }
+
+    fn write(self, out: &mut String) -> fmt::Result {
+        match self {
+            SeriesCell::Count(count) => count.into_iter().for_each(|count| whole(out, count)),
+            SeriesCell::Rate(value) => value.into_iter().for_each(|(bytes, length)| rate(out, bytes, length)),
+            SeriesCell::Time(time) => millis(out, time),
+            SeriesCell::Number(value) => number(out, value)?,
+            SeriesCell::Share(share) => fmt::Write::write_fmt(out, format_args!("{share:.6}"))?,
+            SeriesCell::Name(name) => out.push_str(name.unwrap_or("")),
+        }
+        Ok(())
+    }
+}
 
 impl SeriesRecord<'_> {
-    fn rate(&self, bytes: u64) -> Option<f64> {
-        let length = self.to.since(self.from).as_secs_f64();
-        (length > 0.0).then(|| bytes as f64 * 8.0 / length)
+    fn rate(&self, bytes: Option<u64>) -> SeriesCell {
+        SeriesCell::Rate(bytes.map(|bytes| (bytes, self.to.since(self.from))))
     }
 
     /// The values of a flow or a group, in the order of [`FLOW_NUMBERS`].
     pub fn flow_numbers(&self, flow: &FlowPoint) -> [Option<f64>; FLOW_NUMBERS.len()] {
-        let number = |value: Option<u64>| value.map(|value| value as f64);
-        [
-            self.rate(self.bytes),
-            self.rate(flow.delivered_bytes),
-            number(Some(self.packets)),
-            number(Some(flow.retransmitted_packets)),
-            number(Some(flow.timeouts)),
-            flow.rtt.map(Span::as_millis_f64),
-            flow.srtt.map(Span::as_millis_f64),
-            number(flow.cwnd),
-            number(flow.ssthresh),
-            number(flow.in_flight),
-            number(flow.reordering),
-            number(flow.reordered_bytes),
-            flow.response_bytes.and_then(|bytes| self.rate(bytes)),
-        ]
+        let mut values = COLUMNS.iter().filter(|column| column.is_number).filter_map(|column| column.flow);
+        std::array::from_fn(|_| values.next().and_then(|value| value(self, flow).number()))
     }
 
     /// The values of a link direction, in the order of [`LINK_NUMBERS`].
     pub fn link_numbers(&self, link: &LinkPoint) -> [Option<f64>; LINK_NUMBERS.len()] {
-        let number = |value: u64| Some(value as f64);
-        [
-            self.rate(self.bytes),
-            number(self.packets),
-            number(link.dropped_packets),
-            number(link.lost_packets),
-            number(link.marked_packets),
-            link.sojourn.map(Span::as_millis_f64),
-            number(link.backlog_packets),
-            number(link.backlog_bytes),
-            link.probability,
-            link.rate_bps.and_then(number),
-            Some(link.utilization),
-        ]
+        let mut values = COLUMNS.iter().filter(|column| column.is_number).filter_map(|column| column.link);
+        std::array::from_fn(|_| values.next().and_then(|value| value(self, link).number()))
     }
 }
 
@@ -254,7 +318,7 @@ pub struct SeriesCsv<W>(Rows<W>);
 impl<W: Write> SeriesCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> SeriesCsv<W> {
-        SeriesCsv(Rows::new(out, SERIES_COLUMNS))
+        SeriesCsv(Rows::new(out, &header()))
     }
 
     /// Writes what is left, and gives the writer back.
@@ -272,8 +336,12 @@ impl<W: Write + fmt::Debug> SeriesSink for SeriesCsv<W> {
     }
 }
 
+/// The first line of a [`SeriesCsv`].
+fn header() -> String {
+    ["from_s", "to_s", "kind", "id"].into_iter().chain(COLUMNS.map(|column| column.key)).collect::<Vec<_>>().join(",")
+}
+
 fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
-    let length = record.to.since(record.from);
     seconds(out, record.from);
     out.push(',');
     seconds(out, record.to);
@@ -288,57 +356,18 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
         out.push_str(".subflow");
         whole(out, number.into());
     }
-    out.push(',');
-    rate(out, record.bytes, length);
-    out.push(',');
-    if let Some((bytes, length)) = record.window {
-        rate(out, bytes, length);
-    }
-    out.push(',');
-    match &record.of {
-        SeriesOf::Flow(flow) | SeriesOf::Subflow(_, flow) | SeriesOf::Group(flow) => {
-            rate(out, flow.delivered_bytes, length);
-            each(out, [Some(record.packets), Some(flow.retransmitted_packets), Some(flow.timeouts)]);
-            out.push(',');
-            millis(out, flow.rtt);
-            out.push(',');
-            millis(out, flow.srtt);
-            each(out, [flow.cwnd, flow.ssthresh, flow.in_flight]);
-            out.push_str(",,,,,,,,,");
-            each(out, [flow.reordering]);
-            out.push(',');
-            out.push_str(flow.ca_state.unwrap_or(""));
-            each(out, [flow.reordered_bytes]);
-            out.push(',');
-            if let Some(bytes) = flow.response_bytes {
-                rate(out, bytes, length);
+    for column in &COLUMNS {
+        out.push(',');
+        let cell = match &record.of {
+            SeriesOf::Flow(flow) | SeriesOf::Subflow(_, flow) | SeriesOf::Group(flow) => {
+                column.flow.map(|value| value(record, flow))
             }
-        }
-        SeriesOf::Link(link) => {
-            each(out, [Some(record.packets)]);
-            out.push_str(",,,,,,,");
-            each(out, [link.dropped_packets, link.lost_packets, link.marked_packets].map(Some));
-            out.push(',');
-            millis(out, link.sojourn);
-            each(out, [link.backlog_packets, link.backlog_bytes].map(Some));
-            out.push(',');
-            number(out, link.probability)?;
-            each(out, [link.rate_bps]);
-            fmt::Write::write_fmt(out, format_args!(",{:.6},,,,", link.utilization))?;
-        }
+            SeriesOf::Link(link) => column.link.map(|value| value(record, link)),
+        };
+        cell.map_or(Ok(()), |cell| cell.write(out))?;
     }
     out.push('\n');
     Ok(())
-}
-
-/// Whole numbers, with a comma before each.
-fn each<const N: usize>(out: &mut String, numbers: [Option<u64>; N]) {
-    for number in numbers {
-        out.push(',');
-        if let Some(number) = number {
-            whole(out, number);
-        }
-    }
 }
 
 /// Bytes per time as whole bits per second, to the nearest.
@@ -398,9 +427,10 @@ mod tests {
         let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,,32000\n\
                     0.500000000,1.000000000,subflow,reno.0.subflow2,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,7,\n\
                     0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,,,\n";
-        assert_eq!(written, format!("{SERIES_COLUMNS}\n{rows}"));
+        assert_eq!(written, format!("{}\n{rows}", header()));
         // The numbers are those of the columns.
-        let header: Vec<&str> = SERIES_COLUMNS.split(',').collect();
+        let header = header();
+        let header: Vec<&str> = header.split(',').collect();
         let cells = |row: &str, columns: &[&str]| -> Vec<Option<f64>> {
             let cells: Vec<&str> = row.split(',').collect();
             let place = |column: &&str| header.iter().position(|name| name == column).expect("a column");
@@ -410,7 +440,6 @@ mod tests {
         assert_eq!(cells(rows[0], &FLOW_NUMBERS), record.flow_numbers(&flow));
         assert_eq!(cells(rows[2], &LINK_NUMBERS), record.link_numbers(&link));
         let rows = rows.join("\n");
-        let columns = SERIES_COLUMNS.split(',').count();
-        assert!(rows.lines().all(|row| row.split(',').count() == columns));
+        assert!(rows.lines().all(|row| row.split(',').count() == header.len()));
     }
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::metrics;
+
 pub use application::{
     ApplicationSummary, LoadSummary, MessagesSummary, NetperfSummary, PagesSummary, ProbesSummary, RequestsSummary,
     ResponsivenessSummary, VideoSummary,
 };
+pub use counts::{LinkLoad, LinkPackets, Progress, Reactions, Recoveries, SentPackets};
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use kind::{KindSummary, kinds};
@@ -21,6 +24,7 @@ pub use window::{FlowWindow, LinkWindow, WindowSummary};
 pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
+mod counts;
 mod datagrams;
 mod group;
 mod kind;
@@ -32,6 +36,7 @@ mod sender;
 mod window;
 mod workload;
 
+metrics! {
 /// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary<P> {
@@ -62,14 +67,14 @@ pub struct Summary<P> {
     /// Wakeups handled.
     pub events: u64,
     /// Data packets that the senders put on the wire, retransmissions included.
-    pub packets: u64,
+    pub packets: u64 => ("data packets", ""),
     /// The flows in the order of the scenario, those that are listed.
     pub flows: Vec<FlowSummary>,
     /// The link directions in the order of the scenario.
     pub links: Vec<LinkSummary>,
     /// Jain's fairness index of the goodputs of all connections, whichever way they send; of flows
     /// of datagrams if there are no others; null when nothing was delivered.
-    pub fairness_jain: Option<f64>,
+    pub fairness_jain: Option<f64> => ("Jain's index", "Jain's fairness index", [3, 3]),
     /// That of the flows that send along their paths; null without any.
     pub fairness_jain_forward: Option<f64>,
     /// That of the flows that send against their paths (`direction = "reverse"`); null without any.
@@ -79,7 +84,7 @@ pub struct Summary<P> {
     pub kinds: Vec<KindSummary>,
     /// Responsiveness, round trips per minute; left out if there are no probes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responsiveness_rpm: Option<f64>,
+    pub responsiveness_rpm: Option<f64> => ("responsiveness RPM", "Responsiveness (RPM)"),
     /// What it consists of; left out if there are no probes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness: Option<ResponsivenessSummary>,
@@ -114,6 +119,7 @@ pub struct ChangeSummary {
     pub at_ns: u64,
     /// `KEY=VALUE`, as it was given.
     pub set: String,
+}
 }
 
 impl<P> Summary<P> {
@@ -186,6 +192,7 @@ impl<P> Summary<P> {
     }
 }
 
+metrics! {
 /// One flow.
 ///
 /// Of a flow whose sender is a kernel this is what the headers of its packets tell where they come
@@ -212,43 +219,39 @@ pub struct FlowSummary {
     #[serde(deserialize_with = "name::one")]
     pub loss_detector: Name,
     /// New payload bytes at the receiver over the flow's time.
-    pub goodput_bps: f64,
+    pub goodput_bps: f64 => ("goodput", "Goodput"),
     /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives,
     /// retransmissions and what the wire has doubled included, so that with `duplicate` it may be
     /// more than the rate.
-    pub throughput_bps: MeanQuantiles,
+    pub throughput_bps: MeanQuantiles => ("throughput", "Throughput"),
     /// New payload bytes at the receiver in the same windows: what arrives for the first time, also
     /// beyond a gap. Of a receiver that does not tell what it holds beyond gaps (`smoltcp`, a
     /// kernel), what it has in order or has acknowledged.
     #[serde(default)]
     pub goodput_windows_bps: MeanQuantiles,
     /// Round-trip times, one per ACK that measures one, not smoothed.
-    pub rtt_ms: Distribution,
+    pub rtt_ms: Distribution => ("RTT", "RTT"),
     /// The congestion window, sampled at each ACK.
-    pub cwnd_bytes: Quantiles,
-    /// Data packets sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Data packets sent again, and SYNs on a host that counts them (Linux).
-    pub retransmitted_packets: u64,
+    pub cwnd_bytes: Quantiles => ("cwnd", "Congestion window"),
+    /// The counts of data packets.
+    #[serde(flatten)]
+    pub sent: SentPackets,
     /// Retransmissions of what was not lost.
     pub spurious_retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast recovery.
-    pub fast_recoveries: u64,
-    /// Window reductions taken back.
-    pub undos: u64,
-    /// ACKs with the ECN echo.
-    pub ece_acks: u64,
+    /// The counts of recoveries.
+    #[serde(flatten)]
+    pub recoveries: Recoveries,
+    /// The counts of reactions.
+    #[serde(flatten)]
+    pub reactions: Reactions,
     /// Packets that an end discarded because of bit errors; left out if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub checksum_errors: u64,
     /// The farthest that a segment arrived behind a later one, in segments.
     pub reordering_max: u64,
-    /// Payload bytes delivered in order to the receiving application.
-    pub delivered_bytes: u64,
-    /// Payload bytes acknowledged to the sender.
-    pub acked_bytes: u64,
+    /// The counts of payload.
+    #[serde(flatten)]
+    pub progress: Progress,
     /// When the sender connected; null if it never did.
     pub start_s: Option<f64>,
     /// When the last byte of a transfer of fixed size (`bytes`) had been delivered and was
@@ -256,7 +259,7 @@ pub struct FlowSummary {
     /// the run came before.
     pub completed_s: Option<f64>,
     /// Flow completion time: from the one to the other.
-    pub fct_s: Option<f64>,
+    pub fct_s: Option<f64> => ("FCT", "Flow completion time"),
     /// What held the sender back while it had not closed; zero for `smoltcp`. Over Multipath TCP
     /// that is one thing at a time for the connection as a whole: the first of `pacing`, `rwnd`,
     /// `cwnd` and `app` that holds any of its subflows back. It is `app` also while the send buffer
@@ -308,12 +311,14 @@ pub struct Displacement {
     #[serde(flatten)]
     pub distribution: Distribution,
 }
+}
 
 /// Whether a count that is otherwise left out is zero.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+metrics! {
 /// One direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSummary {
@@ -322,40 +327,15 @@ pub struct LinkSummary {
     /// The queue discipline at the start.
     #[serde(deserialize_with = "name::one")]
     pub queue: Name,
-    /// Rate of the transmitter; null if it is unlimited. If it changes, the mean of what it could
-    /// have sent.
-    pub rate_bps: Option<u64>,
-    /// Packets offered to the queue.
-    pub offered: u64,
-    /// Packets taken in.
-    pub enqueued: u64,
-    /// Packets given to the transmitter.
-    pub dequeued: u64,
-    /// Packets marked CE.
-    pub marked: u64,
-    /// Packets dropped, by reason.
-    #[serde(deserialize_with = "name::counts")]
-    pub dropped: BTreeMap<Name, u64>,
-    /// Packets that were on the wire twice.
-    pub duplicated: u64,
+    /// The counts of packets.
+    #[serde(flatten)]
+    pub packets: LinkPackets,
     /// Packets that got a bit error, each copy for itself; left out if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted: u64,
-    /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
-    /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
-    /// most 1. On a link that changes, the share of what it could have sent.
-    pub utilization: f64,
-    /// Share of the time in which the token bucket was empty, so that packets had to wait; null
-    /// without one.
-    pub bucket_empty: Option<f64>,
-    /// The probability with which the discipline marks or drops, if it moves by steps whose times
-    /// the discipline knows (`blue`); left out otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probability: Option<ProbabilitySummary>,
-    /// Time in the queue of the packets that were transmitted.
-    pub sojourn_ms: Distribution,
-    /// Packets waiting, over time.
-    pub backlog_packets: Distribution,
+    /// The measures of its load.
+    #[serde(flatten)]
+    pub load: LinkLoad,
 }
 
 /// A probability over a time.
@@ -365,6 +345,7 @@ pub struct ProbabilitySummary {
     pub mean: f64,
     /// Its value at the end.
     pub last: f64,
+}
 }
 
 /// Jain's fairness index of some rates; `None` when all are 0: what nobody has is not shared.
@@ -384,26 +365,27 @@ pub fn fairness(flows: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
     jain(flows.into_iter().filter(|(_, is_connection)| *is_connection == any).map(|(goodput, _)| goodput))
 }
 
+metrics! {
 /// Five percentiles; all null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// 5th percentile.
-    pub p5: Option<f64>,
+    pub p5: Option<f64> => ("p5", "5th percentile"),
     /// 25th percentile.
-    pub p25: Option<f64>,
+    pub p25: Option<f64> => ("p25", "25th percentile"),
     /// Median.
-    pub p50: Option<f64>,
+    pub p50: Option<f64> => ("p50", "median"),
     /// 75th percentile.
-    pub p75: Option<f64>,
+    pub p75: Option<f64> => ("p75", "75th percentile"),
     /// 95th percentile.
-    pub p95: Option<f64>,
+    pub p95: Option<f64> => ("p95", "95th percentile"),
 }
 
 /// Mean and percentiles; all null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeanQuantiles {
     /// Mean.
-    pub mean: Option<f64>,
+    pub mean: Option<f64> => ("mean", "mean"),
     /// The percentiles, next to the mean in JSON.
     #[serde(flatten)]
     pub quantiles: Quantiles,
@@ -413,14 +395,15 @@ pub struct MeanQuantiles {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Smallest.
-    pub min: Option<f64>,
+    pub min: Option<f64> => ("min", "minimum"),
     /// The percentiles, between the extremes in JSON.
     #[serde(flatten)]
     pub quantiles: Quantiles,
     /// Largest.
-    pub max: Option<f64>,
+    pub max: Option<f64> => ("max", "maximum"),
     /// How many.
     pub samples: u64,
+}
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator
 
+from ackclock import _core
 from ackclock._results import Result, Sweep
 
 if TYPE_CHECKING:
@@ -23,30 +25,11 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 DASHES = ["-", "--", ":", "-."]
 
-_WORDS = {
-    "goodput": "Goodput",
-    "throughput": "Throughput",
-    "window_throughput": "Throughput (sliding window)",
-    "rtt": "RTT",
-    "srtt": "Smoothed RTT",
-    "fct": "Flow completion time",
-    "cwnd": "Congestion window",
-    "ssthresh": "Slow start threshold",
-    "in_flight": "In flight",
-    "sojourn": "Queueing delay",
-    "backlog": "Queue length",
-    "fairness_jain": "Jain's fairness index",
-    "utilization": "Utilization",
-    "probability": "Drop or mark probability",
-    "p5": "5th percentile",
-    "p25": "25th percentile",
-    "p50": "median",
-    "p75": "75th percentile",
-    "p95": "95th percentile",
-    "p99": "99th percentile",
-    "min": "minimum",
-    "max": "maximum",
-}
+_METRICS: dict[str, Any] = json.loads(_core.figures())
+"""Titles and units of metrics, as the report has them."""
+_TITLES: dict[str, str] = _METRICS["titles"]
+_SERIES: dict[str, str] = _METRICS["series"]
+_SCALES: dict[str, list[tuple[float, str, float]]] = _METRICS["scales"]
 _SUFFIX = re.compile(r"_(bps|ms|s|bytes|packets)$")
 COUNTS = {"retransmitted_packets", "dropped_packets", "marked_packets", "lost_packets", "packets", "timeouts"}
 
@@ -57,16 +40,8 @@ def unit_of(metric: str, most: float) -> tuple[str, float]:
         found = _SUFFIX.search(part)
         if found is None:
             continue
-        suffix = found.group(1)
-        if suffix == "bps":
-            return ("Gbit/s", 1e-9) if most >= 1e9 else ("Mbit/s", 1e-6) if most >= 1e6 else ("kbit/s", 1e-3)
-        if suffix == "ms":
-            return ("s", 1e-3) if most >= 1e4 else ("ms", 1.0)
-        if suffix == "s":
-            return ("ms", 1e3) if most < 1 else ("s", 1.0)
-        if suffix == "bytes":
-            return ("MB", 1e-6) if most >= 1e6 else ("kB", 1e-3) if most >= 1e3 else ("bytes", 1.0)
-        return "packets", 1.0
+        scales = _SCALES.get(found.group(1), [(0.0, "packets", 1.0)])
+        return next(((unit, scale) for least, unit, scale in scales if most >= least), scales[-1][1:])
     return "", 1.0
 
 
@@ -109,10 +84,9 @@ def places_on(ax: Axes, way: Literal["x", "y"], values: Iterable[str]) -> list[s
 
 def label_of(metric: str, unit: str = "") -> str:
     def words(part: str) -> str:
-        plain = _SUFFIX.sub("", part)
-        return _WORDS.get(part) or _WORDS.get(plain) or plain.replace("_", " ")
+        return _TITLES.get(part) or _SUFFIX.sub("", part).replace("_", " ")
 
-    text = ", ".join(words(part) for part in metric.split("."))
+    text = _SERIES.get(metric) or ", ".join(words(part) for part in metric.split("."))
     text = text[:1].upper() + text[1:]
     return f"{text} ({unit})" if unit else text
 

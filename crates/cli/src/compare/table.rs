@@ -2,102 +2,89 @@
 
 use std::fmt::Write;
 
+use ackclock_trace::metrics::{self, ShownMetric};
+
 use super::points::{self, Point, Spread, Test};
 use super::{Both, Comparison, Pair, Run};
 use crate::args::compare::Correction;
 use crate::table::Table;
 
-/// What is shown of an entry of a list: its name in the summary, that in the table, by what it is
-/// divided, and digits.
-type Row = (&'static str, &'static str, f64, usize);
-
-const FLOW: [Row; 9] = [
-    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
-    ("throughput_bps.p50", "throughput p50 Mbit/s", 1e6, 3),
-    ("rtt_ms.p50", "RTT p50 ms", 1.0, 2),
-    ("rtt_ms.p95", "RTT p95 ms", 1.0, 2),
-    ("cwnd_bytes.p50", "cwnd p50 kB", 1e3, 1),
-    ("sent_packets", "sent", 1.0, 0),
-    ("retransmitted_packets", "retransmissions", 1.0, 0),
-    ("timeouts", "timeouts", 1.0, 0),
-    ("ece_acks", "ACKs with ECE", 1.0, 0),
-];
-
-const SUM: [Row; 8] = [
-    ("flows", "flows", 1.0, 0),
-    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
-    ("fairness_jain", "Jain's index", 1.0, 3),
-    ("rtt_p50_ms", "RTT p50 ms", 1.0, 2),
-    ("sent_packets", "sent", 1.0, 0),
-    ("retransmitted_packets", "retransmissions", 1.0, 0),
-    ("lost_packets", "lost", 1.0, 0),
-    ("timeouts", "timeouts", 1.0, 0),
-];
-
-const KIND: [Row; 5] = [
-    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
-    ("fairness_jain", "Jain's index", 1.0, 3),
-    ("delay_p50_ms", "delay p50 ms", 1.0, 2),
-    ("delay_p95_ms", "delay p95 ms", 1.0, 2),
-    ("loss_ratio", "lost %", 0.01, 3),
-];
-
-const GROUP: [Row; 8] = [
-    ("started", "started", 1.0, 0),
-    ("completed", "completed", 1.0, 0),
-    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
-    ("fct_ms.p50", "FCT p50 ms", 1.0, 3),
-    ("fct_ms.p99", "FCT p99 ms", 1.0, 3),
-    ("rtt_ms.p50", "RTT p50 ms", 1.0, 2),
-    ("retransmitted_packets", "retransmissions", 1.0, 0),
-    ("timeouts", "timeouts", 1.0, 0),
-];
-
-const WORKLOAD: [Row; 10] = [
-    ("started", "started", 1.0, 0),
-    ("completed", "completed", 1.0, 0),
-    ("fct_ms.p50", "FCT p50 ms", 1.0, 3),
-    ("fct_ms.p99", "FCT p99 ms", 1.0, 3),
-    ("slowdown.p50", "slowdown p50", 1.0, 2),
-    ("slowdown.p99", "slowdown p99", 1.0, 2),
-    ("retransmitted_packets", "retransmissions", 1.0, 0),
-    ("timeouts", "timeouts", 1.0, 0),
-    ("requests.completed", "requests completed", 1.0, 0),
-    ("requests.completion_ms.p99", "request p99 ms", 1.0, 3),
-];
-
-const LINK: [Row; 6] = [
-    ("utilization", "busy %", 0.01, 1),
-    ("offered", "offered", 1.0, 0),
-    ("marked", "marked", 1.0, 0),
-    ("sojourn_ms.p50", "sojourn p50 ms", 1.0, 2),
-    ("sojourn_ms.p95", "sojourn p95 ms", 1.0, 2),
-    ("backlog_packets.p50", "backlog p50", 1.0, 0),
-];
-
-const COMMAND: [Row; 3] =
-    [("exit", "exit status", 1.0, 0), ("rtt_ms.p50", "ping p50 ms", 1.0, 3), ("rtt_ms.p95", "ping p95 ms", 1.0, 3)];
-
-const WHOLE: [Row; 5] = [
-    ("duration_s", "duration s", 1.0, 3),
-    ("packets", "data packets", 1.0, 0),
-    ("fairness_jain", "Jain's index", 1.0, 3),
-    ("live.lateness_ms.p50", "lateness p50 ms", 1.0, 3),
-    ("live.lateness_ms.p99", "lateness p99 ms", 1.0, 3),
+/// What is shown of the whole run: a list or nothing, and a metric.
+const WHOLE: [(&str, &str); 5] = [
+    ("", "duration_s"),
+    ("", "packets"),
+    ("", "fairness_jain"),
+    ("live", "lateness_ms.p50"),
+    ("live", "lateness_ms.p99"),
 ];
 
 /// The most keys that differ are listed.
 const MOST_KEYS: usize = 40;
 
-/// The lists of a summary with what is shown of their entries.
-const LISTS: [(&str, &str, &[Row]); 7] = [
-    ("flows", "flow", &FLOW),
-    ("sums", "sum of", &SUM),
-    ("kinds", "traffic", &KIND),
-    ("groups", "group", &GROUP),
-    ("workloads", "workload", &WORKLOAD),
-    ("links", "link", &LINK),
-    ("commands", "command", &COMMAND),
+/// The lists of a summary, with what an entry is called and its metrics that are shown.
+const LISTS: [(&str, &str, &[&str]); 7] = [
+    (
+        "flows",
+        "flow",
+        &[
+            "goodput_bps",
+            "throughput_bps.p50",
+            "rtt_ms.p50",
+            "rtt_ms.p95",
+            "cwnd_bytes.p50",
+            "sent_packets",
+            "retransmitted_packets",
+            "timeouts",
+            "ece_acks",
+        ],
+    ),
+    (
+        "sums",
+        "sum of",
+        &[
+            "flows",
+            "goodput_bps",
+            "fairness_jain",
+            "rtt_p50_ms",
+            "sent_packets",
+            "retransmitted_packets",
+            "lost_packets",
+            "timeouts",
+        ],
+    ),
+    ("kinds", "traffic", &["goodput_bps", "fairness_jain", "delay_p50_ms", "delay_p95_ms", "loss_ratio"]),
+    (
+        "groups",
+        "group",
+        &[
+            "started",
+            "completed",
+            "goodput_bps",
+            "fct_ms.p50",
+            "fct_ms.p99",
+            "rtt_ms.p50",
+            "retransmitted_packets",
+            "timeouts",
+        ],
+    ),
+    (
+        "workloads",
+        "workload",
+        &[
+            "started",
+            "completed",
+            "fct_ms.p50",
+            "fct_ms.p99",
+            "slowdown.p50",
+            "slowdown.p99",
+            "retransmitted_packets",
+            "timeouts",
+            "requests.completed",
+            "requests.completion_ms.p99",
+        ],
+    ),
+    ("links", "link", &["utilization", "offered", "marked", "sojourn_ms.p50", "sojourn_ms.p95", "backlog_packets.p50"]),
+    ("commands", "command", &["exit", "rtt_ms.p50", "rtt_ms.p95"]),
 ];
 
 pub(super) fn text(comparison: &Comparison<'_>) -> String {
@@ -196,17 +183,18 @@ fn heading(run: &Run) -> String {
 fn body(pair: &Pair<'_>) -> String {
     let mut out = String::new();
     let mut whole = Table::new(1, ["run", "A", "B", "difference %"]);
-    add(&mut whole, &[], &WHOLE, |name| pair.both(name));
+    for (list, metric) in WHOLE {
+        add(&mut whole, None, list, metric, pair.both(&of_run(list, metric)));
+    }
     out.push_str(&whole.render());
-    for (list, kind, rows) in LISTS {
+    for (list, kind, metrics) in LISTS {
         let (shared, alone) = pair.ids(list);
         let mut table = Table::new(2, [kind, "", "A", "B", "difference %"]);
         for id in &shared {
             let mut name = id.as_str();
-            for row in rows {
-                let both = |key: &str| pair.both(&format!("{list}.{id}.{key}"));
+            for metric in metrics {
                 // The id stands in the first of its lines.
-                if add(&mut table, &[name], std::slice::from_ref(row), both) {
+                if add(&mut table, Some(name), list, metric, pair.both(&format!("{list}.{id}.{metric}"))) {
                     name = "";
                 }
             }
@@ -226,13 +214,17 @@ fn body(pair: &Pair<'_>) -> String {
     out
 }
 
+/// The path of a metric of the whole run.
+fn of_run(list: &str, metric: &str) -> String {
+    if list.is_empty() { metric.to_owned() } else { format!("{list}.{metric}") }
+}
+
 /// Every number of a point that the table shows, if it is there.
 pub(super) fn names(point: &Point<'_>) -> Vec<String> {
-    let of_list = |(list, _, rows): &(&'static str, &str, &'static [Row])| {
-        let (list, rows) = (*list, *rows);
-        point.a[0].ids(list).flat_map(move |id| rows.iter().map(move |row| format!("{list}.{id}.{}", row.0)))
+    let of_list = |(list, _, metrics): (&'static str, &str, &'static [&str])| {
+        point.a[0].ids(list).flat_map(move |id| metrics.iter().map(move |metric| format!("{list}.{id}.{metric}")))
     };
-    WHOLE.iter().map(|row| row.0.to_owned()).chain(LISTS.iter().flat_map(of_list)).collect()
+    WHOLE.map(|(list, metric)| of_run(list, metric)).into_iter().chain(LISTS.into_iter().flat_map(of_list)).collect()
 }
 
 /// The repetitions of a point.
@@ -261,16 +253,17 @@ fn of_point(point: &Point<'_>, correction: Correction) -> String {
     let table =
         |names: &[&str]| Table::new(names.len(), names.iter().map(|&name| name.to_owned()).chain(columns.clone()));
     let mut whole = table(&["run"]);
-    for row in &WHOLE {
-        add_spread(&mut whole, None, row, point, row.0, correction);
+    for (list, metric) in WHOLE {
+        add_spread(&mut whole, None, &metrics::shown(list, metric), point, &of_run(list, metric), correction);
     }
     let _ = write!(out, "\n{}", whole.render());
-    for (list, kind, rows) in LISTS {
+    for (list, kind, metrics) in LISTS {
         let mut table = table(&[kind, ""]);
         for id in first.ids(list) {
             let mut name = id;
-            for row in rows {
-                if add_spread(&mut table, Some(name), row, point, &format!("{list}.{id}.{}", row.0), correction) {
+            for metric in metrics {
+                let (row, path) = (metrics::shown(list, metric), format!("{list}.{id}.{metric}"));
+                if add_spread(&mut table, Some(name), &row, point, &path, correction) {
                     name = "";
                 }
             }
@@ -286,18 +279,17 @@ fn of_point(point: &Point<'_>, correction: Correction) -> String {
 fn add_spread(
     table: &mut Table,
     name: Option<&str>,
-    row: &Row,
+    row: &ShownMetric,
     point: &Point<'_>,
     metric: &str,
     correction: Correction,
 ) -> bool {
-    let (&(_, label, unit, digits), compared) = (row, point.compare(metric));
+    let compared = point.compare(metric);
     if compared.a.count == 0 && compared.b.count == 0 {
         return false;
     }
-    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit));
-    let both = |spread: Spread| [cell(spread.mean), cell(spread.half())];
-    let mut cells: Vec<String> = name.map(str::to_owned).into_iter().chain([label.to_owned()]).collect();
+    let both = |spread: Spread| [row.fine_text(spread.mean), row.fine_text(spread.half())];
+    let mut cells: Vec<String> = name.map(str::to_owned).into_iter().chain([row.heading()]).collect();
     cells.extend(both(compared.a).into_iter().chain(both(compared.b)));
     cells.push(difference(compared.both()));
     cells.push(probability(compared.p));
@@ -312,22 +304,16 @@ fn probability(p: Option<f64>) -> String {
     p.map_or_else(|| "-".to_owned(), text)
 }
 
-/// Adds the rows of which at least one side has a number; whether there were any.
-fn add(table: &mut Table, head: &[&str], rows: &[Row], both: impl Fn(&str) -> Both) -> bool {
-    let mut any = false;
-    for &(key, label, unit, digits) in rows {
-        let both = both(key);
-        if both.a.is_none() && both.b.is_none() {
-            continue;
-        }
-        any = true;
-        let cell =
-            |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit));
-        let mut cells: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
-        cells.extend([label.to_owned(), cell(both.a), cell(both.b), difference(both)]);
-        table.row(cells);
+/// Adds a row if at least one side has the number; whether it did.
+fn add(table: &mut Table, name: Option<&str>, list: &str, metric: &str, both: Both) -> bool {
+    if both.a.is_none() && both.b.is_none() {
+        return false;
     }
-    any
+    let row = metrics::shown(list, metric);
+    let mut cells: Vec<String> = name.map(str::to_owned).into_iter().collect();
+    cells.extend([row.heading(), row.fine_text(both.a), row.fine_text(both.b), difference(both)]);
+    table.row(cells);
+    true
 }
 
 fn difference(both: Both) -> String {

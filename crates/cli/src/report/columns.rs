@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ackclock_scenario::{Column, Scenario, UnknownColumn, nearest};
 use ackclock_trace::Summary;
+use ackclock_trace::metrics::{self, MetricUnit};
 use ackclock_trace::statistics::{deviation, median};
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Value};
@@ -118,7 +119,7 @@ impl Columns {
         let mut table = Table::new(count, texts.into_iter().chain(headings));
         for line in &self.lines {
             let number = |(values, shown): (&Vec<f64>, &Shown)| {
-                let values: Vec<f64> = values.iter().map(|value| value * shown.scale).collect();
+                let values: Vec<f64> = values.iter().map(|&value| shown.unit.scaled(value)).collect();
                 let cell = |value| Cell::Number { value, deviation: deviation(&values), digits: shown.digits };
                 median(&values).map_or_else(|| "-".to_owned().into(), cell)
             };
@@ -134,14 +135,19 @@ impl Columns {
 
     fn shown(&self, column: usize) -> Shown {
         let metric = match &self.contents[column] {
-            Content::Usual(usual) => return Shown { heading: heading(*usual), scale: 1.0, digits: DIGITS[*usual] },
+            Content::Usual(usual) => {
+                return Shown { heading: heading(*usual), unit: MetricUnit::None, digits: DIGITS[*usual] };
+            }
             Content::Metric(metric) => metric,
         };
-        let (unit, scale, digits) = unit(&metric.field);
+        let shown = metrics::shown(metric.list(), &metric.field);
         // Counts are whole, and so are their medians, or halves.
-        let whole =
-            |by: f64| self.lines.iter().flat_map(|line| &line.values[column]).all(|value| (value * by).fract() == 0.0);
-        let digits = if !unit.is_empty() || !whole(1.0) { digits } else { 0 };
+        let values = || self.lines.iter().flat_map(|line| &line.values[column]);
+        let digits = match shown.unit.symbol() {
+            "" if values().all(|value| value.fract() == 0.0) => 0,
+            "" => 3,
+            _ => shown.digits,
+        };
         // An id that all of them have is not said.
         let ids: BTreeSet<&str> = (self.contents.iter())
             .filter_map(|content| match content {
@@ -150,16 +156,14 @@ impl Columns {
             })
             .collect();
         let id = if ids.len() > 1 { &*metric.id } else { "" };
-        let heading =
-            [id, &words(&metric.field), unit].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-        Shown { heading, scale, digits }
+        Shown { heading: format!("{id} {}", shown.heading()).trim_start().to_owned(), unit: shown.unit, digits }
     }
 }
 
-/// How a column is shown: its heading, and by what its values are multiplied.
+/// How a column is shown.
 struct Shown {
     heading: String,
-    scale: f64,
+    unit: MetricUnit,
     digits: usize,
 }
 
@@ -188,46 +192,16 @@ fn explained(error: UnknownColumn) -> anyhow::Error {
     anyhow!("{error}; or a heading of the usual table: {}{near}", headings.join(", "))
 }
 
-/// The unit of a metric, by what its values are multiplied, and digits after the point.
-fn unit(field: &str) -> (&'static str, f64, usize) {
-    let has = |end: &str| field.split('.').any(|part| part.ends_with(end));
-    match () {
-        () if has("_bps") => ("Mbit/s", 1e-6, 3),
-        () if has("_ms") => ("ms", 1.0, 1),
-        () if has("_bytes") => ("kB", 1e-3, 1),
-        () if has("_s") => ("s", 1.0, 3),
-        () if has("utilization") || has("bucket_empty") => ("%", 100.0, 1),
-        () if has("_ratio") => ("%", 100.0, 3),
-        () => ("", 1.0, 3),
-    }
-}
-
-/// A metric without its unit: `sojourn p50`.
-fn words(field: &str) -> String {
-    let plain = |part: &str| {
-        let end = ["_bps", "_ms", "_bytes", "_s", "_ratio"].iter().find_map(|end| part.strip_suffix(end));
-        match end.unwrap_or(part) {
-            known @ ("rtt" | "fct") => known.to_uppercase(),
-            other => other.replace('_', " "),
-        }
-    };
-    field.split('.').map(plain).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn headings_have_units_and_usual_ones_are_found() {
+    fn usual_headings_are_found() {
         assert_eq!(
             ["goodput", "RTT p50 ms", "rtt P95", "retrans.", "jain's index"].map(usual),
             [0, 2, 3, 4, 6].map(Some)
         );
         assert_eq!(usual("rtt_ms.p50"), None);
-        let of = |field: &str| format!("{} {}", words(field), unit(field).0);
-        assert_eq!(of("sojourn_ms.p50"), "sojourn p50 ms");
-        assert_eq!(of("limited_s.rwnd"), "limited rwnd s");
-        assert_eq!(of("utilization"), "utilization %");
     }
 }

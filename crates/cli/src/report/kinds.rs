@@ -3,12 +3,14 @@
 use ackclock_trace::{KindSummary, Summary};
 use serde_json::{Map, Value};
 
-use super::cell;
+use super::listed::Listed;
 use crate::table::{Cell, Table};
 
-const COLUMNS: [&str; 6] = ["flows", "goodput Mbit/s", "Jain's index", "delay p50 ms", "p95", "lost %"];
-/// Digits after the point.
-const DIGITS: [usize; COLUMNS.len()] = [0, 3, 3, 1, 1, 3];
+const COLUMNS: Listed = Listed {
+    list: "kinds",
+    names: &["transport", "kind", "direction"],
+    metrics: &["flows", "goodput_bps", "fairness_jain", "delay_p50_ms", "delay_p95_ms", "loss_ratio"],
+};
 
 /// What is shown of a kind, in one run.
 #[derive(Clone, Debug)]
@@ -16,19 +18,11 @@ struct Line {
     /// Transport, kind and direction.
     names: [&'static str; 3],
     /// In the order of [`COLUMNS`].
-    values: [Option<f64>; COLUMNS.len()],
+    values: Vec<Option<f64>>,
 }
 
 fn line(of: &KindSummary) -> Line {
-    let values = [
-        Some(of.flows as f64),
-        Some(of.goodput_bps / 1e6),
-        of.fairness_jain,
-        of.delay_p50_ms,
-        of.delay_p95_ms,
-        of.loss_ratio.map(|ratio| ratio * 100.0),
-    ];
-    Line { names: [of.transport, of.kind, of.direction], values }
+    Line { names: [of.transport, of.kind, of.direction], values: COLUMNS.values(of) }
 }
 
 /// The table of one run; nothing with flows of one kind.
@@ -60,14 +54,11 @@ impl Kinds {
             let alike = || runs.iter().filter_map(|run| run.get(number));
             let table = self.table.get_or_insert_with(|| {
                 let names = ["transport", "traffic", "direction"].map(str::to_owned);
-                Table::new(axes.len() + 3, axes.iter().cloned().chain(names).chain(COLUMNS.map(str::to_owned)))
+                Table::new(axes.len() + 3, axes.iter().cloned().chain(names).chain(COLUMNS.headings()))
             });
             let names = first.names.map(str::to_owned);
-            let numbers = DIGITS
-                .iter()
-                .enumerate()
-                .map(|(column, &digits)| cell(alike().filter_map(|line| line.values[column]).collect(), digits));
-            table.row(values.iter().cloned().chain(names).map(Cell::from).chain(numbers));
+            let alike: Vec<&Vec<Option<f64>>> = alike().map(|line| &line.values).collect();
+            table.row(values.iter().cloned().chain(names).map(Cell::from).chain(COLUMNS.medians(&alike)));
         }
     }
 

@@ -29,7 +29,7 @@ impl Repetitions {
         let goodputs = summary.flows.iter().map(|flow| flow.goodput_bps);
         let goodputs = goodputs.chain(summary.groups.iter().map(|group| group.goodput_bps)).collect();
         let of = |values: &ackclock_trace::Distribution| [values.quantiles.p50, values.quantiles.p95, values.max];
-        let sojourns = summary.links.iter().map(|link| of(&link.sojourn_ms)).collect();
+        let sojourns = summary.links.iter().map(|link| of(&link.load.sojourn_ms)).collect();
         let starts = summary.flows.iter().map(|flow| flow.start_s).collect();
         let trail = Trail { events: summary.events, packets: summary.packets, starts, goodputs, sojourns };
         self.runs += 1;

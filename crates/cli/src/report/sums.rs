@@ -1,7 +1,7 @@
 //! Flows that send the same way, together.
 
 use ackclock_trace::statistics::median;
-use ackclock_trace::{FlowSummary, jain};
+use ackclock_trace::{FlowSummary, SentPackets, jain};
 use serde::Serialize;
 
 /// What several flows have together.
@@ -18,8 +18,8 @@ pub(crate) struct Sum {
     pub(crate) rtt_p5_ms: Option<f64>,
     pub(crate) rtt_p50_ms: Option<f64>,
     pub(crate) rtt_p95_ms: Option<f64>,
-    pub(crate) sent_packets: u64,
-    pub(crate) retransmitted_packets: u64,
+    #[serde(flatten)]
+    pub(crate) sent: SentPackets,
     /// Packets that were lost, as far as their senders declared it; all of those of datagrams.
     pub(crate) lost_packets: u64,
     pub(crate) timeouts: u64,
@@ -32,21 +32,22 @@ impl Sum {
             median(&flows.iter().filter_map(|flow| value(flow)).collect::<Vec<_>>())
         };
         let sum = |value: fn(&FlowSummary) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>();
+        let mut sent = SentPackets::default();
+        flows.iter().for_each(|flow| sent.add(&flow.sent));
         Sum {
             flows: flows.len() as u64,
-            goodput_bps: Some(sum(|flow| flow.delivered_bytes) as f64 * 8.0 / duration_s)
+            goodput_bps: Some(sum(|flow| flow.progress.delivered_bytes) as f64 * 8.0 / duration_s)
                 .filter(|rate| rate.is_finite()),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             rtt_p5_ms: median(|flow| flow.rtt_ms.quantiles.p5),
             rtt_p50_ms: median(|flow| flow.rtt_ms.quantiles.p50),
             rtt_p95_ms: median(|flow| flow.rtt_ms.quantiles.p95),
-            sent_packets: sum(|flow| flow.sent_packets),
-            retransmitted_packets: sum(|flow| flow.retransmitted_packets),
+            sent,
             lost_packets: sum(|flow| {
                 flow.datagrams.as_ref().map_or(flow.loss_declarations.right, |datagrams| datagrams.lost)
             }),
-            timeouts: sum(|flow| flow.timeouts),
-            ece_acks: sum(|flow| flow.ece_acks),
+            timeouts: sum(|flow| flow.recoveries.timeouts),
+            ece_acks: sum(|flow| flow.reactions.ece_acks),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt::{self, Write};
 
+use ackclock_trace::metrics;
 use ackclock_units::Span;
 
 use super::board::{Board, Flow, Link};
@@ -21,7 +22,8 @@ enum Type {
     Gauge,
 }
 
-/// A metric of links, flows or hosts: name, type, what it means, and its value where there is one.
+/// A metric of links, flows or hosts: name, type, what it means if a summary has no such key, and
+/// its value where there is one.
 type Metric<T> = (&'static str, Type, &'static str, fn(&T) -> Option<f64>);
 
 const LINKS: &[Metric<Link>] = &[
@@ -64,21 +66,13 @@ const LINKS: &[Metric<Link>] = &[
 ];
 
 const FLOWS: &[Metric<Flow>] = &[
-    ("flow_delivered_bytes_total", Type::Counter, "Bytes that the receiving application read.", |flow| {
-        Some(flow.totals.delivered_bytes as f64)
-    }),
+    ("flow_delivered_bytes_total", Type::Counter, "", |flow| Some(flow.totals.delivered_bytes as f64)),
     ("flow_received_bytes_total", Type::Counter, "Bytes of packets that arrived, headers included.", |flow| {
         Some(flow.totals.received_bytes as f64)
     }),
-    ("flow_sent_packets_total", Type::Counter, "Data packets that the sender sent.", |flow| {
-        Some(flow.totals.packets as f64)
-    }),
-    ("flow_retransmitted_packets_total", Type::Counter, "Data packets that were sent again.", |flow| {
-        Some(flow.totals.retransmitted as f64)
-    }),
-    ("flow_timeouts_total", Type::Counter, "Expiries of the retransmission timer.", |flow| {
-        Some(flow.totals.timeouts as f64)
-    }),
+    ("flow_sent_packets_total", Type::Counter, "", |flow| Some(flow.totals.packets as f64)),
+    ("flow_retransmitted_packets_total", Type::Counter, "", |flow| Some(flow.totals.retransmitted as f64)),
+    ("flow_timeouts_total", Type::Counter, "", |flow| Some(flow.totals.timeouts as f64)),
     ("flow_srtt_seconds", Type::Gauge, "The smoothed round-trip time; absent where it is not known.", |flow| {
         flow.point.srtt.map(Span::as_secs_f64)
     }),
@@ -220,6 +214,8 @@ impl Out {
             Type::Counter => "counter",
             Type::Gauge => "gauge",
         };
+        let key = || name.trim_start_matches("flow_").trim_end_matches("_total");
+        let help = if help.is_empty() { metrics::meaning(key()) } else { help };
         self.write(format_args!("# HELP ackclock_{name} {help}\n# TYPE ackclock_{name} {kind}\n"));
     }
 

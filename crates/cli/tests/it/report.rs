@@ -332,7 +332,7 @@ fn a_live_run_has_its_changes_and_what_its_links_carry() {
     replace(&out, "summary.json", &summary.replace(r#""clock": "virtual""#, r#""clock": "live""#));
     good(&report(&folder, &["out", "--svg", "live"]));
     let svg = fs::read_to_string(folder.join("live/run-0-time.svg")).unwrap();
-    assert!(svg.contains("Throughput of links") && svg.contains("Mbit/s"), "{svg}");
+    assert!(svg.contains(">Throughput<") && svg.contains("Mbit/s"), "{svg}");
     good(&report(&folder, &["out"]));
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("Live runs do not repeat") && !page.contains(repeats));

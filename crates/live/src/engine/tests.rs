@@ -293,8 +293,8 @@ fn every_controller_sends_to_a_peer_behind_a_device() {
         let bytes = 600_000;
         let mut bench = sends(HostSpec::Endpoint(endpoint(cc)), twin(Task::Receive(PORT)), lossy(), bytes);
         let flow = &bench.summary().flows[0];
-        assert!(flow.retransmitted_packets > 0, "{}: no loss was repaired", flow.cc);
-        assert_eq!(flow.acked_bytes, bytes, "{}", flow.cc);
+        assert!(flow.sent.retransmitted_packets > 0, "{}: no loss was repaired", flow.cc);
+        assert_eq!(flow.progress.acked_bytes, bytes, "{}", flow.cc);
     }
 }
 
@@ -304,7 +304,7 @@ fn every_detector_sends_to_a_peer_behind_a_device() {
         let mut host = endpoint(CcSpec::Cubic(CubicConfig::default()));
         host.config.loss_detector = detector;
         let mut bench = sends(HostSpec::Endpoint(host), twin(Task::Receive(PORT)), lossy(), 600_000);
-        assert!(bench.summary().flows[0].retransmitted_packets > 0, "{}", detector.name());
+        assert!(bench.summary().flows[0].sent.retransmitted_packets > 0, "{}", detector.name());
     }
 }
 
@@ -312,7 +312,7 @@ fn every_detector_sends_to_a_peer_behind_a_device() {
 fn a_peer_behind_a_device_sends_to_ours() {
     let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
     let mut bench = receives(host, twin(Task::Send(PORT, 600_000)), lossy(), 600_000);
-    assert_eq!(bench.summary().flows[0].delivered_bytes, 600_000);
+    assert_eq!(bench.summary().flows[0].progress.delivered_bytes, 600_000);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_stock_interface_is_talked_to_both_ways() {
     let loss = || Impairments { loss: Loss::Iid(0.01), ..Impairments::default() };
     sends(host(), stock(Task::Receive(PORT)), loss(), 300_000);
     let mut bench = receives(host(), stock(Task::Send(PORT, 300_000)), loss(), 300_000);
-    assert_eq!(bench.summary().flows[0].delivered_bytes, 300_000);
+    assert_eq!(bench.summary().flows[0].progress.delivered_bytes, 300_000);
 }
 
 /// Bytes that differ from those sent reach a peer that verifies checksums, and ours are told.
@@ -331,7 +331,7 @@ fn a_bit_error_is_found_by_its_receiver() {
     let errors = || Impairments { corrupt: 0.02, duplicate: 0.02, ..Impairments::default() };
     let mut sent = sends(host(), stock(Task::Receive(PORT)), errors(), 300_000);
     let mut received = receives(host(), stock(Task::Send(PORT, 300_000)), errors(), 300_000);
-    assert_eq!(received.summary().flows[0].delivered_bytes, 300_000);
+    assert_eq!(received.summary().flows[0].progress.delivered_bytes, 300_000);
     for bench in [&mut sent, &mut received] {
         let summary = bench.summary();
         let corrupted: u64 = summary.links.iter().map(|link| link.corrupted).sum();

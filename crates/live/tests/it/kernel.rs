@@ -283,8 +283,8 @@ fn every_byte_passes_between_our_endpoints_and_the_kernel() {
         let found = found.join().expect("it does not panic").flatten().expect("it was connected to");
         assert_eq!((found.bytes, found.wrong), (BYTES, None), "{}", flow.id);
         assert_eq!(found.options & agreed, agreed, "{}", flow.id);
-        assert!(flow.retransmitted_packets > 0, "{}: nothing was lost", flow.id);
-        assert_eq!(flow.acked_bytes, BYTES, "{}", flow.id);
+        assert!(flow.sent.retransmitted_packets > 0, "{}: nothing was lost", flow.id);
+        assert_eq!(flow.progress.acked_bytes, BYTES, "{}", flow.id);
         // The SYN of DCTCP is ECN-capable itself, to which a socket with another controller does
         // not agree (`tcp_ecn_create_request`).
         let ecn = if &*flow.cc == "dctcp" { 0 } else { ECN };
@@ -294,6 +294,6 @@ fn every_byte_passes_between_our_endpoints_and_the_kernel() {
         let found = found.join().expect("it does not panic").flatten().expect("it was connected");
         assert_eq!(found.bytes, BYTES, "{}", flow.id);
         assert_eq!(found.options & (agreed | ECN), agreed | ECN, "{}", flow.id);
-        assert_eq!(flow.delivered_bytes, BYTES, "{}", flow.id);
+        assert_eq!(flow.progress.delivered_bytes, BYTES, "{}", flow.id);
     }
 }

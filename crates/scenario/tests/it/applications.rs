@@ -98,7 +98,7 @@ fn bytes_bound_what_an_application_writes() {
     let flow = run("5s", "bytes = \"2500B\"\napplication = { kind = \"cbr\", rate = \"80kbit\", size = \"1000B\" }");
     let found = messages(&flow);
     // The third message has 500 bytes, 200 ms after the first.
-    assert_eq!((found.written, found.delivered, flow.delivered_bytes), (3, 3, 2500));
+    assert_eq!((found.written, found.delivered, flow.progress.delivered_bytes), (3, 3, 2500));
     // 552 bytes take 441.6 us, the ACK of the FIN with it 41.6 us.
     assert_eq!(flow.fct_s, Some(0.2 + 0.020_441_6 + 0.020_041_6));
 }
@@ -129,7 +129,7 @@ fn a_trace_is_written_and_the_flow_closes() {
     let beside = Beside::new("trace", "writes.txt", "# time and size\n0 1000\n100ms 2kB\n");
     let text = scenario("5s", "application = { kind = \"trace\", file = \"writes.txt\" }");
     let flow = run_named(&beside.scenario(), &text).flows.remove(0);
-    assert_eq!((messages(&flow).delivered, flow.delivered_bytes), (2, 3000));
+    assert_eq!((messages(&flow).delivered, flow.progress.delivered_bytes), (2, 3000));
     // Packets of 1500 and of 604 bytes, 1.2 ms and 483.2 us, and the ACK.
     assert_eq!(flow.fct_s, Some(0.1 + 0.021_683_2 + 0.020_041_6));
     // Again each second: five times in 5 s, without an end.
@@ -145,7 +145,7 @@ fn sizes_from_a_table_have_its_mean() {
     let text = scenario("200s", &format!("application = {{ kind = \"cbr\", rate = \"1mbit\", size = {size} }}"));
     let flow = run_named(&beside.scenario(), &text).flows.remove(0);
     // Half of them 100 bytes, half uniform from there to 1000: 325 on average.
-    let mean = flow.delivered_bytes as f64 / messages(&flow).delivered as f64;
+    let mean = flow.progress.delivered_bytes as f64 / messages(&flow).delivered as f64;
     assert!((mean / 325.0 - 1.0).abs() < 0.01, "{mean}");
 }
 
@@ -153,9 +153,9 @@ fn sizes_from_a_table_have_its_mean() {
 fn each_flow_and_repetition_draws_from_its_own_stream() {
     let keys = "count = 2\napplication = { kind = \"poisson\", rate = \"1mbit\", size = \"500B\" }";
     let flows = run_named("test.toml", &scenario("10s", keys)).flows;
-    assert_ne!(flows[0].delivered_bytes, flows[1].delivered_bytes);
+    assert_ne!(flows[0].progress.delivered_bytes, flows[1].progress.delivered_bytes);
     let other = run_named("test.toml", &scenario("10s", keys).replace("[[flows]]", "run.seed = 2\n[[flows]]")).flows;
-    assert_ne!(flows[0].delivered_bytes, other[0].delivered_bytes);
+    assert_ne!(flows[0].progress.delivered_bytes, other[0].progress.delivered_bytes);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_short_request_takes_the_handshake_and_its_transmissions() {
     // SYN and its answer, 48 us each; 252 bytes, 201.6 us; 1052 bytes, 841.6 us; four times 20 ms.
     assert_eq!(found.completion_ms.distribution.max, Some(81.1392));
     // The client's stream is the request alone.
-    assert_eq!(flow.delivered_bytes, 200);
+    assert_eq!(flow.progress.delivered_bytes, 200);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn requests_survive_losses() {
     let text = scenario("200s", keys).replace("delay =", "loss = { kind = \"iid\", probability = 0.03 }, delay =");
     let flow = run_named("test.toml", &text).flows.remove(0);
     assert_eq!((requests(&flow).answered, requests(&flow).response_bytes), (200, 6_000_000));
-    assert_eq!(flow.delivered_bytes, 600_000);
+    assert_eq!(flow.progress.delivered_bytes, 600_000);
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn a_connection_for_each_request_takes_a_handshake_each() {
     // Each cycle takes 181.1392 ms: 331.2 in 60 s.
     assert_eq!((found.answered, found.made, found.response_bytes), (331, 332, 331_000));
     // The last one's handshake is over after 22.96 + 40.096 ms.
-    assert_eq!(flow.delivered_bytes, 331 * 200);
+    assert_eq!(flow.progress.delivered_bytes, 331 * 200);
     assert!((found.per_second - 331.0 / 60.0).abs() < 1e-9);
     // Without time to think the next connection opens while the one before closes.
     let keys = keys.replace("100ms", "0s").replace("persistent", "requests = 100, persistent");
@@ -213,7 +213,7 @@ fn a_page_over_one_connection_is_its_document_and_its_object() {
     let spread = &found.load_ms.distribution;
     assert_eq!((spread.max, spread.min), (Some(40.096 + document + object), Some(document + object)));
     assert_eq!((found.begun, found.loaded, found.objects, found.response_bytes), (2, 2, 4, 6000));
-    assert_eq!((flow.delivered_bytes, flow.retransmitted_packets), (4 * 300, 0));
+    assert_eq!((flow.progress.delivered_bytes, flow.sent.retransmitted_packets), (4 * 300, 0));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn browsers_and_short_connections_survive_losses_and_repeat() {
     for flow in &summary.flows {
         let found = pages(flow);
         assert_eq!((found.begun, found.loaded), (20, 20), "{}", flow.id);
-        assert!(found.objects > 100 && flow.retransmitted_packets > 0, "{found:?}");
+        assert!(found.objects > 100 && flow.sent.retransmitted_packets > 0, "{found:?}");
         // Whatever was sent again for a lost packet was needed.
         assert!(flow.retransmissions.needed > 0, "{:?}", flow.retransmissions);
     }
@@ -281,7 +281,7 @@ fn browsers_and_short_connections_survive_losses_and_repeat() {
         for flow in &run_all(&short).flows {
             let found = requests(flow);
             assert_eq!((found.answered, found.response_bytes), (100, 3_000_000), "{}", flow.id);
-            assert_eq!(flow.delivered_bytes, 300_000);
+            assert_eq!(flow.progress.delivered_bytes, 300_000);
         }
     }
 }
@@ -295,7 +295,7 @@ fn a_stop_ends_a_browser() {
     // is read and not used.
     let found = pages(&flow);
     assert_eq!((found.begun, found.objects, found.response_bytes), (1, 2, 6000));
-    assert_eq!((found.loaded, flow.delivered_bytes), (0, 6 * 300));
+    assert_eq!((found.loaded, flow.progress.delivered_bytes), (0, 6 * 300));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn connections_of_a_client_take_two_paths() {
         assert_eq!(bytes, Some(if keys == web { (1, 65_000) } else { (7, 7000) }));
         // What the client sends alternates in each connection, beginning with the first path; what
         // comes back takes the first.
-        let packets = |id: &str| summary.links.iter().find(|link| link.id == id).expect("it is listed").offered;
+        let packets = |id: &str| summary.links.iter().find(|link| link.id == id).expect("it is listed").packets.offered;
         let [first, second] = ["wire.forward", "other.forward"].map(packets);
         assert!(second > 0 && (0..=connections).contains(&(first as i64 - second as i64)), "{first} {second}");
         assert_eq!(packets("other.reverse"), 0);
@@ -396,7 +396,7 @@ fn netperf_opens_two_connections_for_each_try() {
     assert!((7e6..10e6 * 1448.0 / 1500.0).contains(&mean), "{mean}");
     assert_eq!(seen.goodput_bps.distribution.samples, 3);
     // Requests and data of all connections are the flow's.
-    assert!(flow.delivered_bytes as f64 > 3.0 * mean / 8.0, "{}", flow.delivered_bytes);
+    assert!(flow.progress.delivered_bytes as f64 > 3.0 * mean / 8.0, "{}", flow.progress.delivered_bytes);
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn lost_to_tries(keys: &str) -> u64 {
     let flow = format!("host = \"linux-2.4\"\ncc = \"newreno\"\n{application}\n{keys}");
     let text = scenario("10mbit", "60s", &flow);
     let text = text.replace("delay = \"20ms\"", "delay = \"20ms\", queue = { kind = \"pfifo\", limit = \"10p\" }");
-    run_all(&text).links[0].dropped.values().sum()
+    run_all(&text).links[0].packets.dropped.values().sum()
 }
 
 #[test]

@@ -55,12 +55,12 @@ fn a_bulk_flow_fills_what_a_schedule_lets_through() {
                 reverse = { rate = \"1gbit\", schedule = [] }";
     let summary = run(&parse(link));
     let wire = forward(&summary);
-    let rate = wire.rate_bps.unwrap() as f64;
+    let rate = wire.packets.rate_bps.unwrap() as f64;
     // The ramp begins a millisecond later: 8 kbit less of 6 Mbit/s on average.
     assert!((rate / 8_400_000.0 - 1.0).abs() < 0.001, "{rate}");
-    assert!(wire.utilization > 0.97 && wire.utilization <= 1.0, "{}", wire.utilization);
+    assert!(wire.load.utilization > 0.97 && wire.load.utilization <= 1.0, "{}", wire.load.utilization);
     // The way back is not what the schedule says of the way there.
-    assert_eq!(summary.links[1].rate_bps, Some(1_000_000_000));
+    assert_eq!(summary.links[1].packets.rate_bps, Some(1_000_000_000));
 }
 
 #[test]
@@ -72,16 +72,20 @@ fn an_outage_stops_a_flow_and_costs_no_packet_where_it_holds_them() {
         )
     };
     let held = run(&parse(&link("")));
-    assert_eq!(forward(&held).dropped.get("link"), None);
+    assert_eq!(forward(&held).packets.dropped.get("link"), None);
     // 9 of 10 s.
-    assert_eq!(forward(&held).rate_bps, Some(9_000_000));
+    assert_eq!(forward(&held).packets.rate_bps, Some(9_000_000));
     let lost = run(&parse(&link(", drop = true")));
-    assert!(forward(&lost).dropped["link"] > 100, "{:?}", forward(&lost).dropped);
-    assert_eq!(forward(&lost).rate_bps, Some(10_000_000));
+    assert!(forward(&lost).packets.dropped["link"] > 100, "{:?}", forward(&lost).packets.dropped);
+    assert_eq!(forward(&lost).packets.rate_bps, Some(10_000_000));
     assert!(lost.flows[0].retransmissions.needed > 100, "{:?}", lost.flows[0].retransmissions);
     // What is held is only late.
     assert_eq!(held.flows[0].retransmissions.needed, 0);
-    assert!(forward(&held).sojourn_ms.max.is_some_and(|longest| longest >= 1000.0), "{:?}", forward(&held).sojourn_ms);
+    assert!(
+        forward(&held).load.sojourn_ms.max.is_some_and(|longest| longest >= 1000.0),
+        "{:?}",
+        forward(&held).load.sojourn_ms
+    );
 }
 
 #[test]
@@ -95,22 +99,22 @@ fn delivered_bytes_are_those_of_the_opportunities() {
     spec.links[0].forward.queue = ackclock_sim::spec::QueueSpec::by_name("codel").unwrap();
     let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).unwrap();
     let wire = forward(&summary);
-    assert_eq!(wire.rate_bps, Some(9_625_600));
+    assert_eq!(wire.packets.rate_bps, Some(9_625_600));
     // Every packet has used one opportunity, but for the SYN and the ACK of the handshake.
     let opportunities = 8.0 * 1000.0;
-    let used = wire.utilization * opportunities;
-    assert!((used - wire.dequeued as f64).abs() < 3.0, "{used} {}", wire.dequeued);
-    assert!(wire.utilization > 0.95, "{}", wire.utilization);
+    let used = wire.load.utilization * opportunities;
+    assert!((used - wire.packets.dequeued as f64).abs() < 3.0, "{used} {}", wire.packets.dequeued);
+    assert!(wire.load.utilization > 0.95, "{}", wire.load.utilization);
 }
 
 #[test]
 fn rates_of_a_file_and_its_loop() {
     let rates = "time_s,rate_mbit\n0,4\n1,8\n2,0\n";
     let looped = with_trace("rates", rates, ", format = \"rates\"").unwrap();
-    assert_eq!(run(&looped).links[0].rate_bps, Some(6_000_000));
+    assert_eq!(run(&looped).links[0].packets.rate_bps, Some(6_000_000));
     // Once: 12 Mbit in 10 s.
     let once = with_trace("once", rates, ", format = \"rates\", loop = false").unwrap();
-    assert_eq!(run(&once).links[0].rate_bps, Some(1_200_000));
+    assert_eq!(run(&once).links[0].packets.rate_bps, Some(1_200_000));
     // The way back has a rate, and no trace.
     assert!(once.spec(0).links[0].reverse.course.trace.is_none());
 }

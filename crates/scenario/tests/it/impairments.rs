@@ -84,17 +84,17 @@ fn what_a_link_corrupts_crosses_the_rest_of_the_path_and_is_found_by_the_receive
     let summary = run(0.02);
     let flow = &summary.flows[0];
     // The data came through, and was verified.
-    assert_eq!((flow.delivered_bytes, flow.completed_s.is_some()), (5_000_000, true));
+    assert_eq!((flow.progress.delivered_bytes, flow.completed_s.is_some()), (5_000_000, true));
     // Directions: wire forward and back, far forward and back. All that was corrupted was found.
     let corrupted: Vec<u64> = summary.links.iter().map(|link| link.corrupted).collect();
     assert_eq!((corrupted[2], corrupted[3]), (0, 0));
     assert_eq!(flow.checksum_errors, corrupted[0] + corrupted[1]);
     // Four standard deviations of a binomial number.
-    let n = summary.links[0].dequeued as f64;
+    let n = summary.links[0].packets.dequeued as f64;
     assert!((corrupted[0] as f64 - 0.02 * n).abs() < 4.0 * (n * 0.02 * 0.98).sqrt(), "{corrupted:?} of {n}");
     // It went on over the second link, which lost nothing.
-    assert_eq!(summary.links[0].dequeued, summary.links[2].offered);
-    assert_eq!(summary.links[2].dropped.get("link"), None);
+    assert_eq!(summary.links[0].packets.dequeued, summary.links[2].packets.offered);
+    assert_eq!(summary.links[2].packets.dropped.get("link"), None);
     // Whose fault the retransmissions were.
     let reasons = &flow.retransmissions.by_queue["receiver"];
     assert!(flow.retransmissions.needed > 0);
@@ -112,10 +112,10 @@ fn nothing_arrives_of_which_everything_is_corrupted() {
     let text = text("delay = \"5ms\"\ncorrupt = 1\nreverse.corrupt = 0");
     let scenario = Scenario::parse("scenario.toml", text.as_bytes(), &[]).expect("a scenario");
     let summary = ackclock_sim::run(&scenario.spec(0), &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
-    assert_eq!(summary.flows[0].delivered_bytes, 0);
+    assert_eq!(summary.flows[0].progress.delivered_bytes, 0);
     // The SYN and its retransmissions; there is nobody to answer.
     assert!(summary.flows[0].checksum_errors >= 2);
-    assert_eq!(summary.links[1].offered, 0);
+    assert_eq!(summary.links[1].packets.offered, 0);
     assert!(refused("corrupt = 2").contains("links.wire.corrupt: out of range"));
 }
 
@@ -185,7 +185,7 @@ fn slots_limit_a_rate() {
     let scenario = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
     let spec = scenario.spec(0);
     let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
-    let sent = summary.links[0].dequeued;
+    let sent = summary.links[0].packets.dequeued;
     assert!((4990..=5010).contains(&sent), "{sent}");
     let slots =
         |link: &ackclock_sim::spec::LinkSpec| [&link.forward, &link.reverse].map(|way| way.course.slots.clone());

@@ -45,7 +45,7 @@ fn acks_take_their_share_of_the_air() {
     let rtt = summary.flows[0].rtt_ms.min.unwrap();
     assert!(rtt >= 11.0 + 0.2, "{rtt}");
     // The time in transmission of both directions is not more than there is.
-    let [forward, reverse] = [0, 1].map(|link| summary.links[link].utilization);
+    let [forward, reverse] = [0, 1].map(|link| summary.links[link].load.utilization);
     assert!(forward + reverse < 1.0 && forward > 0.7, "{forward} {reverse}");
 }
 

@@ -47,8 +47,8 @@ fn two_subflows_fill_both_paths() {
     assert!(!multipath.plain);
     let [hspa, wlan] = &multipath.subflows[..] else { panic!("{multipath:?}") };
     assert!(hspa.rtt_ms.min > Some(100.0) && wlan.rtt_ms.min < Some(20.0), "{multipath:?}");
-    let sent = hspa.sent_packets + wlan.sent_packets;
-    assert_eq!(sent, flow.sent_packets);
+    let sent = hspa.sent.sent_packets + wlan.sent.sent_packets;
+    assert_eq!(sent, flow.sent.sent_packets);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_shared_window_blocks_and_is_unblocked() {
 #[test]
 fn a_transfer_of_fixed_size_completes_and_closes() {
     let flow = run(&format!("{TWO}bytes = \"3MB\"\n"));
-    assert_eq!((flow.delivered_bytes, flow.acked_bytes), (3_000_000, 3_000_000));
+    assert_eq!((flow.progress.delivered_bytes, flow.progress.acked_bytes), (3_000_000, 3_000_000));
     assert!(flow.completed_s.is_some_and(|at| at < 5.0), "{flow:?}");
 }
 

@@ -288,7 +288,7 @@ fn what_is_violated_is_found_and_shrunk() {
     );
     let result = runner.run(&strategy, |case| {
         let Ok(outcome) = outcome::within(&case.document.text(), 2_000) else { return Ok(()) };
-        let again = outcome.summary.flows.iter().any(|flow| flow.retransmitted_packets > 0);
+        let again = outcome.summary.flows.iter().any(|flow| flow.sent.retransmitted_packets > 0);
         if again { Err(TestCaseError::fail("sent again")) } else { Ok(()) }
     });
     let Err(TestError::Fail(_, case)) = result else { panic!("no retransmission in 300 scenarios") };

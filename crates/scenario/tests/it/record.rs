@@ -125,8 +125,8 @@ fn rows_add_up_to_the_summary_for_every_discipline() {
             let rows: Vec<&Row> = rows.iter().filter(|row| row.link == link.id).collect();
             adds_up(&format!("{kind}, {}", link.id), link, &rows);
         }
-        assert!(summary.links[2].dropped.values().sum::<u64>() > 0, "{kind} dropped nothing");
-        if summary.links[2].marked > 0 {
+        assert!(summary.links[2].packets.dropped.values().sum::<u64>() > 0, "{kind} dropped nothing");
+        if summary.links[2].packets.marked > 0 {
             marking.push(kind);
         }
     }
@@ -140,17 +140,17 @@ fn adds_up(name: &str, link: &LinkSummary, rows: &[&Row]) {
         |wanted: &dyn Fn(&QueueRecord<'_>) -> bool| rows.iter().filter(|row| wanted(&row.record)).count() as u64;
     let enqueued = count(&|row| row.action == QueueAction::Enqueue);
     let refused = count(&|row| matches!(row.action, QueueAction::Drop(_)) && row.sojourn.is_none());
-    assert_eq!(enqueued + refused, link.offered, "{name}");
-    assert_eq!(enqueued, link.enqueued, "{name}");
-    assert_eq!(count(&|row| row.action == QueueAction::Dequeue), link.dequeued, "{name}");
-    assert_eq!(count(&|row| row.action == QueueAction::Mark), link.marked, "{name}");
+    assert_eq!(enqueued + refused, link.packets.offered, "{name}");
+    assert_eq!(enqueued, link.packets.enqueued, "{name}");
+    assert_eq!(count(&|row| row.action == QueueAction::Dequeue), link.packets.dequeued, "{name}");
+    assert_eq!(count(&|row| row.action == QueueAction::Mark), link.packets.marked, "{name}");
     let mut dropped: BTreeMap<&str, u64> = BTreeMap::new();
     for row in rows {
         if let QueueAction::Drop(reason) = row.record.action {
             *dropped.entry(reason).or_default() += 1;
         }
     }
-    let mut expected = link.dropped.clone();
+    let mut expected = link.packets.dropped.clone();
     expected.remove(LOST_ON_LINK);
     assert_eq!(dropped, expected, "{name}");
 
@@ -178,9 +178,9 @@ fn adds_up(name: &str, link: &LinkSummary, rows: &[&Row]) {
         }
         assert_eq!((packets, bytes), (backlog_packets, backlog_bytes), "{name}: {row:?}");
     }
-    assert_eq!(seen.len() as u64, link.offered, "{name}");
-    assert_eq!(seen.last().copied().unwrap_or(0), link.offered, "{name}: numbered without gaps");
-    assert_eq!(link.sojourn_ms.samples, link.dequeued);
+    assert_eq!(seen.len() as u64, link.packets.offered, "{name}");
+    assert_eq!(seen.last().copied().unwrap_or(0), link.packets.offered, "{name}: numbered without gaps");
+    assert_eq!(link.load.sojourn_ms.samples, link.packets.dequeued);
 }
 
 #[test]

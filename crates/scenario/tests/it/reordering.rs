@@ -237,7 +237,10 @@ fn displacements_by_sequence_numbers_are_those_of_what_is_sent_first() {
         let mut places: Vec<(u64, u64)> = rows.iter().map(|row| (row.number, row.seq)).collect();
         places.sort_unstable();
         assert!(places.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "each place once");
-        assert!(places.last().expect("packets").0 < flow.sent_packets - flow.retransmitted_packets, "{set:?}");
+        assert!(
+            places.last().expect("packets").0 < flow.sent.sent_packets - flow.sent.retransmitted_packets,
+            "{set:?}"
+        );
         // The k-th packet to arrive ought to be the k-th of those that do.
         for (row, place) in rows.iter().zip(&places) {
             let by = place.0 as i64 - row.number as i64;

@@ -148,33 +148,38 @@ fn rows_add_up_to_the_summary_and_change_nothing_in_it() {
                 sum(id, &|row| flow(row).retransmitted_packets),
                 sum(id, &|row| flow(row).timeouts),
             );
-            let totals = (found.delivered_bytes, found.sent_packets, found.retransmitted_packets, found.timeouts);
+            let totals = (
+                found.progress.delivered_bytes,
+                found.sent.sent_packets,
+                found.sent.retransmitted_packets,
+                found.recoveries.timeouts,
+            );
             assert_eq!(sums, totals, "{every}, {id}");
         }
         let found = &summary.groups[0];
         let sums = (sum("noise", &|row| flow(row).delivered_bytes), sum("noise", &|row| row.packets));
-        assert_eq!((&*found.id, sums), ("noise", (found.delivered_bytes, found.sent_packets)), "{every}");
+        assert_eq!((&*found.id, sums), ("noise", (found.progress.delivered_bytes, found.sent.sent_packets)), "{every}");
         for found in &summary.links {
             let id = &*found.id;
-            let of_queue = found.dropped.iter().filter(|drop| *drop.0 != LOST_ON_LINK).map(|drop| drop.1).sum();
+            let of_queue = found.packets.dropped.iter().filter(|drop| *drop.0 != LOST_ON_LINK).map(|drop| drop.1).sum();
             let sums = (
                 sum(id, &|row| row.packets),
                 sum(id, &|row| link(row).dropped_packets),
                 sum(id, &|row| link(row).lost_packets),
                 sum(id, &|row| link(row).marked_packets),
             );
-            let lost = found.dropped.get(LOST_ON_LINK).copied().unwrap_or(0);
-            assert_eq!(sums, (found.dequeued, of_queue, lost, found.marked), "{every}, {id}");
+            let lost = found.packets.dropped.get(LOST_ON_LINK).copied().unwrap_or(0);
+            assert_eq!(sums, (found.packets.dequeued, of_queue, lost, found.packets.marked), "{every}, {id}");
             let busy: f64 =
                 rows[id].iter().map(|row| link(row).utilization * row.to.since(row.from).as_secs_f64()).sum();
-            assert!((busy / 6.3 - found.utilization).abs() < 1e-9, "{every}, {id}: {busy}");
+            assert!((busy / 6.3 - found.load.utilization).abs() < 1e-9, "{every}, {id}: {busy}");
             // Intervals follow each other, from the beginning to the end.
             assert!(rows[id].windows(2).all(|pair| pair[0].to == pair[1].from));
             let ends = (rows[id][0].from, rows[id].last().unwrap().to);
             assert_eq!(ends, (Time::ZERO, Time::from_millis(6300)), "{every}");
         }
-        assert!(summary.links[2].marked > 0 && summary.links[2].dropped.values().sum::<u64>() > 0);
-        assert!(summary.links[0].dropped.contains_key(LOST_ON_LINK));
+        assert!(summary.links[2].packets.marked > 0 && summary.links[2].packets.dropped.values().sum::<u64>() > 0);
+        assert!(summary.links[0].packets.dropped.contains_key(LOST_ON_LINK));
     }
 }
 
@@ -202,14 +207,14 @@ fn the_books_of_a_link_are_those_of_all_its_queues() {
     let (summary, rows) = recorded(&parse(text, &[]));
     let (rows, found) = (by_id(&rows), &summary.links[0]);
     let sum = |of: &dyn Fn(&SeriesRecord<'_>) -> u64| -> u64 { rows["wire.forward"].iter().map(|row| of(row)).sum() };
-    let dropped: u64 = found.dropped.values().sum();
-    assert_eq!((sum(&|row| row.packets), sum(&|row| link(row).dropped_packets)), (found.dequeued, dropped));
+    let dropped: u64 = found.packets.dropped.values().sum();
+    assert_eq!((sum(&|row| row.packets), sum(&|row| link(row).dropped_packets)), (found.packets.dequeued, dropped));
     // What waited was discarded twice, and the flows go on.
     let purged = |dropped: &BTreeMap<&'static str, u64>| dropped.get("purge").copied().unwrap_or(0);
-    let early = purged(&summary.windows[0].links[0].dropped);
-    assert!(early > 0 && early < purged(&found.dropped), "{early} {found:?}");
+    let early = purged(&summary.windows[0].links[0].packets.dropped);
+    assert!(early > 0 && early < purged(&found.packets.dropped), "{early} {found:?}");
     assert_eq!(found.queue, "pie");
-    assert!(found.utilization > 0.8, "{found:?}");
+    assert!(found.load.utilization > 0.8, "{found:?}");
     // Only PIE has a probability.
     let has = |ms| {
         rows["wire.forward"]
@@ -392,15 +397,15 @@ fn who_watches_changes_nothing_and_gets_each_interval_as_it_ends() {
         let Some(link) = summary.links.iter().find(|link| link.id == id) else { continue };
         let sum = |count: fn(&LinkPoint) -> u64| rows.iter().map(|row| count(&self::link(row))).sum::<u64>();
         // Losses behind the queue have a reason of their own among all drops.
-        let dropped: u64 = link.dropped.values().sum();
+        let dropped: u64 = link.packets.dropped.values().sum();
         assert_eq!(sum(|point| point.dropped_packets + point.lost_packets), dropped, "{id}");
-        assert_eq!(sum(|point| point.marked_packets), link.marked, "{id}");
+        assert_eq!(sum(|point| point.marked_packets), link.packets.marked, "{id}");
     }
     let flows = by_id(&watched.rows);
     for summary in &summary.flows {
         let delivered: u64 =
             flows.get(&*summary.id).map_or(0, |rows| rows.iter().map(|row| flow(row).delivered_bytes).sum());
-        assert_eq!(delivered, summary.delivered_bytes, "{}", summary.id);
+        assert_eq!(delivered, summary.progress.delivered_bytes, "{}", summary.id);
     }
 }
 

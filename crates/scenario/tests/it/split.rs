@@ -25,7 +25,7 @@ fn run(flow: &str) -> Summary<()> {
 
 /// Packets offered to each link, forward and back.
 fn offered(summary: &Summary<()>) -> Vec<[u64; 2]> {
-    let of = |link: usize| [summary.links[2 * link].offered, summary.links[2 * link + 1].offered];
+    let of = |link: usize| [summary.links[2 * link].packets.offered, summary.links[2 * link + 1].packets.offered];
     (0..4).map(of).collect()
 }
 

@@ -36,9 +36,9 @@ fn sum(flow: &FlowSummary, of: impl Fn(&SubflowSummary) -> u64) -> u64 {
 
 /// What each subflow has come to is what the flow has, and each of its retransmissions was judged.
 fn adds_up(flow: &FlowSummary) {
-    assert_eq!(sum(flow, |one| one.sent_packets), flow.sent_packets);
-    assert_eq!(sum(flow, |one| one.timeouts), flow.timeouts);
-    assert_eq!(sum(flow, |one| one.fast_recoveries), flow.fast_recoveries);
+    assert_eq!(sum(flow, |one| one.sent.sent_packets), flow.sent.sent_packets);
+    assert_eq!(sum(flow, |one| one.recoveries.timeouts), flow.recoveries.timeouts);
+    assert_eq!(sum(flow, |one| one.recoveries.fast_recoveries), flow.recoveries.fast_recoveries);
     assert_eq!(sum(flow, |one| one.spurious_retransmits), flow.spurious_retransmits);
     assert_eq!(sum(flow, |one| one.retransmissions.needed), flow.retransmissions.needed);
     assert_eq!(sum(flow, |one| one.loss_declarations.right), flow.loss_declarations.right);
@@ -46,7 +46,7 @@ fn adds_up(flow: &FlowSummary) {
     for one in &multipath(flow).subflows {
         let judged = &one.retransmissions;
         assert_eq!(one.spurious_retransmits, judged.spurious_reordering + judged.spurious_delay);
-        assert_eq!(judged.needed + one.spurious_retransmits, one.retransmitted_packets, "{one:?}");
+        assert_eq!(judged.needed + one.spurious_retransmits, one.sent.retransmitted_packets, "{one:?}");
         assert_eq!(judged.by_queue.values().flat_map(BTreeMap::values).sum::<u64>(), judged.needed);
     }
     // What is sent on a subflow in vain was given to two.
@@ -60,7 +60,7 @@ fn what_a_link_lost_is_sent_again_for_good_reason() {
     let flow = flow_of(&scenario(LOSSY, "", ""));
     adds_up(&flow);
     let [slow, fast] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
-    assert!(slow.retransmitted_packets > 20, "{slow:?}");
+    assert!(slow.sent.retransmitted_packets > 20, "{slow:?}");
     assert_eq!(slow.spurious_retransmits, 0, "{slow:?}");
     assert_eq!(slow.retransmissions.by_queue.keys().collect::<Vec<_>>(), ["slow.forward"]);
     assert!(slow.retransmissions.by_queue["slow.forward"].contains_key("link"), "{slow:?}");
@@ -76,7 +76,7 @@ fn a_delay_spike_makes_the_timeouts_of_its_path_spurious() {
     let flow = flow_of(&scenario(spike, "", host));
     adds_up(&flow);
     let [slow, fast] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
-    assert!(slow.timeouts > 0 && slow.retransmissions.spurious_delay > 0, "{slow:?}");
+    assert!(slow.recoveries.timeouts > 0 && slow.retransmissions.spurious_delay > 0, "{slow:?}");
     assert_eq!(fast.retransmissions.spurious_delay, 0, "{fast:?}");
     assert_eq!(flow.retransmissions.spurious_delay, slow.retransmissions.spurious_delay);
     assert!(slow.loss_declarations.wrong > 0, "{slow:?}");
@@ -124,7 +124,7 @@ fn subflows_that_follow_each_other_on_a_path_are_judged_together() {
     let [slow, _] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
     // Beside what the connection tells an ACK has room for two ranges: of more, the sender does not
     // know that they have arrived.
-    assert!(slow.retransmitted_packets > 20 && slow.spurious_retransmits < 3, "{slow:?}");
+    assert!(slow.sent.retransmitted_packets > 20 && slow.spurious_retransmits < 3, "{slow:?}");
     let open = slow.limited_s;
     let time = open.cwnd + open.rwnd + open.app + open.pacing;
     assert!((16.0..17.5).contains(&time), "three of 20 s it was given up: {open:?}");
@@ -228,7 +228,7 @@ fn records_have_rows_for_each_subflow_that_add_up_to_the_summary() {
     let ports: BTreeSet<(u32, u16, u16)> = rows.segments.keys().copied().collect();
     let expected = [(0, 40_000, 5_001), (0, 40_001, 5_001), (1, 5_001, 40_000), (1, 5_001, 40_001)];
     assert_eq!(ports, expected.into());
-    assert!(rows.segments[&(0, 40_000, 5_001)] >= multipath(&flow).subflows[0].sent_packets);
+    assert!(rows.segments[&(0, 40_000, 5_001)] >= multipath(&flow).subflows[0].sent.sent_packets);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_series_has_rows_for_each_subflow_that_add_up_to_those_of_the_flow() {
     assert_eq!(received.to_vec(), multipath(&flow).subflows.iter().map(|one| one.received_bytes).collect::<Vec<_>>());
     assert!(most > 0 && most <= multipath(&flow).reordered_bytes_max, "{most}");
     let sent: u64 = flows.values().map(|values| values[1]).sum();
-    assert_eq!(sent, flow.sent_packets);
+    assert_eq!(sent, flow.sent.sent_packets);
 }
 
 #[test]

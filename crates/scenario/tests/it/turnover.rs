@@ -78,20 +78,18 @@ fn sums_are_those_of_the_flows() {
             let [group] = &summed.groups[..] else { panic!("one group") };
             let flows: Vec<_> = each.flows[1..].iter().filter(|flow| flow.start_s.is_some()).collect();
             let sum = |of: fn(&ackclock_trace::FlowSummary) -> u64| flows.iter().map(|flow| of(flow)).sum::<u64>();
-            let found = |GroupSummary {
-                             started, completed, delivered_bytes, retransmitted_packets, timeouts, ..
-                         }: &GroupSummary| {
-                [*started, *completed, *delivered_bytes, *retransmitted_packets, *timeouts]
+            let found = |GroupSummary { started, completed, progress, sent, recoveries, .. }: &GroupSummary| {
+                [*started, *completed, progress.delivered_bytes, sent.retransmitted_packets, recoveries.timeouts]
             };
             let expected = [
                 flows.len() as u64,
                 flows.iter().filter(|flow| flow.fct_s.is_some()).count() as u64,
-                sum(|flow| flow.delivered_bytes),
-                sum(|flow| flow.retransmitted_packets),
-                sum(|flow| flow.timeouts),
+                sum(|flow| flow.progress.delivered_bytes),
+                sum(|flow| flow.sent.retransmitted_packets),
+                sum(|flow| flow.recoveries.timeouts),
             ];
             assert_eq!(found(group), expected, "{kind} {keys}");
-            assert!(group.retransmitted_packets > 0 && group.completed > 50);
+            assert!(group.sent.retransmitted_packets > 0 && group.completed > 50);
             assert_eq!(group.rtt_ms.distribution.samples, sum(|flow| flow.rtt_ms.samples));
             let longest = flows.iter().filter_map(|flow| flow.fct_s).fold(0.0, f64::max);
             assert!((group.fct_ms.distribution.max.expect("some are") - 1e3 * longest).abs() < 1e-5);
@@ -110,7 +108,7 @@ fn a_lone_transfer_takes_its_round_trips() {
     let fct = 4.0 * 10.0 + (60.0 + 60.0 + 1052.0 + 52.0) * 0.0008;
     assert_eq!(group.fct_ms.distribution.min, Some(fct));
     assert!((group.started, group.completed) == (50, 50) || group.started < 50, "{group:?}");
-    assert_eq!((group.timeouts, group.alive), (0, group.started - group.completed));
+    assert_eq!((group.recoveries.timeouts, group.alive), (0, group.started - group.completed));
 }
 
 #[test]
@@ -143,7 +141,7 @@ fn flows_that_come_and_go_take_two_paths() {
     };
     let (each, sum) = (of("each"), of("sum"));
     let packets = |summary: &Summary<()>, id: &str| {
-        summary.links.iter().find(|link| link.id == id).expect("it is listed").offered
+        summary.links.iter().find(|link| link.id == id).expect("it is listed").packets.offered
     };
     // Every other packet of each flow, of which the first takes the first path.
     let [first, second] = ["a.forward", "b.forward"].map(|id| packets(&sum, id));
@@ -151,7 +149,7 @@ fn flows_that_come_and_go_take_two_paths() {
     assert_eq!([first, second], ["a.forward", "b.forward"].map(|id| packets(&each, id)));
     assert_eq!(packets(&sum, "b.reverse"), 0);
     let group = &sum.groups[0];
-    assert_eq!((group.completed, group.delivered_bytes), (20, 600_000));
+    assert_eq!((group.completed, group.progress.delivered_bytes), (20, 600_000));
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn goodput_in_windows_is_what_arrives_for_the_first_time() {
     let [low, median] = [goodput.quantiles.p5, goodput.quantiles.p50].map(|value| value.expect("windows"));
     assert!(low < 0.99 * median, "losses show");
     // What is delivered in order at the end is at least what arrived less what waits.
-    assert!(flow.retransmitted_packets > 0);
+    assert!(flow.sent.retransmitted_packets > 0);
 }
 
 #[test]
@@ -108,11 +108,11 @@ fn a_segment_that_was_lost_arrives_for_the_first_time_when_it_comes_again() {
     let summary = summary(TWO_PATHS);
     let flow = &summary.flows[0];
     let [sent_once, first] = ["sequence", "first_arrival"].map(|place| &flow.reordering[place]);
-    let fresh = flow.sent_packets - flow.retransmitted_packets;
+    let fresh = flow.sent.sent_packets - flow.sent.retransmitted_packets;
     // All but what was on its way at the end.
     assert!(first.packets <= fresh && first.packets + 400 > fresh, "{} {fresh}", first.packets);
     assert!(first.packets > sent_once.packets, "some came again for the first time");
-    assert!(first.duplicates > 0 && first.duplicates < flow.retransmitted_packets);
+    assert!(first.duplicates > 0 && first.duplicates < flow.sent.retransmitted_packets);
     assert_eq!((sent_once.duplicates, first.beyond), (0, 0));
     // It comes at least a round trip behind its place.
     let late = |places: &ackclock_trace::PacketReordering| places.displacement.max.expect("packets");

@@ -162,7 +162,7 @@ fn the_load_is_that_asked_for() {
         let expected = offered / 8.0 / 2000.0 * 70.0;
         assert!(near(all.started as f64, expected), "{keys}: {} and not {expected}", all.started);
         // No more than what waits at the end is missing from what was delivered.
-        assert!(near(summary.groups[0].delivered_bytes as f64 * 8.0 / 70.0, offered), "{keys}");
+        assert!(near(summary.groups[0].progress.delivered_bytes as f64 * 8.0 / 70.0, offered), "{keys}");
         assert!(all.unfinished < 200 && all.started == all.completed + all.unfinished, "{keys}");
     }
 }

@@ -1,6 +1,6 @@
 //! Completion times of flows by their sizes.
 
-use ackclock_trace::{Histogram, Spread, WorkloadSummary, slowdown_millionths};
+use ackclock_trace::{Histogram, Recoveries, SentPackets, Spread, WorkloadSummary, slowdown_millionths};
 use ackclock_units::{Rate, Span, Time};
 
 use super::Flow;
@@ -13,15 +13,15 @@ use crate::spec::{FlowGroup, HostSpec, LinkSpec};
 pub(crate) struct Outcome {
     pub(crate) start: Time,
     pub(crate) completed: Option<Time>,
-    pub(crate) retransmitted_packets: u64,
-    pub(crate) timeouts: u64,
+    pub(crate) sent: SentPackets,
+    pub(crate) recoveries: Recoveries,
 }
 
 impl Flow {
     /// What has become of it.
     pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> Outcome {
-        let Counts { retransmitted_packets, timeouts, .. } = Counts::of(sender, receiver);
-        Outcome { start: self.start, completed: self.completed, retransmitted_packets, timeouts }
+        let Counts { sent, recoveries, .. } = Counts::of(sender, receiver);
+        Outcome { start: self.start, completed: self.completed, sent, recoveries }
     }
 }
 
@@ -89,8 +89,8 @@ pub(crate) struct ClassSums {
     started: u64,
     completed: u64,
     bytes: u128,
-    retransmitted_packets: u64,
-    timeouts: u64,
+    sent: SentPackets,
+    recoveries: Recoveries,
     completed_with_timeouts: u64,
     sizes: Histogram,
     /// Completion times, ns.
@@ -106,8 +106,8 @@ impl ClassSums {
             started: 0,
             completed: 0,
             bytes: 0,
-            retransmitted_packets: 0,
-            timeouts: 0,
+            sent: SentPackets::default(),
+            recoveries: Recoveries::default(),
             completed_with_timeouts: 0,
             sizes: Histogram::new(),
             fct: Histogram::new(),
@@ -120,12 +120,12 @@ impl ClassSums {
         self.started += 1;
         self.bytes += u128::from(bytes);
         self.sizes.add(bytes);
-        self.retransmitted_packets += outcome.retransmitted_packets;
-        self.timeouts += outcome.timeouts;
+        self.sent.add(&outcome.sent);
+        self.recoveries.add(&outcome.recoveries);
         if let Some(completed) = outcome.completed {
             let fct = completed.since(outcome.start);
             self.completed += 1;
-            self.completed_with_timeouts += u64::from(outcome.timeouts > 0);
+            self.completed_with_timeouts += u64::from(outcome.recoveries.timeouts > 0);
             self.fct.add(fct.as_nanos());
             self.slowdown.add(slowdown_millionths(fct, ideal));
         }
@@ -139,8 +139,8 @@ impl ClassSums {
             completed: self.completed,
             unfinished: self.started - self.completed,
             offered_bps: if arriving > Span::ZERO { self.bytes as f64 * 8.0 / arriving.as_secs_f64() } else { 0.0 },
-            retransmitted_packets: self.retransmitted_packets,
-            timeouts: self.timeouts,
+            retransmitted_packets: self.sent.retransmitted_packets,
+            timeouts: self.recoveries.timeouts,
             completed_with_timeouts: self.completed_with_timeouts,
             size_bytes: Spread::of(&self.sizes, 1.0),
             fct_ms: Spread::of(&self.fct, 1e-6),

@@ -1,7 +1,7 @@
 //! What the ends of a flow have counted.
 
 use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Stats};
-use ackclock_trace::{CaStateSeconds, FlowPoint, Limited};
+use ackclock_trace::{CaStateSeconds, FlowPoint, Limited, Progress, Reactions, Recoveries, SentPackets};
 use ackclock_units::{Span, Time};
 
 use super::Flow;
@@ -12,60 +12,59 @@ use crate::watch::WatchCounts;
 /// What the two ends have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counts {
-    pub(super) sent_packets: u64,
-    pub(super) retransmitted_packets: u64,
-    pub(super) timeouts: u64,
-    pub(super) fast_recoveries: u64,
-    pub(super) undos: u64,
-    pub(super) ece_acks: u64,
-    pub(super) delivered_bytes: u64,
-    pub(super) acked_bytes: u64,
+    pub(super) sent: SentPackets,
+    pub(super) recoveries: Recoveries,
+    pub(super) reactions: Reactions,
+    pub(super) progress: Progress,
     /// Of the peer's stream, that the sender's application read.
     pub(super) response_bytes: u64,
 }
 
 impl Counts {
     pub(super) fn add(&mut self, other: &Counts) {
-        self.sent_packets += other.sent_packets;
-        self.retransmitted_packets += other.retransmitted_packets;
-        self.timeouts += other.timeouts;
-        self.fast_recoveries += other.fast_recoveries;
-        self.undos += other.undos;
-        self.ece_acks += other.ece_acks;
-        self.delivered_bytes += other.delivered_bytes;
-        self.acked_bytes += other.acked_bytes;
+        self.sent.add(&other.sent);
+        self.recoveries.add(&other.recoveries);
+        self.reactions.add(&other.reactions);
+        self.progress.add(&other.progress);
         self.response_bytes += other.response_bytes;
     }
 
-    pub(super) fn with(self, stats: &Stats) -> Counts {
+    /// What was counted since `then`. A flow of programs outside begins anew with its first packet.
+    pub(super) fn since(&self, then: &Counts) -> Counts {
         Counts {
-            retransmitted_packets: stats.retransmitted_packets + stats.resent_syns,
-            timeouts: stats.timeouts,
-            fast_recoveries: stats.fast_recoveries,
-            undos: stats.undos,
-            ece_acks: stats.ece_acks,
-            ..self
+            sent: self.sent.since(&then.sent),
+            recoveries: self.recoveries.since(&then.recoveries),
+            reactions: self.reactions.since(&then.reactions),
+            progress: self.progress.since(&then.progress),
+            response_bytes: self.response_bytes.saturating_sub(then.response_bytes),
         }
     }
 
+    pub(super) fn with(mut self, stats: &Stats) -> Counts {
+        self.sent.retransmitted_packets = stats.retransmitted_packets + stats.resent_syns;
+        self.recoveries = Recoveries { timeouts: stats.timeouts, fast_recoveries: stats.fast_recoveries };
+        self.reactions = Reactions { undos: stats.undos, ece_acks: stats.ece_acks };
+        self
+    }
+
     pub(super) fn of(sender: &Host, receiver: &Host) -> Counts {
-        let both = Counts {
-            sent_packets: sender.sent_packets(),
-            delivered_bytes: receiver.delivered_bytes(),
-            acked_bytes: sender.acked_bytes(),
+        let mut both = Counts {
+            sent: SentPackets { sent_packets: sender.sent_packets(), retransmitted_packets: 0 },
+            progress: Progress { delivered_bytes: receiver.delivered_bytes(), acked_bytes: sender.acked_bytes() },
             response_bytes: sender.delivered_bytes(),
             ..Counts::default()
         };
         match sender {
-            Host::Endpoint(endpoint) => both.with(endpoint.stats()),
-            Host::Mptcp(connection) => both.with(&totals(connection)),
+            Host::Endpoint(endpoint) => return both.with(endpoint.stats()),
+            Host::Mptcp(connection) => return both.with(&totals(connection)),
             Host::Outside(watch) => {
                 let WatchCounts { retransmitted_packets, ece_acks, .. } = watch.counts();
-                Counts { retransmitted_packets, ece_acks, ..both }
+                (both.sent.retransmitted_packets, both.reactions.ece_acks) = (retransmitted_packets, ece_acks);
             }
-            Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
-            Host::Datagrams(_) => both,
+            Host::Smoltcp(stock) => both.sent.retransmitted_packets = stock.stats().retransmitted_packets,
+            Host::Datagrams(_) => {}
         }
+        both
     }
 }
 
@@ -112,22 +111,20 @@ impl FlowCount {
 
     /// Bytes of responses since `then`.
     pub(crate) fn responses_since(&self, then: &FlowCount) -> u64 {
-        self.counts.response_bytes.saturating_sub(then.counts.response_bytes)
+        self.counts.since(&then.counts).response_bytes
     }
 
     /// Bytes and data packets since `then`, and the other values of a series, with these variables.
     pub(crate) fn since(&self, then: &FlowCount, variables: FlowPoint) -> (u64, u64, FlowPoint) {
-        let (now, before) = (&self.counts, &then.counts);
+        let Counts { sent, recoveries, progress, .. } = self.counts.since(&then.counts);
         let point = FlowPoint {
-            delivered_bytes: now.delivered_bytes.saturating_sub(before.delivered_bytes),
-            retransmitted_packets: now.retransmitted_packets.saturating_sub(before.retransmitted_packets),
-            timeouts: now.timeouts.saturating_sub(before.timeouts),
+            delivered_bytes: progress.delivered_bytes,
+            retransmitted_packets: sent.retransmitted_packets,
+            timeouts: recoveries.timeouts,
             rtt: mean(self.rtt_sum - then.rtt_sum, self.rtt_samples - then.rtt_samples),
             ..variables
         };
-        // A flow of programs outside begins anew with its first packet.
-        let bytes = self.bytes.saturating_sub(then.bytes);
-        (bytes, now.sent_packets.saturating_sub(before.sent_packets), point)
+        (self.bytes.saturating_sub(then.bytes), sent.sent_packets, point)
     }
 }
 

@@ -34,22 +34,16 @@ impl Flow {
 
     /// What came since, in a window that ends at `to`.
     pub(crate) fn since(&self, mark: &FlowMark, to: Time, sender: &Host, receiver: &Host) -> FlowWindow {
-        let (now, then) = (Counts::of(sender, receiver), mark.counts);
-        let length = to.since(mark.at);
-        let delivered_bytes = now.delivered_bytes - then.delivered_bytes;
+        let Counts { sent, recoveries, reactions, progress, .. } = Counts::of(sender, receiver).since(&mark.counts);
         FlowWindow {
             id: self.id.clone(),
-            goodput_bps: bits_per_second(delivered_bytes, length),
+            goodput_bps: bits_per_second(progress.delivered_bytes, to.since(mark.at)),
             rtt_ms: self.rtt.since(&mark.rtt).distribution(1e-6),
             cwnd_bytes: self.cwnd.since(&mark.cwnd).quantiles(1.0),
-            sent_packets: now.sent_packets - then.sent_packets,
-            retransmitted_packets: now.retransmitted_packets - then.retransmitted_packets,
-            timeouts: now.timeouts - then.timeouts,
-            fast_recoveries: now.fast_recoveries - then.fast_recoveries,
-            undos: now.undos - then.undos,
-            ece_acks: now.ece_acks - then.ece_acks,
-            delivered_bytes,
-            acked_bytes: now.acked_bytes - then.acked_bytes,
+            sent,
+            recoveries,
+            reactions,
+            progress,
             ca_state_s: self.states_since(mark, to, sender),
             dupthresh: dupthresh(sender),
             dupthresh_start: mark.dupthresh,

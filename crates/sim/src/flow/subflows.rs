@@ -2,7 +2,7 @@
 
 use ackclock_mptcp::{Connection, Subflow};
 use ackclock_tcp::{Acknowledgment, LimitClock};
-use ackclock_trace::{Histogram, Limited, MultipathSummary, SubflowSummary};
+use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, SentPackets, SubflowSummary};
 use ackclock_units::{Span, Time};
 
 use super::counts::Counts;
@@ -150,11 +150,12 @@ impl Subflows {
                 throughput_bps: measures.throughput.summary(end),
                 rtt_ms: measures.rtt.distribution(1e-6),
                 cwnd_bytes: measures.cwnd.quantiles(1.0),
-                sent_packets: totals.sent_packets + measures.seen.sent,
-                retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
+                sent: SentPackets {
+                    sent_packets: totals.sent_packets + measures.seen.sent,
+                    retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
+                },
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
-                timeouts: totals.timeouts,
-                fast_recoveries: totals.fast_recoveries,
+                recoveries: Counts::default().with(&totals).recoveries,
                 scheduled_bytes: carried.scheduled,
                 reinjected_bytes: carried.reinjected,
                 needless_bytes: measures.judged.needless_bytes(),
@@ -206,9 +207,14 @@ impl Subflows {
             // What a kernel got is what it has acknowledged.
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
             let counts = Counts {
-                sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
-                retransmitted_packets: measures.seen.retransmitted,
-                delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
+                sent: SentPackets {
+                    sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
+                    retransmitted_packets: measures.seen.retransmitted,
+                },
+                progress: Progress {
+                    delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
+                    acked_bytes: 0,
+                },
                 ..Counts::default()
             };
             let count = FlowCount {

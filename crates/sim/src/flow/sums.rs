@@ -3,7 +3,7 @@
 use ackclock_trace::{GroupSummary, Histogram, Spread};
 use ackclock_units::{Span, Time};
 
-use super::counts::Counts;
+use super::counts::{Counts, bits_per_second};
 use super::{FORWARD, Flow, FlowCount, Names, REVERSE};
 use crate::host::Host;
 
@@ -55,7 +55,7 @@ impl Sums {
         self.counts.add(&counts);
         self.spurious += judged.spurious_reordering + judged.spurious_delay;
         self.first_start = self.first_start.min(flow.start);
-        self.bytes.add(counts.delivered_bytes);
+        self.bytes.add(counts.progress.delivered_bytes);
         self.rtt.absorb(&flow.rtt);
         self.arrived += flow.throughput.total();
         if let Some(completed) = flow.completed {
@@ -63,7 +63,7 @@ impl Sums {
             self.completed += 1;
             self.fct.add(fct.as_nanos());
             if fct > Span::ZERO {
-                self.goodput.add((counts.delivered_bytes as f64 * 8.0 / fct.as_secs_f64()).round() as u64);
+                self.goodput.add((counts.progress.delivered_bytes as f64 * 8.0 / fct.as_secs_f64()).round() as u64);
             }
         }
     }
@@ -75,13 +75,13 @@ impl Sums {
 
     /// Data packets that the senders have put on the wire.
     pub(crate) fn sent_packets(&self) -> u64 {
-        self.counts.sent_packets
+        self.counts.sent.sent_packets
     }
 
     /// The summary of a run that ended at `end`, in which at most so many lived at a time.
     pub(crate) fn summary(&self, id: &str, names: &Names, reverse: bool, most_alive: u64, end: Time) -> GroupSummary {
         let active = end.since(self.first_start);
-        let Counts { delivered_bytes, .. } = self.counts;
+        let Counts { sent, recoveries, reactions, progress, .. } = self.counts;
         GroupSummary {
             id: id.to_owned(),
             direction: if reverse { REVERSE } else { FORWARD },
@@ -93,16 +93,12 @@ impl Sums {
             aborted: self.aborted,
             alive: self.alive,
             most_alive,
-            goodput_bps: if active > Span::ZERO { delivered_bytes as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
-            sent_packets: self.counts.sent_packets,
-            retransmitted_packets: self.counts.retransmitted_packets,
+            goodput_bps: bits_per_second(progress.delivered_bytes, active),
+            sent,
             spurious_retransmits: self.spurious,
-            timeouts: self.counts.timeouts,
-            fast_recoveries: self.counts.fast_recoveries,
-            undos: self.counts.undos,
-            ece_acks: self.counts.ece_acks,
-            delivered_bytes,
-            acked_bytes: self.counts.acked_bytes,
+            recoveries,
+            reactions,
+            progress,
             fct_ms: Spread::of(&self.fct, 1e-6),
             flow_bytes: Spread::of(&self.bytes, 1.0),
             flow_goodput_bps: Spread::of(&self.goodput, 1.0),

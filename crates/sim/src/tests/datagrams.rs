@@ -48,13 +48,16 @@ fn a_constant_rate_arrives_as_it_was_sent() {
     assert_eq!((found.delay_ms.mean, found.jitter_ms, found.loss_ratio), (Some(10.8224), Some(0.0), Some(0.0)));
     assert_eq!((found.application, found.marked, found.reordering.reordered), ("cbr", 0, 0));
     let flow = &summary.flows[0];
-    assert_eq!((flow.sent_packets, flow.delivered_bytes, flow.acked_bytes), (2000, 1_999_000, 0));
+    assert_eq!(
+        (flow.sent.sent_packets, flow.progress.delivered_bytes, flow.progress.acked_bytes),
+        (2000, 1_999_000, 0)
+    );
     assert_eq!((flow.goodput_bps, flow.rtt_ms.samples), (1_999_000.0 * 8.0 / 20.0, 0));
     assert_eq!((&*flow.cc, &*flow.host, flow.loss_detector), ("none", "none", "none"));
     // IP bytes: 1028 each 10 ms; the first of 37 windows of 2 s has 199 instead of 200 of them.
     let mean = 822_400.0 * (1.0 - 1.0 / 7400.0);
     assert!((flow.throughput_bps.mean.unwrap() - mean).abs() < 1e-3, "{:?}", flow.throughput_bps);
-    assert_eq!((summary.packets, summary.links[0].offered, summary.links[1].offered), (2000, 2000, 0));
+    assert_eq!((summary.packets, summary.links[0].packets.offered, summary.links[1].packets.offered), (2000, 2000, 0));
 }
 
 #[test]
@@ -77,8 +80,8 @@ fn an_echo_measures_the_round_trip() {
     assert_eq!((found.application, found.sent, found.received, found.lost), ("ping", 200, 200, 0));
     let rtt = summary.flows[0].rtt_ms;
     assert_eq!((rtt.min, rtt.max, rtt.samples), (Some(20.1344), Some(20.1344), 200));
-    assert_eq!((found.delay_ms.mean, summary.links[1].offered), (Some(20.1344), 200));
-    assert_eq!(summary.flows[0].delivered_bytes, 200 * 56);
+    assert_eq!((found.delay_ms.mean, summary.links[1].packets.offered), (Some(20.1344), 200));
+    assert_eq!(summary.flows[0].progress.delivered_bytes, 200 * 56);
 }
 
 #[test]
@@ -89,8 +92,8 @@ fn copies_of_requests_are_not_delivered_twice() {
     // Both copies of a request are answered, and the second answer is a copy.
     let (summary, found) = run_one(link, ping());
     assert_eq!((found.sent, found.received, found.lost), (200, 199, 1));
-    assert_eq!((found.duplicates, summary.links[1].offered), (199, 398));
-    assert_eq!(summary.flows[0].delivered_bytes, 199 * 56);
+    assert_eq!((found.duplicates, summary.links[1].packets.offered), (199, 398));
+    assert_eq!(summary.flows[0].progress.delivered_bytes, 199 * 56);
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn losses_on_the_wire_and_in_the_queue_are_counted_in_their_order() {
     let pattern = Pattern::cbr(Rate::from_bps(20_000_000).unwrap(), 1000);
     let flow = datagrams(DatagramApplication::Messages { kind: "cbr", pattern }, Ecn::NotEct);
     let (summary, found) = run_one(link("a", pfifo(5)), flow);
-    let dropped: u64 = summary.links[0].dropped.values().sum();
+    let dropped: u64 = summary.links[0].packets.dropped.values().sum();
     // At the end 6 are in queue and transmission, and 12 or 13 on the wire: 10 ms at 0.8224 ms.
     assert_eq!((found.lost, found.sent), (dropped, 50_000));
     assert!((18..=20).contains(&(found.sent - found.received - found.lost)), "{found:?}");
@@ -160,9 +163,9 @@ fn capable_packets_are_marked_and_others_dropped() {
         run_one(link("a", QueueSpec::Codel(codel)), flow)
     };
     let (summary, found) = run(Ecn::Ect0);
-    assert!(found.marked > 10 && found.marked <= summary.links[0].marked, "{found:?}");
+    assert!(found.marked > 10 && found.marked <= summary.links[0].packets.marked, "{found:?}");
     let (summary, found) = run(Ecn::NotEct);
-    assert_eq!((found.marked, summary.links[0].marked), (0, 0));
+    assert_eq!((found.marked, summary.links[0].packets.marked), (0, 0));
     assert!(found.lost > 10, "{found:?}");
 }
 
@@ -192,7 +195,7 @@ fn a_call_is_as_good_as_the_line() {
     let (summary, found) = run_one(link("a", pfifo(100)), call(60));
     // From 20 ms on, 50 in a second, each of 160 bytes of voice, 12 of RTP and 28 of headers.
     assert_eq!((found.sent, found.received, found.lost), (999, 999, 0));
-    assert_eq!((summary.flows[0].delivered_bytes, found.delay_ms.distribution.max), (999 * 172, Some(10.16)));
+    assert_eq!((summary.flows[0].progress.delivered_bytes, found.delay_ms.distribution.max), (999 * 172, Some(10.16)));
     let voice = found.voice.expect("it is a call");
     // 20 ms of voice, 0.16 and 10 ms of network, 60 ms of buffer; G.107 has 93.2 without delay and
     // some 2.1 less at 90 ms.
@@ -223,5 +226,5 @@ fn windows_count_datagrams() {
     let mut spec = spec(vec![link("a", pfifo(100))], vec![cbr()]);
     spec.windows = vec![(Time::from_secs(5), Time::from_secs(6))];
     let window = &run_to_end(&spec).windows[0];
-    assert_eq!((window.flows[0].sent_packets, window.flows[0].delivered_bytes), (100, 100_000));
+    assert_eq!((window.flows[0].sent.sent_packets, window.flows[0].progress.delivered_bytes), (100, 100_000));
 }

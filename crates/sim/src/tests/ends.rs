@@ -30,7 +30,7 @@ fn a_transfer_is_complete_when_its_last_byte_is_acknowledged() {
     let expected = 1.0 + (4.0 * 10.0 + 2.0 * 0.048 + 0.8416 + 0.0416) / 1e3;
     assert!((completed - expected).abs() < 1e-7, "{completed} for {expected}");
     assert!((flow.fct_s.unwrap() - (completed - start)).abs() < 1e-12, "{:?}", flow.fct_s);
-    assert_eq!((flow.delivered_bytes, flow.acked_bytes), (1000, 1000));
+    assert_eq!((flow.progress.delivered_bytes, flow.progress.acked_bytes), (1000, 1000));
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn a_flow_that_stops_sends_what_is_in_its_buffer_and_completes_nothing() {
         let flow = &summary.flows[0];
         assert_eq!((flow.start_s, flow.completed_s, flow.fct_s), (Some(0.0), None, None));
         // The buffer of 4 MiB takes 3.5 s.
-        assert!(summary.windows[0].flows[0].delivered_bytes > 1_000_000, "{flow:?}");
-        assert!(flow.delivered_bytes < 7_000_000);
-        assert_eq!(flow.delivered_bytes, flow.acked_bytes, "closed in good order");
+        assert!(summary.windows[0].flows[0].progress.delivered_bytes > 1_000_000, "{flow:?}");
+        assert!(flow.progress.delivered_bytes < 7_000_000);
+        assert_eq!(flow.progress.delivered_bytes, flow.progress.acked_bytes, "closed in good order");
         // Its time is until then, not until the end of the run.
         assert!(flow.goodput_bps > 0.9 * 10e6 * 1448.0 / 1500.0, "{}", flow.goodput_bps);
     }
@@ -61,10 +61,18 @@ fn a_flow_that_aborts_sends_nothing_any_more() {
         let flow = &summary.flows[0];
         assert_eq!((flow.start_s, flow.completed_s, flow.fct_s), (Some(0.0), None, None));
         let after = &summary.windows[0];
-        assert_eq!((after.flows[0].sent_packets, after.flows[0].delivered_bytes), (0, 0), "{}", flow.host);
+        assert_eq!(
+            (after.flows[0].sent.sent_packets, after.flows[0].progress.delivered_bytes),
+            (0, 0),
+            "{}",
+            flow.host
+        );
         // Not an ACK either: the peer has heard of it.
-        assert_eq!((after.links[0].offered, after.links[1].offered), (0, 0), "{}", flow.host);
-        assert!(flow.delivered_bytes > 500_000 && flow.acked_bytes < flow.delivered_bytes, "{flow:?}");
+        assert_eq!((after.links[0].packets.offered, after.links[1].packets.offered), (0, 0), "{}", flow.host);
+        assert!(
+            flow.progress.delivered_bytes > 500_000 && flow.progress.acked_bytes < flow.progress.delivered_bytes,
+            "{flow:?}"
+        );
         // Its time ends with what was on its way: a queue of 100 packets takes 120 ms.
         let most = 10e6 * 1448.0 / 1500.0;
         assert!(flow.goodput_bps > 0.4 * most && flow.goodput_bps <= most, "{} {}", flow.host, flow.goodput_bps);
@@ -78,7 +86,7 @@ fn an_abort_after_a_close_ends_what_is_still_sent() {
     let mut both = flow("f", vec![0], false);
     (both.stop, both.abort) = (Some(Time::from_secs(1)), Some(Time::from_millis(1500)));
     let summary = run_of(both.clone());
-    assert_eq!((summary.windows[0].flows[0].sent_packets, summary.windows[0].links[0].offered), (0, 0));
+    assert_eq!((summary.windows[0].flows[0].sent.sent_packets, summary.windows[0].links[0].packets.offered), (0, 0));
     // After everything is acknowledged there is nothing to end.
     both.bytes = Some(100_000);
     let ended = run_of(both.clone());

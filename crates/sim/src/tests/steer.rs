@@ -83,8 +83,8 @@ fn a_change_made_on_the_way_is_that_of_a_schedule() {
     assert_ne!(found.flows, run(&spec, &mut |_| ControlFlow::Continue(())).unwrap().flows);
     // 10 Mbit/s for 1.5 s, 5 for 2 s and 10 for 1.5 s.
     let [found, expected] = [&found, &expected].map(|summary| &summary.links[2]);
-    assert_eq!((found.rate_bps, expected.rate_bps), (Some(8_000_000), Some(8_000_000)));
-    assert!((found.utilization - expected.utilization).abs() < 1e-6, "{found:?} {expected:?}");
+    assert_eq!((found.packets.rate_bps, expected.packets.rate_bps), (Some(8_000_000), Some(8_000_000)));
+    assert!((found.load.utilization - expected.load.utilization).abs() < 1e-6, "{found:?} {expected:?}");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn a_window_that_begins_before_the_first_change_is_right() {
     let change = (DirectionId::forward(1), Change { rate: mbit(5), ..at(2000) });
     let summary = steered(&spec, &mut Strides::new(Span::from_secs(1), &[change]));
     let window = &summary.windows[0].links[2];
-    assert_eq!(window.rate_bps, Some(7_500_000));
-    assert!(window.utilization > 0.9 && window.utilization <= 1.0, "{}", window.utilization);
+    assert_eq!(window.packets.rate_bps, Some(7_500_000));
+    assert!(window.load.utilization > 0.9 && window.load.utilization <= 1.0, "{}", window.load.utilization);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_helm_ends_a_run() {
     let (summary, error) = ended.unwrap();
     assert_eq!((error, summary.duration_s), (Some(RunError::Interrupted), 1.0));
     let whole = steered(&two_flows(pfifo(50)), &mut Strides::new(Span::from_secs(1), &[]));
-    let delivered = |summary: &Summary<()>| summary.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>();
+    let delivered = |summary: &Summary<()>| summary.flows.iter().map(|flow| flow.progress.delivered_bytes).sum::<u64>();
     assert!(delivered(&summary) > 0 && delivered(&summary) < delivered(&whole));
 }
 

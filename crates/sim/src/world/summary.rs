@@ -138,8 +138,8 @@ impl World {
             params: (),
             labels: BTreeMap::new(),
             events: self.handled,
-            packets: (flows.iter().map(|flow| flow.sent_packets))
-                .chain(groups.iter().map(|group| group.sent_packets))
+            packets: (flows.iter().map(|flow| flow.sent.sent_packets))
+                .chain(groups.iter().map(|group| group.sent.sent_packets))
                 .sum(),
             links: self.directions.iter_mut().take(listed).map(|direction| direction.summary(end)).collect(),
             fairness_jain: shares(None),

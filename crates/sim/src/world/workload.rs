@@ -188,8 +188,8 @@ impl Work {
             end: row.outcome.completed,
             bytes: row.bytes,
             ideal: row.ideal,
-            retransmitted_packets: row.outcome.retransmitted_packets,
-            timeouts: row.outcome.timeouts,
+            retransmitted_packets: row.outcome.sent.retransmitted_packets,
+            timeouts: row.outcome.recoveries.timeouts,
         })
     }
 }

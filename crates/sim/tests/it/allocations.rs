@@ -253,7 +253,7 @@ fn packets_from_outside_cost_no_allocation() {
     let steady = allocations(|| assert!(send(20_000) > 40_000));
     assert_eq!(steady.count, 0, "{steady:?} after {warm_up:?}");
     let flow = &world.summary().flows[0];
-    assert!(flow.rtt_ms.samples > 35_000 && flow.acked_bytes > 35_000 * 1448, "{flow:?}");
+    assert!(flow.rtt_ms.samples > 35_000 && flow.progress.acked_bytes > 35_000 * 1448, "{flow:?}");
 }
 
 #[test]

@@ -69,8 +69,8 @@ fn assert_delivered(spec: &RunSpec) -> Result<(), TestCaseError> {
     let summary = run(spec);
     let flow = &summary.flows[0];
     let bytes = spec.flows[0].bytes.unwrap();
-    prop_assert_eq!(flow.delivered_bytes, bytes, "delivered");
-    prop_assert_eq!(flow.acked_bytes, bytes, "acknowledged");
+    prop_assert_eq!(flow.progress.delivered_bytes, bytes, "delivered");
+    prop_assert_eq!(flow.progress.acked_bytes, bytes, "acknowledged");
     prop_assert!(flow.completed_s.is_some(), "closed");
     Ok(())
 }

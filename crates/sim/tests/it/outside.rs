@@ -16,7 +16,7 @@ use ackclock_sim::spec::{
 };
 use ackclock_sim::{DirectionId, FlowId, HostId, Inbound, Outbound, QueueRecorder, Recorders, World};
 use ackclock_tcp::{Config, EcnFeedback, Endpoint, Ports, Shutdown, State};
-use ackclock_trace::{FlowSummary, FlowWindow, Histogram, QueueCsv, SiftrLog, Summary, TcpCsv};
+use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Progress, QueueCsv, Reactions, SiftrLog, Summary, TcpCsv};
 use ackclock_units::{Ecn, Random, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -188,7 +188,7 @@ impl Fates {
 }
 
 fn drops(summary: &Summary<()>) -> u64 {
-    summary.links.iter().flat_map(|link| link.dropped.values()).sum()
+    summary.links.iter().flat_map(|link| link.packets.dropped.values()).sum()
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn every_packet_leaves_once_through_every_queue() {
             assert_eq!((world.packets_inside(), world.next_due()), (0, Time::NEVER));
             let summary = world.summary();
             let name = queue.name();
-            let offered: u64 = summary.links.iter().map(|link| link.offered).sum();
+            let offered: u64 = summary.links.iter().map(|link| link.packets.offered).sum();
             assert_eq!(offered, 3000, "{name}");
             let copies: u64 = fates.delivered.values().map(|copies| copies - 1).sum();
             assert_eq!(fates.delivered() - copies + drops(&summary), offered, "{name}");
@@ -230,7 +230,7 @@ fn every_packet_leaves_once_through_every_queue() {
             assert!(drops(&summary) > 0 && fates.delivered() > 1500, "{name}");
             if let Some(vector) = vector {
                 // As the vector says of what goes from left to right, and nothing the other way.
-                let [there, second, back_by_second] = [0, 2, 3].map(|n| summary.links[n].offered);
+                let [there, second, back_by_second] = [0, 2, 3].map(|n| summary.links[n].packets.offered);
                 let by_second = (0..there + second).filter(|n| vector >> (n % 64) & 1 == 1).count() as u64;
                 assert_eq!((second, back_by_second), (by_second, 0), "{name}");
             }

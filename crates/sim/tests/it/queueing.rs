@@ -82,7 +82,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
     let mut summary = ackclock_sim::run(&run, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
     let flow = summary.flows.remove(0);
     let found = *flow.datagrams.expect("it is such a flow");
-    let transmission = f64::from(DATAGRAM_HEADERS) + flow.delivered_bytes as f64 / found.received as f64;
+    let transmission = f64::from(DATAGRAM_HEADERS) + flow.progress.delivered_bytes as f64 / found.received as f64;
     (found, transmission / 1e3)
 }
 

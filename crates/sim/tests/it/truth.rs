@@ -207,11 +207,11 @@ fn run(spec: &RunSpec, queue: &mut Queue, rows: &mut Rows) -> FlowSummary {
 fn adds_up(flow: &FlowSummary, rows: &Rows) -> Result<(), TestCaseError> {
     let retransmissions = &flow.retransmissions;
     let spurious = retransmissions.spurious_reordering + retransmissions.spurious_delay;
-    prop_assert_eq!(retransmissions.needed + spurious, flow.retransmitted_packets);
+    prop_assert_eq!(retransmissions.needed + spurious, flow.sent.retransmitted_packets);
     prop_assert_eq!(flow.spurious_retransmits, spurious);
     prop_assert_eq!(retransmissions.by_queue.values().flat_map(|by| by.values()).sum::<u64>(), retransmissions.needed);
     let lost = |rows: &[Row]| rows.iter().filter(|row| row.lost_by.is_some()).count() as u64;
-    prop_assert_eq!(rows.retransmissions.len() as u64, flow.retransmitted_packets);
+    prop_assert_eq!(rows.retransmissions.len() as u64, flow.sent.retransmitted_packets);
     prop_assert_eq!(lost(&rows.retransmissions), retransmissions.needed);
     let declared = flow.loss_declarations;
     prop_assert_eq!(rows.declarations.len() as u64, declared.right + declared.wrong);
@@ -278,7 +278,7 @@ proptest! {
         });
         let mut rows = Rows::default();
         let flow = run(&spec, &mut Queue::default(), &mut rows);
-        prop_assert_eq!(flow.delivered_bytes, BYTES);
+        prop_assert_eq!(flow.progress.delivered_bytes, BYTES);
         adds_up(&flow, &rows)?;
         // Nor does it matter for the verdicts, or their times, that the queues are recorded.
         let mut alone = Rows::default();

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Name, Spread};
+use crate::metrics::metrics;
 
+metrics! {
 /// What the application of a flow measures: its kind, and the part that belongs to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationSummary {
@@ -167,4 +169,5 @@ pub struct MessagesSummary {
     pub latency_ms: Spread,
     /// How long the application had something to write, and the send buffer was full, s.
     pub blocked_s: f64,
+}
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Name, Spread};
+use crate::metrics::metrics;
 
+metrics! {
 /// What a flow of datagrams (`transport = "udp"`) has beside what every flow has. Of its other
 /// results `goodput_bps` and `delivered_bytes` count payload that arrived, copies left out, in any
 /// order; what there is of connections alone is 0 or null.
@@ -91,4 +93,5 @@ pub struct VoiceSummary {
     pub r_factor: Option<f64>,
     /// The mean opinion score for it, conversational (MOS-CQE).
     pub mos: Option<f64>,
+}
 }

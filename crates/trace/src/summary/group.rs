@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Name};
+use super::{Distribution, Name, Progress, Reactions, Recoveries, SentPackets};
 use crate::Histogram;
+use crate::metrics::metrics;
 
+metrics! {
 /// A group of flows with `results = "sum"`; names as in [`super::FlowSummary`]. Flows that never
 /// started are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,26 +37,22 @@ pub struct GroupSummary {
     pub most_alive: u64,
     /// New payload bytes at the receivers, from the start of the first flow to the end of the run.
     pub goodput_bps: f64,
-    /// Data packets sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Data packets sent again, and SYNs on a host that counts them (Linux).
-    pub retransmitted_packets: u64,
+    /// The counts of data packets.
+    #[serde(flatten)]
+    pub sent: SentPackets,
     /// Retransmissions of what was not lost.
     pub spurious_retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast recovery.
-    pub fast_recoveries: u64,
-    /// Window reductions taken back.
-    pub undos: u64,
-    /// ACKs with the ECN echo.
-    pub ece_acks: u64,
-    /// Payload bytes delivered in order to the receiving applications.
-    pub delivered_bytes: u64,
-    /// Payload bytes acknowledged to the senders.
-    pub acked_bytes: u64,
+    /// The counts of recoveries.
+    #[serde(flatten)]
+    pub recoveries: Recoveries,
+    /// The counts of reactions.
+    #[serde(flatten)]
+    pub reactions: Reactions,
+    /// The counts of payload.
+    #[serde(flatten)]
+    pub progress: Progress,
     /// Flow completion times of those that were completed.
-    pub fct_ms: Spread,
+    pub fct_ms: Spread => ("FCT", "Flow completion time", [1, 3]),
     /// Payload bytes delivered by each flow.
     pub flow_bytes: Spread,
     /// Delivered bytes of each flow that was completed over its completion time.
@@ -72,7 +70,8 @@ pub struct Spread {
     #[serde(flatten)]
     pub distribution: Distribution,
     /// 99th percentile.
-    pub p99: Option<f64>,
+    pub p99: Option<f64> => ("p99", "99th percentile"),
+}
 }
 
 impl Spread {

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FlowSummary, Name, jain};
+use crate::metrics::metrics;
 
+metrics! {
 /// Flows of one kind whose data goes one way. That of clients (`request`, `web`, `video`, `load`
 /// with a download) is what they ask for, which goes against the direction of the flow. Flows that
 /// are not listed (`results = "sum"`, workloads) are left out.
@@ -34,7 +36,8 @@ pub struct KindSummary {
     /// Lost packets: of datagrams among those with a known fate; of connections, those that the
     /// sender has declared lost and that were, among those sent. Null for data that clients ask
     /// for.
-    pub loss_ratio: Option<f64>,
+    pub loss_ratio: Option<f64> => ("lost", ""),
+}
 }
 
 /// What a flow counts as.
@@ -60,12 +63,12 @@ impl Share {
         let kind = flow.application.as_ref().map_or("bulk", |application| application.kind);
         let delay = [flow.rtt_ms.quantiles.p50, flow.rtt_ms.quantiles.p95];
         let Some(bytes) = answers(flow) else {
-            let loss = [flow.loss_declarations.right, flow.sent_packets];
+            let loss = [flow.loss_declarations.right, flow.sent.sent_packets];
             return Share { key: ("tcp", kind, flow.direction), goodput: flow.goodput_bps, delay, loss: Some(loss) };
         };
         let way = if flow.direction == "forward" { "reverse" } else { "forward" };
         // Both are over the time of the flow.
-        let asked = flow.delivered_bytes as f64;
+        let asked = flow.progress.delivered_bytes as f64;
         let goodput = if asked > 0.0 { bytes as f64 / asked * flow.goodput_bps } else { 0.0 };
         Share { key: ("tcp", kind, way), goodput, delay, loss: None }
     }
@@ -128,7 +131,8 @@ mod tests {
     use crate::{ApplicationSummary, DatagramSummary, PagesSummary, Quantiles, Spread};
 
     fn bulk(direction: &'static str, goodput: f64, rtt: f64, lost: u64) -> FlowSummary {
-        let mut flow = FlowSummary { direction, goodput_bps: goodput, sent_packets: 1000, ..FlowSummary::default() };
+        let mut flow = FlowSummary { direction, goodput_bps: goodput, ..FlowSummary::default() };
+        flow.sent.sent_packets = 1000;
         flow.rtt_ms.quantiles = Quantiles { p50: Some(rtt), p95: Some(2.0 * rtt), ..Quantiles::default() };
         flow.loss_declarations.right = lost;
         flow
@@ -146,7 +150,7 @@ mod tests {
         let pages = PagesSummary { response_bytes: 50_000, ..PagesSummary::default() };
         let web = ApplicationSummary { kind: "web", pages: Some(pages), ..ApplicationSummary::default() };
         let mut client = bulk("forward", 1e3, 40.0, 3);
-        (client.application, client.delivered_bytes) = (Some(web.into()), 1000);
+        (client.application, client.progress.delivered_bytes) = (Some(web.into()), 1000);
         let flows = [
             bulk("forward", 1e6, 20.0, 5),
             voice("forward", 64e3, 10),

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Name};
+use crate::metrics::metrics;
 
+metrics! {
 /// How punctual a run on the live clock was, and what happened to packets outside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveSummary {
@@ -13,7 +15,7 @@ pub struct LiveSummary {
     /// How long before its time something was waited for without sleeping, ms.
     pub spin_ms: f64,
     /// How much later than due packets were handed to their device.
-    pub lateness_ms: Lateness,
+    pub lateness_ms: Lateness => ("lateness", "Lateness", [3, 3]),
     /// How long packets may have waited in their device before they were read: since the loop had
     /// last looked there.
     #[serde(default)]
@@ -33,7 +35,7 @@ pub struct LiveSummary {
     pub cpu_s: Option<f64>,
     /// The same as a share of the run's duration.
     #[serde(default)]
-    pub cpu_utilization: Option<f64>,
+    pub cpu_utilization: Option<f64> => ("cpu utilization", "Processor use of the loop", [1, 1]),
     /// How often the loop slept.
     pub sleeps: u64,
     /// Whether lateness stayed within the limit and no packet was lost outside the path.
@@ -114,7 +116,7 @@ pub struct CommandSummary {
     /// When it had ended, s.
     pub ended_s: Option<f64>,
     /// Its exit status; null if a signal ended it, or it never ran.
-    pub exit: Option<i32>,
+    pub exit: Option<i32> => ("exit status", "", [0, 0]),
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// Whether it was asked to end.
@@ -123,7 +125,7 @@ pub struct CommandSummary {
     pub error: Option<String>,
     /// Round-trip times that it printed, if its output is parsed as that of ping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt_ms: Option<RoundTrips>,
+    pub rtt_ms: Option<RoundTrips> => ("ping", "", [3, 3]),
     /// What it printed, if its output is parsed as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<serde_json::Value>,
@@ -137,4 +139,5 @@ pub struct RoundTrips {
     pub distribution: Distribution,
     /// 99th percentile.
     pub p99: Option<f64>,
+}
 }

@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::name::{self, Name};
-use super::{Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions};
+use super::{
+    Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Recoveries, Retransmissions, SentPackets,
+};
+use crate::metrics::metrics;
 
+metrics! {
 /// A flow over Multipath TCP (RFC 8684).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MultipathSummary {
@@ -36,17 +40,15 @@ pub struct SubflowSummary {
     pub rtt_ms: Distribution,
     /// The congestion window, sampled at each ACK.
     pub cwnd_bytes: Quantiles,
-    /// Data packets sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Data packets that the subflow sent again.
-    pub retransmitted_packets: u64,
+    /// The counts of data packets.
+    #[serde(flatten)]
+    pub sent: SentPackets,
     /// Retransmissions of what was not lost on the subflow.
     #[serde(default)]
     pub spurious_retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast recovery.
-    pub fast_recoveries: u64,
+    /// The counts of recoveries.
+    #[serde(flatten)]
+    pub recoveries: Recoveries,
     /// Bytes that it was given to send.
     pub scheduled_bytes: u64,
     /// Of these, bytes that another subflow had been given before.
@@ -71,4 +73,5 @@ pub struct SubflowSummary {
     /// What the transmissions that it declared lost were in truth.
     #[serde(default)]
     pub loss_declarations: LossDeclarations,
+}
 }

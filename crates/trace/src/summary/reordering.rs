@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
+use crate::metrics::metrics;
 
+metrics! {
 /// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
 /// data, each transmission one of its own, in the order in which the sender sent them; on a link
 /// that the flow's ACKs take, what its receiver sent; at the place `sequence`, those with data that
@@ -103,4 +105,5 @@ pub struct ReorderFreeRuns {
     pub variation: Option<f64>,
     /// Their lengths.
     pub length: Distribution,
+}
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Name;
+use crate::metrics::metrics;
 
+metrics! {
 /// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
@@ -59,4 +61,5 @@ pub struct LossDeclarations {
     pub blind: u64,
     /// It was not.
     pub wrong: u64,
+}
 }

@@ -1,13 +1,15 @@
 //! What is measured in a part of a run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{self, Name};
-use super::{CaStateSeconds, Distribution, ProbabilitySummary, Quantiles};
+use super::{
+    CaStateSeconds, Distribution, LinkLoad, LinkPackets, Progress, Quantiles, Reactions, Recoveries, SentPackets,
+};
+use crate::metrics::metrics;
 
+metrics! {
 /// A part of the run: what happened from its start on, and before its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSummary {
@@ -40,22 +42,18 @@ pub struct FlowWindow {
     pub rtt_ms: Distribution,
     /// The congestion window at each ACK.
     pub cwnd_bytes: Quantiles,
-    /// Data packets sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Data packets sent again.
-    pub retransmitted_packets: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast recovery.
-    pub fast_recoveries: u64,
-    /// Window reductions taken back.
-    pub undos: u64,
-    /// ACKs with the ECN echo.
-    pub ece_acks: u64,
-    /// Payload bytes delivered in order to the receiving application.
-    pub delivered_bytes: u64,
-    /// Payload bytes acknowledged to the sender.
-    pub acked_bytes: u64,
+    /// The counts of data packets.
+    #[serde(flatten)]
+    pub sent: SentPackets,
+    /// The counts of recoveries.
+    #[serde(flatten)]
+    pub recoveries: Recoveries,
+    /// The counts of reactions.
+    #[serde(flatten)]
+    pub reactions: Reactions,
+    /// The counts of payload.
+    #[serde(flatten)]
+    pub progress: Progress,
     /// For how long the sender was in which congestion state; zero where it is none of ours.
     #[serde(default)]
     pub ca_state_s: CaStateSeconds,
@@ -73,30 +71,11 @@ pub struct FlowWindow {
 pub struct LinkWindow {
     /// Name and direction.
     pub id: String,
-    /// Rate of the transmitter; null if it is unlimited.
-    pub rate_bps: Option<u64>,
-    /// Packets offered to the queue.
-    pub offered: u64,
-    /// Packets taken in.
-    pub enqueued: u64,
-    /// Packets given to the transmitter.
-    pub dequeued: u64,
-    /// Packets marked CE.
-    pub marked: u64,
-    /// Packets dropped, by reason.
-    #[serde(deserialize_with = "name::counts")]
-    pub dropped: BTreeMap<Name, u64>,
-    /// Packets that were on the wire twice.
-    pub duplicated: u64,
-    /// Share of the window in which a transmitter of the rate was busy.
-    pub utilization: f64,
-    /// Share of the window in which the token bucket was empty; null without one.
-    pub bucket_empty: Option<f64>,
-    /// The probability with which the discipline marks or drops; left out likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probability: Option<ProbabilitySummary>,
-    /// Time in the queue of the packets that were transmitted.
-    pub sojourn_ms: Distribution,
-    /// Packets waiting, over time.
-    pub backlog_packets: Distribution,
+    /// The counts of packets.
+    #[serde(flatten)]
+    pub packets: LinkPackets,
+    /// The measures of its load.
+    #[serde(flatten)]
+    pub load: LinkLoad,
+}
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Spread;
+use crate::metrics::metrics;
 
+metrics! {
 /// The flows of a workload, or those of one size class. Flows that never started are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSummary {
@@ -26,9 +28,9 @@ pub struct WorkloadSummary {
     /// Sizes of the flows that started.
     pub size_bytes: Spread,
     /// Flow completion times: from the SYN until the last byte is acknowledged to the sender.
-    pub fct_ms: Spread,
+    pub fct_ms: Spread => ("FCT", "Flow completion time", [3, 3]),
     /// Completion times over the ideal ones.
-    pub slowdown: Spread,
+    pub slowdown: Spread => ("slowdown", "", [2, 2]),
     /// Of an incast, in the row of the workload; left out of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<IncastSummary>,
@@ -42,5 +44,6 @@ pub struct IncastSummary {
     /// Requests whose answers were all completed.
     pub completed: u64,
     /// From the request until the last of its answers is complete.
-    pub completion_ms: Spread,
+    pub completion_ms: Spread => ("completion", "", [3, 3]),
+}
 }

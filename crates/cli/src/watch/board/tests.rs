@@ -61,18 +61,18 @@ fn counts_on_the_board_are_those_of_the_summary() {
         assert_eq!((board.now, board.lost), (Time::from_secs(8), 0));
         assert_eq!(board.ticks, (8.0 / every).round() as u64);
         for (link, found) in summary.links.iter().zip(&board.links) {
-            let dropped: u64 = link.dropped.values().sum();
-            assert_eq!((&*link.id, link.dequeued), (&*found.id, found.totals.packets));
-            assert_eq!((dropped, link.marked), (found.totals.dropped + found.totals.lost, found.totals.marked));
+            let dropped: u64 = link.packets.dropped.values().sum();
+            assert_eq!((&*link.id, link.packets.dequeued), (&*found.id, found.totals.packets));
+            assert_eq!((dropped, link.packets.marked), (found.totals.dropped + found.totals.lost, found.totals.marked));
         }
         let flow = |id: &str, kind| board.flows.iter().find(|flow| flow.id == id && flow.kind == kind).expect("a row");
         for summary in &summary.flows {
             let found = flow(&summary.id, Kind::Flow);
-            assert_eq!(found.totals.delivered_bytes, summary.delivered_bytes, "{}", summary.id);
-            assert_eq!(found.totals.retransmitted, summary.retransmitted_packets, "{}", summary.id);
+            assert_eq!(found.totals.delivered_bytes, summary.progress.delivered_bytes, "{}", summary.id);
+            assert_eq!(found.totals.retransmitted, summary.sent.retransmitted_packets, "{}", summary.id);
         }
         let web = flow("web", Kind::Group);
-        assert_eq!(web.totals.delivered_bytes, summary.groups[0].delivered_bytes);
+        assert_eq!(web.totals.delivered_bytes, summary.groups[0].progress.delivered_bytes);
         let subflows: u64 =
             [1, 2].map(|number| flow("pair.0", Kind::Subflow(number)).totals.delivered_bytes).iter().sum();
         assert_eq!(subflows, flow("pair.0", Kind::Flow).totals.delivered_bytes);

@@ -130,7 +130,7 @@ fn marks_are_written_where_packets_leave() {
     bench.now = Time::from_secs(2);
     bench.exchange();
     let links = bench.engine.world().summary().links;
-    let (first, third) = (links[0].marked, links[4].marked);
+    let (first, third) = (links[0].packets.marked, links[4].packets.marked);
     // Checksums are right.
     let read: Vec<Ecn> = bench.log.iter().map(|(_, _, bytes)| codec::parse(bytes).expect("a segment").ecn).collect();
     assert_eq!(read.len(), 100);

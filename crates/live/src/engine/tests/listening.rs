@@ -49,7 +49,7 @@ impl Bench {
         self.serves();
         let began = self.now;
         let flow = &self.summary().flows[0];
-        assert_eq!(flow.delivered_bytes, 100_000);
+        assert_eq!(flow.progress.delivered_bytes, 100_000);
         // From its own first packet on, not from the first one of another connection.
         assert!(flow.start_s > Some(0.5) && flow.start_s < Some(began.as_secs_f64()), "{flow:?}");
     }

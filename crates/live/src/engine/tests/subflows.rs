@@ -173,12 +173,12 @@ fn run(we_send: bool, host: Host) -> Bench {
     let connection = &host.borrow().connection;
     assert!(connection.is_finished() && connection.is_multipath(), "{connection:?}");
     let flow = &bench.summary().flows[0];
-    assert_eq!((flow.delivered_bytes, flow.acked_bytes), (BYTES, BYTES));
+    assert_eq!((flow.progress.delivered_bytes, flow.progress.acked_bytes), (BYTES, BYTES));
     let multipath = flow.multipath.as_ref().expect("there are subflows");
     assert!(!multipath.plain);
     for subflow in &multipath.subflows {
         assert!(subflow.received_bytes > BYTES / 10, "{multipath:?}");
-        assert!(subflow.sent_packets > 0 && subflow.retransmitted_packets > 0, "{multipath:?}");
+        assert!(subflow.sent.sent_packets > 0 && subflow.sent.retransmitted_packets > 0, "{multipath:?}");
         assert!(subflow.rtt_ms.min.is_some_and(|ms| ms > 9.9), "{multipath:?}");
     }
     bench

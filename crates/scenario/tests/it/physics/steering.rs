@@ -72,11 +72,15 @@ fn compare(name: &str, spec: &RunSpec) -> bool {
     assert_eq!(same.groups, plain.groups, "{name}");
     for (one, other) in same.links.iter().zip(&plain.links) {
         assert_eq!(
-            (one.offered, one.dequeued, &one.dropped),
-            (other.offered, other.dequeued, &other.dropped),
+            (one.packets.offered, one.packets.dequeued, &one.packets.dropped),
+            (other.packets.offered, other.packets.dequeued, &other.packets.dropped),
             "{name}"
         );
-        assert_eq!((one.sojourn_ms, one.backlog_packets), (other.sojourn_ms, other.backlog_packets), "{name}");
+        assert_eq!(
+            (one.load.sojourn_ms, one.load.backlog_packets),
+            (other.load.sojourn_ms, other.load.backlog_packets),
+            "{name}"
+        );
     }
     // Real changes, twice.
     let mut changes = Vec::new();

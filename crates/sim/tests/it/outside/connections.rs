@@ -166,9 +166,8 @@ fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
         loss_detector: "",
         cwnd_bytes: Default::default(),
         spurious_retransmits: 0,
-        timeouts: 0,
-        fast_recoveries: 0,
-        undos: 0,
+        recoveries: Default::default(),
+        reactions: Reactions { undos: 0, ..flow.reactions },
         reordering_max: 0,
         limited_s: Default::default(),
         ca_state_s: Default::default(),
@@ -189,14 +188,16 @@ fn assert_same_windows(watched: &Summary<()>, inside: &Summary<()>) {
     for (watched, inside) in watched.windows.iter().zip(&inside.windows) {
         assert_eq!(watched.links, inside.links);
         let (flow, expected) = (&watched.flows[0], &inside.flows[0]);
-        assert!(flow.delivered_bytes.abs_diff(expected.delivered_bytes) <= 2 * 1448, "{flow:?} {expected:?}");
+        assert!(
+            flow.progress.delivered_bytes.abs_diff(expected.progress.delivered_bytes) <= 2 * 1448,
+            "{flow:?} {expected:?}"
+        );
         let known = |from: &FlowWindow| FlowWindow {
             cwnd_bytes: Default::default(),
-            timeouts: 0,
-            fast_recoveries: 0,
-            undos: 0,
+            recoveries: Default::default(),
+            reactions: Reactions { undos: 0, ..from.reactions },
             goodput_bps: 0.0,
-            delivered_bytes: 0,
+            progress: Progress { delivered_bytes: 0, ..from.progress },
             ca_state_s: Default::default(),
             dupthresh: None,
             dupthresh_start: None,
@@ -284,10 +285,10 @@ fn a_watch_counts_what_the_endpoints_count() {
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
         let case = format!("{network:?} {} {back}", expected.links[0].queue);
         let (flow, stats) = (&summary.flows[0], kernels[0].endpoint.stats());
-        assert_eq!(flow.delivered_bytes, 3_000_000, "{case}");
-        assert_eq!(flow.acked_bytes, 3_000_000, "{case}");
+        assert_eq!(flow.progress.delivered_bytes, 3_000_000, "{case}");
+        assert_eq!(flow.progress.acked_bytes, 3_000_000, "{case}");
         assert_eq!(
-            (flow.sent_packets, flow.retransmitted_packets, flow.ece_acks),
+            (flow.sent.sent_packets, flow.sent.retransmitted_packets, flow.reactions.ece_acks),
             (stats.sent_packets, stats.retransmitted_packets, stats.ece_acks),
             "{case}"
         );
@@ -297,14 +298,14 @@ fn a_watch_counts_what_the_endpoints_count() {
         assert_eq!(world.packets_inside(), 0);
         assert_eq!(
             std::iter::from_fn(|| world.freed()).count() as u64,
-            summary.links.iter().map(|link| link.offered).sum::<u64>()
+            summary.links.iter().map(|link| link.packets.offered).sum::<u64>()
         );
         if has_an_equal_inside(network, back) {
             assert_eq!(summary.links, expected.links, "{case}");
             assert_same_measures(flow, &expected.flows[0]);
             assert_same_windows(&summary, &expected);
         } else {
-            let [first, second] = [0, 2].map(|direction: usize| summary.links[direction].offered);
+            let [first, second] = [0, 2].map(|direction: usize| summary.links[direction].packets.offered);
             assert!(first > 500 && first.abs_diff(second) <= 1, "{case}: ACKs take both paths by turns");
         }
     }
@@ -347,7 +348,7 @@ fn a_kernel_s_sender_to_our_receiver() {
         }
         assert_eq!(summary.flows[0].retransmissions, Default::default(), "there is no truth about it");
         // Our endpoint reads the segments, and their bytes are done with.
-        let data: u64 = summary.flows[0].sent_packets;
+        let data: u64 = summary.flows[0].sent.sent_packets;
         assert!(std::iter::from_fn(|| world.freed()).count() as u64 > data);
     }
 }
