@@ -232,6 +232,7 @@ fn range_of(domain: &keys::Domain) -> String {
     match domain {
         keys::Domain::Name(names) => all(names),
         keys::Domain::Off => "`false`".to_owned(),
+        keys::Domain::Text("any text") => "text".to_owned(),
         keys::Domain::Text(form) => format!("such as `\"{form}\"`"),
         keys::Domain::Kind(names) => format!("{}, or a table with `kind`", all(names)),
         keys::Domain::Table => "a table".to_owned(),

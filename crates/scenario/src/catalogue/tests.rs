@@ -1,6 +1,8 @@
 //! `docs/parameters.md` is what the catalogue has of algorithms, and the catalogue has everything.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use ackclock_tcp::GiveUp;
 use ackclock_units::Span;
@@ -71,7 +73,8 @@ a host or link, `[]` for an entry of a list, such as `[[flows]]`. A quantity is 
 generated.
 
 What is not repeated here: `links.NAME.reverse` has the keys of the link that apply to a direction, `flows[].receiver` those of a host,
-`workloads[]` those of a flow's hosts. Parameters of queues, congestion controllers and slow start are on
+`workloads[]` those of a flow's hosts. Where a value may be drawn from a distribution, its table has the keys of
+[distributions](#distributions). Parameters of queues, congestion controllers and slow start are on
 [a page of their own](parameters.md).
 ";
 
@@ -79,7 +82,7 @@ const HOSTS: &str = "\
 # Hosts
 
 The settings of each host profile, each a key of a flow as well; only the values in which a host differs from `rfc` are listed, but for
-`rfc` itself. `ackclock list hosts` prints all. The profiles are described in `crates/tcp/src/stack/profile`, with what each leaves
+`rfc` itself. [The keys](keys.md) say what each means; `ackclock list hosts` prints all. The profiles are described in `crates/tcp/src/stack/profile`, with what each leaves
 out. This page is generated.
 ";
 
@@ -95,7 +98,11 @@ fn keys_page() -> String {
         let is_repeated = |name: &str| {
             let as_of_flow =
                 name.strip_prefix("workloads[].").is_some_and(|key| of_flows.iter().any(|known| known == key));
-            name.contains(".reverse.") || name.contains(".receiver.") || as_of_flow || meanings::is_parameter(name)
+            name.contains(".reverse.")
+                || name.contains(".receiver.")
+                || as_of_flow
+                || is_of_distribution(name)
+                || meanings::is_parameter(name)
         };
         for Described { name, unit, default, range, meaning, .. } in
             item.keys.iter().filter(|key| !is_repeated(&key.name))
@@ -103,7 +110,24 @@ fn keys_page() -> String {
             let _ = writeln!(out, "| `{name}` | {unit} | {default} | {range} | {meaning} |");
         }
     }
+    out.push_str("\n## Distributions\n\n| Key | Range | |\n|---|---|---|\n");
+    let mut listed = BTreeSet::new();
+    for Described { name, range, meaning, .. } in sections().into_iter().flat_map(|item| item.keys) {
+        let leaf = name.rsplit('.').next().unwrap_or_default();
+        if is_of_distribution(&name) && listed.insert(leaf.to_owned()) {
+            let _ = writeln!(out, "| `{leaf}` | {range} | {meaning} |");
+        }
+    }
     out
+}
+
+/// Whether a key is of the table of a distribution, but not the one that says which.
+fn is_of_distribution(name: &str) -> bool {
+    static KEYS: LazyLock<BTreeSet<String>> =
+        LazyLock::new(|| sections().into_iter().flat_map(|item| item.keys).map(|key| key.name).collect());
+    let Some((table, leaf)) = name.rsplit_once('.') else { return false };
+    ["min", "max", "mean", "shape", "sigma", "median", "file"].contains(&leaf)
+        && KEYS.contains(&format!("{table}.distribution"))
 }
 
 const TIMERS: &str = "
@@ -190,9 +214,9 @@ fn hosts_page() -> String {
     let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
     for host in &hosts {
         let is_same = |key: &&Described| host.name == "rfc" || !rfc.contains(key);
-        let _ = write!(out, "\n## `{}`\n\n| Key | Default | |\n|---|---|---|\n", host.name);
+        let _ = write!(out, "\n## `{}`\n\n| Key | Default |\n|---|---|\n", host.name);
         for Described { name, default, .. } in host.keys.iter().filter(is_same).filter(|key| !key.default.is_empty()) {
-            let _ = writeln!(out, "| `{name}` | {default} | {} |", meanings::meaning(&format!("flows[].{name}")));
+            let _ = writeln!(out, "| `{name}` | {default} |");
         }
     }
     out
