@@ -77,23 +77,23 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Runs packetdrill scripts against the TCP endpoint, in virtual time
     Packetdrill(DrillArgs),
-    /// Prints or writes a scenario to begin with
+    /// Prints or writes a commented starter scenario
     New(NewArgs),
-    /// Lists queues, controllers, hosts, metrics, keys and so on, with parameters and ranges
+    /// Lists queue disciplines, controllers, hosts, metrics and keys, with parameters and ranges
     List(ListArgs),
-    /// Changes a run while it goes on
+    /// Changes a running scenario
     Ctl(CtlArgs),
-    /// Shows the numbers of two results side by side
+    /// Compares two results
     Compare(CompareArgs),
-    /// Makes one result of the parts of a sweep
+    /// Merges the parts of a sweep
     Merge(MergeArgs),
-    /// Writes the records of a run for mahimahi's scripts or Flent
+    /// Exports results for other tools
     Export(ExportArgs),
     /// Writes, or checks, the bytes that ackclock's endpoints send and expect
     Pattern(PatternArgs),
-    /// Draws the figures of results: a page, or files
+    /// Draws figures of results: a page, or files
     Report(ReportArgs),
-    /// Runs the scenarios that stand for published results, and shows both side by side
+    /// Compares published results with the scenarios that stand for them
     Reproduce(ReproduceArgs),
     /// Runs a shell or a program behind a link
     Shell(ShellArgs),
@@ -173,15 +173,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Go on with the sweep that --out holds a part of
+    /// Resume the sweep in --out
     ///
-    /// However it ended, the runs that had finished are kept, and the others are done; the files
-    /// are the same as of a sweep that was never interrupted. It must be the same scenario. With
-    /// nothing there it begins at the first run.
+    /// Finished runs are kept and the others are done, however the sweep was interrupted; the files
+    /// are those of an uninterrupted sweep. The scenario must be the same. An empty or missing
+    /// directory starts at the first run.
     #[arg(long, requires = "out", conflicts_with = "overwrite")]
     pub(crate) resume: bool,
 
-    /// Replace what --out holds even if it is a part of a sweep, or of a run that was broken off
+    /// Replace incomplete results in --out, of a part of a sweep or an interrupted run
     ///
     /// Complete results are replaced without it.
     #[arg(long, requires = "out")]
@@ -365,7 +365,7 @@ pub(crate) struct DrillArgs {
     pub(crate) quiet: bool,
 }
 
-/// Prints or writes a scenario to begin with.
+/// Prints or writes a commented starter scenario.
 ///
 /// It is a valid one with comments, which runs in a fraction of a second.
 #[derive(Debug, clap::Args)]

@@ -102,9 +102,7 @@ struct Run {
 
 impl Run {
     fn open(dir: &Path, number: Option<u64>) -> anyhow::Result<Run> {
-        let Some(manifest) = output::manifest(dir) else {
-            bail!("{}: it holds no manifest.json that ackclock has written", dir.display());
-        };
+        let manifest = output::required_manifest(dir)?;
         let is_sweep = !manifest["files"][SUMMARIES].is_null();
         let runs = manifest["runs"].as_u64().unwrap_or(1);
         let number = match (is_sweep, number) {
@@ -126,7 +124,7 @@ impl Run {
 
     /// The run of this summary.
     fn of(dir: &Path, summary: Value) -> anyhow::Result<Run> {
-        let manifest = output::manifest(dir).context("it holds no manifest.json")?;
+        let manifest = output::required_manifest(dir)?;
         let number = if manifest["files"][SUMMARIES].is_null() { None } else { summary["index"].as_u64() };
         Ok(Run { dir: dir.to_owned(), manifest, summary, number })
     }
@@ -202,9 +200,7 @@ fn summary(path: &Path, number: Option<u64>) -> anyhow::Result<Value> {
 
 /// Hands on the summaries of a directory, in the order of the runs.
 fn each_summary(dir: &Path, mut see: impl FnMut(Value) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let Some(manifest) = output::manifest(dir) else {
-        bail!("{}: it holds no manifest.json that ackclock has written", dir.display());
-    };
+    let manifest = output::required_manifest(dir)?;
     let is_sweep = !manifest["files"][SUMMARIES].is_null();
     let mut summaries = Summaries::open(&dir.join(if is_sweep { SUMMARIES } else { SUMMARY }), is_sweep)?;
     while let Some(summary) = summaries.next()? {

@@ -53,14 +53,15 @@ pub use ackclock_sim::spec::{OwnController, OwnQueue};
 pub use ackclock_units as units;
 
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 
-use ackclock_scenario::LoadError;
+use ackclock_scenario::{LoadError, nearest};
 use anyhow::{Context, anyhow};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use serde::Serialize;
 
 use args::{Cli, Command};
@@ -90,7 +91,17 @@ pub fn main_with(own: impl Into<Own>) -> ExitCode {
 /// As [`main_with`].
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<Own>) -> u8 {
     let own = &own.into();
-    let cli = Cli::parse_from(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => match arguments.get(1).and_then(|word| no_command(word)).filter(|_| error.use_stderr()) {
+            Some(mistake) => {
+                tell(&anyhow!(mistake));
+                return BAD_INPUT;
+            }
+            None => error.exit(),
+        },
+    };
     let ended = match (&cli.command, &cli.scenario) {
         (Some(Command::Check(args)), _) => check::run(args, own),
         (Some(Command::List(args)), _) => list::run(args),
@@ -119,6 +130,14 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<O
             BAD_INPUT
         }
     }
+}
+
+/// A first word that is neither a command nor a path, with the command that it may stand for.
+fn no_command(word: &OsStr) -> Option<String> {
+    let word = word.to_str().filter(|word| !word.starts_with('-') && !word.contains(['.', '/']))?;
+    let commands = Cli::command();
+    let near = nearest(word, commands.get_subcommands().map(clap::Command::get_name)).filter(|near| *near != word)?;
+    (!Path::new(word).exists()).then(|| format!("no command `{word}`; did you mean `{near}`?"))
 }
 
 /// Writes an error to stderr.

@@ -134,7 +134,7 @@ struct Part {
 impl Part {
     fn open(dir: &Path) -> anyhow::Result<Part> {
         let shown = dir.display();
-        let Some(manifest) = output::manifest(dir) else { bail!("{shown} holds no output of ackclock (no manifest)") };
+        let manifest = output::required_manifest(dir)?;
         if manifest["partial"] == true {
             bail!("{shown} is not complete: its runs were broken off; --resume goes on with them");
         }

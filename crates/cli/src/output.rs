@@ -408,6 +408,15 @@ pub(crate) fn manifest(dir: &Path) -> Option<Value> {
     read_manifest(&dir.join(MANIFEST))
 }
 
+/// The manifest of a directory that has to be a complete output.
+pub(crate) fn required_manifest(dir: &Path) -> anyhow::Result<Value> {
+    manifest(dir).with_context(|| {
+        let found =
+            if dir.join(MANIFEST).exists() { "its manifest.json is not ackclock's" } else { "no manifest.json" };
+        format!("{} is not an ackclock output directory ({found})", dir.display())
+    })
+}
+
 /// The files that a manifest lists.
 fn names_in(manifest: &Value) -> impl Iterator<Item = &String> {
     manifest["files"].as_object().into_iter().flat_map(Map::keys)

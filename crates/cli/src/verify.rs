@@ -64,7 +64,7 @@ enum Verdict {
 }
 
 fn verify(dir: &Path, args: &VerifyArgs, own: &Own) -> anyhow::Result<Verdict> {
-    let Some(manifest) = output::manifest(dir) else { bail!("it holds no manifest.json that ackclock has written") };
+    let manifest = output::required_manifest(dir)?;
     let (Some(text), Some(files)) = (manifest["scenario"].as_str(), manifest["files"].as_object()) else {
         bail!("its manifest has no `scenario` or no `files`");
     };

@@ -75,11 +75,11 @@ impl Output {
     fn read(dir: &Path) -> anyhow::Result<Output> {
         let path = dir.join("manifest.json");
         let file = open_regular(&path)
-            .with_context(|| format!("cannot read {}: an output directory of ackclock has it", path.display()))?;
+            .with_context(|| format!("{} is not an ackclock output directory (no manifest.json)", dir.display()))?;
         let manifest: Value = serde_json::from_reader(BufReader::new(std::io::Read::take(file, MAX_MANIFEST)))
             .with_context(|| format!("{} is not JSON", path.display()))?;
         if !manifest["ackclock"].is_string() {
-            bail!("{} was not written by ackclock", path.display());
+            bail!("{} is not an ackclock output directory (its manifest.json is not ackclock's)", dir.display());
         }
         let title = manifest["title"].as_str().unwrap_or_default();
         let title = if title.is_empty() { dir.display().to_string() } else { title.to_owned() };

@@ -268,7 +268,7 @@ pub struct FlowSummary {
     /// For how long the sender was in which congestion state; zero where it is none of ours.
     #[serde(default)]
     pub ca_state_s: CaStateSeconds,
-    /// What the retransmissions were in truth.
+    /// Ground truth of each retransmission.
     pub retransmissions: Retransmissions,
     /// What the transmissions that the sender declared lost were in truth.
     pub loss_declarations: LossDeclarations,
@@ -330,7 +330,7 @@ pub struct LinkSummary {
     /// The counts of packets.
     #[serde(flatten)]
     pub packets: LinkPackets,
-    /// Packets that got a bit error, each copy for itself; left out if there were none.
+    /// Packets corrupted on the wire, counting duplicates separately; left out if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted: u64,
     /// The measures of its load.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Changes a run while it goes on, by the socket that it listens on (--control).
+/// Changes a running scenario through its control socket (--control).
 ///
 /// `set KEY=VALUE...` sets keys of links, all of them at the same time or none:
 /// links.NAME.rate, .delay, .jitter, .loss, .up, .drop, .until (the end of a ramp), .queue (another
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Exit status: 0; 2 when the request was wrong or nobody listens; 3 when the run is over.",
     after_long_help = "Exit status:\n  \
-        0  it was done\n  \
+        0  the request succeeded\n  \
         2  the request was wrong, and nothing was changed; or nobody listens at SOCKET\n  \
         3  the run is over, or ended before it answered\n\n\
         Examples:\n  \

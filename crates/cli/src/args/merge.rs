@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Makes one result of the parts of a sweep.
+/// Merges the parts of a sweep.
 ///
 /// The parts are what --shard or --only have written with --out; together they must have every run
 /// once. The result is the same, byte by byte, as that of the whole sweep in one process, and so

@@ -137,7 +137,7 @@ fn locate(given: &str) -> anyhow::Result<(PathBuf, Option<usize>)> {
     let summaries = ["summary.json", "summary.jsonl"].map(|name| path.join(name));
     match summaries.into_iter().find(|file| file.exists()) {
         Some(file) => Ok((file, only)),
-        None => bail!("{} has neither summary.json nor summary.jsonl: it is not an output directory", path.display()),
+        None => bail!("{} is not an ackclock output directory (no summary.json or summary.jsonl)", path.display()),
     }
 }
 

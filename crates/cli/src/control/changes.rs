@@ -21,9 +21,7 @@ const MOST: u64 = 1 << 30;
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<ChangeSummary>> {
     let named = || format!("cannot use {} for --changes", path.display());
     if path.is_dir() {
-        let manifest = output::manifest(path)
-            .context("it holds no manifest.json that ackclock has written")
-            .with_context(named)?;
+        let manifest = output::required_manifest(path).with_context(named)?;
         return of(&manifest).with_context(named);
     }
     // It may be a pipe.

@@ -178,14 +178,14 @@ fn check(dir: &Path, scenario: &Scenario, selection: &Selection, earlier: &Value
     let (version, text) =
         (earlier[OURS].as_str().unwrap_or_default(), earlier["scenario"].as_str().unwrap_or_default());
     if version != env!("CARGO_PKG_VERSION") {
-        bail!("what {} holds is of ackclock {version}, and this is {}", dir.display(), env!("CARGO_PKG_VERSION"));
+        bail!("{} was written by ackclock {version}; this is {}", dir.display(), env!("CARGO_PKG_VERSION"));
     }
     let part =
         |value: Option<(&str, &str)>| value.map_or("all runs".to_owned(), |(key, part)| format!("--{key} {part}"));
     let before = ["only", "shard"].into_iter().find_map(|key| Some((key, earlier[key].as_str()?)));
     let now = selection.part().map(|(key, part)| (*key, part.as_str()));
     if before != now {
-        bail!("what {} holds is of {}, and asked for is {}", dir.display(), part(before), part(now));
+        bail!("{} holds {}; you asked for {}", dir.display(), part(before), part(now));
     }
     let resolved = scenario.resolved();
     if text == resolved {
@@ -194,16 +194,16 @@ fn check(dir: &Path, scenario: &Scenario, selection: &Selection, earlier: &Value
     let [before, now] = [text, &resolved].map(|text| ackclock_scenario::values(text).unwrap_or_default());
     let differs = before.keys().chain(now.keys()).find(|key| before.get(*key) != now.get(*key));
     let of = |values: &std::collections::BTreeMap<String, String>, key: &String| {
-        values.get(key).cloned().unwrap_or_else(|| "not there".to_owned())
+        values.get(key).cloned().unwrap_or_else(|| "missing".to_owned())
     };
     match differs {
         Some(key) => bail!(
-            "what {} holds is of another scenario: `{key}` was {} and is {} now",
+            "{} holds another scenario: `{key}` is {} there and {} here",
             dir.display(),
             of(&before, key),
             of(&now, key)
         ),
-        None => bail!("what {} holds is of another scenario", dir.display()),
+        None => bail!("{} holds another scenario", dir.display()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a session is given.
 
 use ackclock_scenario::{LoadError, Override, Own, Scenario};
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 use crate::args::Args;
 use crate::check;
@@ -18,9 +18,9 @@ pub(super) fn load(args: &Args, own: &Own) -> anyhow::Result<Scenario> {
     }
     check::load(args.path(), &overrides, own).map_err(|error| {
         // A misspelt command is taken for a file.
-        let word = args.file.as_ref().and_then(|file| file.to_str()).filter(|name| !name.contains(['.', '/']));
-        match (&error, word) {
-            (LoadError::Read { .. }, Some(word)) => anyhow::Error::from(error).context(format!("no command `{word}`")),
+        let mistake = args.file.as_ref().and_then(|file| crate::no_command(file.as_os_str()));
+        match (&error, mistake) {
+            (LoadError::Read { .. }, Some(mistake)) => anyhow!(mistake),
             _ => error.into(),
         }
     })

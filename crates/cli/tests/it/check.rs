@@ -106,7 +106,8 @@ fn one_scenario_is_needed_and_a_misspelt_command_is_said() {
         assert_eq!((said.status, said.out.as_str()), (2, ""), "{args:?}");
         assert!(said.err.starts_with("error: "), "{args:?}: {}", said.err);
     }
-    let said = said(&folder, &["chekc"]);
-    assert_eq!(said.status, 2);
-    assert!(said.err.starts_with("error: no command `chekc`: cannot read chekc: "), "{}", said.err);
+    for args in [&["chekc"][..], &["chekc", "small.toml"]] {
+        let said = said(&folder, args);
+        assert_eq!((said.status, said.err.as_str()), (2, "error: no command `chekc`; did you mean `check`?\n"));
+    }
 }

@@ -173,7 +173,7 @@ fn what_is_no_result_is_said() {
     fs::write(folder.join("deep.json"), "[".repeat(100_000)).unwrap();
     for (other, message) in [
         ("missing", "error: cannot read missing: "),
-        ("empty", "error: empty has neither summary.json nor summary.jsonl"),
+        ("empty", "error: empty is not an ackclock output directory (no summary.json or summary.jsonl)"),
         ("text.json", "error: text.json is not JSON: "),
         ("other.json", "error: other.json: object 0 is not an ackclock summary"),
         ("nothing.json", "error: nothing.json is empty"),

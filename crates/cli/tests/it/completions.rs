@@ -114,7 +114,10 @@ fn every_key_is_in_it() {
         assert!(has(&schema, &schema, &key.split('.').collect::<Vec<_>>()), "{key}");
     }
     let described = &schema["properties"]["run"]["properties"]["duration"]["description"];
-    assert!(described.as_str().is_some_and(|text| text.starts_with("simulated, or real, time")), "{described}");
+    assert!(
+        described.as_str().is_some_and(|text| text.starts_with("measured time: simulated, or real")),
+        "{described}"
+    );
 }
 
 #[test]

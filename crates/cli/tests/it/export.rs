@@ -268,7 +268,7 @@ fn what_cannot_be_exported_is_said() {
         said.err
     };
     let flent = ["out", "--format", "flent"];
-    assert_eq!(said(&flent), "error: out: it holds no manifest.json that ackclock has written\n");
+    assert_eq!(said(&flent), "error: out is not an ackclock output directory (no manifest.json)\n");
     assert_eq!(run(&folder, crate::common::SMALL, &["--out", "out", "-q"]).status, 0);
     let lacks = "error: out: the run lacks a record; expected one with `[record] ";
     assert_eq!(said(&flent), format!("{lacks}series = \"100ms\"`\n"));

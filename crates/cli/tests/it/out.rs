@@ -333,7 +333,7 @@ fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {
     let said: Said =
         start(&["--out", "out", "--resume", "--set", "run.seed=7"]).wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 2);
-    assert!(said.err.contains("is of another scenario: `run.seed` was 1 and is 7 now"), "{}", said.err);
+    assert!(said.err.contains("holds another scenario: `run.seed` is 1 there and 7 here"), "{}", said.err);
     assert_eq!(files(&folder.join("out")), files(&folder.join("whole")));
     // Nothing to go on with is no error.
     let said: Said = start(&["--out", "new", "--resume"]).wait_with_output().expect("it ends").into();

@@ -526,7 +526,7 @@ fn what_is_no_output_is_refused() {
     run(&folder, SWEEP, &["--out", "out", "-q"]);
     fs::create_dir(folder.join("empty")).unwrap();
     for (arguments, error) in [
-        (&["empty"][..], "cannot read empty/manifest.json: an output directory of ackclock has it"),
+        (&["empty"][..], "empty is not an ackclock output directory (no manifest.json)"),
         (&["out", "--run", "12"], "there is no run 12; runs count from 0"),
         (&["out", "-o", "empty"], "cannot write empty: it is a directory"),
         (&["out", "-o", "missing/page.html"], "cannot write missing/page.html"),

@@ -87,10 +87,7 @@ fn sixteen_shards_merged_are_the_whole_sweep() {
     let said = run(&folder, recording(), &["--out", "part-3", "--resume", "-q", "--shard", "3/16"]);
     assert_eq!(said.status, 0, "{said:?}");
     let said = run(&folder, recording(), &["--out", "part-3", "--resume", "-q", "--shard", "4/16"]);
-    assert!(
-        said.status == 2 && said.err.contains("part-3 holds is of --shard 3/16, and asked for is --shard 4/16"),
-        "{said:?}"
-    );
+    assert!(said.status == 2 && said.err.contains("part-3 holds --shard 3/16; you asked for --shard 4/16"), "{said:?}");
 }
 
 #[test]
@@ -118,7 +115,7 @@ fn parts_that_do_not_fit_together_are_refused() {
     refused(&["a", "b", "seed"], "a and seed differ in their seed: 1 and 7");
     refused(&["a", "b", "delay"], "a and delay are of different scenarios: `sweep");
     refused(&["a", "b", "single"], "single is of a single run");
-    refused(&["a", "b", "nothing"], "nothing holds no output of ackclock");
+    refused(&["a", "b", "nothing"], "nothing is not an ackclock output directory (no manifest.json)");
     let said = merge(&folder, &["a", "b", "c", "--out", "b"]);
     assert!(said.status == 2 && said.err.contains("b is one of the parts"), "{said:?}");
     // Parts by number do as well.

@@ -113,8 +113,8 @@ fn another_version_is_noted_and_compared() {
 fn what_cannot_be_verified() {
     let folder = folder("verify_unusable");
     for (dir, manifest, message) in [
-        ("none", None, "holds no manifest.json"),
-        ("foreign", Some("{}"), "holds no manifest.json"),
+        ("none", None, "none is not an ackclock output directory (no manifest.json)"),
+        ("foreign", Some("{}"), "(its manifest.json is not ackclock's)"),
         ("bare", Some("{\"ackclock\": \"0.1.0\"}"), "no `scenario` or no `files`"),
         ("partial", Some("{\"ackclock\": \"0.1.0\", \"partial\": true, \"scenario\": \"\", \"files\": {}}"), "partial"),
         ("invalid", Some("{\"ackclock\": \"0.1.0\", \"scenario\": \"x\", \"files\": {}}"), "(scenario):1:"),

@@ -22,8 +22,7 @@ pub struct LiveSummary {
     pub unread_ms: Lateness,
     /// For how long something that was due had not been done yet, s.
     pub behind_s: f64,
-    /// The longest time for which the loop did not look although it was to, ms. It is to look every
-    /// 5 ms, whether or not something is due.
+    /// The longest interval in which the loop missed its 5 ms poll, ms.
     pub longest_stall_ms: f64,
     /// For how long the loop could have run but waited for a processor, ms; null if the kernel does
     /// not say.
