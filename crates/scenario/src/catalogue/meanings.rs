@@ -393,7 +393,7 @@ pub(super) fn meaning(path: &str) -> &'static str {
         path.replace("workloads[]", "flows[]"),
         path.replace(".receiver.", "."),
         path.replace("workloads[].receiver.", "flows[]."),
-        path.replace("sweep.repeat.until", "stopping rule of the repetitions of a point"),
+        path.replace("sweep.repeat.until", "expect[]"),
         path.replace("paths[].", "flows[]."),
     ];
     let leaf = path.rsplit('.').next().filter(|_| !is_parameter(path));
