@@ -61,7 +61,8 @@ pub trait CongestionControl: Debug + Send {
     fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
         None
     }
-    /// Sending resumes after an idle time of more than one RTO (`after_idle`).
+    /// Sending resumes after an idle time of more than one RTO (`after_idle`); `f.initial_window` is
+    /// the restart window (RFC 5681 section 4.1).
     fn on_idle_restart(&mut self, f: &Flight);
     /// An ACK was accepted, whatever it acknowledges, in every state; only with
     /// [`Needs::arrivals`].

@@ -28,8 +28,8 @@ pub struct WestwoodConfig {
     /// The rate is sampled over a round trip, but over this much at least (`TCP_WESTWOOD_RTT_MIN`).
     /// Default 50 ms.
     pub rtt_min: Span,
-    /// The clock ticks so often: a jiffy, 1 / `HZ`, of Linux, which counts bytes per jiffy and loses
-    /// fractions of one. Default 0: it is exact.
+    /// Tick of the clock, 1 / `HZ` on Linux, which counts bytes per jiffy and loses fractions of one.
+    /// Default 0: the clock is exact.
     pub tick: Span,
     /// It grows, and comes down until the end of a recovery, as NewReno with these settings.
     pub reno: NewRenoConfig,
@@ -51,7 +51,7 @@ impl Configurable for WestwoodConfig {
 }
 
 impl WestwoodConfig {
-    /// The time that the clock shows.
+    /// `now` as the clock shows it.
     fn at(&self, now: Time) -> Time {
         let tick = self.tick.as_nanos().max(1);
         Time::from_nanos(now.as_nanos() / tick * tick)
@@ -62,7 +62,7 @@ impl WestwoodConfig {
         Span::from_nanos(span.as_nanos().next_multiple_of(self.tick.as_nanos().max(1)))
     }
 
-    /// The time in which rates count bytes: a tick, or a second.
+    /// The unit of time of the rates: a tick, or a second.
     fn unit(&self) -> u128 {
         u128::from(if self.tick == Span::ZERO { Span::from_secs(1) } else { self.tick }.as_nanos())
     }

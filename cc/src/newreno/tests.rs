@@ -205,6 +205,10 @@ fn idle_time_takes_the_window_to_the_restart_window() {
         reno.on_idle_restart(&flight(5000, 0));
         assert_eq!((cwnd(&reno), ssthresh(&reno)), (10, threshold));
     }
+    // Linux halves the window for each RTO, and hands that over as the restart window.
+    let mut reno = in_avoidance(NewRenoConfig::default(), 20);
+    reno.on_idle_restart(&Flight { initial_window: 15 * MSS, ..flight(5000, 0) });
+    assert_eq!(cwnd(&reno), 15);
     // RW = min(IW, cwnd).
     let mut reno = in_avoidance(NewRenoConfig::default(), 4);
     reno.on_idle_restart(&flight(5000, 0));

@@ -22,8 +22,8 @@ impl Endpoint {
         self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
     }
 
-    /// What counts against the window: in Linux segments of any length. FreeBSD 9, Tahoe and Reno
-    /// have rules of their own. With others, before recovery duplicate ACKs free room for two
+    /// The part of the window in use. Linux counts segments, whatever their length; FreeBSD 9, Tahoe
+    /// and Reno have rules of their own. With others, before recovery duplicate ACKs free room for two
     /// segments by limited transmit (RFC 3042 section 2), and for none without it.
     #[inline]
     pub(crate) fn window_used(&self) -> u64 {
@@ -37,7 +37,7 @@ impl Endpoint {
         self.window_used_apart(pipe)
     }
 
-    /// What is sent and not acknowledged, in the unit of [`Endpoint::window_used`] (`packets_out`).
+    /// Data sent and not acknowledged (`packets_out`), counted as by [`Endpoint::window_used`].
     #[inline]
     pub(crate) fn window_outstanding(&self) -> u64 {
         match self.linux_episodes() {
@@ -46,7 +46,8 @@ impl Endpoint {
         }
     }
 
-    /// How much of the window a segment of `len` takes; a bare FIN needs no room (`tcp_cwnd_test`).
+    /// The room in the window that a segment of `len` needs; a bare FIN needs none
+    /// (`tcp_cwnd_test`).
     #[inline]
     pub(crate) fn window_taken(&self, len: u32) -> u64 {
         u64::from(if self.linux_episodes() && len > 0 { self.negotiated.mss() } else { len })

@@ -2,7 +2,6 @@
 //! silly window avoidance let go (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and
 //! 3.8.6.2.1).
 
-use ackclock_cc::Window;
 use ackclock_units::{Span, Time};
 
 use super::offload::Unit;
@@ -242,17 +241,14 @@ impl Endpoint {
 
     #[cold]
     fn restart(&mut self, now: Time, idle: Span) {
-        let flight = self.flight(now);
-        let before = self.cc.window().cwnd / flight.segment();
-        self.cc.on_idle_restart(&flight);
+        let mut flight = self.flight(now);
         if self.linux_episodes() {
             // tcp_cwnd_restart: half for each RTO but the first (RFC 2861 section 3.2).
             let halvings = idle.as_nanos().div_ceil(self.rto().as_nanos().max(1)) - 1;
-            let halved = before.checked_shr(halvings as u32).unwrap_or(0) * flight.segment();
-            let window = self.cc.window();
-            if halved > window.cwnd {
-                self.cc.take_over(Window { cwnd: halved, ..window });
-            }
+            let segments = self.cc.window().cwnd / flight.segment();
+            let halved = segments.checked_shr(halvings as u32).unwrap_or(0) * flight.segment();
+            flight.initial_window = flight.initial_window.max(halved);
         }
+        self.cc.on_idle_restart(&flight);
     }
 }
