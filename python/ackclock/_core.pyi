@@ -285,6 +285,9 @@ class Arrival:
     @property
     def ce(self) -> int:
         """Bytes newly reported to have arrived with CE."""
+    @property
+    def plain(self) -> bool:
+        """It acknowledges something, and nothing else in it is new."""
 
 @final
 class Sent:

@@ -110,6 +110,7 @@ object! {
         echoed: Option<u64> = span(of.echoed);
         rtt: Option<u64> = span(of.rtt);
         ce: u64 = of.ce;
+        plain: bool = of.plain;
     }
 }
 
