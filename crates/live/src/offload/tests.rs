@@ -93,9 +93,8 @@ pub(crate) fn segment(shared: &Shared, payload: &[u8]) -> (Vec<u8>, Offload, Vec
     let addresses = if shared.six { &whole[8..40] } else { &whole[12..20] };
     let words = addresses.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let sum = words.sum::<u32>() + if shared.udp { 17 } else { 6 } + (whole.len() - usize::from(start)) as u32;
-    let sum = ((sum & 0xffff) + (sum >> 16)) as u16;
     let at = usize::from(start + offset);
-    whole[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    whole[at..at + 2].copy_from_slice(&fold(sum).to_be_bytes());
     let kind = match (shared.udp, shared.six) {
         (true, _) => 5,
         (false, false) => 1 | if shared.flags[2] { 0x80 } else { 0 },
