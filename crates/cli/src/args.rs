@@ -28,6 +28,8 @@ pub(crate) mod ctl;
 pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
+#[cfg(test)]
+mod page;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod shell;
