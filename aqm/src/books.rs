@@ -33,6 +33,13 @@ impl Counters {
         self.enqueued.add(bytes);
     }
 
+    /// Books a packet that was offered, taken in and handed on at the same time.
+    #[inline]
+    pub fn pass(&mut self, bytes: u32) {
+        self.admit(bytes);
+        self.dequeued.add(bytes);
+    }
+
     /// Books a packet that was offered and refused.
     pub fn refuse(&mut self, bytes: u32, reason: DropReason) {
         self.offered.add(bytes);
@@ -130,6 +137,12 @@ impl Books {
     pub(crate) fn admit(&mut self, bytes: u32) {
         self.counters.admit(bytes);
         self.backlog.add(bytes);
+    }
+
+    /// A packet passes without waiting.
+    #[inline]
+    pub(crate) fn pass(&mut self, bytes: u32) {
+        self.counters.pass(bytes);
     }
 
     /// A packet was offered and is turned away.

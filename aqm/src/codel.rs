@@ -151,6 +151,14 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         self.state.found_empty(&self.law);
     }
 
+    fn passes(&self) -> bool {
+        self.limit > 0
+    }
+
+    fn pass(&mut self, bytes: u32) {
+        self.store.pass(bytes);
+    }
+
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         self.reconfigure(now, parameters::<CodelConfig>(config)?.clone(), drops)
     }

@@ -19,6 +19,9 @@ use crate::{
 
 /// The largest limits, as in the kernel.
 pub(crate) const MAX: u64 = u32::MAX as u64;
+
+/// More bytes than any packet has with its framing, also as counted by `memory_limit`.
+pub(crate) const LARGEST_PACKET: u64 = 1 << 20;
 /// A probability.
 pub(crate) const PROBABILITY: Domain = Domain::Number(0.0, 1.0, "");
 /// What the hash of flows is salted with.

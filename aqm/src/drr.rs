@@ -199,6 +199,11 @@ impl<P: Queued, S> Drr<P, S> {
         ((u128::from(mix(hash ^ self.salt)) * self.flows.len() as u128) >> 64) as u32
     }
 
+    /// Counts a packet of `bytes` bytes that passes without waiting.
+    pub(crate) fn pass(&mut self, bytes: u32) {
+        self.books.pass(bytes);
+    }
+
     /// Takes a packet in at the tail of a flow, which starts if it was not in a rota.
     #[inline]
     pub(crate) fn admit(&mut self, index: u32, now: Time, packet: P) {

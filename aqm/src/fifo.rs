@@ -13,7 +13,7 @@ use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Size, Time};
 
 use crate::change::parameters;
-use crate::disciplines::MAX;
+use crate::disciplines::{LARGEST_PACKET, MAX};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.
@@ -114,6 +114,17 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         self.store.send()
+    }
+
+    fn passes(&self) -> bool {
+        match self.config.limit {
+            Limit::Packets(limit) => limit > 0,
+            Limit::Bytes(limit) => limit >= LARGEST_PACKET,
+        }
+    }
+
+    fn pass(&mut self, bytes: u32) {
+        self.store.pass(bytes);
     }
 
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {

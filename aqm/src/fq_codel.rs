@@ -21,7 +21,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::disciplines::{HASH_SEED, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
+use crate::disciplines::{HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, Flow, FlowQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
@@ -252,6 +252,14 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
 
     fn idle(&mut self, _now: Time) {
         self.drr.idle(|codel| codel.found_empty(&self.law));
+    }
+
+    fn passes(&self) -> bool {
+        self.limit > 0 && self.memory_limit >= LARGEST_PACKET
+    }
+
+    fn pass(&mut self, bytes: u32) {
+        self.drr.pass(bytes);
     }
 
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {

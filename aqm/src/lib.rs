@@ -109,6 +109,19 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn idle(&mut self, now: Time) {
         let _ = now;
     }
+    /// Whether a packet that arrives at the empty discipline and leaves at the same time is only
+    /// counted ([`QueueDisc::pass`]): the law neither drops nor marks it, draws no random number,
+    /// and learns nothing from it. A link without a rate then does not ask for every packet.
+    /// Default: no.
+    fn passes(&self) -> bool {
+        false
+    }
+    /// Counts a packet of `bytes` bytes that passes: offered, enqueued and dequeued. Called in
+    /// place of `enqueue`, `dequeue` and `idle`, only where [`QueueDisc::passes`] and nothing
+    /// waits.
+    fn pass(&mut self, bytes: u32) {
+        let _ = bytes;
+    }
     /// Sets other parameters at run time, as `tc qdisc change` does; `config` is a complete
     /// configuration of the discipline's own type ([`CodelConfig`] for a [`Codel`]; of a row,
     /// [`QueueSpec::config`]). The law's measurements and probabilities and the waiting packets are

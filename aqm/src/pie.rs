@@ -213,6 +213,14 @@ impl<P: Queued + Send> QueueDisc<P> for Pie<P> {
         Dequeue::Packet(self.store.release(entry))
     }
 
+    fn passes(&self) -> bool {
+        self.limit > 0
+    }
+
+    fn pass(&mut self, bytes: u32) {
+        self.store.pass(bytes);
+    }
+
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         self.reconfigure(now, parameters::<PieConfig>(config)?.clone(), drops)
     }

@@ -50,6 +50,12 @@ impl<P: Queued> Store<P> {
         self.waiting.push(Entry { packet, enqueued_at: now });
     }
 
+    /// Counts a packet of `bytes` bytes that passes without waiting.
+    #[inline]
+    pub fn pass(&mut self, bytes: u32) {
+        self.books.pass(bytes);
+    }
+
     /// Refuses a packet.
     pub fn refuse(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.books.refuse(packet, reason, drops);

@@ -120,6 +120,8 @@ pub struct Link {
     wire: Wire,
     /// Neither a bucket, nor slots, nor a device, nor anything that changes.
     is_plain: bool,
+    /// Packets pass the queue and are on the wire at once ([`Link::pass`]).
+    passes: bool,
     /// What changes, and the transmitter of a link on which something does.
     varying: Option<Box<Varying>>,
     /// When it may transmit, if that is not always.
@@ -163,6 +165,7 @@ impl Link {
             Box::new(Bucket { depth, done: Time::ZERO })
         });
         let is_plain = bucket.is_none();
+        let passes = serializer.is_none() && queue.passes();
         Link {
             state: Transmitter::Idle,
             overhead: config.overhead,
@@ -179,6 +182,7 @@ impl Link {
             wire: Wire::new(config.impairments, random.clone()),
             random,
             is_plain,
+            passes,
             varying: None,
             slot: None,
             device: None,
@@ -197,7 +201,7 @@ impl Link {
         if let Some(slots) = course.slots {
             assert!(course.schedule.is_empty() && course.trace.is_none(), "a link with slots does not change");
             let slot = Some(Box::new(Slot::new(slots, &random)));
-            return Link { slot, is_plain: false, ..Link::new(config, queue, random) };
+            return Link { slot, is_plain: false, passes: false, ..Link::new(config, queue, random) };
         }
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
@@ -205,7 +209,8 @@ impl Link {
         let jitter = config.impairments.jitter.max(varying.most_jitter());
         let least_delay = config.impairments.least_delay_with(delay, jitter);
         let varying = Some(Box::new(varying));
-        Link { wire, delay, least_delay, varying, is_plain: false, ..Link::new(config, queue, random) }.scheduled()
+        let link = Link::new(config, queue, random);
+        Link { wire, delay, least_delay, varying, is_plain: false, passes: false, ..link }.scheduled()
     }
 
     /// Records every decision of the queue from now on, for [`Link::decisions`].
@@ -215,6 +220,7 @@ impl Link {
     pub fn record(&mut self) {
         assert_eq!(self.queue.counters().offered.packets, 0, "recording starts with the first packet");
         self.recording = Some(Box::default());
+        self.passes = false;
     }
 
     /// The queue's decisions since the last call, in order; none unless the link records. Call it
@@ -227,6 +233,9 @@ impl Link {
     /// transmitter acts first, so that a departing packet makes room for the arriving one.
     #[inline]
     pub fn offer(&mut self, now: Time, mut packet: Packet, events: &mut impl LinkSink) {
+        if self.passes {
+            return self.pass(now, packet, events);
+        }
         self.advance(now, events);
         packet.wire_len += self.overhead;
         match &mut self.recording {
@@ -248,6 +257,19 @@ impl Link {
         if matches!(self.state, Transmitter::Idle | Transmitter::HeldBack) {
             self.restart(now, events);
         }
+    }
+
+    /// A packet arrives at a link without a rate, where none ever waits. Disciplines that would only
+    /// count it are not asked; once such a link gets a rate, they begin as new ones.
+    #[inline]
+    fn pass(&mut self, now: Time, mut packet: Packet, events: &mut impl LinkSink) {
+        packet.wire_len += self.overhead;
+        self.queue.pass(packet.wire_len);
+        events.event(LinkEvent { at: now, backlog: 1, kind: LinkEventKind::Offered });
+        let kind = LinkEventKind::Sent { sojourn: Span::ZERO, busy: Span::ZERO };
+        events.event(LinkEvent { at: now, backlog: 0, kind });
+        self.wire.begin(now, self.delay, &packet, self.overhead);
+        self.end_transmission(now, events);
     }
 
     /// The earliest time at which a packet arrives next.
@@ -298,6 +320,7 @@ impl Link {
     /// The queue has other parameters from now on. Everything due before has been done.
     fn set_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
         let result = self.queue.change(now, config, &mut self.drops);
+        self.passes = self.passes && self.queue.passes();
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
         }

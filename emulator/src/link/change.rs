@@ -48,7 +48,7 @@ impl Link {
         assert!(self.is_plain, "a token bucket does not change, and neither does a link with slots or a device");
         let varying = self.taken_over(now);
         self.wire.begin_to_change(self.sends(), &self.random);
-        self.is_plain = false;
+        (self.is_plain, self.passes) = (false, false);
         Box::new(varying)
     }
 

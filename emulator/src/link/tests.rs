@@ -17,6 +17,7 @@ mod classful;
 mod device;
 mod idle;
 mod impairments;
+mod passing;
 mod shaper;
 mod slots;
 mod varying;
