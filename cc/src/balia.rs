@@ -27,7 +27,8 @@ use crate::controllers::{Algorithm, Stack};
 use crate::coupled::{has_siblings, total_rate};
 use crate::reactions::{used_at_loss, used_at_timeout, whole_segments};
 use crate::{
-    Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Subflow, Verdict, Window,
+    Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Subflow, Verdict,
+    Window,
 };
 
 /// Parameters of BALIA.
@@ -134,18 +135,16 @@ impl CongestionControl for Balia {
                 let ssthresh = self.reduced(used_at_timeout(&before, f, reno), 0.5, cut, f);
                 self.reno.set_window(Window { ssthresh, ..self.window() });
             }
-            Signal::Timeout { repeated: true, .. } | Signal::Spurious | Signal::Resume { .. } => {}
+            _ => {}
         }
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
+    fn coupled(&mut self) -> Option<&mut dyn Coupled> {
+        Some(self)
     }
+}
 
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-    }
-
+impl Coupled for Balia {
     fn couple(&mut self, own: usize, subflows: &[Subflow]) {
         self.coupling = coupling(own, subflows);
     }

@@ -6,6 +6,19 @@ use ackclock_units::Span;
 /// No connection has more subflows than this: a bound for the arrays of who lists them.
 pub const MAX_SUBFLOWS: usize = 16;
 
+/// A controller that knows of the other subflows of its connection.
+pub trait Coupled {
+    /// What it tells their controllers.
+    fn shared(&self) -> Shared {
+        Shared::default()
+    }
+    /// The subflows in use of its connection, at most [`MAX_SUBFLOWS`], itself at `own`: before
+    /// each ACK and each signal that it is told of. Only with
+    /// [`Needs::siblings`](crate::Needs::siblings), and never on a connection of plain TCP. With
+    /// one subflow, or if `own` is none of them, it is on its own.
+    fn couple(&mut self, own: usize, subflows: &[Subflow]);
+}
+
 /// One subflow of a connection, as the controllers of its siblings see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Subflow {

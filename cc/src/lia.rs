@@ -25,7 +25,8 @@ use ackclock_units::parameter::{Configurable, Visitor};
 use crate::controllers::{Algorithm, Stack};
 use crate::coupled::{has_siblings, total_rate};
 use crate::{
-    Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Subflow, Verdict, Window,
+    Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Subflow, Verdict,
+    Window,
 };
 
 /// Parameters of LIA.
@@ -102,14 +103,12 @@ impl CongestionControl for Lia {
         self.reno.on_signal(f, signal);
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
+    fn coupled(&mut self) -> Option<&mut dyn Coupled> {
+        Some(self)
     }
+}
 
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-    }
-
+impl Coupled for Lia {
     fn couple(&mut self, own: usize, subflows: &[Subflow]) {
         self.least = if has_siblings(own, subflows) { per_segment(subflows) } else { 0 };
     }

@@ -32,8 +32,8 @@ use ackclock_units::parameter::{Configurable, Visitor};
 use crate::controllers::{Algorithm, Stack};
 use crate::coupled::{has_siblings, total_rate};
 use crate::{
-    Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow, Verdict,
-    Window,
+    Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow,
+    Verdict, Window,
 };
 
 /// Parameters of OLIA.
@@ -180,18 +180,16 @@ impl CongestionControl for Olia {
                     self.losses = Losses { now: self.losses.now, ..saved };
                 }
             }
-            Signal::Timeout { repeated: true, .. } | Signal::Resume { .. } => {}
+            _ => {}
         }
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
+    fn coupled(&mut self) -> Option<&mut dyn Coupled> {
+        Some(self)
     }
+}
 
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-    }
-
+impl Coupled for Olia {
     fn shared(&self) -> Shared {
         Shared { between_losses: self.losses.between(), since_loss: self.losses.since(), ..Shared::default() }
     }

@@ -111,8 +111,8 @@ proptest! {
                     1 => cc.on_signal(&f, Signal::Ecn),
                     2 => cc.on_signal(&f, Signal::Timeout { repeated: false, kept: 0 }),
                     3 => cc.on_signal(&f, Signal::Spurious),
-                    4 | 5 => cc.on_recovery_end(&f),
-                    6 => cc.on_idle_restart(&f),
+                    4 | 5 => cc.on_signal(&f, Signal::RecoveryEnd),
+                    6 => cc.on_signal(&f, Signal::IdleRestart),
                     _ => prop_assert_eq!(cc.on_ack(&f, &ack(segments, 100)), Verdict::Continue),
                 }
             }
