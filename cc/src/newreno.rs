@@ -49,7 +49,7 @@ impl Algorithm for NewRenoConfig {
 /// NewReno (RFC 5681, RFC 6582).
 #[derive(Clone, Debug)]
 pub struct NewReno {
-    config: NewRenoConfig,
+    pub(crate) config: NewRenoConfig,
     state: State,
     /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the
     /// congestion.
