@@ -62,21 +62,21 @@ impl Sender {
         (f.srtt, f.latest_rtt) = (Some(rtt), Some(rtt));
         self.delivered += MSS;
         if self.needs.arrivals {
+            let begins_round = f.snd_una >= self.round_end;
+            if begins_round {
+                self.round += 1;
+                self.round_end = f.snd_nxt;
+            }
             let arrival = Arrival {
                 ack: f.snd_una,
                 acked: MSS,
                 delivered: MSS,
                 echoed: Some(rtt),
                 rtt: Some(rtt),
+                round: begins_round.then_some(self.round),
                 ..Arrival::default()
             };
             self.cc.on_arrival(f, &arrival);
-            if f.snd_una >= self.round_end {
-                self.round += 1;
-                self.round_end = f.snd_nxt;
-                self.cc.on_round(f, self.round);
-            }
-            self.cc.on_rtt_sample(f);
         }
         let rate = self.needs.delivery_rate.then(|| RateSample {
             total_delivered: self.delivered,
@@ -94,7 +94,7 @@ impl Sender {
             self.cc.on_signal(f, Signal::Loss);
         }
         if full || reduced {
-            self.cc.on_recovery_end(f);
+            self.cc.on_signal(f, Signal::RecoveryEnd);
         }
         if self.needs.departures {
             self.cc.on_sent(f, &Sent { seq: f.snd_nxt, bytes: MSS as u32 });

@@ -396,15 +396,11 @@ impl CongestionControl for Bbr {
             }
             Signal::Spurious => self.handle_spurious_loss_detection(),
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.window, cwnd, ssthresh, f),
+            Signal::RecoveryEnd => self.exit_fast_recovery(),
+            // The window stays: packets are paced (draft, "Actions when Restarting from Idle").
+            Signal::CountedAcks(_) | Signal::IdleRestart => {}
         }
     }
-
-    fn on_recovery_end(&mut self, _f: &Flight) {
-        self.exit_fast_recovery();
-    }
-
-    /// The window stays: packets are paced (draft, "Actions when Restarting from Idle").
-    fn on_idle_restart(&mut self, _f: &Flight) {}
 
     fn on_lost(&mut self, f: &Flight, lost: &Lost) {
         self.mss = f.segment();

@@ -39,7 +39,7 @@ use crate::reactions::{
 };
 use crate::slow_start::SlowStart;
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict,
+    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict,
     Window,
 };
 
@@ -332,20 +332,21 @@ impl CongestionControl for Chd {
                 }
             }
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
+            Signal::RecoveryEnd => {
+                if std::mem::replace(&mut self.state.recovery, Recovery::None) == Recovery::Fast {
+                    recovered(&mut self.state.window, f, &self.config.reno);
+                }
+                return;
+            }
+            Signal::IdleRestart => {
+                idled(&mut self.state.window, f, &self.config.reno);
+                self.state.credit = 0;
+                return;
+            }
+            Signal::CountedAcks(_) => return,
         }
         self.step = Step::Grow(false);
         self.overdue = None;
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if std::mem::replace(&mut self.state.recovery, Recovery::None) == Recovery::Fast {
-            recovered(&mut self.state.window, f, &self.config.reno);
-        }
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        idled(&mut self.state.window, f, &self.config.reno);
-        self.state.credit = 0;
     }
 
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
@@ -365,8 +366,8 @@ impl CongestionControl for Chd {
         self.ertt.on_sent(f, sent);
     }
 
-    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-        Some(self.ertt.enhanced_rtt())
+    fn inspect(&self) -> Inspection<'_> {
+        Inspection { enhanced_rtt: Some(self.ertt.enhanced_rtt()), ..Inspection::default() }
     }
 }
 

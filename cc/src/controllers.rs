@@ -14,10 +14,10 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::learned::{Agent, Policy};
 use crate::{
-    Balia, BaliaConfig, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp,
-    DctcpConfig, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Learner, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig,
-    NewReno, NewRenoConfig, Olia, OliaConfig, OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig,
-    Westwood, WestwoodConfig, Wvegas, WvegasConfig,
+    Balia, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
+    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Learner, Lia, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia,
+    OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig, Wvegas,
+    WvegasConfig,
 };
 
 /// Counts without a bound of their own.
@@ -221,13 +221,13 @@ controllers! {
         Bbr(BbrConfig), |config, random| Bbr::new(config, random);
     "lia" =>
         /// LIA.
-        Lia(LiaConfig), |config, _| Lia::new(config);
+        Lia(NewRenoConfig), |config, _| Lia::new(config);
     "olia" =>
         /// OLIA.
-        Olia(OliaConfig), |config, _| Olia::new(config);
+        Olia(NewRenoConfig), |config, _| Olia::new(config);
     "balia" =>
         /// BALIA.
-        Balia(BaliaConfig), |config, _| Balia::new(config);
+        Balia(NewRenoConfig), |config, _| Balia::new(config);
     "wvegas" =>
         /// wVegas.
         Wvegas(WvegasConfig), |config, _| Wvegas::new(config);

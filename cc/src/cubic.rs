@@ -399,26 +399,25 @@ impl CongestionControl for Cubic {
                 self.state.reducing = false;
             }
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
-        }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if std::mem::take(&mut self.state.reducing) {
-            recovered(&mut self.state.window, f, &self.config.reno);
-        }
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        let before = self.segments(f);
-        idled(&mut self.state.window, f, &self.config.reno);
-        self.state.credit = 0;
-        if self.config.rules.law().restarts_anew {
-            // Slow start leads to a new congestion avoidance stage; Linux stays on the old curve.
-            self.state.epoch = None;
-            if self.config.reno.remember_idle {
-                // FreeBSD 14, `cubic_after_idle`: the stage leads back to the window of before.
-                self.state.w_max = self.state.w_max.max(before);
+            Signal::RecoveryEnd => {
+                if std::mem::take(&mut self.state.reducing) {
+                    recovered(&mut self.state.window, f, &self.config.reno);
+                }
             }
+            Signal::IdleRestart => {
+                let before = self.segments(f);
+                idled(&mut self.state.window, f, &self.config.reno);
+                self.state.credit = 0;
+                if self.config.rules.law().restarts_anew {
+                    // Slow start leads to a new congestion avoidance stage; Linux stays on the old curve.
+                    self.state.epoch = None;
+                    if self.config.reno.remember_idle {
+                        // FreeBSD 14, `cubic_after_idle`: the stage leads back to the window of before.
+                        self.state.w_max = self.state.w_max.max(before);
+                    }
+                }
+            }
+            Signal::CountedAcks(_) => {}
         }
     }
 

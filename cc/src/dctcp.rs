@@ -278,22 +278,21 @@ impl CongestionControl for Dctcp {
                 }
             }
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
-        }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.state.unmarked = None;
-        if std::mem::take(&mut self.state.reducing) {
-            recovered(&mut self.state.window, f, &self.config.reno);
-        }
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        idled(&mut self.state.window, f, &self.config.reno);
-        self.state.credit = 0;
-        if self.config.rules == DctcpRules::FreeBsd && self.enabled {
-            self.alpha = u64::from(self.config.alpha_on_init).min(MAX_ALPHA);
-            (self.delivered, self.marked, self.window_end, self.untouched) = (0, 0, f.snd_nxt, true);
+            Signal::RecoveryEnd => {
+                self.state.unmarked = None;
+                if std::mem::take(&mut self.state.reducing) {
+                    recovered(&mut self.state.window, f, &self.config.reno);
+                }
+            }
+            Signal::IdleRestart => {
+                idled(&mut self.state.window, f, &self.config.reno);
+                self.state.credit = 0;
+                if self.config.rules == DctcpRules::FreeBsd && self.enabled {
+                    self.alpha = u64::from(self.config.alpha_on_init).min(MAX_ALPHA);
+                    (self.delivered, self.marked, self.window_end, self.untouched) = (0, 0, f.snd_nxt, true);
+                }
+            }
+            Signal::CountedAcks(_) => {}
         }
     }
 }

@@ -126,16 +126,6 @@ pub struct EnhancedRtt {
 ///         }
 ///         self.reno.on_signal(f, signal);
 ///     }
-///     fn on_recovery_end(&mut self, f: &Flight) {
-///         self.reno.on_recovery_end(f);
-///     }
-///     fn on_idle_restart(&mut self, f: &Flight) {
-///         self.reno.on_idle_restart(f);
-///     }
-///     /// For `ertt.csv`.
-///     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-///         Some(self.ertt.enhanced_rtt())
-///     }
 /// }
 ///
 /// let reno = NewReno::new(NewRenoConfig::default());

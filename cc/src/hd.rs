@@ -23,7 +23,7 @@ use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::reactions::{halved, reduce};
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
+    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
     Verdict, Window,
 };
 
@@ -144,14 +144,6 @@ impl CongestionControl for Hd {
         self.reno.on_signal(f, signal);
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-    }
-
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
         self.ertt.on_arrival(f, arrival, self.window().cwnd);
     }
@@ -161,8 +153,8 @@ impl CongestionControl for Hd {
         self.reno.on_sent(f, sent);
     }
 
-    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-        Some(self.ertt.enhanced_rtt())
+    fn inspect(&self) -> Inspection<'_> {
+        Inspection { enhanced_rtt: Some(self.ertt.enhanced_rtt()), ..Inspection::default() }
     }
 }
 

@@ -23,7 +23,9 @@ use ackclock_units::{Span, Time};
 
 use crate::controllers::{Algorithm, Stack};
 use crate::reactions::whole_segments;
-use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window};
+use crate::{
+    Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window,
+};
 
 /// Parameters of H-TCP, named and with defaults as FreeBSD's sysctls `net.inet.tcp.cc.htcp.*`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -209,20 +211,15 @@ impl CongestionControl for Htcp {
             Signal::Loss | Signal::Ecn => self.congested(f, before),
             // The first may have been a false alarm.
             Signal::Timeout { repeated: true, .. } => self.congested_at = f.now,
-            Signal::Timeout { .. } | Signal::Spurious | Signal::Resume { .. } => {}
+            _ => {}
         }
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-    }
-
     /// `htcp_record_rtt`: the smoothed RTT changes with the samples alone.
-    fn on_rtt_sample(&mut self, f: &Flight) {
+    fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
+        if arrival.rtt.is_none() {
+            return;
+        }
         self.samples = self.samples.saturating_add(1);
         let Some(srtt) = f.srtt.filter(|_| self.samples >= MIN_RTT_SAMPLES) else { return };
         if srtt < self.min_rtt || self.min_rtt == Span::ZERO {

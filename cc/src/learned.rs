@@ -30,8 +30,7 @@ pub use law::{Law, Map, Target};
 pub use network::{Activation, Layer, Network, Normalisation, Scratch, ShapeError};
 
 use crate::{
-    Ack, Arrival, CongestionControl, DelayState, EcnFeedback, EnhancedRtt, Flight, Lost, Needs, Sent, Signal, Verdict,
-    Window,
+    Ack, Arrival, CongestionControl, EcnFeedback, Flight, Inspection, Lost, Needs, Sent, Signal, Verdict, Window,
 };
 use look_back::LookBack;
 use monitor::Monitor;
@@ -324,7 +323,7 @@ impl CongestionControl for Learner {
             return cc.on_signal(f, signal);
         }
         match signal {
-            Signal::Loss | Signal::Ecn => {}
+            Signal::Loss | Signal::Ecn | Signal::RecoveryEnd | Signal::CountedAcks(_) | Signal::IdleRestart => {}
             Signal::Timeout { kept, .. } => {
                 self.before_timeout.get_or_insert(self.window);
                 let left = kept.saturating_add(f.segment());
@@ -335,45 +334,20 @@ impl CongestionControl for Learner {
         }
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if let Some(cc) = &mut self.beneath {
-            cc.on_recovery_end(f);
-        }
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        if let Some(cc) = &mut self.beneath {
-            cc.on_idle_restart(f);
-        }
-    }
-
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
         self.monitor.arrival(arrival);
-        self.is_due |= self.agent.decides == Decides::Ack && arrival.delivered > 0;
-        if self.beneath_needs().arrivals
-            && let Some(cc) = &mut self.beneath
-        {
-            cc.on_arrival(f, arrival);
-        }
-    }
-
-    fn on_rtt_sample(&mut self, f: &Flight) {
-        if let Some(rtt) = f.latest_rtt {
+        self.is_due |= match self.agent.decides {
+            Decides::Ack => arrival.delivered > 0,
+            Decides::Round => arrival.round.is_some(),
+            _ => false,
+        };
+        if let Some(rtt) = f.latest_rtt.filter(|_| arrival.rtt.is_some()) {
             self.monitor.rtt(rtt);
         }
         if self.beneath_needs().arrivals
             && let Some(cc) = &mut self.beneath
         {
-            cc.on_rtt_sample(f);
-        }
-    }
-
-    fn on_round(&mut self, f: &Flight, round: u64) {
-        self.is_due |= self.agent.decides == Decides::Round;
-        if self.beneath_needs().arrivals
-            && let Some(cc) = &mut self.beneath
-        {
-            cc.on_round(f, round);
+            cc.on_arrival(f, arrival);
         }
     }
 
@@ -401,16 +375,8 @@ impl CongestionControl for Learner {
         }
     }
 
-    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-        self.beneath.as_ref().and_then(|cc| cc.enhanced_rtt())
-    }
-
-    fn delay_state(&self) -> Option<DelayState> {
-        self.beneath.as_ref().and_then(|cc| cc.delay_state())
-    }
-
-    fn learner(&mut self) -> Option<&mut Learner> {
-        Some(self)
+    fn inspect(&self) -> Inspection<'_> {
+        self.beneath.as_ref().map_or_else(Inspection::default, |cc| cc.inspect())
     }
 }
 

@@ -20,105 +20,37 @@
 //! - Slow start, the reductions and idle times are those of the host's NewReno.
 //! - A subflow of which no RTT is known does not count, as in the kernel.
 
-use ackclock_units::parameter::{Configurable, Visitor};
-
-use crate::controllers::{Algorithm, Stack};
-use crate::coupled::{has_siblings, total_rate};
-use crate::{
-    Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Subflow, Verdict, Window,
-};
-
-/// Parameters of LIA.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LiaConfig {
-    /// Everything but the growth in congestion avoidance is NewReno's, with these settings.
-    pub reno: NewRenoConfig,
-}
-
-impl Configurable for LiaConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for LiaConfig {
-    fn on(host: &Stack) -> LiaConfig {
-        LiaConfig { reno: host.newreno }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
-}
+use crate::coupled::{CoupledReno, Coupling, Siblings};
+use crate::{Flight, NewReno, Subflow, Verdict};
 
 /// LIA (RFC 6356).
-#[derive(Clone, Debug)]
-pub struct Lia {
-    config: LiaConfig,
-    reno: NewReno,
+pub type Lia = CoupledReno<LiaCoupling>;
+
+/// What LIA couples.
+#[derive(Clone, Debug, Default)]
+pub struct LiaCoupling {
     /// A segment is earned by at least this many bytes acknowledged: `total / alpha`. Zero without
     /// siblings.
     least: u64,
 }
 
-impl Lia {
-    /// A controller of a connection that is not established yet.
-    pub fn new(config: LiaConfig) -> Lia {
-        Lia { config, reno: NewReno::new(config.reno), least: 0 }
-    }
-}
+impl Coupling for LiaCoupling {
+    const NAME: &'static str = "lia";
 
-impl CongestionControl for Lia {
-    fn name(&self) -> &'static str {
-        "lia"
+    fn couple(&mut self, siblings: Option<Siblings<'_>>) {
+        self.least = siblings.map_or(0, per_segment);
     }
 
-    fn window(&self) -> Window {
-        self.reno.window()
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { siblings: true, ..Needs::default() }
-    }
-
-    fn on_established(&mut self, f: &Flight) {
-        *self = Lia::new(self.config);
-        self.reno.on_established(f);
-    }
-
-    fn take_over(&mut self, window: Window) {
-        self.reno.take_over(window);
-    }
-
-    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
-        let acked = self.reno.slow_start(f, ack);
-        if acked > 0 {
-            self.reno.avoid(self.least, f, acked);
-        }
+    fn avoid(&mut self, reno: &mut NewReno, f: &Flight, acked: u64) -> Verdict {
+        reno.avoid(self.least, f, acked);
         Verdict::Continue
-    }
-
-    fn on_signal(&mut self, f: &Flight, signal: Signal) {
-        self.reno.on_signal(f, signal);
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-    }
-
-    fn couple(&mut self, own: usize, subflows: &[Subflow]) {
-        self.least = if has_siblings(own, subflows) { per_segment(subflows) } else { 0 };
     }
 }
 
 /// `total / alpha`, in which the total cancels out: RFC 6356 equation 2.
-fn per_segment(subflows: &[Subflow]) -> u64 {
-    let best = subflows.iter().filter_map(|flow| Some(flow.rate()? / flow.rtt()?)).fold(0.0, f64::max);
-    let total = total_rate(subflows);
+fn per_segment(Siblings { total, subflows, .. }: Siblings<'_>) -> u64 {
+    let quality = |flow: &Subflow| Some(flow.rate()? / flow.rtt()?);
+    let best = subflows.iter().filter_map(quality).fold(0.0, f64::max);
     (total * total / best) as u64
 }
 

@@ -6,6 +6,7 @@
 //! is what a controller sees of the sender, [`Ack`] and [`Signal`] are what happens to it,
 //! [`Needs`] is what it asks for, and [`Window`] is its answer.
 
+use std::any::Any;
 use std::fmt::Debug;
 
 use ackclock_units::outside::Failure;
@@ -13,16 +14,15 @@ use ackclock_units::{Rate, Span, Time};
 
 /// A congestion control algorithm of one connection. Windows are in bytes of payload.
 ///
-/// Reactions are required, observations are optional. Moments: `on_established` once; then `on_ack`
+/// Reactions are required, observations are optional. `on_established` comes once; then `on_ack`
 /// for every ACK that newly acknowledges data outside fast recovery (after a timeout it is called
-/// again: slow start rebuilds the window); `on_signal` at the start of an episode;
-/// `on_recovery_end` when fast recovery or a congestion-window reduction for ECN is over. An
-/// algorithm requests further observations in [`CongestionControl::needs`]: every accepted ACK is
-/// followed by `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or
-/// measured one, `on_recovery_end` if it ended an episode, `on_lost` for what it proves lost, and
-/// `on_signal` or `on_ack` last. With the loss detectors of Linux before RACK growth comes first,
-/// as in the kernel: an `on_signal` may follow the `on_ack` of the same ACK.
-pub trait CongestionControl: Debug + Send {
+/// again: slow start rebuilds the window), and `on_signal` for everything else that changes the
+/// window. An algorithm requests further observations in [`CongestionControl::needs`]: every
+/// accepted ACK is followed by `on_arrival`, [`Signal::RecoveryEnd`] if it ended an episode,
+/// `on_lost` for what it proves lost, and another signal or `on_ack` last. With the loss detectors
+/// of Linux before RACK growth comes first, as in the kernel: an `on_signal` may follow the
+/// `on_ack` of the same ACK.
+pub trait CongestionControl: Any + Debug + Send {
     /// The algorithm's name in scenarios and summaries.
     fn name(&self) -> &'static str;
     /// The window now.
@@ -44,90 +44,54 @@ pub trait CongestionControl: Debug + Send {
     /// everything else begins anew. Or the endpoint limits a window that was not used (RFC 2861,
     /// RFC 7661).
     fn take_over(&mut self, window: Window);
-    /// Data was newly acknowledged outside fast recovery (`ack_received`).
-    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
-    /// Data was newly acknowledged in fast recovery, where the host tells of it (FreeBSD 9, which
-    /// calls `ack_received` then): returns by how many bytes the window in force grows. For the ACK
-    /// that ends it, after [`CongestionControl::on_recovery_end`], the window is the controller's
-    /// own.
-    fn on_recovery_ack(&mut self, _f: &Flight, _ack: &Ack) -> u64 {
-        0
-    }
-    /// Congestion was detected, or a reduction is undone (`cong_signal`).
-    fn on_signal(&mut self, f: &Flight, signal: Signal);
-    /// Recovery is over (`post_recovery`).
-    fn on_recovery_end(&mut self, f: &Flight);
-    /// What rate halving asks of it, if it has an answer of its own.
-    fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
-        None
-    }
-    /// Sending resumes after an idle time of more than one RTO (`after_idle`); `f.initial_window` is
-    /// the restart window (RFC 5681 section 4.1).
-    fn on_idle_restart(&mut self, f: &Flight);
-    /// An ACK was accepted, whatever it acknowledges, in every state; only with
-    /// [`Needs::arrivals`].
-    fn on_arrival(&mut self, _f: &Flight, _arrival: &Arrival) {}
-    /// A round-trip time was measured (`rttsample`); `f.latest_rtt` is the sample. Only with
-    /// [`Needs::arrivals`].
-    fn on_rtt_sample(&mut self, _f: &Flight) {}
-    /// A round trip has begun (`newround`): data sent after the previous round's start is
-    /// acknowledged. Rounds count from 1. Only with [`Needs::arrivals`].
-    fn on_round(&mut self, _f: &Flight, _round: u64) {}
     /// The handshake has settled how marks are reported; after
     /// [`CongestionControl::on_established`] and [`CongestionControl::take_over`]. Its needs may
     /// change here.
     fn on_ecn(&mut self, _feedback: EcnFeedback) {}
+    /// Data was newly acknowledged outside fast recovery (`ack_received`), or in it with
+    /// [`Needs::recovery_acks`].
+    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
+    /// Congestion was detected (`cong_signal`), its repair is over, or the window changes for
+    /// another reason than an ACK.
+    fn on_signal(&mut self, f: &Flight, signal: Signal);
+    /// An ACK was accepted, whatever it acknowledges, in every state; only with
+    /// [`Needs::arrivals`].
+    fn on_arrival(&mut self, _f: &Flight, _arrival: &Arrival) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
     /// A segment with data was sent; `f` is the state before it. With [`Needs::departures`] for
     /// every segment, otherwise only for those before which nothing was outstanding (Linux's
     /// `CA_EVENT_TX_START`).
     fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
-    /// What an algorithm that measures enhanced round-trip times has measured;
-    /// [`EnhancedRtt::measurements`] counts them.
-    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-        None
+    /// What it shows of its state; asked where that is recorded, and now and then.
+    fn inspect(&self) -> Inspection<'_> {
+        Inspection::default()
     }
-    /// What an algorithm that follows gradients of delay, as CDG, infers from them; asked only
-    /// where it is recorded.
-    fn delay_state(&self) -> Option<DelayState> {
-        None
-    }
-    /// What it tells the controllers of the other subflows of a connection of Multipath TCP.
-    fn shared(&self) -> Shared {
-        Shared::default()
-    }
-    /// The subflows in use of its connection, at most [`MAX_SUBFLOWS`], itself at `own`: before
-    /// each ACK and each signal that it is told of. Only with [`Needs::siblings`], and never on a
-    /// connection of plain TCP. With one subflow, or if `own` is none of them, it is on its own.
-    fn couple(&mut self, _own: usize, _subflows: &[Subflow]) {}
-    /// Why it cannot go on, for a controller from outside; the run then fails. Asked now and then,
-    /// and before another controller takes over: the hooks are called until then.
-    fn failure(&self) -> Option<&Failure> {
-        None
-    }
-    /// Itself, if its decisions come from outside or from a policy: whoever drives the connection
-    /// makes them at their time.
-    fn learner(&mut self) -> Option<&mut Learner> {
+    /// Itself, if it is coupled with the controllers of the other subflows of a connection of
+    /// Multipath TCP.
+    fn coupled(&mut self) -> Option<&mut dyn Coupled> {
         None
     }
 }
 
-/// What rate halving asks of an algorithm (Linux before 3.2). Of one that does not have this, no
-/// ACKs count, and it ends at the threshold.
-pub trait RateHalving {
-    /// It shares its counter of ACKs with congestion avoidance, and has left so many counted
-    /// (`snd_cwnd_cnt`).
-    fn carry_acks(&mut self, f: &Flight, acks: u32);
-    /// The window at which it ends, for a threshold of so many bytes (`min_cwnd`).
-    fn least_halved(&self, ssthresh: u64) -> u64;
+/// What a controller shows of its state.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Inspection<'a> {
+    /// What an algorithm that measures enhanced round-trip times has measured;
+    /// [`EnhancedRtt::measurements`] counts them.
+    pub enhanced_rtt: Option<EnhancedRtt>,
+    /// What an algorithm that follows gradients of delay, as CDG, infers from them.
+    pub delay: Option<DelayState>,
+    /// Why a controller from outside cannot go on; the run then fails. Also asked before another
+    /// controller takes over: the hooks are called until then.
+    pub failure: Option<&'a Failure>,
 }
 
 /// What a controller needs from the endpoint beyond its reactions; what is not requested costs
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// `on_arrival`, `on_rtt_sample` and `on_round` are called.
+    /// `on_arrival` is called.
     pub arrivals: bool,
     /// Delivery rates are sampled: [`Ack::rate`] is set, and `on_lost` is called.
     pub delivery_rate: bool,
@@ -140,8 +104,14 @@ pub struct Needs {
     /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which
     /// codepoint.
     pub ecn: EcnUse,
-    /// `couple` is called on a connection with several subflows.
+    /// [`Coupled::couple`] is called on a connection with several subflows.
     pub siblings: bool,
+    /// `on_ack` is also called in fast recovery, with [`Ack::in_recovery`], where the host tells of
+    /// ACKs then (FreeBSD 9, which calls `ack_received`).
+    pub recovery_acks: bool,
+    /// Rate halving (Linux before 3.2) ends at half of the threshold as for Reno
+    /// (`tcp_reno_min_cwnd`), not at the threshold, and [`Signal::CountedAcks`] follows it.
+    pub reno_halving: bool,
 }
 
 /// Which packets are sent as ECN-capable.
@@ -257,6 +227,8 @@ pub struct Ack {
     pub ce: u64,
     /// Bytes newly marked lost.
     pub lost: u64,
+    /// It belongs to fast recovery, or ends it; only with [`Needs::recovery_acks`].
+    pub in_recovery: bool,
     /// The delivery rate that it samples; only with [`Needs::delivery_rate`].
     pub rate: Option<RateSample>,
 }
@@ -279,8 +251,12 @@ pub struct Arrival {
     /// Since the segment was sent whose timestamp it echoes: the difference of two readings of a
     /// millisecond clock. `None` without the timestamps option.
     pub echoed: Option<Span>,
-    /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
+    /// The RTT measured with this ACK (`rttsample`), which is [`Flight::latest_rtt`]; `None` if it
+    /// covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
+    /// A round trip has begun (`newround`): data sent after the previous round's start is
+    /// acknowledged. Its number, counted from 1.
+    pub round: Option<u64>,
     /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
     pub ce: u64,
     /// It acknowledges something and nothing else is new: no flag but ACK and PSH, no SACK block,
@@ -356,9 +332,12 @@ pub enum Verdict {
     /// The window was reduced, and that is all: no recovery begins, and another reduction may
     /// follow at once.
     Trimmed,
+    /// In fast recovery the window in force grows by so many bytes; after the ACK that ends it, the
+    /// window is the controller's own. Only with [`Needs::recovery_acks`].
+    Inflated(u64),
 }
 
-/// Why the window has to be reduced, or restored.
+/// Why the window has to change, other than by an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// A loss was detected by duplicate ACKs or SACK: once per episode. During a reduction for
@@ -389,6 +368,14 @@ pub enum Signal {
         /// What was outstanding before.
         ssthresh: u64,
     },
+    /// Fast recovery is over, or a reduction of the window for ECN (`post_recovery`).
+    RecoveryEnd,
+    /// After the end of a reduction by rate halving: so many ACKs remain in the counter that it
+    /// shares with congestion avoidance (`snd_cwnd_cnt`); only with [`Needs::reno_halving`].
+    CountedAcks(u32),
+    /// Sending resumes after an idle time of more than one RTO (`after_idle`);
+    /// [`Flight::initial_window`] is the restart window (RFC 5681 section 4.1).
+    IdleRestart,
 }
 
 mod balia;
@@ -418,12 +405,12 @@ mod vegas;
 mod westwood;
 mod wvegas;
 
-pub use balia::{Balia, BaliaConfig};
+pub use balia::Balia;
 pub use bbr::{Bbr, BbrConfig};
 pub use cdg::{Cdg, CdgConfig, DelayState, LinuxCdg, LinuxCdgConfig, QueueState};
 pub use chd::{Chd, ChdConfig};
 pub use controllers::{Algorithm, CcSpec, Stack};
-pub use coupled::{MAX_SUBFLOWS, Shared, Subflow};
+pub use coupled::{Coupled, MAX_SUBFLOWS, Shared, Subflow};
 pub use cubic::{Cubic, CubicConfig, CubicRules};
 pub use dctcp::{Dctcp, DctcpConfig, DctcpRules};
 pub use ertt::{EnhancedRtt, Ertt};
@@ -432,9 +419,9 @@ pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
 pub use hystart_plus_plus::HystartPlusPlusConfig;
 pub use learned::Learner;
-pub use lia::{Lia, LiaConfig};
+pub use lia::Lia;
 pub use newreno::NewReno;
-pub use olia::{Olia, OliaConfig};
+pub use olia::Olia;
 pub use own::OwnController;
 pub use prague::{Prague, PragueConfig};
 pub use reactions::{NewRenoConfig, SlowStartRules};

@@ -34,7 +34,7 @@ use crate::reactions::{
     resume, slow_start_applies, timed_out, whole_segments,
 };
 use crate::slow_start::SlowStart;
-use crate::{Ack, Arrival, CongestionControl, Flight, RateHalving, Signal, Verdict, Window};
+use crate::{Ack, Arrival, CongestionControl, Flight, Needs, Signal, Verdict, Window};
 
 impl Algorithm for NewRenoConfig {
     fn on(host: &Stack) -> NewRenoConfig {
@@ -49,7 +49,7 @@ impl Algorithm for NewRenoConfig {
 /// NewReno (RFC 5681, RFC 6582).
 #[derive(Clone, Debug)]
 pub struct NewReno {
-    config: NewRenoConfig,
+    pub(crate) config: NewRenoConfig,
     state: State,
     /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the
     /// congestion.
@@ -124,6 +124,10 @@ impl CongestionControl for NewReno {
         self.state.window
     }
 
+    fn needs(&self) -> Needs {
+        Needs { reno_halving: true, ..Needs::default() }
+    }
+
     fn on_established(&mut self, f: &Flight) {
         *self = NewReno::new(self.config);
         self.state.window = established(f);
@@ -173,34 +177,21 @@ impl CongestionControl for NewReno {
                 }
             }
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
+            Signal::RecoveryEnd => {
+                if std::mem::take(&mut self.state.reducing) {
+                    recovered(&mut self.state.window, f, &self.config);
+                }
+            }
+            Signal::CountedAcks(acks) => {
+                if !self.config.abc {
+                    self.state.credit = u64::from(acks) * f.segment();
+                }
+            }
+            Signal::IdleRestart => {
+                idled(&mut self.state.window, f, &self.config);
+                self.state.credit = 0;
+            }
         }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if std::mem::take(&mut self.state.reducing) {
-            recovered(&mut self.state.window, f, &self.config);
-        }
-    }
-
-    fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
-        Some(self)
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        idled(&mut self.state.window, f, &self.config);
-        self.state.credit = 0;
-    }
-}
-
-impl RateHalving for NewReno {
-    fn carry_acks(&mut self, f: &Flight, acks: u32) {
-        if !self.config.abc {
-            self.state.credit = u64::from(acks) * f.segment();
-        }
-    }
-
-    fn least_halved(&self, ssthresh: u64) -> u64 {
-        ssthresh / 2
     }
 }
 

@@ -27,43 +27,15 @@
 //! - The best path has the most bytes between losses by the square of its RTT, as in the paper and
 //!   the kernel; the draft squares the bytes, and not the RTT.
 
-use ackclock_units::parameter::{Configurable, Visitor};
-
-use crate::controllers::{Algorithm, Stack};
-use crate::coupled::{has_siblings, total_rate};
-use crate::{
-    Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow, Verdict,
-    Window,
-};
-
-/// Parameters of OLIA.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct OliaConfig {
-    /// Everything but the growth in congestion avoidance is NewReno's, with these settings.
-    pub reno: NewRenoConfig,
-}
-
-impl Configurable for OliaConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for OliaConfig {
-    fn on(host: &Stack) -> OliaConfig {
-        OliaConfig { reno: host.newreno }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
-}
+use crate::coupled::{CoupledReno, Coupling, Siblings};
+use crate::{CongestionControl, Flight, NewReno, Shared, Signal, Subflow, Verdict, Window};
 
 /// OLIA (Khalili et al.).
-#[derive(Clone, Debug)]
-pub struct Olia {
-    config: OliaConfig,
-    reno: NewReno,
+pub type Olia = CoupledReno<OliaCoupling>;
+
+/// What OLIA couples.
+#[derive(Clone, Debug, Default)]
+pub struct OliaCoupling {
     losses: Losses,
     /// What they were before the last loss, until it is put back or confirmed.
     saved: Option<Losses>,
@@ -94,13 +66,7 @@ impl Losses {
     }
 }
 
-impl Olia {
-    /// A controller of a connection that is not established yet.
-    pub fn new(config: OliaConfig) -> Olia {
-        let reno = NewReno::new(config.reno);
-        Olia { config, reno, losses: Losses::default(), saved: None, growth: None, change: 0.0 }
-    }
-
+impl OliaCoupling {
     /// `mptcp_olia_set_state`: a loss counts if something was acknowledged since the last one.
     fn lost(&mut self, undoable: bool) {
         let before = self.losses;
@@ -112,11 +78,11 @@ impl Olia {
     }
 
     /// The window changes by whole segments.
-    fn adjust(&mut self, f: &Flight) -> Verdict {
+    fn adjust(&mut self, reno: &mut NewReno, f: &Flight) -> Verdict {
         let segment = f.segment();
         let segments = (self.change / segment as f64).trunc();
         self.change -= segments * segment as f64;
-        let mut window = self.window();
+        let mut window = reno.window();
         let before = window.cwnd;
         if segments >= 1.0 {
             window.grow((segments as u64).saturating_mul(segment));
@@ -125,53 +91,36 @@ impl Olia {
             window.cwnd = before.min(before.saturating_sub(less).max(2 * segment));
             window.ssthresh = window.ssthresh.min((window.cwnd - segment).max(2 * segment));
         }
-        self.reno.set_window(window);
+        reno.set_window(window);
         if window.cwnd < before { Verdict::Trimmed } else { Verdict::Continue }
     }
 }
 
-impl CongestionControl for Olia {
-    fn name(&self) -> &'static str {
-        "olia"
+impl Coupling for OliaCoupling {
+    const NAME: &'static str = "olia";
+
+    fn couple(&mut self, siblings: Option<Siblings<'_>>) {
+        self.growth = siblings.and_then(growth);
     }
 
-    fn window(&self) -> Window {
-        self.reno.window()
+    fn avoid(&mut self, reno: &mut NewReno, f: &Flight, acked: u64) -> Verdict {
+        let Some(growth) = self.growth else {
+            reno.avoid(0, f, acked);
+            return Verdict::Continue;
+        };
+        let acked = if reno.config.abc { acked } else { f.segment() };
+        self.change += growth * acked as f64 * f.segment() as f64;
+        self.adjust(reno, f)
     }
 
-    fn needs(&self) -> Needs {
-        Needs { siblings: true, ..Needs::default() }
-    }
-
-    fn on_established(&mut self, f: &Flight) {
-        *self = Olia::new(self.config);
-        self.reno.on_established(f);
-        self.losses = Losses { before: f.snd_una, last: f.snd_una, now: f.snd_una };
-    }
-
-    fn take_over(&mut self, window: Window) {
-        self.reno.take_over(window);
-    }
-
-    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+    fn on_progress(&mut self, f: &Flight, established: bool) {
         self.losses.now = f.snd_una;
-        let acked = self.reno.slow_start(f, ack);
-        match self.growth {
-            Some(growth) if acked > 0 => {
-                let acked = if self.config.reno.abc { acked } else { f.segment() };
-                self.change += growth * acked as f64 * f.segment() as f64;
-                self.adjust(f)
-            }
-            None if acked > 0 => {
-                self.reno.avoid(0, f, acked);
-                Verdict::Continue
-            }
-            _ => Verdict::Continue,
+        if established {
+            (self.losses.before, self.losses.last) = (f.snd_una, f.snd_una);
         }
     }
 
-    fn on_signal(&mut self, f: &Flight, signal: Signal) {
-        self.reno.on_signal(f, signal);
+    fn on_signal(&mut self, _reno: &mut NewReno, _before: Window, _f: &Flight, signal: Signal) {
         match signal {
             Signal::Loss | Signal::Timeout { repeated: false, .. } => self.lost(true),
             Signal::Ecn => self.lost(false),
@@ -180,32 +129,18 @@ impl CongestionControl for Olia {
                     self.losses = Losses { now: self.losses.now, ..saved };
                 }
             }
-            Signal::Timeout { repeated: true, .. } | Signal::Resume { .. } => {}
+            _ => {}
         }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
     }
 
     fn shared(&self) -> Shared {
         Shared { between_losses: self.losses.between(), since_loss: self.losses.since(), ..Shared::default() }
     }
-
-    fn couple(&mut self, own: usize, subflows: &[Subflow]) {
-        self.growth = growth(own, subflows);
-    }
 }
 
 /// Segments for each byte acknowledged.
-fn growth(own: usize, subflows: &[Subflow]) -> Option<f64> {
-    let this = subflows.get(own).filter(|flow| flow.cwnd > 0 && has_siblings(own, subflows))?;
-    let total = total_rate(subflows);
-    Some(this.rate()? / this.rtt()? / (total * total) + alpha(this, subflows)? / this.cwnd as f64)
+fn growth(Siblings { this, rtt, rate, total, subflows }: Siblings<'_>) -> Option<f64> {
+    Some(rate / rtt / (total * total) + alpha(this, subflows)? / this.cwnd as f64)
 }
 
 /// `mptcp_get_epsilon`: what moves windows from the largest to the best.

@@ -250,8 +250,8 @@ impl CongestionControl for Prague {
     }
 
     fn needs(&self) -> Needs {
-        if let Some(reno) = &self.fallback {
-            return reno.needs();
+        if self.fallback.is_some() {
+            return Needs::default();
         }
         Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() }
     }
@@ -356,20 +356,10 @@ impl CongestionControl for Prague {
                 resume(&mut self.state.window, cwnd, ssthresh, f);
                 self.state.exact = self.state.window.cwnd as f64;
             }
-        }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if let Some(reno) = &mut self.fallback {
-            reno.on_recovery_end(f);
-        }
-        self.state.in_loss = false;
-    }
-
-    /// Linux does nothing then for a controller that rules its window and paces.
-    fn on_idle_restart(&mut self, f: &Flight) {
-        if let Some(reno) = &mut self.fallback {
-            reno.on_idle_restart(f);
+            Signal::RecoveryEnd => self.state.in_loss = false,
+            // Linux does nothing at an idle restart for a controller that rules its window and
+            // paces.
+            Signal::CountedAcks(_) | Signal::IdleRestart => {}
         }
     }
 }

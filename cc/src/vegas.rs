@@ -28,8 +28,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use crate::controllers::{Algorithm, MILLION, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, RateHalving, Sent, Signal,
-    SlowStartRules, Verdict, Window,
+    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
+    Verdict, Window,
 };
 
 /// Parameters of Vegas, by the names of the sysctls below `net.inet.tcp.cc.vegas`.
@@ -138,16 +138,12 @@ impl CongestionControl for Vegas {
         "vegas"
     }
 
-    fn rate_halving(&mut self) -> Option<&mut dyn RateHalving> {
-        self.reno.rate_halving()
-    }
-
     fn window(&self) -> Window {
         self.reno.window()
     }
 
     fn needs(&self) -> Needs {
-        Needs { arrivals: true, departures: true, ..Needs::default() }
+        Needs { arrivals: true, departures: true, ..self.reno.needs() }
     }
 
     fn on_established(&mut self, f: &Flight) {
@@ -205,17 +201,13 @@ impl CongestionControl for Vegas {
                 self.growing = self.saved;
             }
             Signal::Resume { .. } => {}
+            Signal::RecoveryEnd => {
+                self.recovering = false;
+                return;
+            }
+            Signal::CountedAcks(_) | Signal::IdleRestart => return,
         }
         self.step = Step::Stay;
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.recovering = false;
-        self.reno.on_recovery_end(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
     }
 
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
@@ -233,8 +225,8 @@ impl CongestionControl for Vegas {
         self.reno.on_sent(f, sent);
     }
 
-    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-        Some(self.ertt.enhanced_rtt())
+    fn inspect(&self) -> Inspection<'_> {
+        Inspection { enhanced_rtt: Some(self.ertt.enhanced_rtt()), ..Inspection::default() }
     }
 }
 

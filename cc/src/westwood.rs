@@ -216,23 +216,17 @@ impl CongestionControl for Westwood {
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
         self.reno.on_signal(f, signal);
-        if let Signal::Timeout { repeated: false, .. } = signal {
-            // CA_EVENT_LOSS.
-            let window = self.reno.window();
-            self.reno.set_window(Window { ssthresh: self.estimate.product(f, &self.config), ..window });
-            self.estimate.reset_rtt_min = true;
-        }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
-        // CA_EVENT_COMPLETE_CWR.
         let product = self.estimate.product(f, &self.config);
-        self.reno.set_window(Window { cwnd: product, ssthresh: product });
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
+        match signal {
+            // CA_EVENT_LOSS.
+            Signal::Timeout { repeated: false, .. } => {
+                self.reno.set_window(Window { ssthresh: product, ..self.reno.window() });
+                self.estimate.reset_rtt_min = true;
+            }
+            // CA_EVENT_COMPLETE_CWR.
+            Signal::RecoveryEnd => self.reno.set_window(Window { cwnd: product, ssthresh: product }),
+            _ => {}
+        }
     }
 
     /// `tcp_westwood_ack`, then `tcp_westwood_pkts_acked`.

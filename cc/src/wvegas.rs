@@ -33,8 +33,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use crate::controllers::{Algorithm, MILLION, Stack};
 use crate::reactions::slow_start_applies;
 use crate::{
-    Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow, Verdict,
-    Window,
+    Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow,
+    Verdict, Window,
 };
 
 /// Parameters of wVegas, by the names of the kernel's module.
@@ -247,25 +247,26 @@ impl CongestionControl for Wvegas {
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
         self.reno.on_signal(f, signal);
-        // `mptcp_wvegas_state`: it begins anew when all is well.
-        self.state = None;
-        if let Signal::Timeout { .. } = signal {
-            self.rate = 0.0;
+        match signal {
+            Signal::RecoveryEnd => self.state = Some(self.begin(f)),
+            Signal::IdleRestart => {
+                // `CA_EVENT_CWND_RESTART`.
+                self.base = None;
+                self.state = Some(self.begin(f));
+            }
+            // `mptcp_wvegas_state`: it begins anew when all is well.
+            Signal::Loss | Signal::Ecn | Signal::Spurious | Signal::Resume { .. } => self.state = None,
+            Signal::Timeout { .. } => (self.state, self.rate) = (None, 0.0),
+            Signal::CountedAcks(_) => {}
         }
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.reno.on_recovery_end(f);
-        self.state = Some(self.begin(f));
+    fn coupled(&mut self) -> Option<&mut dyn Coupled> {
+        Some(self)
     }
+}
 
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-        // `CA_EVENT_CWND_RESTART`.
-        self.base = None;
-        self.state = Some(self.begin(f));
-    }
-
+impl Coupled for Wvegas {
     fn shared(&self) -> Shared {
         Shared { rate: self.rate, ..Shared::default() }
     }

@@ -1,9 +1,10 @@
 use super::*;
 use crate::coupled::network::{Link, Loss, beside_tcp, subflow, until_change};
 use crate::fixture::{MSS, cwnd, flight, ssthresh};
+use crate::{Coupled, NewRenoConfig};
 
 fn balia() -> Balia {
-    Balia::new(BaliaConfig::default())
+    Balia::new(NewRenoConfig::default())
 }
 
 /// In congestion avoidance, the subflow at `own`.
@@ -67,7 +68,7 @@ fn the_settings_of_the_host_say_of_what() {
     let subflows = [subflow(40, 100), subflow(120, 100)];
     let reno = NewRenoConfig { halve_flight: true, timeout_flight: true, beta_ecn: Some(0.8), ..Default::default() };
     let reduced = |signal| {
-        let mut cc = Balia::new(BaliaConfig { reno });
+        let mut cc = Balia::new(reno);
         cc.on_established(&flight(0, 0));
         cc.take_over(Window { cwnd: 40 * MSS, ssthresh: 2 * MSS });
         cc.couple(0, &subflows);
@@ -95,7 +96,7 @@ fn the_formulas_give_newreno_where_one_subflow_has_all() {
     // A sibling with a window of nothing: x = max = total.
     let subflows = [subflow(20, 100), subflow(0, 100)];
     let mut cc = avoiding(0, &subflows);
-    assert_eq!(cc.coupling, Some(Coupling { per_segment: 20 * MSS, cut: 1.0 }));
+    assert_eq!(cc.coupling, BaliaCoupling { per_segment: 20 * MSS, cut: Some(1.0) });
     assert_eq!(until_change(&mut cc), 20);
 }
 

@@ -232,7 +232,7 @@ fn a_loss_that_a_probe_has_repaired_counts_as_one_segment() {
         cc.cycle.is_bw_probe_sample = true;
         cc.signals.inflight_latest = latest * MSS;
         cc.on_signal(&flight(1100, 1), Signal::Loss);
-        cc.on_recovery_end(&flight(1100, 1));
+        cc.on_signal(&flight(1100, 1), Signal::RecoveryEnd);
         assert_eq!((cc.state, cc.episode.recovery), (state, Recovery::None));
     }
 }

@@ -70,7 +70,7 @@ use crate::reactions::{
 };
 use crate::slow_start::SlowStart;
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict,
+    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict,
     Window,
 };
 
@@ -394,6 +394,25 @@ impl Cdg {
         reduce(&mut state.window, ssthresh.max(2 * f.segment()));
         state.recovery = Recovery::Fast;
     }
+
+    /// An ACK in fast recovery, or the one that ends it.
+    fn on_recovery_ack(&mut self, f: &Flight) -> Verdict {
+        let Step::Grow(measured) = std::mem::replace(&mut self.step, Step::Grow(false)) else {
+            return Verdict::Continue;
+        };
+        if self.state.recovery != Recovery::Fast {
+            self.increase(f, measured);
+            return Verdict::Continue;
+        }
+        // The window is below the threshold, as in slow start.
+        let mss = f.segment();
+        let State { shadow, growth, round_trips, .. } = &mut self.state;
+        (*growth, *round_trips) = (0, 0);
+        if *shadow > 0 {
+            *shadow = shadow.saturating_add(mss).min(Window::MAX);
+        }
+        Verdict::Inflated(mss)
+    }
 }
 
 impl CongestionControl for Cdg {
@@ -406,7 +425,7 @@ impl CongestionControl for Cdg {
     }
 
     fn needs(&self) -> Needs {
-        Needs { arrivals: true, departures: true, ..Needs::default() }
+        Needs { arrivals: true, departures: true, recovery_acks: true, ..Needs::default() }
     }
 
     fn on_established(&mut self, f: &Flight) {
@@ -422,6 +441,9 @@ impl CongestionControl for Cdg {
     }
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+        if ack.in_recovery {
+            return self.on_recovery_ack(f);
+        }
         let step = std::mem::replace(&mut self.step, Step::Grow(false));
         match step {
             _ if self.overdue => self.back_off(f),
@@ -436,22 +458,6 @@ impl CongestionControl for Cdg {
             Step::Hold => return Verdict::Continue,
         }
         Verdict::Reduced
-    }
-
-    fn on_recovery_ack(&mut self, f: &Flight, _ack: &Ack) -> u64 {
-        let Step::Grow(measured) = std::mem::replace(&mut self.step, Step::Grow(false)) else { return 0 };
-        if self.state.recovery != Recovery::Fast {
-            self.increase(f, measured);
-            return 0;
-        }
-        // The window is below the threshold, as in slow start.
-        let mss = f.segment();
-        let State { shadow, growth, round_trips, .. } = &mut self.state;
-        (*growth, *round_trips) = (0, 0);
-        if *shadow > 0 {
-            *shadow = shadow.saturating_add(mss).min(Window::MAX);
-        }
-        mss
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
@@ -487,19 +493,20 @@ impl CongestionControl for Cdg {
                 }
             }
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
+            Signal::RecoveryEnd => {
+                if std::mem::replace(&mut self.state.recovery, Recovery::None) == Recovery::Fast {
+                    recovered(&mut self.state.window, f, &self.reno);
+                }
+                return;
+            }
+            Signal::IdleRestart => {
+                idled(&mut self.state.window, f, &self.reno);
+                return;
+            }
+            Signal::CountedAcks(_) => return,
         }
         self.step = Step::Grow(false);
         self.overdue = false;
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if std::mem::replace(&mut self.state.recovery, Recovery::None) == Recovery::Fast {
-            recovered(&mut self.state.window, f, &self.reno);
-        }
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        idled(&mut self.state.window, f, &self.reno);
     }
 
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
@@ -517,19 +524,17 @@ impl CongestionControl for Cdg {
         self.ertt.on_sent(f, sent);
     }
 
-    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
-        Some(self.ertt.enhanced_rtt())
-    }
-
-    fn delay_state(&self) -> Option<DelayState> {
+    fn inspect(&self) -> Inspection<'_> {
         let tick = self.config.rtt_unit.as_nanos() as f64 / 1e6;
         let millis = |gradient: i64| gradient as f64 / f64::from(1 << FRACTION) * tick;
-        Some(DelayState {
+        let delay = DelayState {
             gradient_min_ms: millis(self.trend.mean.min),
             gradient_max_ms: millis(self.trend.mean.max),
             queue: self.queue,
             shadow: self.state.shadow,
-        })
+        };
+        let enhanced_rtt = Some(self.ertt.enhanced_rtt());
+        Inspection { enhanced_rtt, delay: Some(delay), ..Inspection::default() }
     }
 }
 

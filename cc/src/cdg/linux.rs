@@ -429,22 +429,21 @@ impl CongestionControl for LinuxCdg {
                 }
             }
             Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
+            Signal::RecoveryEnd => {
+                if std::mem::take(&mut self.state.reducing) {
+                    recovered(&mut self.state.window, f, &self.config.reno);
+                }
+                // CA_EVENT_COMPLETE_CWR: gradients across a reduction say nothing.
+                self.path.queue = Queue::Unknown;
+                self.path.next_round(f);
+            }
+            Signal::IdleRestart => {
+                self.forget(f);
+                idled(&mut self.state.window, f, &self.config.reno);
+                self.state.credit = 0;
+            }
+            Signal::CountedAcks(_) => {}
         }
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if std::mem::take(&mut self.state.reducing) {
-            recovered(&mut self.state.window, f, &self.config.reno);
-        }
-        // CA_EVENT_COMPLETE_CWR: gradients across a reduction say nothing.
-        self.path.queue = Queue::Unknown;
-        self.path.next_round(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.forget(f);
-        idled(&mut self.state.window, f, &self.config.reno);
-        self.state.credit = 0;
     }
 
     /// `tcp_cdg_acked`, with the filter for delayed ACKs.

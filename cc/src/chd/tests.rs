@@ -101,7 +101,7 @@ fn a_back_off_halves_rounded_up() {
     assert_eq!(rounds.chd.state.recovery, Recovery::Congestion);
     // None again before that is over, however long the delay.
     assert_eq!(rounds.round(61), Verdict::Continue);
-    rounds.chd.on_recovery_end(&flight(rounds.millis, 3));
+    rounds.chd.on_signal(&flight(rounds.millis, 3), Signal::RecoveryEnd);
     assert_eq!(cwnd(&rounds.chd), 11, "the end of congestion recovery changes nothing");
     assert_eq!(rounds.round(61), Verdict::Reduced);
     assert_eq!(cwnd(&rounds.chd), 6);
@@ -148,7 +148,7 @@ fn a_back_off_beyond_the_threshold_means_competition() {
     assert_eq!(rounds.round(62), Verdict::Reduced);
     assert!(!rounds.chd.competing);
     assert_eq!(rounds.chd.state.shadow, 20 * MSS);
-    rounds.chd.on_recovery_end(&flight(rounds.millis, 3));
+    rounds.chd.on_signal(&flight(rounds.millis, 3), Signal::RecoveryEnd);
     // Less delay than before: given up.
     assert_eq!(rounds.round(61), Verdict::Reduced);
     assert_eq!((rounds.chd.state.shadow, rounds.chd.delay_before), (0, 20));
@@ -169,7 +169,7 @@ fn a_loss_with_little_delay_costs_nothing() {
     chd.state.shadow = 30 * MSS;
     chd.on_signal(&flight(0, 20), Signal::Loss);
     assert_eq!((cwnd(&chd), ssthresh(&chd), chd.state.shadow), (20, 20, 15 * MSS));
-    chd.on_recovery_end(&flight(0, 20));
+    chd.on_signal(&flight(0, 20), Signal::RecoveryEnd);
     assert_eq!((cwnd(&chd), chd.state.recovery), (20, Recovery::None));
 }
 
@@ -239,14 +239,14 @@ fn ecn_timeouts_and_idle_time_are_newrenos() {
     chd.state.shadow = 30 * MSS;
     chd.on_signal(&flight(0, 21), Signal::Ecn);
     assert_eq!((cwnd(&chd), ssthresh(&chd), chd.state.recovery), (10, 10, Recovery::Congestion));
-    chd.on_recovery_end(&flight(0, 3));
+    chd.on_signal(&flight(0, 3), Signal::RecoveryEnd);
     assert_eq!(cwnd(&chd), 10);
     chd.on_signal(&flight(0, 10), Signal::Timeout { repeated: false, kept: 0 });
     assert_eq!((cwnd(&chd), ssthresh(&chd), chd.state.shadow), (1, 5, 30 * MSS));
     chd.on_signal(&flight(0, 10), Signal::Spurious);
     assert_eq!((cwnd(&chd), ssthresh(&chd)), (10, 10));
     chd.state.window.cwnd = 30 * MSS;
-    chd.on_idle_restart(&flight(0, 0));
+    chd.on_signal(&flight(0, 0), Signal::IdleRestart);
     assert_eq!(cwnd(&chd), 10);
     chd.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&chd), chd.state.shadow), (33, 33 * MSS));

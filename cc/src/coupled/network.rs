@@ -4,7 +4,7 @@
 
 use ackclock_units::{Random, Span, Time};
 
-use super::Subflow;
+use super::{Shared, Subflow};
 use crate::fixture::{MSS, ack, cwnd, flight};
 use crate::{CongestionControl, Flight, NewReno, NewRenoConfig, Signal, Window};
 
@@ -132,7 +132,7 @@ impl Network {
         let loses = (0..window).filter(|_| self.random.chance(lost)).count() > 0;
         let f = self.flight(which);
         if std::mem::take(&mut self.flows[which].recovering) {
-            self.flows[which].cc.on_recovery_end(&f);
+            self.flows[which].cc.on_signal(&f, Signal::RecoveryEnd);
         }
         for _ in 0..window {
             self.couple(which);
@@ -183,15 +183,20 @@ impl Network {
 
     fn couple(&mut self, which: usize) {
         let connection = self.flows[which].connection;
-        let siblings = || (0..self.flows.len()).filter(|&other| self.flows[other].connection == connection);
-        let subflows: Vec<Subflow> = siblings()
-            .map(|other| {
+        let siblings: Vec<usize> =
+            (0..self.flows.len()).filter(|&other| self.flows[other].connection == connection).collect();
+        let subflows: Vec<Subflow> = siblings
+            .iter()
+            .map(|&other| {
                 let Window { cwnd, ssthresh } = self.flows[other].cc.window();
                 let rtt = self.links[self.flows[other].link].rtt;
-                Subflow { cwnd, ssthresh, shared: self.flows[other].cc.shared(), ..subflow(0, rtt) }
+                let shared = self.flows[other].cc.coupled().map_or_else(Shared::default, |cc| cc.shared());
+                Subflow { cwnd, ssthresh, shared, ..subflow(0, rtt) }
             })
             .collect();
-        let own = siblings().position(|other| other == which).expect("it is one of them");
-        self.flows[which].cc.couple(own, &subflows);
+        let own = siblings.iter().position(|&other| other == which).expect("it is one of them");
+        if let Some(cc) = self.flows[which].cc.coupled() {
+            cc.couple(own, &subflows);
+        }
     }
 }

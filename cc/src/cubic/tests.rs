@@ -19,7 +19,7 @@ fn established_with(config: CubicConfig, segments: u64) -> Cubic {
 fn after_loss(config: CubicConfig, segments: u64) -> Cubic {
     let mut cubic = established_with(config, segments);
     cubic.on_signal(&flight(0, segments), Signal::Loss);
-    cubic.on_recovery_end(&flight(0, segments));
+    cubic.on_signal(&flight(0, segments), Signal::RecoveryEnd);
     cubic
 }
 
@@ -117,10 +117,7 @@ fn the_reno_friendly_region_has_renos_mean() {
     let one_window = |cubic: &mut Cubic, round: u64| {
         let f = Flight { srtt: Some(Span::from_millis(10)), ..flight(10 * round, 14) };
         let acked = cubic.state.window.cwnd;
-        let _ = cubic.on_ack(
-            &f,
-            &Ack { acked, delivered: acked, rtt: Some(Span::from_millis(10)), ece: false, ce: 0, lost: 0, rate: None },
-        );
+        let _ = cubic.on_ack(&f, &Ack { acked, delivered: acked, rtt: Some(Span::from_millis(10)), ..Ack::default() });
     };
     for round in 0..12 {
         one_window(&mut cubic, round);
@@ -215,7 +212,7 @@ fn a_needless_loss_restores_the_curve() {
     let (now, then) = (cubic.state.epoch.as_ref().unwrap(), before.epoch.as_ref().unwrap());
     assert_eq!((now.start, curve(&cubic.state)), (then.start, curve(&before)));
     // The recovery that was under way changes nothing more.
-    cubic.on_recovery_end(&flight(700, 2));
+    cubic.on_signal(&flight(700, 2), Signal::RecoveryEnd);
     assert_eq!(cubic.window(), before.window);
 }
 
@@ -405,9 +402,9 @@ fn an_idle_time_is_remembered_in_the_curve_on_freebsd_14() {
         let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
         cubic.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 20) });
         cubic.on_signal(&flight(100, 20), Signal::Loss);
-        cubic.on_recovery_end(&flight(200, 14));
+        cubic.on_signal(&flight(200, 14), Signal::RecoveryEnd);
         cubic.state.window.cwnd = 30 * MSS;
-        cubic.on_idle_restart(&flight(9000, 0));
+        cubic.on_signal(&flight(9000, 0), Signal::IdleRestart);
         assert_eq!((cubic.state.w_max, cwnd(&cubic), ssthresh(&cubic)), (w_max, 10, threshold));
     }
 }
@@ -453,6 +450,6 @@ fn a_window_that_has_grown_back_is_not_undone() {
 fn recovery_ends_without_a_burst() {
     let mut cubic = established_with(CubicConfig::default(), 100);
     cubic.on_signal(&flight(0, 100), Signal::Loss);
-    cubic.on_recovery_end(&flight(0, 20));
+    cubic.on_signal(&flight(0, 20), Signal::RecoveryEnd);
     assert_eq!((cwnd(&cubic), ssthresh(&cubic)), (21, 70));
 }

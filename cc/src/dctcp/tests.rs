@@ -87,7 +87,7 @@ fn the_first_mark_may_end_slow_start_with_half_a_window() {
     assert_eq!((cwnd(&cc), cc.alpha), (50, 1024));
     // The next ones go by alpha again.
     cc.alpha = 512;
-    cc.on_recovery_end(&flight(0, 50));
+    cc.on_signal(&flight(0, 50), Signal::RecoveryEnd);
     cc.on_signal(&flight(0, 50), Signal::Ecn);
     assert_eq!(cc.window().cwnd, 50 * MSS * 3 / 4);
 }
@@ -111,7 +111,7 @@ fn a_loss_after_marks_halves_the_window_of_before() {
     cc.on_signal(&flight(0, 100), Signal::Ecn);
     cc.on_signal(&flight(0, 87), Signal::Loss);
     assert_eq!(cwnd(&cc), 50);
-    cc.on_recovery_end(&flight(0, 50));
+    cc.on_signal(&flight(0, 50), Signal::RecoveryEnd);
     cc.on_signal(&flight(0, 50), Signal::Loss);
     assert_eq!(cwnd(&cc), 25);
 }
@@ -122,7 +122,7 @@ fn without_ecn_it_is_reno() {
     cc.on_ecn(EcnFeedback::None);
     cc.on_signal(&flight(0, 20), Signal::Ecn);
     assert_eq!(cwnd(&cc), 10);
-    cc.on_recovery_end(&flight(0, 10));
+    cc.on_signal(&flight(0, 10), Signal::RecoveryEnd);
     acks(&mut cc, 100, 10, 2);
     assert_eq!(cwnd(&cc), 11);
 }
@@ -173,7 +173,7 @@ fn an_idle_time_begins_alpha_anew_on_freebsd() {
     for (rules, alpha) in [(DctcpRules::Rfc8257, 100), (DctcpRules::Linux, 100), (DctcpRules::FreeBsd, 1024)] {
         let mut cc = dctcp(ruled(rules), 10);
         (cc.alpha, cc.delivered, cc.marked) = (100, 5 * MSS, MSS);
-        cc.on_idle_restart(&flight(9000, 0));
+        cc.on_signal(&flight(9000, 0), Signal::IdleRestart);
         assert_eq!(cc.alpha, alpha, "{rules:?}");
         assert_eq!(cc.marked == 0, rules == DctcpRules::FreeBsd);
     }

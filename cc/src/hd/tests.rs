@@ -84,12 +84,12 @@ fn without_delay_it_is_newreno() {
         hd.on_signal(&flight(300, 10), signal);
         reno.on_signal(&flight(300, 10), signal);
         assert_eq!(hd.window(), reno.window(), "{signal:?}");
-        hd.on_recovery_end(&flight(300, 3));
-        reno.on_recovery_end(&flight(300, 3));
+        hd.on_signal(&flight(300, 3), Signal::RecoveryEnd);
+        reno.on_signal(&flight(300, 3), Signal::RecoveryEnd);
         assert_eq!(hd.window(), reno.window(), "{signal:?}");
     }
-    hd.on_idle_restart(&flight(300, 3));
-    reno.on_idle_restart(&flight(300, 3));
+    hd.on_signal(&flight(300, 3), Signal::IdleRestart);
+    reno.on_signal(&flight(300, 3), Signal::IdleRestart);
     assert_eq!(hd.window(), reno.window());
 }
 
@@ -102,7 +102,7 @@ fn it_measures_what_arrives() {
     for (at, ack) in [(40, MSS), (90, 2 * MSS)] {
         hd.on_arrival(&flight(at, 10), &Arrival { ack, acked: MSS, ..Arrival::default() });
     }
-    let seen = hd.enhanced_rtt().unwrap();
+    let seen = hd.inspect().enhanced_rtt.unwrap();
     assert_eq!((seen.min, seen.max), (Span::from_millis(41), Span::from_millis(81)));
 }
 

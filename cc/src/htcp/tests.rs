@@ -18,7 +18,8 @@ fn adaptive() -> HtcpConfig {
 /// `count` samples that leave the smoothed RTT at `millis`.
 fn samples(htcp: &mut Htcp, millis: u64, count: u32) {
     for _ in 0..count {
-        htcp.on_rtt_sample(&Flight { srtt: Some(Span::from_millis(millis)), ..flight(0, 10) });
+        let f = Flight { srtt: Some(Span::from_millis(millis)), ..flight(0, 10) };
+        htcp.on_arrival(&f, &Arrival { rtt: f.latest_rtt, ..Arrival::default() });
     }
 }
 
@@ -126,7 +127,10 @@ fn the_least_and_the_greatest_rtt() {
         assert_eq!((htcp.min_rtt, htcp.max_rtt), (Span::from_millis(least), Span::from_millis(greatest)));
     }
     // Without a smoothed RTT there is nothing to note.
-    htcp.on_rtt_sample(&Flight { srtt: None, ..flight(0, 10) });
+    let f = Flight { srtt: None, ..flight(0, 10) };
+    htcp.on_arrival(&f, &Arrival { rtt: f.latest_rtt, ..Arrival::default() });
+    // Nor is there without a sample.
+    htcp.on_arrival(&Flight { srtt: Some(Span::from_millis(10)), ..f }, &Arrival::default());
     assert_eq!(htcp.min_rtt, Span::from_millis(90));
 }
 
@@ -171,12 +175,12 @@ fn a_timeout_is_newrenos_and_counts_when_it_repeats() {
 fn recovery_ends_at_the_threshold_or_without_a_burst() {
     let mut htcp = established_with(HtcpConfig::default(), 100, true);
     htcp.on_signal(&flight(0, 100), Signal::Loss);
-    htcp.on_recovery_end(&flight(100, 50));
+    htcp.on_signal(&flight(100, 50), Signal::RecoveryEnd);
     assert_eq!(cwnd(&htcp), 50);
     htcp.on_signal(&flight(200, 50), Signal::Loss);
-    htcp.on_recovery_end(&Flight { in_flight: 3 * MSS, ..flight(300, 25) });
+    htcp.on_signal(&Flight { in_flight: 3 * MSS, ..flight(300, 25) }, Signal::RecoveryEnd);
     assert_eq!((cwnd(&htcp), ssthresh(&htcp)), (4, 25));
-    htcp.on_idle_restart(&Flight { initial_window: 3 * MSS, ..flight(9000, 4) });
+    htcp.on_signal(&Flight { initial_window: 3 * MSS, ..flight(9000, 4) }, Signal::IdleRestart);
     assert_eq!(cwnd(&htcp), 3);
     htcp.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&htcp), ssthresh(&htcp)), (33, 20));

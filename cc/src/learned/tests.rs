@@ -65,8 +65,9 @@ fn an_interval_is_measured() {
     let mut learner = learner(windows());
     for (millis, bytes) in [(20, 3 * MSS), (60, 2 * MSS)] {
         learner.on_sent(&flight(millis), &Sent { seq: 0, bytes: bytes as u32 });
-        learner.on_arrival(&flight(millis), &arrival(bytes, bytes / 5));
-        learner.on_rtt_sample(&Flight { latest_rtt: Some(Span::from_millis(100 + millis)), ..flight(millis) });
+        let rtt = Some(Span::from_millis(100 + millis));
+        let f = Flight { latest_rtt: rtt, ..flight(millis) };
+        learner.on_arrival(&f, &Arrival { rtt, ..arrival(bytes, bytes / 5) });
     }
     learner.on_lost(&flight(60), &lost(1250));
     learner.end_interval(&flight(100));
@@ -98,8 +99,8 @@ fn actions_alone_move_the_window() {
     assert_eq!(learner.on_ack(&flight(110), &ack), Verdict::Continue);
     learner.on_signal(&flight(120), Signal::Loss);
     learner.on_signal(&flight(120), Signal::Ecn);
-    learner.on_recovery_end(&flight(130));
-    learner.on_idle_restart(&flight(140));
+    learner.on_signal(&flight(130), Signal::RecoveryEnd);
+    learner.on_signal(&flight(140), Signal::IdleRestart);
     learner.act(&flight(150), &[f32::NAN]);
     assert_eq!(learner.window().cwnd, 20 * MSS);
     learner.act(&flight(200), &[-9.0]);
@@ -206,7 +207,7 @@ fn a_controller_beneath_goes_on() {
     learner.act(&flight(20), &[1.0]);
     assert_eq!(learner.window().cwnd, 22 * MSS);
     learner.on_signal(&Flight { in_flight: 22 * MSS, ..flight(30) }, Signal::Loss);
-    learner.on_recovery_end(&flight(130));
+    learner.on_signal(&flight(130), Signal::RecoveryEnd);
     assert!(learner.window().cwnd < 17 * MSS, "{:?}", learner.window());
 }
 
@@ -256,7 +257,10 @@ proptest! {
             let f = Flight { now: Time::from_nanos(nanos), ..flight(0) };
             match kind {
                 0 => learner.on_arrival(&f, &arrival(number.into(), u64::from(number) / 2)),
-                1 => learner.on_rtt_sample(&Flight { latest_rtt: Some(Span::from_nanos(number.into())), ..f }),
+                1 => {
+                    let rtt = Some(Span::from_nanos(number.into()));
+                    learner.on_arrival(&Flight { latest_rtt: rtt, ..f }, &Arrival { rtt, ..Arrival::default() });
+                }
                 2 => learner.on_lost(&f, &lost(number)),
                 3 => learner.on_sent(&f, &Sent { seq: 0, bytes: number }),
                 4 => learner.on_signal(&f, Signal::Timeout { repeated: number % 2 == 0, kept: 0 }),

@@ -3,9 +3,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::coupled::network::{Link, Loss, Network, beside_tcp, single, subflow, until_change};
 use crate::fixture::{MSS, ack, acks, cwnd, flight};
+use crate::{CongestionControl, Coupled, NewRenoConfig, Signal, Window};
 
 fn lia() -> Lia {
-    Lia::new(LiaConfig::default())
+    Lia::new(NewRenoConfig::default())
 }
 
 /// In congestion avoidance with a window of `segments`.
@@ -24,7 +25,7 @@ fn two_subflows_grow_by_alpha() {
     for (own, window) in [(0, 10), (1, 20)] {
         let mut cc = avoiding(window);
         cc.couple(own, &subflows);
-        assert_eq!(cc.least, 40 * MSS);
+        assert_eq!(cc.coupling.least, 40 * MSS);
         assert_eq!(until_change(&mut cc), 40);
     }
 }
@@ -49,7 +50,7 @@ fn none_grows_faster_than_newreno() {
     for (own, window, expected) in [(0, 10, 40), (1, 100, 100)] {
         let mut cc = avoiding(window);
         cc.couple(own, &subflows);
-        assert_eq!((cc.least, until_change(&mut cc)), (40 * MSS, expected));
+        assert_eq!((cc.coupling.least, until_change(&mut cc)), (40 * MSS, expected));
     }
 }
 
@@ -77,10 +78,10 @@ fn who_has_no_rtt_does_not_count() {
     let mut cc = avoiding(10);
     for (own, subflows) in [(0, &two[..]), (1, &two[..]), (2, &two[..]), (0, &two[..1]), (0, &[])] {
         cc.couple(own, subflows);
-        assert_eq!(cc.least, 0, "{own} of {subflows:?}");
+        assert_eq!(cc.coupling.least, 0, "{own} of {subflows:?}");
     }
     cc.couple(0, &[subflow(10, 100), unknown, subflow(20, 200)]);
-    assert_eq!(cc.least, 40 * MSS);
+    assert_eq!(cc.coupling.least, 40 * MSS);
 }
 
 /// What one subflow and a TCP go through.
@@ -95,7 +96,7 @@ proptest! {
         let old = NewRenoConfig { abc: false, past_ssthresh: true, ..linux };
         let abe = NewRenoConfig { beta_ecn: Some(0.8), halve_flight: true, ..NewRenoConfig::default() };
         let reno = [NewRenoConfig::default(), linux, old, abe][kind];
-        let mut lia = Lia::new(LiaConfig { reno });
+        let mut lia = Lia::new(reno);
         let mut newreno = NewReno::new(reno);
         lia.on_established(&flight(0, 0));
         newreno.on_established(&flight(0, 0));
@@ -111,8 +112,8 @@ proptest! {
                     1 => cc.on_signal(&f, Signal::Ecn),
                     2 => cc.on_signal(&f, Signal::Timeout { repeated: false, kept: 0 }),
                     3 => cc.on_signal(&f, Signal::Spurious),
-                    4 | 5 => cc.on_recovery_end(&f),
-                    6 => cc.on_idle_restart(&f),
+                    4 | 5 => cc.on_signal(&f, Signal::RecoveryEnd),
+                    6 => cc.on_signal(&f, Signal::IdleRestart),
                     _ => prop_assert_eq!(cc.on_ack(&f, &ack(segments, 100)), Verdict::Continue),
                 }
             }

@@ -11,7 +11,7 @@ fn established_with(config: NewRenoConfig, segments: u64) -> NewReno {
 fn in_avoidance(config: NewRenoConfig, segments: u64) -> NewReno {
     let mut reno = established_with(config, 2 * segments);
     reno.on_signal(&flight(0, 2 * segments), Signal::Loss);
-    reno.on_recovery_end(&flight(0, segments));
+    reno.on_signal(&flight(0, segments), Signal::RecoveryEnd);
     reno
 }
 
@@ -75,18 +75,12 @@ fn an_ack_that_rate_halving_has_left_counts_where_acks_are_counted() {
         let mut reno = in_avoidance(config, 10);
         // Beyond the threshold, where slow start acts no more.
         reno.set_window(Window { cwnd: 11 * MSS, ssthresh: 10 * MSS });
-        reno.carry_acks(&flight(0, 11), left);
+        reno.on_signal(&flight(0, 11), Signal::CountedAcks(left));
         acks(&mut reno, 100, needed - 1, 1);
         assert_eq!(cwnd(&reno), 11, "{config:?}, {left}");
         acks(&mut reno, 100, 1, 1);
         assert_eq!(cwnd(&reno), 12, "{config:?}, {left}");
     }
-}
-
-#[test]
-fn rate_halving_ends_at_half_of_the_threshold() {
-    // tcp_reno_min_cwnd.
-    assert_eq!(in_avoidance(counting_acks(), 10).least_halved(10 * MSS), 5 * MSS);
 }
 
 #[test]
@@ -141,7 +135,7 @@ fn the_window_after_recovery_allows_no_burst() {
         for (limit_burst, segments) in [(true, with_limit), (false, 10)] {
             let mut reno = established_with(NewRenoConfig { limit_burst, ..NewRenoConfig::default() }, 20);
             reno.on_signal(&flight(0, 20), Signal::Loss);
-            reno.on_recovery_end(&flight(100, in_flight));
+            reno.on_signal(&flight(100, in_flight), Signal::RecoveryEnd);
             assert_eq!(cwnd(&reno), segments);
         }
     }
@@ -185,7 +179,7 @@ fn a_needless_loss_is_taken_back_once() {
     reno.on_signal(&flight(250, 10), Signal::Spurious);
     assert_eq!((cwnd(&reno), ssthresh(&reno), reno.state.credit), (10, 10, 4 * MSS));
     // The recovery that was under way changes nothing more.
-    reno.on_recovery_end(&flight(300, 3));
+    reno.on_signal(&flight(300, 3), Signal::RecoveryEnd);
     assert_eq!(cwnd(&reno), 10);
     reno.on_signal(&flight(350, 10), Signal::Ecn);
     reno.on_signal(&flight(350, 10), Signal::Spurious);
@@ -202,16 +196,16 @@ fn idle_time_takes_the_window_to_the_restart_window() {
             acks(&mut reno, 100, segments, 1);
         }
         assert_eq!((cwnd(&reno), ssthresh(&reno)), (20, 10));
-        reno.on_idle_restart(&flight(5000, 0));
+        reno.on_signal(&flight(5000, 0), Signal::IdleRestart);
         assert_eq!((cwnd(&reno), ssthresh(&reno)), (10, threshold));
     }
     // Linux halves the window for each RTO, and hands that over as the restart window.
     let mut reno = in_avoidance(NewRenoConfig::default(), 20);
-    reno.on_idle_restart(&Flight { initial_window: 15 * MSS, ..flight(5000, 0) });
+    reno.on_signal(&Flight { initial_window: 15 * MSS, ..flight(5000, 0) }, Signal::IdleRestart);
     assert_eq!(cwnd(&reno), 15);
     // RW = min(IW, cwnd).
     let mut reno = in_avoidance(NewRenoConfig::default(), 4);
-    reno.on_idle_restart(&flight(5000, 0));
+    reno.on_signal(&flight(5000, 0), Signal::IdleRestart);
     assert_eq!(cwnd(&reno), 4);
 }
 

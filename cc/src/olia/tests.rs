@@ -1,10 +1,10 @@
 use super::*;
 use crate::coupled::network::{Link, Loss, Network, beside_tcp, subflow, until_change};
 use crate::fixture::{MSS, ack, cwnd, flight};
-use crate::{Lia, LiaConfig};
+use crate::{Coupled, Lia, NewRenoConfig};
 
 fn olia() -> Olia {
-    Olia::new(OliaConfig::default())
+    Olia::new(NewRenoConfig::default())
 }
 
 /// In congestion avoidance, the subflow at `own`.
@@ -74,7 +74,7 @@ fn windows_that_differ_by_less_than_a_segment_are_the_same() {
     // would be 1 / 13.6.
     let more = Subflow { cwnd: 10 * MSS + 700, ..losing(10, 100, 50) };
     let subflows = [losing(10, 100, 100), more];
-    let growth = growth(0, &subflows).unwrap() * MSS as f64;
+    let growth = growth(Siblings::new(0, &subflows).unwrap()).unwrap() * MSS as f64;
     assert!((1.0 / 42.5..1.0 / 41.5).contains(&growth), "{growth}");
 }
 
@@ -125,7 +125,7 @@ fn alone_it_is_newreno() {
         assert_eq!(change(0, subflows), (20, 21));
     }
     // So does the formula have it where a sibling has a window of nothing: 20 / 0.01 / 200^2.
-    let share = growth(0, &[losing(20, 100, 1), subflow(0, 100)]).unwrap() * MSS as f64 * 20.0;
+    let share = growth(Siblings::new(0, &[losing(20, 100, 1), subflow(0, 100)]).unwrap()).unwrap() * MSS as f64 * 20.0;
     assert!((share - 1.0).abs() < 1e-9, "{share}");
 }
 
@@ -135,7 +135,7 @@ const BAD: Link = Link { rtt: 100, loss: Loss::Random(0.01) };
 #[test]
 fn load_moves_to_the_best_path_and_the_other_one_is_still_probed() {
     let (olia, tcp) = beside_tcp(&[GOOD, BAD], &[0, 1], || Box::new(olia()));
-    let (lia, _) = beside_tcp(&[GOOD, BAD], &[0, 1], || Box::new(Lia::new(LiaConfig::default())));
+    let (lia, _) = beside_tcp(&[GOOD, BAD], &[0, 1], || Box::new(Lia::new(NewRenoConfig::default())));
     let share = (olia[0] + olia[1]) / tcp[0];
     assert!((0.85..1.15).contains(&share), "{olia:?} {tcp:?}");
     // More of it than LIA moves. What is left on the other path is no more than a window of two or

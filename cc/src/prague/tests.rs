@@ -121,7 +121,7 @@ fn a_loss_halves_and_stops_growth_until_it_is_repaired() {
     }
     near(exact(&cc), 50.0);
     assert_eq!((cwnd(&cc), ssthresh(&cc)), (50, 50));
-    cc.on_recovery_end(&at(100, 50, 100));
+    cc.on_signal(&at(100, 50, 100), Signal::RecoveryEnd);
     let _ = cc.on_ack(&at(110, 50, 100), &ack(1, 100));
     near(exact(&cc), 50.02);
     cc.on_signal(&at(120, 50, 100), Signal::Loss);
@@ -165,8 +165,8 @@ fn without_accurate_ecn_it_is_reno_without_pacing_and_in_the_endpoint_s_hands() 
         assert_eq!(cwnd(&cc), 21);
         cc.on_signal(&at(100, 21, 5), Signal::Loss);
         assert_eq!((cwnd(&cc), ssthresh(&cc)), (10, 10));
-        cc.on_recovery_end(&at(200, 10, 5));
-        cc.on_idle_restart(&at(9000, 0, 5));
+        cc.on_signal(&at(200, 10, 5), Signal::RecoveryEnd);
+        cc.on_signal(&at(9000, 0, 5), Signal::IdleRestart);
         assert_eq!(cwnd(&cc), 10);
     }
     // On another connection it starts anew.
@@ -218,7 +218,7 @@ fn losses_halve_without_a_bound_below_the_window() {
     for worth in [1.5, 0.75] {
         cc.on_signal(&at(100, 3, 100), Signal::Loss);
         near(exact(&cc), worth);
-        cc.on_recovery_end(&at(200, 2, 100));
+        cc.on_signal(&at(200, 2, 100), Signal::RecoveryEnd);
     }
     let _ = cc.on_ack(&at(210, 2, 100), &ack(1, 100));
     near(exact(&cc), 0.75 + 1.0 / 0.75);
@@ -300,7 +300,7 @@ fn slow_start_paces_at_twice_the_rate_up_to_half_of_the_threshold() {
 fn a_timeout_saves_what_it_found() {
     let mut cc = prague(PragueConfig::default(), 100);
     cc.on_signal(&at(1000, 100, 100), Signal::Loss);
-    cc.on_recovery_end(&at(1100, 100, 100));
+    cc.on_signal(&at(1100, 100, 100), Signal::RecoveryEnd);
     near(exact(&cc), 50.0);
     cc.state.window.cwnd = 50 * MSS;
     cc.on_signal(&at(2000, 50, 100), Signal::Timeout { repeated: false, kept: 0 });

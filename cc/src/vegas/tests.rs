@@ -129,7 +129,7 @@ fn loss_and_ecn_are_newrenos_and_end_slow_start() {
         // Too much in the queue is no news while the window is coming down, too little is.
         arrive(&mut v, 200);
         assert_eq!(v.step, Step::Stay);
-        v.on_recovery_end(&flight(0, 20));
+        v.on_signal(&flight(0, 20), Signal::RecoveryEnd);
         arrive(&mut v, 200);
         assert_eq!(v.step, Step::Shrink);
     }

@@ -101,16 +101,16 @@ fn a_reduction_ends_at_the_product_of_rate_and_shortest_rtt() {
         westwood.on_signal(&flight(0, 100), signal);
         // On the way it is NewReno.
         assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (50, 50));
-        westwood.on_recovery_end(&flight(100, 50));
+        westwood.on_signal(&flight(100, 50), Signal::RecoveryEnd);
         assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (40, 40));
     }
     // It may be more than a half, and is whole segments, two at least.
     westwood.estimate.rtt_min = Span::from_nanos(70_900_000);
     westwood.on_signal(&flight(200, 40), Signal::Loss);
-    westwood.on_recovery_end(&flight(300, 20));
+    westwood.on_signal(&flight(300, 20), Signal::RecoveryEnd);
     assert_eq!(westwood.window(), Window { cwnd: 70 * MSS, ssthresh: 70 * MSS });
     westwood.estimate.bw_est = 0;
-    westwood.on_recovery_end(&flight(400, 20));
+    westwood.on_signal(&flight(400, 20), Signal::RecoveryEnd);
     assert_eq!(cwnd(&westwood), 2);
 }
 
@@ -134,7 +134,7 @@ fn the_rest_is_newrenos() {
     assert_eq!(cwnd(&westwood), 12);
     westwood.take_over(Window { cwnd: 40 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (40, 20));
-    westwood.on_idle_restart(&flight(9000, 40));
+    westwood.on_signal(&flight(9000, 40), Signal::IdleRestart);
     assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (10, 30));
 }
 
@@ -160,7 +160,7 @@ fn the_clock_of_linux_counts_bytes_per_jiffy() {
         arrives(&mut westwood, 10, 1, Some(41));
         arrives(&mut westwood, 50, 21, Some(41));
         arrives(&mut westwood, 53, 22, Some(41));
-        westwood.on_recovery_end(&flight(54, 10));
+        westwood.on_signal(&flight(54, 10), Signal::RecoveryEnd);
         assert_eq!(cwnd(&westwood), segments, "{tick} ms");
     }
 }

@@ -158,7 +158,7 @@ fn it_begins_anew_after_a_loss_a_timeout_and_idle_time() {
     s.cc.on_signal(&s.flight(), Signal::Loss);
     assert_eq!((s.window(), s.cc.state), ((30, 30), None));
     assert!(s.cc.shared().rate > 0.0, "as in the kernel, until recovery is over");
-    s.cc.on_recovery_end(&s.flight());
+    s.cc.on_signal(&s.flight(), Signal::RecoveryEnd);
     let state = s.cc.state.unwrap();
     assert_eq!((state.alpha, state.weight, s.cc.shared().rate), (2, 1.0, 0.0));
 
@@ -175,7 +175,7 @@ fn it_begins_anew_after_a_loss_a_timeout_and_idle_time() {
     assert!(s.cc.state.is_some());
 
     assert_eq!(s.cc.base, Some(Span::from_millis(100)));
-    s.cc.on_idle_restart(&s.flight());
+    s.cc.on_signal(&s.flight(), Signal::IdleRestart);
     assert_eq!(s.cc.base, None);
 }
 

@@ -5,10 +5,10 @@
 //! caught.
 
 use ackclock_cc::{
-    Balia, BaliaConfig, CcSpec, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules,
-    Dctcp, DctcpConfig, DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules,
-    Lia, LiaConfig, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia, OliaConfig, Prague, PragueConfig,
-    SlowStartRules, Stack, Vegas, VegasConfig, Westwood, WestwoodConfig, Wvegas, WvegasConfig,
+    Balia, CcSpec, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
+    DctcpConfig, DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, Lia,
+    LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia, Prague, PragueConfig, SlowStartRules, Stack, Vegas,
+    VegasConfig, Westwood, WestwoodConfig, Wvegas, WvegasConfig,
 };
 use ackclock_units::{Random, Span};
 use proptest::prelude::*;
@@ -130,10 +130,10 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         )),
         Box::new(Htcp::new(HtcpConfig { adaptive_backoff: true, rtt_scaling: true, reno: old_linux })),
         Box::new(Westwood::new(WestwoodConfig { rtt_min: Span::ZERO, ..WestwoodConfig::default() })),
-        Box::new(Lia::new(LiaConfig { reno: old_linux })),
-        Box::new(Olia::new(OliaConfig { reno: old_linux })),
-        Box::new(Balia::new(BaliaConfig { reno: old_linux })),
-        Box::new(Balia::new(BaliaConfig { reno: freebsd_14 })),
+        Box::new(Lia::new(old_linux)),
+        Box::new(Olia::new(old_linux)),
+        Box::new(Balia::new(old_linux)),
+        Box::new(Balia::new(freebsd_14)),
         Box::new(Wvegas::new(WvegasConfig { initial_alpha: 0, total_alpha: 0, gamma: 0, reno: old_linux })),
         Box::new(Wvegas::new(WvegasConfig {
             initial_alpha: u32::MAX,

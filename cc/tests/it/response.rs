@@ -55,7 +55,7 @@ impl Model {
     fn lose(&mut self, cc: &mut dyn CongestionControl) {
         let in_flight = cc.window().cwnd;
         cc.on_signal(&self.flight(in_flight), Signal::Loss);
-        cc.on_recovery_end(&self.flight(in_flight));
+        cc.on_signal(&self.flight(in_flight), Signal::RecoveryEnd);
     }
 
     /// From one loss to the next: packets and round-trip times.

@@ -10,10 +10,10 @@ mod line;
 use std::fmt::Write;
 
 use ackclock_cc::{
-    Balia, BaliaConfig, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig,
-    CubicRules, Dctcp, DctcpConfig, Hd, HdConfig, Htcp, HtcpConfig, HystartPlusPlusConfig, Lia, LiaConfig, LinuxCdg,
-    LinuxCdgConfig, NewReno, NewRenoConfig, Olia, OliaConfig, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig,
-    Westwood, WestwoodConfig, Window, Wvegas, WvegasConfig,
+    Balia, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
+    DctcpConfig, Hd, HdConfig, Htcp, HtcpConfig, HystartPlusPlusConfig, Lia, LinuxCdg, LinuxCdgConfig, NewReno,
+    NewRenoConfig, Olia, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig, Window,
+    Wvegas, WvegasConfig,
 };
 use ackclock_units::{Random, Span};
 
@@ -133,9 +133,9 @@ fn wvegas() {
 #[test]
 fn coupled_alone() {
     let newreno = table(NewReno::new(NewRenoConfig::default()));
-    assert_eq!(table(Lia::new(LiaConfig::default())), newreno);
-    assert_eq!(table(Olia::new(OliaConfig::default())), newreno);
-    assert_eq!(table(Balia::new(BaliaConfig::default())), newreno);
+    assert_eq!(table(Lia::new(NewRenoConfig::default())), newreno);
+    assert_eq!(table(Olia::new(NewRenoConfig::default())), newreno);
+    assert_eq!(table(Balia::new(NewRenoConfig::default())), newreno);
 }
 
 /// NewReno, until an ACK of a queue above 5 ms draws a back-off (up to 5 % of ACKs at 20 ms): in
@@ -229,9 +229,9 @@ fn every_controller_with_a_choice_of_slow_start_takes_it() {
         Box::new(Chd::new(ChdConfig { reno, queue_min: 200, queue_threshold: 300, ..ChdConfig::default() }, random())),
         Box::new(Cdg::new(calm, random())),
         Box::new(Dctcp::new(DctcpConfig { reno, ..DctcpConfig::default() })),
-        Box::new(Lia::new(LiaConfig { reno })),
-        Box::new(Olia::new(OliaConfig { reno })),
-        Box::new(Balia::new(BaliaConfig { reno })),
+        Box::new(Lia::new(reno)),
+        Box::new(Olia::new(reno)),
+        Box::new(Balia::new(reno)),
         Box::new(Wvegas::new(WvegasConfig { reno, gamma: 1000, ..WvegasConfig::default() })),
     ];
     for cc in all {

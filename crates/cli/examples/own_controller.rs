@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use ackclock::OwnController;
-use ackclock::cc::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
+use ackclock::cc::{Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
 use ackclock::units::Span;
 
 /// Additive increase, multiplicative decrease by delay: once in a round trip, if even its shortest
@@ -43,7 +43,7 @@ impl CongestionControl for Aimd {
     }
 
     fn needs(&self) -> Needs {
-        // Without this, neither `on_rtt_sample` nor `on_round` is called.
+        // Without this, `on_arrival` is not called.
         Needs { arrivals: true, ..Needs::default() }
     }
 
@@ -56,14 +56,13 @@ impl CongestionControl for Aimd {
         self.reno.take_over(window);
     }
 
-    fn on_rtt_sample(&mut self, f: &Flight) {
-        self.shortest = self.shortest.into_iter().chain(f.latest_rtt).min();
-    }
-
-    fn on_round(&mut self, f: &Flight, _round: u64) {
-        if let (Some(shortest), Some(base)) = (self.shortest.take(), f.min_rtt) {
+    fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
+        if arrival.round.is_some()
+            && let (Some(shortest), Some(base)) = (self.shortest.take(), f.min_rtt)
+        {
             self.too_long = shortest > base + self.target;
         }
+        self.shortest = self.shortest.into_iter().chain(arrival.rtt).min();
     }
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
@@ -79,17 +78,9 @@ impl CongestionControl for Aimd {
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
+        // A loss, a mark or a timeout ends it as well as its own end.
         self.backing_off = false;
         self.reno.on_signal(f, signal);
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.backing_off = false;
-        self.reno.on_recovery_end(f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
     }
 }
 

@@ -274,7 +274,7 @@ impl Connection {
         }
         self.siblings.clear();
         let mut own = 0;
-        for (number, subflow) in self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_open()) {
+        for (number, subflow) in self.subflows.iter_mut().enumerate().filter(|(_, subflow)| subflow.is_open()) {
             if number == index {
                 own = self.siblings.len();
             }

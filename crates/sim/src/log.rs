@@ -50,7 +50,7 @@ struct Measurement {
 
 impl Measurement {
     fn new(at: Time, source: Source, rtt: EnhancedRtt, sender: &Endpoint) -> Measurement {
-        let inferred = sender.congestion_control().delay_state();
+        let inferred = sender.congestion_control().inspect().delay;
         Measurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
     }
 
@@ -120,7 +120,7 @@ impl HostLog {
     /// The sender of a flow has taken an ACK in.
     pub(crate) fn acknowledged(&mut self, at: Time, flow: FlowId, sender: &Endpoint) {
         let Some(Measurements { rows, seen, .. }) = &mut self.measurements else { return };
-        let Some(measured) = sender.congestion_control().enhanced_rtt() else { return };
+        let Some(measured) = sender.congestion_control().inspect().enhanced_rtt else { return };
         while seen.get(flow).is_none() {
             seen.push(0);
         }
@@ -134,7 +134,7 @@ impl HostLog {
     pub(crate) fn acknowledged_over(&mut self, at: Time, flow: FlowId, path: usize, sender: &Connection) {
         let Some(Measurements { rows, of_subflows, .. }) = &mut self.measurements else { return };
         let Some(subflow) = sender.subflows().iter().find(|subflow| subflow.path() == path) else { return };
-        let Some(measured) = subflow.endpoint().congestion_control().enhanced_rtt() else { return };
+        let Some(measured) = subflow.endpoint().congestion_control().inspect().enhanced_rtt else { return };
         let seen = of_subflows.entry((flow, subflow.endpoint().ports().local)).or_default();
         if *seen != measured.measurements {
             *seen = measured.measurements;

@@ -462,16 +462,11 @@ impl CongestionControl for Probe {
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
         self.0.on_signal(f, signal);
-        self.tell("signal", f);
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.0.on_recovery_end(f);
-        self.tell("recovery end", f);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.0.on_idle_restart(f);
+        match signal {
+            Signal::RecoveryEnd => self.tell("recovery end", f),
+            Signal::IdleRestart => {}
+            _ => self.tell("signal", f),
+        }
     }
 }
 

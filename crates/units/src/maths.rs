@@ -17,6 +17,11 @@ pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
+/// Logarithm to the base 2.
+pub fn log2(x: f64) -> f64 {
+    libm::log2(x)
+}
+
 /// Logarithm to the base 10.
 pub fn log10(x: f64) -> f64 {
     libm::log10(x)

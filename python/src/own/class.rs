@@ -100,6 +100,7 @@ impl Class {
             whole_control: says("whole_control")?,
             ecn,
             siblings: self.has("couple"),
+            ..Needs::default()
         })
     }
 

@@ -184,24 +184,24 @@ impl CongestionControl {
     }
 
     fn on_recovery_end(&self, flight: &Flight) {
-        self.with(|reno| reno.on_recovery_end(&flight.0));
+        self.with(|reno| reno.on_signal(&flight.0, cc::Signal::RecoveryEnd));
     }
 
     fn on_idle_restart(&self, flight: &Flight) {
-        self.with(|reno| reno.on_idle_restart(&flight.0));
+        self.with(|reno| reno.on_signal(&flight.0, cc::Signal::IdleRestart));
     }
 
     fn on_arrival(&self, flight: &Flight, arrival: &Arrival) {
         self.with(|reno| reno.on_arrival(&flight.0, &arrival.0));
     }
 
-    fn on_rtt_sample(&self, flight: &Flight) {
-        self.with(|reno| reno.on_rtt_sample(&flight.0));
-    }
+    /// The sample is part of the arrival.
+    #[expect(unused_variables, reason = "names of arguments in Python")]
+    fn on_rtt_sample(&self, flight: &Flight) {}
 
-    fn on_round(&self, flight: &Flight, round: u64) {
-        self.with(|reno| reno.on_round(&flight.0, round));
-    }
+    /// The beginning of a round trip is part of the arrival.
+    #[expect(unused_variables, reason = "names of arguments in Python")]
+    fn on_round(&self, flight: &Flight, round: u64) {}
 
     fn on_ecn(&self, feedback: &str) -> PyResult<()> {
         let Some(feedback) = objects::feedback_of(feedback) else {
@@ -225,6 +225,10 @@ impl CongestionControl {
 
     fn couple(&self, own: usize, subflows: Vec<PyRef<'_, Subflow>>) {
         let subflows: Vec<cc::Subflow> = subflows.iter().map(|subflow| subflow.0).collect();
-        self.with(|reno| reno.couple(own, &subflows));
+        self.with(|reno| {
+            if let Some(coupled) = reno.coupled() {
+                coupled.couple(own, &subflows);
+            }
+        });
     }
 }

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use ackclock::cc::{
-    self, Ack, Arrival, CongestionControl, EcnFeedback, Flight, Lost, Needs, NewReno, NewRenoConfig, Sent, Shared,
-    Signal, Subflow, Verdict, Window,
+    self, Ack, Arrival, CongestionControl, Coupled, EcnFeedback, Flight, Inspection, Lost, Needs, NewReno,
+    NewRenoConfig, Sent, Signal, Subflow, Verdict, Window,
 };
-use ackclock::units::outside::{Failure, interned};
+use ackclock::units::outside::interned;
 use ackclock::units::{Random, Rate, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -211,47 +211,38 @@ impl CongestionControl for DrivenController {
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
-        if !self.overridden(hook::SIGNAL) {
+        let hook = match signal {
+            Signal::RecoveryEnd => hook::RECOVERY_END,
+            Signal::IdleRestart => hook::IDLE_RESTART,
+            _ => hook::SIGNAL,
+        };
+        if !self.overridden(hook) {
             return self.native(|reno| reno.on_signal(f, signal));
         }
-        let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Signal(signal))?));
-        self.react(hook::SIGNAL, f, args, nothing);
-    }
-
-    fn on_recovery_end(&mut self, f: &Flight) {
-        if !self.overridden(hook::RECOVERY_END) {
-            return self.native(|reno| reno.on_recovery_end(f));
+        if hook == hook::SIGNAL {
+            let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Signal(signal))?));
+            self.react(hook, f, args, nothing);
+        } else {
+            self.react(hook, f, |py| Ok((Py::new(py, objects::Flight(*f))?,)), nothing);
         }
-        self.react(hook::RECOVERY_END, f, |py| Ok((Py::new(py, objects::Flight(*f))?,)), nothing);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        if !self.overridden(hook::IDLE_RESTART) {
-            return self.native(|reno| reno.on_idle_restart(f));
-        }
-        self.react(hook::IDLE_RESTART, f, |py| Ok((Py::new(py, objects::Flight(*f))?,)), nothing);
     }
 
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
-        if !self.overridden(hook::ARRIVAL) {
-            return self.native(|reno| reno.on_arrival(f, arrival));
+        if self.overridden(hook::ARRIVAL) {
+            let args =
+                |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Arrival(*arrival))?));
+            self.react(hook::ARRIVAL, f, args, nothing);
+        } else {
+            self.native(|reno| reno.on_arrival(f, arrival));
         }
-        let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Arrival(*arrival))?));
-        self.react(hook::ARRIVAL, f, args, nothing);
-    }
-
-    fn on_rtt_sample(&mut self, f: &Flight) {
-        if !self.overridden(hook::RTT_SAMPLE) {
-            return self.native(|reno| reno.on_rtt_sample(f));
+        if let Some(round) = arrival.round
+            && self.overridden(hook::ROUND)
+        {
+            self.react(hook::ROUND, f, |py| Ok((Py::new(py, objects::Flight(*f))?, round)), nothing);
         }
-        self.react(hook::RTT_SAMPLE, f, |py| Ok((Py::new(py, objects::Flight(*f))?,)), nothing);
-    }
-
-    fn on_round(&mut self, f: &Flight, round: u64) {
-        if !self.overridden(hook::ROUND) {
-            return self.native(|reno| reno.on_round(f, round));
+        if arrival.rtt.is_some() && self.overridden(hook::RTT_SAMPLE) {
+            self.react(hook::RTT_SAMPLE, f, |py| Ok((Py::new(py, objects::Flight(*f))?,)), nothing);
         }
-        self.react(hook::ROUND, f, |py| Ok((Py::new(py, objects::Flight(*f))?, round)), nothing);
     }
 
     fn on_ecn(&mut self, feedback: EcnFeedback) {
@@ -278,13 +269,19 @@ impl CongestionControl for DrivenController {
         self.react(hook::SENT, f, args, nothing);
     }
 
-    fn shared(&self) -> Shared {
-        Shared::default()
+    fn inspect(&self) -> Inspection<'_> {
+        Inspection { failure: self.fuse.failure(), ..Inspection::default() }
     }
 
+    fn coupled(&mut self) -> Option<&mut dyn Coupled> {
+        Some(self)
+    }
+}
+
+impl Coupled for DrivenController {
     fn couple(&mut self, own: usize, subflows: &[cc::Subflow]) {
         if !self.overridden(hook::COUPLE) {
-            return self.native(|reno| reno.couple(own, subflows));
+            return;
         }
         let args = |py: Python<'_>| {
             let of = |subflow: &Subflow| Py::new(py, objects::Subflow(*subflow));
@@ -293,9 +290,5 @@ impl CongestionControl for DrivenController {
         };
         self.call(hook::COUPLE, args, nothing);
         self.reload();
-    }
-
-    fn failure(&self) -> Option<&Failure> {
-        self.fuse.failure()
     }
 }

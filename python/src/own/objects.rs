@@ -164,6 +164,9 @@ impl Signal {
             cc::Signal::Timeout { .. } => "timeout",
             cc::Signal::Spurious => "spurious",
             cc::Signal::Resume { .. } => "resume",
+            cc::Signal::RecoveryEnd => "recovery_end",
+            cc::Signal::CountedAcks(_) => "counted_acks",
+            cc::Signal::IdleRestart => "idle_restart",
         }
     }
 
@@ -207,7 +210,8 @@ pub(crate) enum Verdict {
 impl From<cc::Verdict> for Verdict {
     fn from(verdict: cc::Verdict) -> Verdict {
         match verdict {
-            cc::Verdict::Continue => Verdict::Continue,
+            // It asks for no ACKs of fast recovery.
+            cc::Verdict::Continue | cc::Verdict::Inflated(_) => Verdict::Continue,
             cc::Verdict::Reduced => Verdict::Reduced,
             cc::Verdict::Trimmed => Verdict::Trimmed,
         }

@@ -99,7 +99,7 @@ proptest! {
                 Op::Ack(ack) => { let _ = cc.on_ack(&f, &ack); }
                 Op::Lost(lost) => cc.on_lost(&f, &lost),
                 Op::Signal(signal) => cc.on_signal(&f, signal),
-                Op::RecoveryEnd => cc.on_recovery_end(&f),
+                Op::RecoveryEnd => cc.on_signal(&f, Signal::RecoveryEnd),
                 Op::Sent => cc.on_sent(&f, &Sent { seq: 0, bytes: mss }),
                 Op::TakeOver(cwnd) => cc.take_over(Window { cwnd: cwnd.clamp(segment, Window::MAX), ssthresh: Window::INFINITE }),
             }

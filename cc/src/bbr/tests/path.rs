@@ -295,7 +295,7 @@ impl Path {
         if self.recover.is_some_and(|recover| front >= recover) {
             self.recover = None;
             if !std::mem::take(&mut self.after_timeout) {
-                self.cc.on_recovery_end(&self.flight());
+                self.cc.on_signal(&self.flight(), Signal::RecoveryEnd);
             }
         }
         if lost > 0 && self.recover.is_none() {

@@ -1,7 +1,7 @@
 //! Whole connections over a bottleneck: what the draft says that BBR achieves, and the example test
 //! cases of its appendix.
 
-use ackclock_units::{Span, Time};
+use ackclock_units::{Span, Time, maths};
 
 use super::super::State;
 use super::path::{Path, Setup};
@@ -25,7 +25,7 @@ fn startup_finds_the_bandwidth_in_log2_rounds_and_drain_empties_the_queue() {
         path.run_until(Time::from_secs(60), |path| path.cc.state == State::Drain);
         // From the initial window the rate doubles per round; then three rounds without growth. One
         // round passes before the first sample, and one until the last doubling shows in one.
-        let doublings = (path.setup.bdp() as f64 / (10 * MSS) as f64).log2().ceil().max(0.0) as u64;
+        let doublings = maths::log2(path.setup.bdp() as f64 / (10 * MSS) as f64).ceil().max(0.0) as u64;
         assert!(path.cc.rounds.count <= doublings + 5, "{rate}: {} rounds for {doublings}", path.cc.rounds.count);
         // Appendix, "Exiting STARTUP on Bandwidth Plateau": within 2 %.
         let found = path.cc.model.max_bw() * 8.0 / rate as f64;

@@ -243,7 +243,7 @@ fn a_steep_gradient_takes_the_window_to_seventy_per_cent() {
     assert_eq!(rounds.round(80), Verdict::Continue);
     assert_eq!(rounds.cdg.window().cwnd, 21_285 + MSS);
     assert_eq!(rounds.cdg.consecutive, 2);
-    rounds.cdg.on_recovery_end(&flight(rounds.millis, 0));
+    rounds.cdg.on_signal(&flight(rounds.millis, 0), Signal::RecoveryEnd);
     assert_eq!(rounds.cdg.window().cwnd, 21_285 + MSS, "the end of congestion recovery changes nothing");
     assert_eq!(rounds.round(100), Verdict::Reduced);
 }
@@ -255,7 +255,7 @@ fn neither_delay_nor_loss_goes_below_two_segments() {
     let _ = rounds.round(41);
     for rtt in [60, 60, 90, 90, 120] {
         let _ = rounds.round(rtt);
-        rounds.cdg.on_recovery_end(&flight(rounds.millis, 10));
+        rounds.cdg.on_signal(&flight(rounds.millis, 10), Signal::RecoveryEnd);
         assert!(rounds.cdg.window().cwnd >= 2 * MSS);
     }
     rounds.cdg.queue = Queue::Full;
@@ -274,7 +274,7 @@ fn after_five_back_offs_in_vain_five_are_held_back() {
     for _ in 0..12 {
         rtt += 6;
         verdicts.push(rounds.round(rtt) == Verdict::Reduced);
-        rounds.cdg.on_recovery_end(&flight(rounds.millis, 10));
+        rounds.cdg.on_signal(&flight(rounds.millis, 10), Signal::RecoveryEnd);
         // The round trip after it measures from anew.
         assert_eq!(rounds.round(rtt), Verdict::Continue);
     }
@@ -342,7 +342,7 @@ fn a_loss_with_a_full_queue_halves_and_the_shadow_window_gives_back() {
     let mut cdg = avoiding(CALM, 20);
     cdg.on_signal(&flight(0, 20), Signal::Loss);
     assert_eq!((cwnd(&cdg), ssthresh(&cdg), cdg.state.shadow), (10, 10, 10 * MSS));
-    cdg.on_recovery_end(&flight(0, 20));
+    cdg.on_signal(&flight(0, 20), Signal::RecoveryEnd);
     assert_eq!(cwnd(&cdg), 10);
 
     // Half of a shadow window of 50 is more than the window of 20: the threshold is 25, reached
@@ -353,7 +353,7 @@ fn a_loss_with_a_full_queue_halves_and_the_shadow_window_gives_back() {
     cdg.on_signal(&flight(0, 20), Signal::Loss);
     assert_eq!((cwnd(&cdg), ssthresh(&cdg), cdg.state.shadow), (20, 25, 25 * MSS));
     // 19 in flight and one more, then slow start up to it and one beyond.
-    cdg.on_recovery_end(&flight(0, 19));
+    cdg.on_signal(&flight(0, 19), Signal::RecoveryEnd);
     assert_eq!(cwnd(&cdg), 20);
     for expected in [21, 22, 23, 24, 25, 26, 26] {
         let _ = cdg.on_ack(&flight(0, 20), &ack(1, 100));
@@ -368,7 +368,7 @@ fn a_loss_with_a_queue_that_is_not_full_costs_nothing() {
         cdg.queue = queue;
         cdg.on_signal(&flight(0, 20), Signal::Loss);
         assert_eq!((cwnd(&cdg), ssthresh(&cdg), cdg.state.shadow), (20, 20, 20 * MSS));
-        cdg.on_recovery_end(&flight(0, 20));
+        cdg.on_signal(&flight(0, 20), Signal::RecoveryEnd);
         assert_eq!(cwnd(&cdg), 20);
     }
 }
@@ -379,14 +379,15 @@ fn where_the_host_tells_of_it_recovery_adds_a_segment_per_ack() {
     let mut cdg = avoiding(CdgConfig::default(), 20);
     cdg.queue = Queue::Falling;
     cdg.on_signal(&flight(0, 20), Signal::Loss);
-    assert_eq!(cdg.on_recovery_ack(&flight(10, 20), &ack(1, 10)), MSS);
+    let ack = Ack { in_recovery: true, ..ack(1, 10) };
+    assert_eq!(cdg.on_ack(&flight(10, 20), &ack), Verdict::Inflated(MSS));
     assert_eq!((cdg.state.shadow, cwnd(&cdg)), (21 * MSS, 20));
     // The gradient calls for less: nothing grows.
     cdg.step = Step::Hold;
-    assert_eq!(cdg.on_recovery_ack(&flight(20, 20), &ack(1, 10)), 0);
+    assert_eq!(cdg.on_ack(&flight(20, 20), &ack), Verdict::Continue);
     // The last ACK is that of a window at the threshold, which is the controller's again.
-    cdg.on_recovery_end(&flight(30, 20));
-    assert_eq!(cdg.on_recovery_ack(&flight(30, 20), &ack(1, 10)), 0);
+    cdg.on_signal(&flight(30, 20), Signal::RecoveryEnd);
+    assert_eq!(cdg.on_ack(&flight(30, 20), &ack), Verdict::Continue);
     assert_eq!((cdg.state.shadow, cwnd(&cdg)), (22 * MSS, 21));
 }
 
@@ -405,7 +406,7 @@ fn a_loss_during_congestion_recovery_costs_nothing_more() {
     assert_eq!((cwnd(&cdg), ssthresh(&cdg)), (15, 14));
     cdg.on_arrival(&flight(0, 14), &Arrival { in_recovery: true, ..Arrival::default() });
     assert_eq!((cwnd(&cdg), ssthresh(&cdg), cdg.state.recovery), (15, 15, Recovery::Fast));
-    cdg.on_recovery_end(&flight(0, 3));
+    cdg.on_signal(&flight(0, 3), Signal::RecoveryEnd);
     assert_eq!(cwnd(&cdg), 4, "what is in flight and one more");
 }
 
@@ -437,7 +438,7 @@ fn a_back_off_on_a_duplicate_ack_waits_for_the_next() {
     rounds.cdg.queue = Queue::Full;
     rounds.cdg.on_signal(&flight(rounds.millis, 20), Signal::Loss);
     assert_eq!(rounds.cdg.window().cwnd, 21 * MSS / 2);
-    rounds.cdg.on_recovery_end(&flight(rounds.millis, 20));
+    rounds.cdg.on_signal(&flight(rounds.millis, 20), Signal::RecoveryEnd);
     assert_eq!(rounds.cdg.on_ack(&flight(rounds.millis, 10), &ack(1, 100)), Verdict::Continue);
 }
 
@@ -447,7 +448,7 @@ fn ecn_and_timeouts_are_newrenos() {
     cdg.queue = Queue::Rising;
     cdg.on_signal(&flight(0, 21), Signal::Ecn);
     assert_eq!((cwnd(&cdg), ssthresh(&cdg), cdg.state.recovery), (10, 10, Recovery::Congestion));
-    cdg.on_recovery_end(&flight(0, 3));
+    cdg.on_signal(&flight(0, 3), Signal::RecoveryEnd);
     assert_eq!(cwnd(&cdg), 10);
     cdg.on_signal(&flight(0, 10), Signal::Timeout { repeated: false, kept: 0 });
     assert_eq!((cwnd(&cdg), ssthresh(&cdg), cdg.state.recovery), (1, 5, Recovery::None));
@@ -481,11 +482,11 @@ fn an_undo_restores_the_shadow_window_too() {
 #[test]
 fn idle_time_and_taking_over() {
     let mut cdg = avoiding(CALM, 20);
-    cdg.on_idle_restart(&flight(0, 0));
+    cdg.on_signal(&flight(0, 0), Signal::IdleRestart);
     assert_eq!(cwnd(&cdg), 10);
     cdg.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&cdg), cdg.state.shadow), (33, 33 * MSS));
-    assert_eq!(cdg.enhanced_rtt().map(|rtt| rtt.measurements), Some(0));
+    assert_eq!(cdg.inspect().enhanced_rtt.map(|rtt| rtt.measurements), Some(0));
 }
 
 #[test]
@@ -502,7 +503,7 @@ fn it_tells_what_it_infers_from_the_gradients() {
         }
         rounds.arrive(millis, false);
         rounds.una += MSS;
-        let DelayState { gradient_min_ms, gradient_max_ms, queue, shadow } = rounds.cdg.delay_state().unwrap();
+        let DelayState { gradient_min_ms, gradient_max_ms, queue, shadow } = rounds.cdg.inspect().delay.unwrap();
         (gradient_min_ms, gradient_max_ms, queue.name(), shadow / MSS)
     };
     assert_eq!(after(40, 0), (0.0, 0.0, "unknown", 20));
@@ -526,7 +527,7 @@ fn releases_differ_in_what_a_timeout_and_an_idle_time_leave() {
         cdg.on_signal(&flight(100, 13), Signal::Timeout { repeated: false, kept: 0 });
         assert_eq!((cwnd(&cdg), ssthresh(&cdg)), (1, at_timeout));
         let mut cdg = avoiding(config, 40);
-        cdg.on_idle_restart(&flight(9000, 0));
+        cdg.on_signal(&flight(9000, 0), Signal::IdleRestart);
         assert_eq!((cwnd(&cdg), ssthresh(&cdg)), (10, after_idle));
     }
 }

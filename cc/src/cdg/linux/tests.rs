@@ -82,7 +82,7 @@ fn a_gradient_backs_off_and_the_window_comes_down_by_beta() {
     // The end of the reduction starts the gradients anew, but keeps their sums.
     let f = Flight { snd_una: 2500 * MSS, snd_nxt: 2600 * MSS, ..flight(250, 70) };
     cdg.on_arrival(&f, &arrival(40_000));
-    cdg.on_recovery_end(&f);
+    cdg.on_signal(&f, Signal::RecoveryEnd);
     assert_eq!(cdg.path.queue, Queue::Unknown);
     assert_eq!((cdg.path.rtt, cdg.path.rtt_prev), (None, Some(MinMax { min: 40_000, max: 40_000 })));
     assert_eq!((cdg.path.rtt_seq, cdg.path.sum.min), (2600 * MSS, LONG as i64));
@@ -365,7 +365,7 @@ fn idle_time_and_another_controllers_window() {
     cdg.path.shadow_wnd = 200 * MSS;
     let f = Flight { initial_window: 10 * MSS, ..flight(9000, 60) };
     cdg.state.window.cwnd = 60 * MSS;
-    cdg.on_idle_restart(&f);
+    cdg.on_signal(&f, Signal::IdleRestart);
     // Three quarters of the window are the threshold; the shadow window is what the window was.
     assert_eq!((cwnd(&cdg), ssthresh(&cdg)), (10, 45));
     assert_eq!((cdg.path.shadow_wnd, cdg.path.rtt_seq), (60 * MSS, f.snd_nxt));

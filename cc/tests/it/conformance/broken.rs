@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ackclock_cc::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, Verdict, Window};
+use ackclock_cc::{
+    Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, Verdict, Window,
+};
 use ackclock_units::Rate;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
@@ -144,9 +146,23 @@ impl CongestionControl for Broken {
             _ => signal,
         };
         self.reno.on_signal(f, signal);
-        self.reducing = matches!(signal, Signal::Loss | Signal::Ecn);
-        self.backed_off = false;
+        let was_reducing = self.reducing;
+        if !matches!(signal, Signal::CountedAcks(_) | Signal::IdleRestart) {
+            self.reducing = matches!(signal, Signal::Loss | Signal::Ecn);
+            self.backed_off = false;
+        }
         match (self.fault, signal) {
+            (Fault::LowersThresholdAtTheEnd, Signal::RecoveryEnd) if was_reducing => {
+                self.change(|window, mss| window.ssthresh = (window.ssthresh / 2).max(2 * mss));
+            }
+            (Fault::BurstAfterRecovery, Signal::RecoveryEnd) => self.change(|window, mss| {
+                let beyond = window.cwnd.max(window.ssthresh).saturating_add(mss);
+                window.cwnd = beyond.min(Window::MAX);
+            }),
+            (Fault::IdleRaises, Signal::IdleRestart) => {
+                self.raise();
+                self.raise();
+            }
             (Fault::TwoSegmentsAfterTimeout, Signal::Timeout { .. }) => self.raise(),
             (Fault::OneSegmentAfterLoss, Signal::Loss) => self.change(|window, mss| window.cwnd = mss),
             (Fault::MarksRaise, Signal::Ecn) => {
@@ -160,32 +176,9 @@ impl CongestionControl for Broken {
         }
     }
 
-    fn on_recovery_end(&mut self, f: &Flight) {
-        self.hooks += 1;
-        self.reno.on_recovery_end(f);
+    fn on_arrival(&mut self, _f: &Flight, arrival: &Arrival) {
         match self.fault {
-            Fault::LowersThresholdAtTheEnd if self.reducing => {
-                self.change(|window, mss| window.ssthresh = (window.ssthresh / 2).max(2 * mss));
-            }
-            Fault::BurstAfterRecovery => self.change(|window, mss| {
-                let beyond = window.cwnd.max(window.ssthresh).saturating_add(mss);
-                window.cwnd = beyond.min(Window::MAX);
-            }),
-            _ => {}
-        }
-        (self.reducing, self.backed_off) = (false, false);
-    }
-
-    fn on_idle_restart(&mut self, f: &Flight) {
-        self.reno.on_idle_restart(f);
-        if self.has(Fault::IdleRaises) {
-            self.raise();
-            self.raise();
-        }
-    }
-
-    fn on_round(&mut self, _f: &Flight, _round: u64) {
-        match self.fault {
+            _ if arrival.round.is_none() => {}
             Fault::GrowsWithRounds if !self.reducing => self.raise(),
             Fault::HalvesAgain if self.reducing => self.halve(),
             _ => {}

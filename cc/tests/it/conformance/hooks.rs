@@ -53,12 +53,15 @@ fn each_asks_for_what_it_uses() {
     for cc in all() {
         let expected = match cc.name() {
             "htcp" | "westwood" => arrivals,
-            "cdg" if cc.enhanced_rtt().is_none() => arrivals,
-            "cdg" | "hd" | "chd" | "vegas" => enhanced,
+            "cdg" if cc.inspect().enhanced_rtt.is_none() => arrivals,
+            "cdg" => Needs { recovery_acks: true, ..enhanced },
+            "hd" | "chd" => enhanced,
+            "vegas" => Needs { reno_halving: true, ..enhanced },
             "dctcp" => Needs { ecn: EcnUse::All, ..arrivals },
             "prague" => Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() },
             "bbr" => Needs { delivery_rate: true, departures: true, whole_control: true, ..Needs::default() },
             "lia" | "olia" | "balia" | "wvegas" => Needs { siblings: true, ..Needs::default() },
+            "newreno" => Needs { reno_halving: true, ..Needs::default() },
             // The others are called for their reactions alone.
             _ => Needs::default(),
         };
@@ -81,7 +84,7 @@ fn enhanced_round_trips_are_shown_by_those_that_measure_them() {
         let arrival = Arrival { ack: MSS, acked: MSS, delivered: MSS, ..Arrival::default() };
         cc.on_arrival(&flight(1100, 1), &arrival);
         let measures = cc.needs().arrivals && cc.needs().departures;
-        let Some(measured) = cc.enhanced_rtt() else {
+        let Some(measured) = cc.inspect().enhanced_rtt else {
             assert!(!measures, "{}", cc.name());
             continue;
         };
@@ -98,7 +101,7 @@ fn enhanced_round_trips_are_shown_by_those_that_measure_them() {
 fn an_undo_puts_back_what_the_last_reduction_took() {
     for mut cc in avoiding().filter(|cc| cc.name() != "bbr") {
         cc.on_signal(&flight(1000, 40), Signal::Loss);
-        cc.on_recovery_end(&flight(1100, 40));
+        cc.on_signal(&flight(1100, 40), Signal::RecoveryEnd);
         let before = cc.window();
         cc.on_signal(&flight(2000, 20), timeout(false));
         assert_eq!(cc.window().cwnd, MSS, "{}", cc.name());
@@ -122,7 +125,7 @@ fn an_undo_puts_back_what_the_last_reduction_took() {
 fn idle_time_brings_the_window_down_to_the_initial_one() {
     for mut cc in avoiding() {
         let rules = cc.needs().whole_control;
-        cc.on_idle_restart(&flight(10_000, 0));
+        cc.on_signal(&flight(10_000, 0), Signal::IdleRestart);
         let expected = if rules { 40 } else { 10 };
         assert_eq!(cc.window().cwnd, expected * MSS, "{}", cc.name());
     }
@@ -136,11 +139,11 @@ fn prague_that_falls_back_is_reno() {
         assert_eq!(cc.needs(), Needs::default());
         cc.on_signal(&flight(1000, 40), Signal::Loss);
         assert_eq!(cc.window(), Window { cwnd: 20 * MSS, ssthresh: 20 * MSS });
-        cc.on_recovery_end(&flight(1100, 20));
+        cc.on_signal(&flight(1100, 20), Signal::RecoveryEnd);
         let ack = Ack { acked: 20 * MSS, delivered: 20 * MSS, ..Ack::default() };
         assert_eq!(cc.on_ack(&flight(1200, 20), &ack), Verdict::Continue);
         assert_eq!(cc.window().cwnd, 21 * MSS);
-        cc.on_idle_restart(&flight(10_000, 0));
+        cc.on_signal(&flight(10_000, 0), Signal::IdleRestart);
         // Three quarters of 21, which Linux remembers (`tcp_current_ssthresh`), are less than the
         // threshold.
         assert_eq!(cc.window(), Window { cwnd: 10 * MSS, ssthresh: 20 * MSS });

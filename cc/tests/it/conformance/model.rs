@@ -103,10 +103,6 @@ pub(crate) enum Op {
     Ack(Ack),
     Arrival(Arrival),
     Signal(Signal),
-    RecoveryEnd,
-    IdleRestart,
-    RttSample,
-    Round(u64),
     Lost(Lost),
     Sent(Sent),
     /// It is the subflow of this number; of no connection with others if there is none.
@@ -156,13 +152,13 @@ pub(crate) fn apply(cc: &mut dyn CongestionControl, f: &Flight, op: &Op) -> Verd
         Op::Ack(ack) => return cc.on_ack(f, &ack),
         Op::Arrival(arrival) => cc.on_arrival(f, &Arrival { ack: f.snd_una, ..arrival }),
         Op::Signal(signal) => cc.on_signal(f, signal),
-        Op::RecoveryEnd => cc.on_recovery_end(f),
-        Op::IdleRestart => cc.on_idle_restart(f),
-        Op::RttSample => cc.on_rtt_sample(f),
-        Op::Round(round) => cc.on_round(f, round),
         Op::Lost(lost) => cc.on_lost(f, &lost),
         Op::Sent(sent) => cc.on_sent(f, &sent),
-        Op::Couple(own, subflows) => cc.couple(own, &subflows),
+        Op::Couple(own, subflows) => {
+            if let Some(coupled) = cc.coupled() {
+                coupled.couple(own, &subflows);
+            }
+        }
         Op::Switch(_) => {}
     }
     Verdict::Continue
@@ -219,7 +215,7 @@ impl Model<'_> {
             (Op::Signal(Signal::Loss), Episode::Signalled) if !self.fast => self.needs.ecn != EcnUse::Data,
             (Op::Signal(Signal::Loss | Signal::Ecn), _) => false,
             // What is in recovery is in flight.
-            (Op::IdleRestart, _) => false,
+            (Op::Signal(Signal::IdleRestart), _) => false,
             _ => true,
         }
     }
@@ -235,6 +231,7 @@ impl Model<'_> {
                 *repeated &= self.timed_out;
                 self.timed_out = true;
             }
+            Op::Signal(Signal::RecoveryEnd | Signal::CountedAcks(_) | Signal::IdleRestart) => {}
             Op::Signal(_) => self.timed_out = false,
             _ => {}
         }
@@ -244,6 +241,7 @@ impl Model<'_> {
         let fell = after.cwnd < before.cwnd;
 
         let signal = match op {
+            Op::Signal(Signal::RecoveryEnd | Signal::CountedAcks(_) | Signal::IdleRestart) => None,
             Op::Signal(signal) => Some(signal),
             _ => None,
         };
@@ -251,13 +249,13 @@ impl Model<'_> {
             // At the end the window may be bounded so that no burst follows, and trimmed at any
             // time. The threshold is as it was, or the window.
             let trimmed = verdict == Verdict::Trimmed;
-            let lower = fell && !matches!(op, Op::RecoveryEnd) && !trimmed;
+            let lower = fell && !matches!(op, Op::Signal(Signal::RecoveryEnd)) && !trimmed;
             let window = if trimmed { after.cwnd } else { before.cwnd };
             let threshold = after.ssthresh >= before.ssthresh.min(window);
             self.promise(Promise::OneReduction, !lower && threshold)?;
             self.promise(Promise::OneReduction, verdict != Verdict::Reduced)?;
         }
-        if self.episode == Episode::Signalled && signal.is_none() && !matches!(op, Op::RecoveryEnd) {
+        if self.episode == Episode::Signalled && signal.is_none() && !matches!(op, Op::Signal(Signal::RecoveryEnd)) {
             self.promise(Promise::RecoveryDoesNotGrow, !grew)?;
         }
 
@@ -306,12 +304,12 @@ impl Model<'_> {
                 self.promise(Promise::ResumeAsTold, after == window)?;
                 self.episode = Episode::None;
             }
-            Op::RecoveryEnd => {
+            Op::Signal(Signal::RecoveryEnd) => {
                 self.promise(Promise::EndsAtThreshold, after.cwnd <= before.cwnd.max(after.ssthresh))?;
                 self.episode = Episode::None;
             }
-            Op::IdleRestart => self.promise(Promise::IdleDoesNotRaise, !grew)?,
-            Op::Arrival(_) | Op::RttSample | Op::Round(_) | Op::Lost(_) | Op::Sent(_) | Op::Couple(..) => {
+            Op::Signal(Signal::IdleRestart) => self.promise(Promise::IdleDoesNotRaise, !grew)?,
+            Op::Signal(Signal::CountedAcks(_)) | Op::Arrival(_) | Op::Lost(_) | Op::Sent(_) | Op::Couple(..) => {
                 self.promise(Promise::ObservationsDoNotGrow, !grew)?;
                 if matches!(op, Op::Lost(_)) && self.episode == Episode::None {
                     // The first of another episode: what was before the last one does not come
@@ -441,8 +439,18 @@ fn maybe_span() -> impl Strategy<Value = Option<Span>> {
 fn ack() -> impl Strategy<Value = Ack> {
     let marks = prop_oneof![3 => Just(0), 1 => bytes()];
     let lost = prop_oneof![3 => Just(0), 1 => bytes()];
-    (bytes(), maybe_span(), any::<bool>(), marks, lost, proptest::option::of(rate()))
-        .prop_map(|(acked, rtt, ece, ce, lost, rate)| Ack { acked, delivered: acked, rtt, ece, ce, lost, rate })
+    (bytes(), maybe_span(), any::<bool>(), marks, lost, proptest::option::of(rate())).prop_map(
+        |(acked, rtt, ece, ce, lost, rate)| Ack {
+            acked,
+            delivered: acked,
+            rtt,
+            ece,
+            ce,
+            lost,
+            in_recovery: false,
+            rate,
+        },
+    )
 }
 
 fn rate() -> impl Strategy<Value = RateSample> {
@@ -463,8 +471,15 @@ fn rate() -> impl Strategy<Value = RateSample> {
 fn arrival() -> impl Strategy<Value = Arrival> {
     let acked = prop_oneof![1 => Just(0), 3 => bytes()];
     let marks = prop_oneof![3 => Just(0), 1 => bytes()];
-    (acked, marks, proptest::option::of(bytes()), any::<(bool, bool)>(), maybe_span(), maybe_span()).prop_map(
-        |(acked, ce, sacked_to, (duplicate, in_recovery), echoed, rtt)| Arrival {
+    (
+        acked,
+        marks,
+        proptest::option::of(bytes()),
+        any::<(bool, bool)>(),
+        [maybe_span(), maybe_span()],
+        proptest::option::weighted(0.25, any::<u64>()),
+    )
+        .prop_map(|(acked, ce, sacked_to, (duplicate, in_recovery), [echoed, rtt], round)| Arrival {
             acked,
             delivered: acked,
             sacked_to,
@@ -472,10 +487,10 @@ fn arrival() -> impl Strategy<Value = Arrival> {
             in_recovery,
             echoed,
             rtt,
+            round,
             ce,
             ..Arrival::default()
-        },
-    )
+        })
 }
 
 fn lost() -> impl Strategy<Value = Lost> {
@@ -516,16 +531,15 @@ fn op() -> impl Strategy<Value = Op> {
     let kept = prop_oneof![3 => Just(0), 1 => bytes()];
     prop_oneof![
         20 => ack().prop_map(Op::Ack),
-        8 => arrival().prop_map(Op::Arrival),
+        12 => arrival().prop_map(Op::Arrival),
         2 => Just(Op::Signal(Signal::Loss)),
         2 => Just(Op::Signal(Signal::Ecn)),
         1 => (any::<bool>(), kept).prop_map(|(repeated, kept)| Op::Signal(Signal::Timeout { repeated, kept })),
         1 => Just(Op::Signal(Signal::Spurious)),
         1 => (bytes(), bytes()).prop_map(|(cwnd, ssthresh)| Op::Signal(Signal::Resume { cwnd, ssthresh })),
-        4 => Just(Op::RecoveryEnd),
-        1 => Just(Op::IdleRestart),
-        2 => Just(Op::RttSample),
-        3 => any::<u64>().prop_map(Op::Round),
+        4 => Just(Op::Signal(Signal::RecoveryEnd)),
+        1 => any::<u32>().prop_map(|acks| Op::Signal(Signal::CountedAcks(acks))),
+        1 => Just(Op::Signal(Signal::IdleRestart)),
         2 => lost().prop_map(Op::Lost),
         8 => sent().prop_map(Op::Sent),
         8 => (0..4usize, [subflow(), subflow(), subflow()]).prop_map(|(own, subflows)| Op::Couple(own, subflows)),
@@ -579,8 +593,8 @@ pub(crate) fn survives(cc: &mut dyn CongestionControl, mss: u32, initial_window:
             Op::Switch(_) => cc.take_over(cc.window()),
             _ => {}
         }
-        let _ =
-            (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.enhanced_rtt(), cc.delay_state(), cc.shared());
+        let _ = cc.coupled().map(|coupled| coupled.shared());
+        let _ = (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.inspect());
     }
 }
 

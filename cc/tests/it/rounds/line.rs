@@ -310,6 +310,10 @@ impl Line {
         f.cwnd_limited |= f.in_flight + 2 * MSS >= self.cc.window().cwnd;
         let ce = if segment.marked { MSS } else { 0 };
         let echo = segment.marked && self.cc.needs().ecn == EcnUse::Data;
+        let begins_round = acked > 0 && self.una >= self.round_end;
+        if begins_round {
+            (self.round, self.round_end) = (self.round + 1, self.nxt);
+        }
         let arrival = Arrival {
             ack: self.una,
             acked,
@@ -319,17 +323,11 @@ impl Line {
             in_recovery: matches!(self.recovery, Recovery::Fast(_)) || f.after_timeout,
             echoed: Some(self.now.since(segment.sent)),
             rtt,
+            round: begins_round.then_some(self.round),
             ce,
             plain: acked > 0 && !segment.marked,
         };
         self.cc.on_arrival(&f, &arrival);
-        if acked > 0 && self.una >= self.round_end {
-            (self.round, self.round_end) = (self.round + 1, self.nxt);
-            self.cc.on_round(&f, self.round);
-        }
-        if rtt.is_some() {
-            self.cc.on_rtt_sample(&f);
-        }
 
         let ended = match self.recovery {
             Recovery::Fast(point) | Recovery::Cwr(point) => self.una >= point,
@@ -337,7 +335,7 @@ impl Line {
         };
         if ended {
             self.recovery = Recovery::None;
-            self.cc.on_recovery_end(&f);
+            self.cc.on_signal(&f, Signal::RecoveryEnd);
         }
         if segment.marked && self.recovery == Recovery::None && segment.seq >= self.answered {
             // RFC 3168 section 6.1.2: once per window of data.
@@ -350,7 +348,7 @@ impl Line {
         let told = self.recovery == Recovery::None || self.backed_off || needs.whole_control;
         if told && (acked > 0 || needs.whole_control) {
             let rate = needs.delivery_rate.then(|| self.rate(&segment));
-            let ack = Ack { acked, delivered: MSS, rtt, ece: echo, ce, lost: 0, rate };
+            let ack = Ack { acked, delivered: MSS, rtt, ece: echo, ce, rate, ..Ack::default() };
             if self.cc.on_ack(&f, &ack) == Verdict::Reduced && !needs.whole_control {
                 self.backed_off = true;
                 self.recovery = Recovery::Cwr(self.nxt);

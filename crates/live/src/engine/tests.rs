@@ -237,9 +237,9 @@ fn controllers() -> Vec<CcSpec> {
         CcSpec::Hd(HdConfig::default()),
         CcSpec::Chd(ChdConfig::default()),
         CcSpec::Vegas(VegasConfig::default()),
-        CcSpec::Lia(LiaConfig::default()),
-        CcSpec::Olia(OliaConfig::default()),
-        CcSpec::Balia(BaliaConfig::default()),
+        CcSpec::Lia(NewRenoConfig::default()),
+        CcSpec::Olia(NewRenoConfig::default()),
+        CcSpec::Balia(NewRenoConfig::default()),
         CcSpec::Wvegas(WvegasConfig::default()),
     ]
 }

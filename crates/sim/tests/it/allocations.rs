@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, Limit, PieConfig};
 use ackclock_cc::{
-    BaliaConfig, BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, EcnFeedback, HdConfig, HtcpConfig,
-    HystartConfig, HystartPlusPlusConfig, LiaConfig, LinuxCdgConfig, NewRenoConfig, OliaConfig, PragueConfig,
-    SlowStartRules, VegasConfig, WestwoodConfig, WvegasConfig,
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, EcnFeedback, HdConfig, HtcpConfig, HystartConfig,
+    HystartPlusPlusConfig, LinuxCdgConfig, NewRenoConfig, PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
+    WvegasConfig,
 };
 use ackclock_emulator::Impairments;
 use ackclock_packet::{Class, Flags, Payload, Segment};
@@ -143,9 +143,9 @@ fn no_controller_costs_an_allocation() {
         CcSpec::Hd(HdConfig::default()),
         CcSpec::Chd(ChdConfig::default()),
         CcSpec::Vegas(VegasConfig::default()),
-        CcSpec::Lia(LiaConfig::default()),
-        CcSpec::Olia(OliaConfig::default()),
-        CcSpec::Balia(BaliaConfig::default()),
+        CcSpec::Lia(NewRenoConfig::default()),
+        CcSpec::Olia(NewRenoConfig::default()),
+        CcSpec::Balia(NewRenoConfig::default()),
         CcSpec::Wvegas(WvegasConfig::default()),
     ] {
         let queue = QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(20) });

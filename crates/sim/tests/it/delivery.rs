@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::{
-    BaliaConfig, BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LiaConfig,
-    LinuxCdgConfig, NewRenoConfig, OliaConfig, PragueConfig, VegasConfig, WestwoodConfig, WvegasConfig,
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
+    PragueConfig, VegasConfig, WestwoodConfig, WvegasConfig,
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
@@ -258,9 +258,9 @@ fn any_cc() -> impl Strategy<Value = CcSpec> {
         Just(CcSpec::Dctcp(DctcpConfig::default())),
         Just(CcSpec::Prague(PragueConfig::default())),
         Just(CcSpec::Bbr(BbrConfig::default())),
-        Just(CcSpec::Lia(LiaConfig::default())),
-        Just(CcSpec::Olia(OliaConfig::default())),
-        Just(CcSpec::Balia(BaliaConfig::default())),
+        Just(CcSpec::Lia(NewRenoConfig::default())),
+        Just(CcSpec::Olia(NewRenoConfig::default())),
+        Just(CcSpec::Balia(NewRenoConfig::default())),
         Just(CcSpec::Wvegas(WvegasConfig::default())),
     ]
 }

@@ -365,7 +365,7 @@ impl Endpoint {
 
     /// Why the congestion controller cannot go on, if it is one from outside that has failed.
     pub fn controller_failure(&self) -> Option<&Failure> {
-        self.cc.failure()
+        self.cc.inspect().failure
     }
 
     /// Segments that arrived and were as expected ([`Config::header_prediction`]).

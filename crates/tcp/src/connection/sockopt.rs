@@ -1,5 +1,7 @@
 //! What an application may set on its socket while the connection runs.
 
+use std::any::Any;
+
 use ackclock_cc::{CongestionControl, Flight, Learner};
 use ackclock_units::Time;
 
@@ -79,7 +81,7 @@ impl Endpoint {
     /// `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
         // What has failed stays, so that the run learns of it.
-        if self.cc.failure().is_some() {
+        if self.cc.inspect().failure.is_some() {
             return;
         }
         self.burst.end();
@@ -100,7 +102,8 @@ impl Endpoint {
     pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
         self.burst.end();
         let flight = self.flight(now);
-        Some((self.cc.learner()?, flight))
+        let cc: &mut dyn Any = &mut *self.cc;
+        Some((cc.downcast_mut()?, flight))
     }
 
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.

@@ -1,7 +1,7 @@
 //! What a layer above several endpoints, of which each is a subflow of one connection (RFC 8684),
 //! asks of them beyond the calls of a socket.
 
-use ackclock_cc::{Subflow, Window};
+use ackclock_cc::{Shared, Subflow, Window};
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
@@ -53,15 +53,18 @@ impl Endpoint {
     }
 
     /// What the controllers of its siblings may know of it.
-    pub fn as_sibling(&self) -> Subflow {
+    pub fn as_sibling(&mut self) -> Subflow {
         let Window { cwnd, ssthresh } = self.cc.window();
         let mss = self.negotiated.mss();
-        Subflow { cwnd, ssthresh, mss, srtt: self.srtt(), min_rtt: self.rtt.min(), shared: self.cc.shared() }
+        let shared = self.cc.coupled().map_or_else(Shared::default, |cc| cc.shared());
+        Subflow { cwnd, ssthresh, mss, srtt: self.srtt(), min_rtt: self.rtt.min(), shared }
     }
 
     /// Tells its controller of all subflows of the connection, of which it is number `own`.
     pub fn couple(&mut self, own: usize, subflows: &[Subflow]) {
-        self.cc.couple(own, subflows);
+        if let Some(cc) = self.cc.coupled() {
+            cc.couple(own, subflows);
+        }
     }
 
     /// The congestion window becomes this one, for a reason that is not of this path.

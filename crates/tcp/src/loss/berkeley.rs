@@ -164,7 +164,7 @@ impl Endpoint {
     fn leave_fast_recovery(&mut self, now: Time) {
         let flight = self.flight(now);
         let in_flight = flight.in_flight.max(self.cc.window().ssthresh);
-        self.cc.on_recovery_end(&Flight { in_flight, ..flight });
+        self.cc.on_signal(&Flight { in_flight, ..flight }, Signal::RecoveryEnd);
         self.end_validation(now);
         self.recovery.force = false;
         // What a timeout had left to be sent again still is.

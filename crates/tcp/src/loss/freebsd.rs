@@ -50,7 +50,7 @@
 //!   the reference allows a part of a segment more ([`ackclock_cc`]'s).
 //! - Reports are taken in from every block; the reference skips one that begins below the ACK.
 
-use ackclock_cc::{Ack, Flight, Signal};
+use ackclock_cc::{Ack, Flight, Signal, Verdict};
 use ackclock_units::Time;
 
 use crate::loss::AckContext;
@@ -111,10 +111,14 @@ impl Endpoint {
                 }
                 // cc_ack_received: most controllers do not grow in recovery, nor by its last ACK.
                 self.add_samples(now, &mut ack);
-                let flight = self.flight(now);
-                let grown = self.cc.on_recovery_ack(&flight, &ack);
-                if !done {
-                    self.recovery.reduction.inflate(grown, u64::MAX);
+                if self.observer.needs.recovery_acks {
+                    ack.in_recovery = true;
+                    let flight = self.flight(now);
+                    if let Verdict::Inflated(bytes) = self.cc.on_ack(&flight, &ack)
+                        && !done
+                    {
+                        self.recovery.reduction.inflate(bytes, u64::MAX);
+                    }
                 }
                 return;
             }
@@ -239,7 +243,7 @@ impl Endpoint {
     /// `cc_post_recovery`
     fn end_fast_recovery(&mut self, now: Time) {
         let flight = self.flight_size(now);
-        self.cc.on_recovery_end(&flight);
+        self.cc.on_signal(&flight, Signal::RecoveryEnd);
         self.end_validation(now);
         self.enter(now, CaState::Open);
         self.recovery.force = false;

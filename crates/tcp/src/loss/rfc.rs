@@ -278,7 +278,7 @@ impl Endpoint {
             // of data (RFC 3168 section 6.1.2).
             flight.in_flight = flight.in_flight.max(self.cc.window().ssthresh);
         }
-        self.cc.on_recovery_end(&flight);
+        self.cc.on_signal(&flight, Signal::RecoveryEnd);
         self.end_validation(now);
         self.enter(now, CaState::Open);
         self.recovery.emulated_sacks = 0;

@@ -2,6 +2,7 @@
 //! silly window avoidance let go (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and
 //! 3.8.6.2.1).
 
+use ackclock_cc::Signal;
 use ackclock_units::{Span, Time};
 
 use super::offload::Unit;
@@ -249,6 +250,6 @@ impl Endpoint {
             let halved = segments.checked_shr(halvings as u32).unwrap_or(0) * flight.segment();
             flight.initial_window = flight.initial_window.max(halved);
         }
-        self.cc.on_idle_restart(&flight);
+        self.cc.on_signal(&flight, Signal::IdleRestart);
     }
 }

@@ -70,6 +70,11 @@ impl Endpoint {
             } else {
                 segment.sequence_len() == 0 && self.send.window() == window
             };
+        let begins_round = self.send.una() > una && self.send.una() >= self.observer.round_end;
+        if begins_round {
+            self.observer.round += 1;
+            self.observer.round_end = self.send.nxt();
+        }
         let arrival = Arrival {
             ack: self.send.una(),
             acked,
@@ -79,6 +84,7 @@ impl Endpoint {
             in_recovery: self.recovery.state() >= CaState::Recovery,
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
+            round: begins_round.then_some(self.observer.round),
             ce: self.ecn.marked_bytes(),
             plain: self.send.una() > una
                 && segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits()
@@ -86,14 +92,6 @@ impl Endpoint {
                 && self.send.window() == window,
         };
         self.cc.on_arrival(&flight, &arrival);
-        if self.send.una() > una && self.send.una() >= self.observer.round_end {
-            self.observer.round += 1;
-            self.observer.round_end = self.send.nxt();
-            self.cc.on_round(&flight, self.observer.round);
-        }
-        if self.latest_sample.is_some() {
-            self.cc.on_rtt_sample(&flight);
-        }
     }
 
     /// The end of the highest SACK block above what is acknowledged.

@@ -47,10 +47,6 @@ impl CongestionControl for Asking {
 
     fn on_signal(&mut self, _f: &Flight, _signal: Signal) {}
 
-    fn on_recovery_end(&mut self, _f: &Flight) {}
-
-    fn on_idle_restart(&mut self, _f: &Flight) {}
-
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {
         self.losses += 1;
     }

@@ -24,7 +24,7 @@
 //!   measures retransmissions).
 //! - Without SACK, which it requires, the threshold is 3.
 
-use ackclock_units::Time;
+use ackclock_units::{Time, maths};
 
 use super::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
 use crate::loss::scoreboard::Scoreboard;
@@ -142,7 +142,7 @@ impl RrTcp {
         self.idle_since = None;
         if view.state <= CaState::Disorder && view.sacked >= u64::from(DUP_THRESH) {
             let window = window(view);
-            let slow_start = window * (window / 2.0).log2().max(0.0) - window / 2.0;
+            let slow_start = window * maths::log2(window / 2.0).max(0.0) - window / 2.0;
             self.lower(view, window * view.rto.as_secs_f64() / round_trip(view) + slow_start.max(0.0));
         }
     }

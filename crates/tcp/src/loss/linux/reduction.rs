@@ -61,7 +61,7 @@ impl Endpoint {
     /// window that came down further than to the threshold.
     pub(in crate::loss) fn finish_reduction(&mut self, now: Time) {
         let flight = self.flight(now);
-        self.cc.on_recovery_end(&flight);
+        self.cc.on_signal(&flight, Signal::RecoveryEnd);
         let Window { cwnd, ssthresh } = self.cc.window();
         let mut reached = self.recovery.reduction.cwnd();
         if self.config.transfer.loss.ends_at_threshold {
@@ -71,10 +71,8 @@ impl Endpoint {
             if reached < cwnd {
                 self.cc.take_over(Window { cwnd: reached, ssthresh });
             }
-            if self.config.transfer.loss.half_steps_carry_over
-                && let Some(halving) = self.cc.rate_halving()
-            {
-                halving.carry_acks(&flight, self.recovery.reduction.half_steps());
+            if self.config.transfer.loss.half_steps_carry_over && self.observer.needs.reno_halving {
+                self.cc.on_signal(&flight, Signal::CountedAcks(self.recovery.reduction.half_steps()));
             }
         }
         self.end_validation(now);
@@ -117,9 +115,7 @@ impl Endpoint {
     /// `tcp_cwnd_min`.
     fn least_of_reduction(&mut self) -> u64 {
         let ssthresh = self.recovery.reduction.ssthresh();
-        match self.config.transfer.loss.controller_bounds_halving {
-            true => self.cc.rate_halving().map_or(ssthresh, |halving| halving.least_halved(ssthresh)),
-            false => ssthresh / 2,
-        }
+        let whole = self.config.transfer.loss.controller_bounds_halving && !self.observer.needs.reno_halving;
+        if whole { ssthresh } else { ssthresh / 2 }
     }
 }

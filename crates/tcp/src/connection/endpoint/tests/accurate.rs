@@ -477,12 +477,6 @@ fn a_scalable_controller_uses_ect_1_with_accurate_feedback_alone() {
         fn on_signal(&mut self, f: &ackclock_cc::Flight, signal: ackclock_cc::Signal) {
             self.0.on_signal(f, signal);
         }
-        fn on_recovery_end(&mut self, f: &ackclock_cc::Flight) {
-            self.0.on_recovery_end(f);
-        }
-        fn on_idle_restart(&mut self, f: &ackclock_cc::Flight) {
-            self.0.on_idle_restart(f);
-        }
     }
     // The answer says that the SYN came with ECT(1), or agrees to classic ECN.
     for (answer, codepoints) in [(0b011, [Ecn::Ect1; 3]), (0b001, [Ecn::Ect1, Ecn::NotEct, Ecn::Ect0])] {

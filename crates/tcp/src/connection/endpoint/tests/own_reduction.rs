@@ -86,15 +86,11 @@ impl CongestionControl for Delay {
             Signal::Loss => 'L',
             Signal::Ecn => 'E',
             Signal::Timeout { .. } => 'T',
+            Signal::RecoveryEnd => '.',
+            Signal::IdleRestart => return,
             _ => '?',
         });
     }
-
-    fn on_recovery_end(&mut self, _f: &Flight) {
-        self.tell('.');
-    }
-
-    fn on_idle_restart(&mut self, _f: &Flight) {}
 
     fn on_arrival(&mut self, _f: &Flight, arrival: &Arrival) {
         self.0.lock().unwrap().arrivals.push(*arrival);

@@ -104,13 +104,11 @@ impl CongestionControl for Witness {
         Verdict::Continue
     }
 
-    fn on_signal(&mut self, _f: &Flight, _signal: Signal) {
-        self.shared.lock().unwrap().log.order.push('S');
+    fn on_signal(&mut self, _f: &Flight, signal: Signal) {
+        if !matches!(signal, Signal::RecoveryEnd | Signal::IdleRestart) {
+            self.shared.lock().unwrap().log.order.push('S');
+        }
     }
-
-    fn on_recovery_end(&mut self, _f: &Flight) {}
-
-    fn on_idle_restart(&mut self, _f: &Flight) {}
 
     fn on_lost(&mut self, _f: &Flight, lost: &Lost) {
         let mut shared = self.shared.lock().unwrap();
