@@ -1,4 +1,4 @@
-//! Runs by the machine's clock: packets of devices through the engine, in real time.
+//! Runs by the machine's clock: packets of devices pass through the engine in real time.
 
 mod clock;
 mod drive;
@@ -31,11 +31,10 @@ pub(crate) use listener::{have_programs_heed_interrupts, interrupt, interrupted,
 use punctuality::{Processor, Punctuality};
 use scheduling::Scheduled;
 
-/// How long what is on its way at the end may take beyond the longest delay of a path: that of its
-/// queue.
+/// The time that draining may take beyond the longest delay of a path, for its queues.
 const QUEUES: Span = Span::from_secs(5);
 
-/// What is spun for longer than that makes up for no wakeup.
+/// A longer spin than this compensates for no late wakeup.
 const LONG_SPIN: Span = Span::from_micros(200);
 
 impl Port for Device {
@@ -63,14 +62,14 @@ impl Port for Device {
 /// Runs `spec` in real time.
 ///
 /// # Errors
-/// Before anything has started: something that it needs is missing, or could not be made.
+/// A requirement is missing, or something could not be created; nothing has run then.
 pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     check(live)?;
     Scheduled::check(&live.scheduling)?;
-    // Before there is something that a signal would leave behind.
+    // A signal from here on leaves nothing behind.
     let mut listener = Listener::take().map_err(here("event loop"))?;
-    // Ctrl-C is for the program that has the terminal.
+    // Ctrl-C is meant for the program that has the terminal.
     listener.leave_interrupts(live.commands.iter().any(|command| command.terminal)).map_err(here("signals"))?;
     if listener.heard() {
         return Err(LiveError::Interrupted);
@@ -84,7 +83,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
     let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
 
-    // Time 0 of all of them.
+    // Time 0 of both programs and loop.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
     let mut drive =
         Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
@@ -96,12 +95,11 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let (mut end, processor) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
     let (changes, longest) = drive.no_more_changes();
-    // What comes later is not read any more, and dropped.
+    // Packets that arrive later are dropped unread.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
     let engine = drive.engine();
     if !matches!(end, End::Over) {
-        // What was due by then has been done, though not handed over if a device is gone: as in a
-        // replay.
+        // Everything due by then counts as done, as in a replay, even if a device is gone.
         while engine.advance(ended).is_some() {}
         engine.world().end_at(ended);
     }
@@ -134,8 +132,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     Ok(Outcome { summary, broken_off })
 }
 
-/// What hosts behind devices have counted; beside it, what each did not take, and what its kernel
-/// dropped.
+/// The counts of hosts behind devices, combined with the packets that each device refused and its
+/// kernel dropped.
 fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveHost> {
     let with = |(host, (refused, device_dropped)): (&LiveHost, (u64, u64))| LiveHost {
         refused,
@@ -146,14 +144,14 @@ fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveH
     engine.hosts().zip(lost).map(with).collect()
 }
 
-/// The run by the loop, whose thread has its priority for as long. Also what it had of processors.
+/// Runs the loop, with its thread's priority, and measures the processor time of the thread.
 fn go(
     drive: &mut Drive<'_, Device>,
     runtime: &Runtime,
     recorders: &mut Recorders<'_>,
     scheduling: &Scheduling,
 ) -> Result<(End, Option<Processor>), LiveError> {
-    // Threads that were started before are as they were.
+    // Threads that already exist keep their scheduling.
     let scheduled = Scheduled::set(scheduling)?;
     let before = Processor::of_this_thread();
     let end = runtime.block_on(drive.run(recorders));
@@ -162,7 +160,7 @@ fn go(
     Ok((end, processor))
 }
 
-/// Why a run ended before its time.
+/// The error that ended a run early.
 fn why<'n>(end: End, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
     match end {
         End::Over | End::Program | End::Capture => None,
@@ -173,7 +171,7 @@ fn why<'n>(end: End, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> 
     }
 }
 
-/// How punctual the run was, what its hosts have counted, and whether it is valid.
+/// The punctuality of the run, its hosts' counts, and its validity.
 fn live_summary(
     live: &LiveSpec,
     punctuality: &Punctuality,
@@ -205,7 +203,7 @@ fn live_summary(
     }
 }
 
-/// What would make a run less late that was `behind` for so long, and `waited` for a processor.
+/// Advice for a run that was `behind` for so long and `waited` for a processor.
 fn advice(scheduling: &Scheduling, waited: Option<Span>, behind: Span) -> &'static str {
     let crowded = waited.is_some_and(|waited| waited * 2 >= behind);
     match (crowded, scheduling) {
@@ -223,19 +221,19 @@ fn advice(scheduling: &Scheduling, waited: Option<Span>, behind: Span) -> &'stat
     }
 }
 
-/// Why something that is not of one host could not be set up.
+/// The error of setting up something that belongs to no single host.
 fn here(what: &str) -> impl Fn(io::Error) -> LiveError + use<> {
     let what = what.to_owned();
     move |source| LiveError::SetUp { host: "(all)".to_owned(), what: what.clone(), source }
 }
 
-/// What no path's delay exceeds, without what packets wait in queues: that of all links.
+/// An upper bound of the delay of any path, without queues: the sum over all links.
 fn longest_delay(spec: &RunSpec) -> Span {
     let delays = spec.links.iter().map(|link| link.forward.delay.max(link.reverse.delay));
     delays.fold(Span::ZERO, |sum, delay| sum + delay)
 }
 
-/// How many packets the device of a host has dropped so far. One that is gone does not tell.
+/// Packets that the device of a host has dropped so far; 0 if the device is gone.
 fn dropped(testbed: &Testbed, node: usize) -> u64 {
     testbed.dropped(node).unwrap_or(0)
 }

@@ -1,23 +1,22 @@
-//! Namespaces, devices and addresses: created before a run, removed after it, even after one that
-//! was killed.
+//! Namespaces, devices and addresses: created before a run and removed after it, even after one
+//! that was killed.
 //!
-//! A namespace is like those of `ip netns`: a file in `/run/netns` with the namespace mounted on
-//! it, so that `ip netns exec NAME` works while a run goes on. Only threads that end soon enter
-//! one; this process stays where it is. A namespace that was there before is used and left there.
-//! Where a host names no namespace, its device is in the namespace of this process, and nothing but
+//! A namespace is like those of `ip netns`: a file in `/run/netns` on which the namespace is
+//! mounted, so that `ip netns exec NAME` works during a run. Only short-lived threads enter a
+//! namespace; this process stays where it is. A namespace that already exists is used and kept. The
+//! device of a host that names no namespace is in the namespace of this process, where nothing but
 //! the device is touched.
 //!
 //! Everything is registered before it is created ([`leftovers`]), and the next set-up removes what
-//! a killed process has left behind.
+//! a killed process left behind.
 //!
-//! # What the kernel hands over
-//! With offloads, segments of up to 64 kB come to a device, and packets without their checksums:
-//! what becomes of them is said in [`crate::offload`]. Without, the kernel has cut them down to the
-//! MTU and computed the checksums before. It puts what comes into the device's ring, of as many
-//! packets as `txqueuelen` says, and drops it if that is full. The qdisc of the device is the
-//! system's default, and has nothing to queue, since the device never blocks it: only ackclock's
-//! queue management acts. (Where `net.core.default_qdisc` is `fq`, that paces a socket that asks
-//! for it, as TCP would by itself otherwise.)
+//! # The kernel's part
+//! With offloads, the kernel passes segments of up to 64 kB to a device, and packets without
+//! checksums ([`crate::offload`]). Without, it first divides segments into packets and computes the
+//! checksums. It puts packets into the device's ring of `txqueuelen` packets, and drops them if
+//! that is full. The device's qdisc is the system's default and stays empty, since the device never
+//! blocks it: only ackclock's queue management acts. (If `net.core.default_qdisc` is `fq`, that
+//! paces sockets that ask for it, as TCP would otherwise by itself.)
 
 mod check;
 mod device;
@@ -59,29 +58,29 @@ pub(crate) fn addresses() -> io::Result<Vec<IpAddr>> {
     Ok(nix::ifaddrs::getifaddrs()?.filter_map(of).collect())
 }
 
-/// What a run has made on this machine; dropped, it is removed.
+/// Everything that a run has created on this machine, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Testbed {
     hosts: Vec<Host>,
-    /// Those that hosts name, each once.
+    /// The namespaces that hosts name, each once.
     namespaces: Vec<Namespace>,
     record: Record,
 }
 
-/// Where a host is.
+/// A host's device and namespace.
 #[derive(Debug)]
 struct Host {
     device: Option<Device>,
-    /// Index of its namespace; `None` is the one that we are in.
+    /// Index of its namespace; `None` for that of this process.
     namespace: Option<usize>,
 }
 
 impl Testbed {
-    /// Removes what killed runs have left, then makes everything.
+    /// Removes what killed runs left behind, then creates everything.
     ///
     /// # Errors
-    /// [`LiveError::Missing`] with all that [`check`] finds; [`LiveError::SetUp`] if something
-    /// could not be made. Nothing remains of what was.
+    /// [`LiveError::Missing`] with all problems that [`check`] finds; [`LiveError::SetUp`] if
+    /// something could not be created. Nothing remains in either case.
     pub(crate) fn set_up(spec: &LiveSpec) -> Result<Testbed, LiveError> {
         check(spec)?;
         let here = |source| LiveError::SetUp {
@@ -89,7 +88,7 @@ impl Testbed {
             what: places::runs().display().to_string(),
             source,
         };
-        // Two that begin at the same time would take the other's half for left over.
+        // Concurrent set-ups would take each other's half for left over.
         let lock = Lock::take().map_err(here)?;
         leftovers::sweep();
         check::check_free(spec)?;
@@ -100,7 +99,7 @@ impl Testbed {
             testbed.hosts.push(host);
             Ok(())
         });
-        // What undoes a half of it takes the lock itself.
+        // Removing a half-made testbed takes the lock itself.
         drop(lock);
         made.map(|()| testbed)
     }
@@ -141,8 +140,8 @@ impl Testbed {
         self.hosts[node].device.as_ref()
     }
 
-    /// Packets that the kernel had for the device of a host and dropped, because they were not read
-    /// in time: asks it, from a thread in the host's namespace.
+    /// Packets that the kernel dropped because the device of a host was not read in time. Asks the
+    /// kernel from a thread in the host's namespace.
     ///
     /// # Errors
     /// The device is gone.
@@ -152,8 +151,8 @@ impl Testbed {
     }
 
     /// Starts a program in the namespace of a host, in a process group of its own and without
-    /// standard input. It has [`leftovers::MARK`] in its environment, by which it and all that it
-    /// starts are found and killed when the testbed goes.
+    /// standard input. [`leftovers::MARK`] in its environment identifies it and its descendants,
+    /// which are killed with the testbed.
     ///
     /// # Errors
     /// It cannot be started.
@@ -161,8 +160,8 @@ impl Testbed {
         self.spawn_in_terminal(node, command.stdin(Stdio::null()).process_group(0))
     }
 
-    /// Starts a program as [`Testbed::spawn`] does, with our standard input and in our process
-    /// group: what the terminal's keys send reaches it.
+    /// Starts a program as [`Testbed::spawn`] does, but with our standard input and in our process
+    /// group, so that it receives the signals of the terminal's keys.
     ///
     /// # Errors
     /// It cannot be started.
@@ -171,21 +170,21 @@ impl Testbed {
         if let Some(base) = places::base() {
             command.env(places::VARIABLE, base);
         }
-        // A child is in the namespaces of the thread that starts it.
+        // A child inherits the namespaces of the thread that starts it.
         namespace::inside(self.namespace(node), || command.spawn())
     }
 
-    /// What programs have in their environment, by which they are found.
+    /// The variable in the environment of programs that identifies them, `NAME=VALUE`.
     pub(crate) fn mark(&self) -> String {
         format!("{}={}", leftovers::MARK, self.record.token())
     }
 
-    /// Kills every program that was started, and all that they have.
+    /// Kills every program that was started, and its descendants.
     pub(crate) fn kill_programs(&self) {
         leftovers::kill_all(self.record.token(), &[]);
     }
 
-    /// Those that run.
+    /// The programs that are running.
     #[cfg(test)]
     pub(crate) fn programs(&self) -> Vec<nix::unistd::Pid> {
         leftovers::processes(self.record.token(), &[])
@@ -200,7 +199,7 @@ impl Drop for Testbed {
     fn drop(&mut self) {
         let own = self.namespaces.iter().filter(|namespace| namespace.is_ours());
         leftovers::kill_all(self.record.token(), &own.map(Namespace::id).collect::<Vec<_>>());
-        // Devices go with their last file.
+        // A device is removed with its last open file.
         self.hosts.clear();
         let undone = self.record.undo();
         let removed = self.namespaces.drain(..).map(Namespace::remove).fold(true, |all, one| all & one.is_ok());

@@ -1,10 +1,10 @@
-//! What is wrong with a capture.
+//! Errors of reading a capture.
 
 use std::io;
 
 use super::link::KNOWN;
 
-/// Why there is no next packet; where is added to it.
+/// The reason why there is no next packet. [`Reader`](super::Reader) adds the position in the file.
 #[derive(Debug)]
 pub(super) enum Failure {
     Io(io::Error),

@@ -1,4 +1,4 @@
-//! Reading a capture: one of ackclock's, or that of another tool.
+//! Reading captures of ackclock and of other tools.
 
 use std::fs::File;
 use std::io;
@@ -21,61 +21,61 @@ use super::stream::Stream;
 use super::{INBOUND, OUTBOUND, Way};
 use crate::LiveError;
 
-/// The predecessor of the enhanced packet block (appendix A): no tool of these days writes it.
+/// The predecessor of the enhanced packet block (appendix A); current tools do not write it.
 const OBSOLETE_PACKET: u32 = 2;
 
-/// The longest block that is read into memory; one with an IP packet is shorter.
+/// The longest block that is read into memory; a block with an IP packet is shorter.
 const LONGEST: usize = 1 << 20;
 
-/// Bytes of the header of a pcap file, and of a packet in it.
+/// Bytes of the header of a pcap file, and of the header of a packet in it.
 const PCAP_HEADER: usize = 24;
 const PCAP_PACKET: usize = 16;
 
-/// The packets of a capture, in order of time, in constant memory.
+/// The packets of a capture, in chronological order, in constant memory.
 ///
-/// In ackclock's own captures interfaces are hosts by name, directions tell what a host has sent,
-/// and the end has to be present. In any other capture, pcapng or pcap, an interface with the name
-/// of a host or of its device is that host's; if a packet has a direction there, it counts. Every
-/// other packet is attributed to the host that has the source address, and ignored if there is
-/// none. Its time 0 is the first packet.
+/// In ackclock's own captures an interface is the host of the same name, every packet has a
+/// direction, and the capture must be complete. In any other capture, pcapng or pcap, an interface
+/// belongs to the host whose name or device it is named after, and directions are used where they
+/// are present. Every other packet is attributed to the host that owns its source address, or
+/// ignored if no host does. Time 0 is the first packet.
 #[derive(Debug)]
 pub(crate) struct Reader {
     path: PathBuf,
     stream: Stream,
     nodes: Vec<NodeSpec>,
     format: Format,
-    /// How many packets there were, and of these how many of a host.
+    /// Packets read so far, and the number of these that belong to a host.
     packets: u64,
     matched: u64,
-    /// Whether what is being read is a packet: the last of them.
+    /// Packet number `packets` is being read.
     in_packet: bool,
     /// Time 0, in nanoseconds since the epoch.
     start: Option<i128>,
-    /// The time of the last packet that a host has sent.
+    /// The time of the last packet that a host sent.
     last: Time,
-    /// Changes that were made after the last packet but one.
+    /// Changes that were made since the previous packet.
     changes: Vec<Changes>,
-    /// When the recorded run ended, at the end of ackclock's own captures.
+    /// The end of the recorded run, set at the end of ackclock's own captures.
     end: Option<Time>,
 }
 
-/// Changes that were made together: when, and what was set (`KEY=VALUE`).
+/// Changes that were made together: their time, and their texts (`KEY=VALUE`).
 pub(crate) type Changes = (Time, Vec<String>);
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Captured<'a> {
-    /// When.
+    /// Time since the beginning of the run.
     pub(crate) at: Time,
-    /// The host that has sent or received it.
+    /// The host that sent or received it.
     pub(crate) node: usize,
-    /// Which of the two.
+    /// Sent or received.
     pub(crate) way: Way,
-    /// The packet from its IP header on, as far as it was captured.
+    /// The packet from its IP header on, up to the snapshot length.
     pub(crate) bytes: &'a [u8],
-    /// The bytes of all of it.
+    /// The length of the whole packet, in bytes.
     pub(crate) len: usize,
-    /// What was changed between the packet before it and this one.
+    /// Changes that were made between the previous packet and this one.
     pub(crate) changes: &'a [Changes],
 }
 
@@ -85,22 +85,22 @@ enum Format {
     Pcap { big_endian: bool, clock: Ticks, link: Link },
 }
 
-/// A packet as it is in the file.
+/// A captured frame as it is in the file.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     /// Nanoseconds since the epoch.
     at: i128,
     link: Link,
-    /// The host whose interface it was captured at.
+    /// The host at whose interface it was captured.
     node: Option<usize>,
     way: Option<Way>,
-    /// Where it is in the piece of the file.
+    /// Offset of the frame within the piece of the file.
     from: usize,
     captured: usize,
     original: u64,
 }
 
-/// A packet of a host, with its place in the piece of the file.
+/// A packet of a host, with its range within the piece of the file.
 #[derive(Debug)]
 struct Found {
     at: Time,
@@ -110,7 +110,7 @@ struct Found {
     len: usize,
 }
 
-/// What comes next in the file.
+/// The next item of the file.
 #[derive(Debug)]
 enum Step {
     Frame(Frame),
@@ -125,7 +125,7 @@ impl Reader {
         Reader::new(path, file, nodes)
     }
 
-    /// The same of what is read from `file`, which messages call `path`.
+    /// Reads a capture from `file`, which messages call `path`.
     pub(super) fn new(
         path: &Path,
         file: impl io::Read + Send + 'static,
@@ -150,7 +150,7 @@ impl Reader {
         }
     }
 
-    /// The scenario with which it was recorded, in ackclock's own captures.
+    /// The fingerprint of the recorded scenario, in ackclock's own captures.
     pub(crate) fn scenario(&self) -> Option<u64> {
         match &self.format {
             Format::Pcapng(section) => section.scenario,
@@ -158,22 +158,22 @@ impl Reader {
         }
     }
 
-    /// When the recorded run ended: known once there are no more packets, in ackclock's own
-    /// captures.
+    /// The end of the recorded run: known after the last packet, in ackclock's own captures.
     pub(crate) fn end(&self) -> Option<Time> {
         self.end
     }
 
-    /// The changes that were made after the last packet: known once there are no more.
+    /// The changes that were made after the last packet: known once [`next`](Reader::next) has
+    /// returned `None`.
     pub(crate) fn last_changes(&self) -> &[Changes] {
         &self.changes
     }
 
-    /// The next packet that a host has sent or received; `None` at the end.
+    /// The next packet that a host sent or received; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, or what follows is no capture, or one that was cut, or not in order.
-    /// There is no going on then.
+    /// The file cannot be read, is no capture, was cut, or is not in chronological order. No
+    /// further packet can be read after an error.
     pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
         self.changes.clear();
         match self.advance() {
@@ -199,7 +199,7 @@ impl Reader {
         }
     }
 
-    /// The first header of a file.
+    /// Reads the first header of the file.
     fn header(&mut self) -> Result<(), Failure> {
         let magic = self.stream.look(4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         match magic {
@@ -254,7 +254,7 @@ impl Reader {
         let Some(start) = start.first_chunk::<12>() else { return Err(cut()) };
         let [kind, len, order] = [0, 4, 8].map(|at| [start[at], start[at + 1], start[at + 2], start[at + 3]]);
         let kind_le = u32::from_le_bytes(kind);
-        // The section header's type reads the same both ways, and it says which way the rest is.
+        // The type of the section header is a palindrome; its magic number tells the byte order.
         let big_endian = match kind_le {
             SHB_MAGIC if order == BOM_MAGIC.to_le_bytes() => false,
             SHB_MAGIC if order == BOM_MAGIC.to_be_bytes() => true,
@@ -268,7 +268,7 @@ impl Reader {
             self.in_packet = true;
             self.packets += 1;
         }
-        // Type, length, and length again.
+        // The type and two copies of the length.
         if len < 12 || len % 4 != 0 {
             return Err(format!("a block of {len} bytes; they have at least 12, and whole words").into());
         }
@@ -284,7 +284,7 @@ impl Reader {
         self.whole_block(kind, big_endian)
     }
 
-    /// What the block that has been read says.
+    /// Interprets the block that has been read.
     fn whole_block(&mut self, kind: u32, big_endian: bool) -> Result<Step, Failure> {
         let Format::Pcapng(section) = &mut self.format else { return Ok(Step::End) };
         let piece = self.stream.piece();
@@ -318,8 +318,8 @@ impl Reader {
                     let at = begun.and_then(|begun| u64::try_from(at - begun).ok()).map(Time::from_nanos);
                     let at =
                         at.filter(|&at| at >= self.last).ok_or("a change that was made before what precedes it")?;
-                    // Changes that come together are nanoseconds apart, and the next packet may
-                    // have the time of the one before them.
+                    // Changes made together are nanoseconds apart, and the next packet may have the
+                    // time of the change before them.
                     self.last = self.last.max(Time::ZERO + at.since(Time::from_micros(1)));
                     self.changes.push((at, set));
                 }
@@ -374,13 +374,13 @@ impl Reader {
         }))
     }
 
-    /// Whose packet a frame is; `None` if it is nobody's.
+    /// Assigns a frame to a host; `None` if it belongs to none.
     fn packet(&mut self, frame: Frame) -> Result<Option<Found>, Failure> {
         let start = *self.start.get_or_insert(frame.at);
         let Some(bytes) = self.stream.piece().get(frame.from..frame.from + frame.captured) else {
             return Err(malformed("packet").into());
         };
-        // Everything that ackclock's own devices read is a packet, whatever its contents.
+        // ackclock's own devices read nothing but packets, whatever the contents.
         let original = usize::try_from(frame.original).unwrap_or(usize::MAX).max(bytes.len());
         let whole = match (frame.way, frame.link) {
             (Some(_), Link::Raw) => Some(0..original),
@@ -396,14 +396,15 @@ impl Reader {
                     spec.tun.is_some() && spec.addresses.iter().any(|&(address, _)| address == source)
                 };
                 match self.nodes.iter().position(has) {
-                    // What another host has sent was captured where it arrived.
+                    // Packets that another host sent were captured where they arrived.
                     Some(found) if node.is_none_or(|node| node == found) => (found, Way::FromHost),
                     _ => return Ok(None),
                 }
             }
         };
         let nanos = frame.at - start;
-        // What a host has got stands where it was written, and has the time at which it was due.
+        // A received packet is at the position at which it was written, with the time at which it
+        // was due.
         let last = if way == Way::FromHost { self.last } else { Time::ZERO };
         let last = i128::from(last.as_nanos());
         if nanos < last {
@@ -422,7 +423,7 @@ impl Reader {
         Ok(Some(Found { at, node, way, place, len }))
     }
 
-    /// The file is at its end: it has to be whole.
+    /// Checks at the end of the file that the capture is complete.
     fn close(&mut self) -> Result<(), Failure> {
         let Format::Pcapng(section) = &self.format else { return self.nothing() };
         if !section.own {
@@ -442,7 +443,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The end of a capture of somebody else: something has to have been in it.
+    /// Refuses a foreign capture without a packet of any host.
     fn nothing(&self) -> Result<(), Failure> {
         if self.matched > 0 {
             return Ok(());
@@ -454,7 +455,7 @@ impl Reader {
     }
 }
 
-/// An enhanced packet block (s4.3).
+/// Reads an enhanced packet block (s4.3).
 fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure> {
     let parse = if section.big_endian { parse_enhancedpacketblock_be } else { parse_enhancedpacketblock_le };
     let (_, packet) = parse(block).map_err(|_| malformed("enhanced packet"))?;
@@ -474,7 +475,7 @@ fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure
         link: interface.link.ok_or_else(|| unknown_link(interface.linktype))?,
         node: interface.node,
         way: way.filter(|_| interface.node.is_some()),
-        // Behind type, length, interface, timestamp and two lengths.
+        // Type, block length, interface, timestamp and two packet lengths come first.
         from: 28,
         captured: packet.caplen as usize,
         original: u64::from(packet.origlen),

@@ -263,7 +263,7 @@ fn a_file_has_its_name_once_it_is_whole() {
     assert_eq!(scratch.names(), [".run.pcapng.partial"]);
     drop(writer);
     assert_eq!(scratch.names(), [""; 0]);
-    // What a killed run has left is overwritten.
+    // The partial file of a killed run is overwritten.
     fs::write(scratch.0.join(".run.pcapng.partial"), vec![1; 100_000]).unwrap();
     let writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
     writer.finish(Time::from_secs(1)).unwrap();

@@ -1,33 +1,33 @@
-//! The bytes of packets.
+//! Storage of the bytes of packets.
 
 use std::ops::Range;
 
 use crate::offload::{Cut, LONGEST, Partial};
 
-/// Buffers, all of one length; one that is given back is used again, so that a run has as many as
-/// packets were on their way at once.
+/// Buffers of one length. A buffer that is returned is reused, so that a run has as many as there
+/// were packets on their way at once.
 ///
-/// Each is in one of three places: free, with whoever holds its [`Buffer`], or with a packet that
-/// is on its way, which knows its number. A packet that was cut from a segment has only its headers
-/// in its buffer, and its payload where the segment was read.
+/// A buffer is free, or held as a [`Buffer`], or assigned by number to a packet on its way. The
+/// buffer of a packet that was cut from a segment contains only the headers; the payload stays
+/// where the segment was read.
 #[derive(Debug)]
 pub(super) struct Buffers {
     store: Vec<Box<[u8]>>,
-    /// By the same numbers: what is not in the buffer, or not finished there.
+    /// By buffer number: the parts of the packet that are unfinished or elsewhere.
     left: Vec<Left>,
     free: Vec<u32>,
     segments: Segments,
-    /// The one for the next packet that is read.
+    /// The buffer for the next packet that is read.
     spare: Option<Buffer>,
     len: usize,
 }
 
-/// What the kernel has left to do on a packet.
+/// The parts of a packet that are unfinished or not in its buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Left {
-    /// Its checksum.
+    /// The checksum to be computed.
     pub(super) checksum: Option<Partial>,
-    /// Where its payload is.
+    /// The location of the payload.
     pub(super) tail: Option<Tail>,
 }
 
@@ -43,26 +43,26 @@ impl Left {
 pub(super) struct Tail {
     /// The number of the segment.
     pub(super) segment: u32,
-    /// Where it is there, and how many bytes.
+    /// Offset and length within the segment, in bytes.
     pub(super) from: u32,
     pub(super) len: u32,
-    /// How many bytes of headers the buffer has.
+    /// Bytes of headers in the packet's buffer.
     pub(super) head: u32,
 }
 
-/// Segments as they were read, each kept for as long as a packet has its payload there.
+/// Segments as they were read, each kept as long as it contains a packet's payload.
 #[derive(Debug, Default)]
 struct Segments {
     store: Vec<Box<[u8]>>,
-    /// How many packets.
+    /// The number of packets with payload in each segment.
     packets: Vec<u32>,
     free: Vec<u32>,
-    /// The one for the next that is read.
+    /// The segment for the next read.
     spare: Option<u32>,
 }
 
 impl Segments {
-    /// Room for a segment whose first `head` bytes are in a buffer.
+    /// The segment for the next read, with room for `head` bytes that are in a buffer and the rest.
     fn spare(&mut self, head: usize) -> u32 {
         *self.spare.get_or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {
@@ -73,7 +73,7 @@ impl Segments {
         })
     }
 
-    /// A packet that had its payload there is no more.
+    /// Ends the use of a segment by a packet.
     fn release(&mut self, segment: u32) {
         let packets = &mut self.packets[segment as usize];
         *packets -= 1;
@@ -83,19 +83,20 @@ impl Segments {
     }
 }
 
-/// A buffer in hand. It is moved, never copied, until it is [given back](Buffers::give_back), kept
-/// as the [spare one](Buffers::keep), or [sent along](Buffer::send_along) with a packet.
+/// A buffer that is held. It is moved, never copied, until it is [returned](Buffers::give_back),
+/// kept as the [spare one](Buffers::keep), or [assigned](Buffer::send_along) to a packet.
 #[derive(Debug)]
 #[must_use = "it is given back, kept, or sent along"]
 pub(super) struct Buffer(u32);
 
 impl Buffer {
-    /// The number by which a packet knows it.
+    /// The number by which a packet refers to the buffer.
     pub(super) fn number(&self) -> u32 {
         self.0
     }
 
-    /// A packet that is on its way has it now. Its number comes back once the packet is no more.
+    /// Leaves the buffer to a packet on its way, at whose end the number is
+    /// [freed](Buffers::come_back).
     pub(super) fn send_along(self) {
         std::mem::forget(self);
     }
@@ -117,12 +118,12 @@ impl Buffers {
         buffers
     }
 
-    /// A buffer that nobody has; what is in it is unspecified.
+    /// A free buffer; its contents are unspecified.
     pub(super) fn claim(&mut self) -> Buffer {
         Buffer(self.free.pop().unwrap_or_else(|| {
             self.store.push(vec![0; self.len].into_boxed_slice());
             self.left.push(Left::default());
-            // Four billion buffers are more than there is memory.
+            // Memory is exhausted before four billion buffers.
             (self.store.len() - 1) as u32
         }))
     }
@@ -132,14 +133,14 @@ impl Buffers {
         buffer.send_along();
     }
 
-    /// The packet that this buffer was sent along with is no more.
+    /// Frees the buffer of a packet that no longer exists.
     pub(super) fn come_back(&mut self, number: u32) {
         debug_assert!(!self.free.contains(&number), "given back twice");
         self.finished(number);
         self.free.push(number);
     }
 
-    /// Nothing is left to do on a packet.
+    /// Records that a packet is complete in its buffer, or has no more use for it.
     #[inline]
     fn finished(&mut self, number: u32) {
         let left = &mut self.left[number as usize];
@@ -157,7 +158,7 @@ impl Buffers {
         &mut self.store[number as usize]
     }
 
-    /// The same, with the room for the rest of what does not fit in its first `limit` bytes.
+    /// Room for the next read: the first `limit` bytes in the spare buffer, the rest in a segment.
     pub(super) fn spare_and_segment(&mut self, limit: usize) -> [&mut [u8]; 2] {
         let spare = self.take_spare();
         let number = spare.number();
@@ -166,15 +167,15 @@ impl Buffers {
         [&mut self.store[number as usize][..limit], &mut self.segments.store[segment as usize][limit..]]
     }
 
-    /// The packet in the spare buffer has a checksum to be computed.
+    /// Records that the checksum of the packet in the spare buffer is to be computed.
     pub(super) fn leave_checksum(&mut self, checksum: Partial) {
         if let Some(spare) = &self.spare {
             self.left[spare.0 as usize].checksum = Some(checksum);
         }
     }
 
-    /// A segment of `len` bytes was read into the spare buffer, and on behind its first `limit`
-    /// bytes: how `cut` cuts it. Its packets are made by [`Buffers::piece`].
+    /// Accepts a segment of `len` bytes, read into the room of [`Buffers::spare_and_segment`];
+    /// `cut` determines its packets, which [`Buffers::piece`] then makes.
     pub(super) fn segment(&mut self, limit: usize, len: usize, cut: impl FnOnce(&[u8]) -> Option<Cut>) -> Option<Cut> {
         let (number, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
         let segment = &mut self.segments.store[number as usize];
@@ -183,8 +184,8 @@ impl Buffers {
         cut(&segment[..len])
     }
 
-    /// Makes packet `number` of the segment that was read last in the spare buffer: its length;
-    /// `None` if there is none.
+    /// Makes packet `number` of the segment in the spare buffer and returns its length; `None` if
+    /// there is no such packet.
     pub(super) fn piece(&mut self, limit: usize, cut: &Cut, number: usize) -> Option<usize> {
         let Range { start, end } = cut.payload(number)?;
         let (segment, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
@@ -199,24 +200,24 @@ impl Buffers {
         Some((head + len) as usize)
     }
 
-    /// All packets of the segment that was read last have been made.
+    /// Ends the making of packets from the segment.
     pub(super) fn end_segment(&mut self) {
         self.segments.spare = self.segments.spare.filter(|&spare| self.segments.packets[spare as usize] == 0);
     }
 
-    /// What is left to do on a packet.
+    /// The parts of a packet that are unfinished or elsewhere.
     #[inline]
     pub(super) fn left(&self, number: u32) -> Left {
         self.left[number as usize]
     }
 
-    /// The payload of a packet that is not in its buffer.
+    /// The payload of a packet in a segment.
     #[inline]
     pub(super) fn tail(&self, tail: Tail) -> &[u8] {
         &self.segments.store[tail.segment as usize][tail.from as usize..][..tail.len as usize]
     }
 
-    /// Writes a packet of `len` bytes as a wire would carry it.
+    /// Writes a packet of `len` bytes to `out` as a wire would carry it.
     pub(super) fn write_whole(&self, number: u32, len: usize, out: &mut [u8]) {
         let Left { checksum, tail } = self.left(number);
         let head = tail.map_or(len, |tail| tail.head as usize);
@@ -229,14 +230,14 @@ impl Buffers {
         }
     }
 
-    /// The same of the one in the spare buffer.
+    /// Completes the packet of `len` bytes in the spare buffer.
     pub(super) fn make_spare_whole(&mut self, len: usize) {
         if let Some(number) = self.spare.as_ref().map(Buffer::number) {
             self.make_whole(number, len);
         }
     }
 
-    /// Makes a packet of `len` bytes what a wire would carry.
+    /// Completes a packet of `len` bytes in its buffer, as a wire would carry it.
     pub(super) fn make_whole(&mut self, number: u32, len: usize) {
         let Left { checksum, tail } = self.left(number);
         let packet = &mut self.store[number as usize][..len];
@@ -250,7 +251,7 @@ impl Buffers {
         self.finished(number);
     }
 
-    /// The buffer of the packet that was read. Another one is to be [kept](Buffers::keep) for the
+    /// The buffer of the packet that was read. A buffer must then be [kept](Buffers::keep) for the
     /// next.
     pub(super) fn take_spare(&mut self) -> Buffer {
         match self.spare.take() {
@@ -259,7 +260,7 @@ impl Buffers {
         }
     }
 
-    /// Keeps a buffer for the next packet that is read.
+    /// Keeps a buffer for the next read.
     pub(super) fn keep(&mut self, buffer: Buffer) {
         self.finished(buffer.number());
         if let Some(spare) = self.spare.replace(buffer) {
@@ -275,19 +276,19 @@ impl Buffers {
         &mut self.store[buffer.0 as usize]
     }
 
-    /// The bytes of a packet that is on its way.
+    /// The buffer of a packet on its way.
     pub(super) fn of_packet(&self, number: u32) -> &[u8] {
         &self.store[number as usize]
     }
 
-    /// Those, and another buffer to write to.
+    /// The buffer of a packet on its way, and a buffer to write to.
     pub(super) fn pair(&mut self, number: u32, to: &mut Buffer) -> (&[u8], &mut [u8]) {
         let [from, to] =
             self.store.get_disjoint_mut([number as usize, to.0 as usize]).expect("two buffers, each of them there");
         (from, to)
     }
 
-    /// Buffers that somebody has.
+    /// The number of buffers that are not free.
     #[cfg(test)]
     pub(super) fn in_use(&self) -> usize {
         self.store.len() - self.free.len()
@@ -296,7 +297,7 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // Its bytes are in the store.
+        // Otherwise the drop of `Buffer` would find it forgotten.
         if let Some(spare) = self.spare.take() {
             spare.send_along();
         }
@@ -313,7 +314,7 @@ mod tests {
         let (first, second) = (buffers.claim(), buffers.claim());
         let number = first.number();
         first.send_along();
-        // And the spare one.
+        // Two buffers, and the spare one.
         assert_eq!(buffers.in_use(), 3);
         buffers.come_back(number);
         let mut again = buffers.claim();

@@ -1,20 +1,20 @@
 //! The assignment of packets to flows, and of their data to the flow's stream.
 //!
 //! A local endpoint that opens a connection has its ports from the start; one that listens accepts
-//! the first SYN to its port. Others to that port belong to nobody on their way; where they arrive,
-//! the endpoint takes one if its connection until then has brought nothing and is over, and all
-//! others are reset. The source ports of
-//! local endpoints are drawn from the seed: a kernel that has the last run's connection in
-//! TIME-WAIT, in a namespace that outlives runs, does not meet it again unless the seed is the
-//! same. (Then the SYN is answered by an ACK for the old connection, that is reset, and the SYN
-//! sent again, with an initial window of one segment for it: RFC 5681 section 3.1.)
+//! the first SYN to its port. Later SYNs to that port belong to no flow on their way. Where they
+//! arrive, the endpoint accepts one if its previous connection brought no data and is over; the
+//! others are reset. The source ports of local endpoints are drawn from the seed, so that a kernel
+//! that has the last run's connection in TIME-WAIT, in a namespace that outlives runs, does not
+//! meet it again unless the seed is the same. (Then the SYN is answered by an ACK for the old
+//! connection, that is reset, and the SYN retransmitted, with an initial window of one segment: RFC
+//! 5681 section 3.1.)
 //!
 //! A flow between two kernels comprises all connections to its port, or between its two ports:
 //! iperf3 opens one for control in addition to those for data, with few bytes. Several flows to one
-//! port (`count`) take connections in turn, as they open. `source_port` (`--cport` of iperf3)
-//! singles one out.
+//! port (`count`) receive connections in turn, as they open. `source_port` (`--cport` of iperf3)
+//! selects one connection.
 //!
-//! A local endpoint of Multipath TCP has a connection for each subflow, which [`subflows`] keeps.
+//! A local endpoint of Multipath TCP has a connection for each subflow (module [`subflows`]).
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -33,21 +33,21 @@ mod subflows;
 /// The ephemeral ports of Linux (`ip_local_port_range`).
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
 /// The most connections of a flow between two kernels that are known at a time, as many as its
-/// measures tell apart; beyond it those that opened first are forgotten, until they are seen again.
+/// measurements distinguish. Beyond it the oldest are forgotten until they are seen again.
 pub(super) const MOST_CONNECTIONS: usize = 4096;
 
-/// How many hashes are kept: packets come in batches of a few flows.
+/// Number of cached hashes: packets come in batches of a few flows.
 const RECENT: usize = 16;
 
-/// The flows of a run with hosts outside, and the connections that they have.
+/// The flows of a run with external hosts, and their connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     flows: Vec<Flow>,
-    /// Hashes of keys that were asked for last, by their ports.
+    /// Recently used hashes, indexed by a function of the ports.
     recent: [Option<(FlowKey, u64)>; RECENT],
-    /// Who sends what, in order of the hashes.
+    /// The sending end of each known connection and direction, sorted by hash.
     table: Vec<Entry>,
-    /// The IPv4 addresses of the hosts.
+    /// The IPv4 address of each host.
     hosts: Vec<Ipv4Addr>,
     seed: u64,
 }
@@ -57,15 +57,15 @@ struct Entry {
     hash: u64,
     key: FlowKey,
     end: HostId,
-    /// Which of the connections of a local endpoint it is of.
+    /// The number of the connection, for a local endpoint with several.
     subflow: usize,
 }
 
-/// A flow.
+/// A flow and its connections.
 #[derive(Debug)]
 struct Flow {
     id: String,
-    /// `None` if its packets are not looked for.
+    /// `None` if its packets are not identified.
     ends: Option<EndsSpec>,
     kind: Kind,
 }
@@ -79,29 +79,29 @@ enum Kind {
 /// A flow between two kernels.
 #[derive(Debug, Default)]
 struct Watched {
-    /// Connections that it was given.
+    /// Connections that have been assigned to it.
     opened: u64,
-    /// What its sender sends on those that are known, in the order in which they were seen.
+    /// The sender's keys of the known connections, oldest first.
     known: VecDeque<FlowKey>,
 }
 
 /// A flow with one local end.
 #[derive(Debug)]
 pub(super) struct Ours {
-    /// The options of its segments.
+    /// The layout of the options of its segments.
     pub(super) layout: OptionLayout,
-    /// Whether it is the sender of the flow.
+    /// The local end is the sender of the flow.
     sends: bool,
-    /// Whether what it receives has to be the pattern.
+    /// Received data is compared with the pattern.
     pub(super) check: bool,
     /// It has a peer.
     taken: bool,
-    /// The hosts of its subflows by path, its own first; one pair if it is not Multipath TCP.
+    /// The hosts of its subflows by path, the local one first; one pair without Multipath TCP.
     paths: Vec<[usize; 2]>,
     is_multipath: bool,
-    /// The connections that it has or had; one if it is not Multipath TCP.
+    /// Its present and past connections; one without Multipath TCP.
     subflows: Vec<Subflow>,
-    /// How many it has had.
+    /// The number of connections it has had.
     opened: u16,
 }
 
@@ -134,8 +134,8 @@ impl Connections {
         connections
     }
 
-    /// The end of a flow that has sent a packet with this key, with the number of the connection
-    /// that it is of, and the hash of the key.
+    /// The end that sent a packet with this key, the number of its connection, and the hash of the
+    /// key.
     pub(super) fn find(&mut self, key: &FlowKey) -> (Option<(HostId, usize)>, u64) {
         let hash = self.hash(key);
         let from = self.table.partition_point(|entry| entry.hash < hash);
@@ -145,7 +145,7 @@ impl Connections {
 
     #[inline]
     fn hash(&mut self, key: &FlowKey) -> u64 {
-        // The two directions of a conversation are in different places.
+        // The two directions of a connection have different places.
         let place = usize::from(key.source_port ^ key.destination_port.rotate_left(1)) % RECENT;
         match &self.recent[place] {
             Some((known, hash)) if known == key => *hash,
@@ -157,9 +157,10 @@ impl Connections {
         }
     }
 
-    /// A segment that is of no flow's connection yet, from node `from` to node `to`: the end that
-    /// has sent it of the flow that it is of, if there is one, and the number of the connection.
-    /// `read` gives what it says if its checksums are right, and is called only if that matters.
+    /// Assigns a segment from node `from` to node `to` that belongs to no known connection: the end
+    /// that sent it, and the number of the connection; `None` if it belongs to no flow. `read`
+    /// parses the segment, or returns `None` if a checksum is wrong, and is called only if the
+    /// result matters.
     pub(super) fn open(
         &mut self,
         [from, to]: [usize; 2],
@@ -219,8 +220,9 @@ impl Connections {
         }
     }
 
-    /// A SYN with this key has reached node `to` without being of a connection: the end that has
-    /// sent it of the first flow to its port that `listens`, whose connection it is from now on.
+    /// Assigns a SYN with this key, which has reached node `to` and belongs to no connection, to
+    /// the first flow with its port that `listens`, as that flow's new connection: the end that
+    /// sent it, and the number of the connection.
     pub(super) fn reopen(
         &mut self,
         [from, to]: [usize; 2],
@@ -242,8 +244,8 @@ impl Connections {
         Some(self.add_subflow(end, subflow))
     }
 
-    /// A connection of a local endpoint with the peer at `end`; beyond a number of them it takes
-    /// the place of the one that opened first.
+    /// Adds a connection of a local endpoint whose peer is `end`. Beyond [`MOST_SUBFLOWS`] it
+    /// replaces the oldest.
     fn add_subflow(&mut self, end: HostId, subflow: Subflow) -> (HostId, usize) {
         let Kind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return (end, 0) };
         let number = usize::from(ours.opened) % MOST_SUBFLOWS;
@@ -263,8 +265,8 @@ impl Connections {
         (end, number)
     }
 
-    /// A segment to a connection of a local endpoint: its ports become those that the endpoint
-    /// knows, and its payload gets its place in the stream of the peer. `None` if it has none.
+    /// Translates a segment to a local endpoint: its ports become those that the endpoint knows,
+    /// and its payload gets its offset in the peer's stream; `None` if it has none.
     pub(super) fn place(&mut self, flow: FlowId, subflow: usize, segment: &mut Segment) -> Option<()> {
         match &mut self.flows[flow.index()].kind {
             Kind::Ours(ours) => ours.subflows.get_mut(subflow)?.place(segment),
@@ -272,8 +274,8 @@ impl Connections {
         }
     }
 
-    /// The connection of a local endpoint that has sent a segment over a path, with the endpoint;
-    /// if it is a SYN, it may be a new one.
+    /// The local endpoint that sent a segment over a path, and the segment's connection, which a
+    /// SYN may create.
     pub(super) fn sender_of(&mut self, end: HostId, path: usize, segment: &Segment) -> Option<(&Ours, &Subflow)> {
         let Kind::Ours(ours) = &self.flows.get(end.flow().index())?.kind else { return None };
         let ports = (segment.source_port, segment.destination_port);
@@ -305,12 +307,12 @@ impl Connections {
         }
     }
 
-    /// The path over which a connection of a local endpoint goes.
+    /// The path of a connection of a local endpoint.
     pub(super) fn path(&self, flow: FlowId, subflow: usize) -> usize {
         self.ours(flow).and_then(|ours| ours.subflows.get(subflow)).map_or(0, |subflow| subflow.path)
     }
 
-    /// The local end that has sent a segment with these addresses and ports, and over which path.
+    /// The local end that sent a segment with these addresses and ports, and the path.
     pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<(HostId, usize)> {
         self.flows.iter().enumerate().find_map(|(number, entry)| {
             let Kind::Ours(ours) = &entry.kind else { return None };
@@ -338,7 +340,7 @@ impl Connections {
 }
 
 impl Ours {
-    /// The path between two hosts, ours first.
+    /// The path between two hosts, the local one first.
     fn path(&self, nodes: [usize; 2]) -> Option<usize> {
         self.paths.iter().position(|known| *known == nodes)
     }
@@ -349,8 +351,8 @@ impl Ours {
         self.subflows.first().map_or(0, |first| first.ports.0)
     }
 
-    /// Whether a SYN from a host to one of ours may be for it: for the first one it listens at one
-    /// host, for further subflows at all of them.
+    /// Returns `true` if it may accept a SYN from host `peer` to host `own`: the first one at the
+    /// host of its first path, further subflows at the hosts of all paths.
     fn listens(&self, own: usize, peer: usize) -> bool {
         let path = self.path([own, peer]);
         if self.taken { self.is_multipath && path.is_some() } else { path == Some(0) }
@@ -396,8 +398,8 @@ fn reversed(key: &FlowKey) -> FlowKey {
     }
 }
 
-/// Source ports of local endpoints: counted from one that is drawn from the seed, without those
-/// that flows name.
+/// Source ports of local endpoints: consecutive ones, starting at a random one, except those that
+/// flows name.
 #[derive(Debug)]
 struct Ports {
     next: u16,
@@ -415,7 +417,7 @@ impl Ports {
 
     fn next(&mut self) -> u16 {
         let mut port = self.next;
-        // With more flows than ports the last ones share some.
+        // With more flows than ports the last ones share a port.
         for _ in EPHEMERAL {
             port = self.next;
             self.next = if port + 1 == EPHEMERAL.end { EPHEMERAL.start } else { port + 1 };

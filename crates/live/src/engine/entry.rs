@@ -1,5 +1,4 @@
-//! What happens to a packet at the entry of its path: where it goes, what a router does to it, and
-//! which flow it is of.
+//! The entry of a packet to its path: destination, router, and flow.
 
 use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
 use ackclock_sim::spec::LiveSpec;
@@ -13,11 +12,11 @@ use crate::router::{Forward, Fragments, Header, Router, protocol};
 /// Bytes of a TCP header without options.
 const SHORTEST_TCP: usize = 20;
 
-/// The entry of the path from each host to each other one.
+/// The entries of all paths, by sending and receiving host.
 #[derive(Debug)]
 pub(super) struct Entries {
     hosts: usize,
-    /// A row for each host that sends; `None` where no path leads.
+    /// A row for each sending host; `None` where there is no path.
     rows: Vec<Option<Entry>>,
 }
 
@@ -47,7 +46,7 @@ impl Entries {
         self.rows[from * self.hosts + to].as_mut()
     }
 
-    /// Whether a path leads from one host to another.
+    /// Returns `true` if there is a path from one host to another.
     pub(super) fn leads(&self, [from, to]: [usize; 2]) -> bool {
         self.rows[from * self.hosts + to].is_some()
     }
@@ -58,7 +57,7 @@ impl Entries {
         self.get(between)?.router.as_mut()
     }
 
-    /// The router at the first of the paths from a host that have one.
+    /// The first router at the entry of a path from a host.
     fn first_router(&mut self, from: usize) -> Option<&mut Router> {
         let mut row = self.rows[from * self.hosts..][..self.hosts].iter_mut().flatten();
         row.find_map(|entry| entry.router.as_mut())
@@ -66,8 +65,8 @@ impl Entries {
 }
 
 impl Engine {
-    /// A packet of `len` bytes from host `from` enters the path to where it is addressed. Its
-    /// buffer is returned unless it goes along.
+    /// Sends a packet of `len` bytes from host `from` on the path to its destination. Returns the
+    /// buffer unless a packet keeps it.
     pub(super) fn forward(&mut self, now: Time, from: usize, mut buffer: Buffer, len: usize) -> Option<Buffer> {
         let Ok(header) = Header::read(&self.buffers.bytes(&buffer)[..len]) else {
             self.nodes[from].counts.unroutable += 1;
@@ -101,8 +100,8 @@ impl Engine {
         self.inject(now, [from, to], &header, buffer)
     }
 
-    /// Does what the kernel has left to do on a packet, unless only another kernel sees more of it
-    /// than its headers.
+    /// Completes a packet that the kernel left unfinished, unless only another kernel reads beyond
+    /// its headers.
     #[inline]
     fn finish(&mut self, from: usize, to: Option<usize>, header: &Header, buffer: &Buffer) {
         if self.buffers.left(buffer.number()).is_nothing() {
@@ -113,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Whether a packet goes to another kernel as it is.
+    /// Returns `true` if a packet reaches another kernel unchanged.
     fn goes_on(&mut self, from: usize, to: Option<usize>, header: &Header) -> bool {
         to.is_some_and(|to| {
             let entry = self.entries.get([from, to]);
@@ -122,9 +121,9 @@ impl Engine {
         })
     }
 
-    /// Whether nobody here reads more of a packet of `len` bytes in the [`Engine::buffer`], which
-    /// host `from` has sent, than its first `known` ones: it goes to another kernel as it is, or
-    /// nowhere without a word.
+    /// Returns `true` if only the first `known` bytes are read of the packet of `len` bytes that
+    /// host `from` sent and that is in the [`Engine::buffer`]: it reaches another kernel unchanged,
+    /// or is dropped silently.
     pub fn passes_unread(&mut self, from: usize, len: usize, known: usize) -> bool {
         let bytes = &self.buffers.spare_mut()[..len];
         let Ok(header) = Header::read(bytes) else { return false };
@@ -141,7 +140,7 @@ impl Engine {
         headers <= known && (header.destination.is_multicast() || self.goes_on(from, to, &header))
     }
 
-    /// Where a packet goes no path leads to: the router at the first of the host's paths says so.
+    /// Reports a packet without a path, by the first router on the paths of its host.
     #[cold]
     fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &Buffer) {
         // RFC 1812 section 4.3.2.7.
@@ -154,7 +153,7 @@ impl Engine {
         self.send_message(now, from, message);
     }
 
-    /// What a router says goes straight back to where the packet came from, if that is behind a
+    /// Returns a router's message directly to the host that sent the packet, if it is behind a
     /// device.
     fn send_message(&mut self, now: Time, node: usize, message: Vec<u8>) {
         if message.is_empty() || self.nodes[node].in_process.is_some() {
@@ -164,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// A packet that is longer than the next link takes goes on in pieces.
+    /// Fragments a packet that exceeds the next link's MTU.
     #[cold]
     fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &Buffer, mtu: u16) {
         let mut whole = std::mem::take(&mut self.whole);
@@ -186,7 +185,7 @@ impl Engine {
         self.whole = whole;
     }
 
-    /// A packet enters its path. Its buffer is returned unless it goes along.
+    /// Injects a packet into its path. Returns the buffer unless the packet keeps it.
     fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: Buffer) -> Option<Buffer> {
         let bytes = &self.buffers.bytes(&buffer)[..header.len];
         let Some(key) = FlowKey::from_ip_packet(bytes) else { return Some(buffer) };
@@ -218,8 +217,7 @@ impl Engine {
         inbound.end = known.map(|(end, _)| end);
         let Some((end, subflow)) = known else { return self.send_along(now, inbound, buffer) };
         let Some(ours) = self.connections.ours(end.flow()) else {
-            // Between two kernels; whether its checksum is right is for the one that gets it to
-            // say.
+            // Between two kernels the receiver verifies the checksum.
             let segment = codec::peek(tcp).ok();
             inbound.end = segment.is_some().then_some(end);
             return self.send_along(now, Inbound { segment: segment.as_ref(), ..inbound }, buffer);
@@ -247,7 +245,7 @@ impl Engine {
         Some(buffer)
     }
 
-    /// A packet enters the world with its buffer, which is returned if there is no way for it.
+    /// Injects a packet with its buffer, which is returned if there is no path.
     fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: Buffer) -> Option<Buffer> {
         if !self.world.inject(now, inbound) {
             return Some(buffer);

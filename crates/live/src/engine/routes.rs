@@ -1,5 +1,5 @@
-//! What lies behind hosts: a packet to an address that no host has goes to the host that stands
-//! for its network, by the longest prefix.
+//! Networks behind hosts: a packet to an address that no host has goes to the host in front of its
+//! network, by the longest matching prefix.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -8,7 +8,8 @@ use ackclock_sim::spec::NodeSpec;
 
 use crate::prefix;
 
-/// The prefixes behind hosts, the longest first; of the same length, in order of the hosts.
+/// The prefixes behind hosts, the longest first, those of the same length in the order of the
+/// hosts.
 #[derive(Debug)]
 pub(super) struct Routes(Vec<((IpAddr, u8), usize)>);
 
@@ -20,7 +21,7 @@ impl Routes {
         Routes(routes)
     }
 
-    /// The host behind which an address lies, of those that can be reached.
+    /// The host behind which an address lies, among those that are `reached`.
     pub(super) fn find(&self, address: IpAddr, mut reached: impl FnMut(usize) -> bool) -> Option<usize> {
         if self.0.is_empty() || !is_forwarded(address) {
             return None;
@@ -30,8 +31,8 @@ impl Routes {
     }
 }
 
-/// Whether an address is one that a route may lead to: what kernels send unprompted on a new
-/// device stays on it.
+/// Returns `true` if a route may lead to an address: packets that kernels send unprompted on a new
+/// device stay there.
 fn is_forwarded(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {

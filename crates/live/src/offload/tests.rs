@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the packets of a segment have in common.
+/// The common properties of the packets of a segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) six: bool,

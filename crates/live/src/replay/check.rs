@@ -1,33 +1,33 @@
-//! Compares the packets that a replay sends with those that the recorded run sent.
+//! Comparing the packets that a replay sends with those that the recorded run sent.
 
 use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-/// Bytes of packets that may wait for the other run's: in a replay that goes as the recorded run
-/// did, what was sent between two arrivals, and while the recorded run was late.
+/// The most bytes of packets that wait for their counterpart. In a faithful replay these are the
+/// packets sent between two arrivals, and more where the recorded run was late.
 const ROOM: usize = 64 << 20;
 
-/// Compares packets to hosts: times, hosts and bytes, one by one.
+/// Compares packets to hosts one by one: times, hosts and bytes.
 #[derive(Debug)]
 pub(super) struct Check {
     names: Vec<String>,
-    /// What one of the two runs has sent and the other one has not yet.
+    /// Packets that only one of the two runs has sent so far.
     waiting: VecDeque<Packet>,
-    /// Which of them.
+    /// The run that sent the waiting packets.
     ahead: Run,
-    /// The bytes of these packets, from `begin` on.
+    /// The bytes of the waiting packets, from `begin` on.
     bytes: Vec<u8>,
     begin: usize,
     compared: u64,
     differences: u64,
     /// The first difference.
     first: Option<String>,
-    /// They have gone so different ways that the rest is not compared.
+    /// The runs differ so much that the rest is not compared.
     lost: bool,
 }
 
-/// One of the two.
+/// One of the two runs that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
     Recorded,
@@ -39,12 +39,12 @@ struct Packet {
     at: Time,
     node: usize,
     len: usize,
-    /// How many of its bytes are known: a capture may have the beginning alone.
+    /// Bytes that are known: a capture may be limited to the beginning of packets.
     known: usize,
 }
 
 impl Check {
-    /// `names` are those of the hosts.
+    /// A comparison of packets to hosts with these names.
     pub(super) fn new(names: Vec<String>) -> Check {
         Check {
             names,
@@ -59,7 +59,7 @@ impl Check {
         }
     }
 
-    /// One of the runs has sent a packet of `len` bytes that begins so.
+    /// Adds a packet of `len` bytes that one of the runs sent, and that begins with `bytes`.
     pub(super) fn sent(&mut self, run: Run, at: Time, node: usize, len: usize, bytes: &[u8]) {
         if self.lost {
             return;
@@ -96,7 +96,7 @@ impl Check {
         }
     }
 
-    /// Moves what waits to the beginning; gives up if there is too much of it.
+    /// Moves the waiting bytes to the beginning of the buffer, and gives up if they fill it.
     #[cold]
     fn make_room(&mut self, len: usize) {
         self.bytes.drain(..self.begin);
@@ -108,7 +108,7 @@ impl Check {
         }
     }
 
-    /// How many packets were compared.
+    /// The number of packets compared.
     pub(super) fn compared(&self) -> u64 {
         self.compared
     }
@@ -126,9 +126,9 @@ impl Check {
         format!("a packet of {len} bytes to {name} at {seconds}.{nanos:09} s")
     }
 
-    /// The message at the end of both runs, at `end`, if there is one: what is due later was sent
-    /// only by the recorded run, to drain. A recorded run that was interrupted may not have sent
-    /// everything that was due.
+    /// The report of differences at the end of both runs, at `end`; `None` if there are none.
+    /// Packets that are due later are not compared: only the recorded run drained its queues. A
+    /// recorded run that was interrupted may not have sent everything that was due.
     pub(super) fn finish(&mut self, end: Time, broken_off: bool) -> Option<String> {
         let left = self.waiting.iter().filter(|packet| packet.at <= end).count() as u64;
         let excused = self.lost || (broken_off && self.ahead == Run::Replay);
@@ -155,7 +155,7 @@ mod tests {
         Check::new(vec!["left".to_owned(), "right".to_owned()])
     }
 
-    /// Packets of 10 bytes of this value at this time in ms to `right`.
+    /// Sends packets of 10 bytes with these times, in milliseconds, and values to `right`.
     fn send(check: &mut Check, run: Run, packets: &[(u64, u8)]) {
         packets.iter().for_each(|&(at, value)| check.sent(run, Time::from_millis(at), 1, 10, &[value; 10]));
     }
@@ -188,7 +188,7 @@ mod tests {
             check.sent(Run::Recorded, at, 1, 5, begins);
             check.sent(Run::Replay, at, 1, len, &bytes);
         }
-        // Another length is another packet, and so are other bytes among those that are known.
+        // A packet of another length is another packet, as is one that differs in a known byte.
         let told = check.finish(Time::from_secs(1), false).unwrap();
         assert!(told.contains("in 2 of 3 packets") && told.contains("a packet of 6 bytes"), "{told}");
     }

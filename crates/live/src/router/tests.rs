@@ -134,7 +134,7 @@ fn read(packet: &[u8]) -> Header {
     Header::read(packet).expect("a right header")
 }
 
-/// What becomes of a packet, and the message about it.
+/// The decision about a packet, and the message.
 fn forwarded(router: &mut Router, packet: &mut [u8]) -> (Forward, Vec<u8>) {
     let mut message = vec![0xaa; 3];
     let forward = router.forward(Time::ZERO, &read(packet), packet, &mut message);

@@ -1,8 +1,8 @@
 //! The loop: packets from devices to the engine, due packets to devices, and sleep in between.
 //!
-//! While there is work it does not go back to the event loop. Packets are read in batches, each
-//! with the time at which it was read; a batch ends early when something has been due for too long.
-//! Between two batches everything due is handed over. How late that happens affects nothing else:
+//! While there is work the loop does not return to the event loop. It reads packets in batches,
+//! each packet with the time at which it was read; a batch ends early when something has been due
+//! for too long. Between two batches everything due is handed over. Lateness affects nothing else:
 //! the engine does everything at its due time, and the next packet enters the path after everything
 //! that was due before it.
 
@@ -27,120 +27,118 @@ use super::watched::Watched;
 use crate::capture::{Way, Writer};
 use crate::{Control, Engine, LiveWatch, Offload, Outgoing};
 
-/// Packets that are read from a device before the next one has its turn. A batch costs less for
-/// each packet (the kernel's code for reading and that for writing take turns in the cache), and
-/// what was due meanwhile waits.
+/// Packets per read of a device. In a batch each packet costs less, since the kernel's code for
+/// reading and that for writing compete for the cache, but due packets wait meanwhile.
 const BATCH: usize = 32;
 
-/// How long something may have been due before a batch of reads is interrupted for it.
+/// The lateness at which a batch of reads is interrupted.
 const PATIENCE: Span = Span::from_micros(20);
 
 /// Packets that are handed over before devices are read again.
 const TURN: usize = 64;
 
-/// How often a loop that has no time to sleep looks for signals, and how often at most any loop
-/// checks its devices.
+/// The interval of polls for signals in a loop without time to sleep, and the shortest interval of
+/// device checks.
 const LOOK: Span = Span::from_millis(10);
 
-/// The longest sleep, due or not. A loop that was stopped while it slept is found out by waking too
-/// late, so that this is what such a stop escapes notice by at most. A device that is gone or down
-/// wakes nobody: it is noticed when it is read or checked.
+/// The longest sleep. A loop that is stopped while it sleeps notices by waking too late, so that
+/// such a stall goes unnoticed by at most this. A device that is gone or down wakes nobody: it is
+/// noticed when it is read or checked.
 const HEARTBEAT: Span = Span::from_millis(5);
 
-/// A sleep that takes longer to begin and to end.
+/// The shortest sleep; a shorter one takes longer to begin and end.
 const SHORTEST_SLEEP: Span = Span::from_micros(5);
 
-/// Where packets of a host come from and go to, without blocking.
+/// A host's device, without blocking.
 pub(super) trait Port: AsRawFd {
-    /// Reads a packet, as much of it as there is room for; `WouldBlock` if there is none.
+    /// Reads a packet, truncated to the buffer; `WouldBlock` if there is none.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether it has segments and packets that are not finished: they are read by
-    /// [`Port::read_offloaded`] then.
+    /// Returns `true` if it has offloads (segments and unfinished checksums): then
+    /// [`Port::read_offloaded`] reads them.
     fn offloads(&self) -> bool;
 
-    /// Reads a packet or a segment, what does not fit in the first buffer into the second, and what
-    /// is left to do on it.
+    /// Reads a packet or segment, continued in the second buffer, and its offload.
     fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)>;
 
     /// Writes a packet, or a segment of several.
     fn write(&self, packet: &Outgoing<'_>) -> io::Result<()>;
 
-    /// Whether it has worked since the last call. One that does not take packets any more may
-    /// still be read.
+    /// Checks that it has worked since the last call. A port that takes no packets may still be
+    /// readable.
     fn check(&self) -> io::Result<()>;
 }
 
 /// A host's port.
 #[derive(Debug)]
 pub(super) struct Attached<'a, P> {
-    /// The host, by number.
+    /// The number of the host.
     pub(super) node: usize,
     pub(super) port: &'a P,
-    /// Packets that it did not take.
+    /// Packets that it refused.
     pub(super) refused: u64,
 }
 
-/// How the loop has ended.
+/// The reason why the loop ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// At its time.
+    /// The duration of the run is over.
     Over,
-    /// By a signal.
+    /// A signal.
     Interrupted,
     /// The program that has the terminal has ended.
     Program,
-    /// A port, by its index, does not work any more.
+    /// A port, by its index, no longer works.
     Gone(usize, io::Error),
     /// The capture cannot be written.
     Capture,
-    /// Wrong data, or a recorder that does not go on.
+    /// Wrong data, or a recorder that interrupts the run.
     Run(RunError),
-    /// The kernel refuses to let it sleep.
+    /// The kernel refuses to let the loop sleep.
     Sleep(io::Error),
 }
 
-/// What was handed over.
+/// The extent to which due packets were handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handed {
     Nothing,
-    /// Not all that is due.
+    /// Due packets remain.
     Some,
     All,
 }
 
-/// The loop with what it holds.
+/// The loop and its state.
 #[derive(Debug)]
 pub(super) struct Drive<'a, P: Port> {
     engine: Engine,
     ports: Vec<Attached<'a, P>>,
-    /// The index of each host's port; `usize::MAX` for one without.
+    /// The index of each host's port; `usize::MAX` for a host without one.
     port_of: Vec<usize>,
     capture: Option<Writer>,
     waiter: Waiter<'a>,
     clock: Clock,
-    /// What the clock showed last.
+    /// The last reading of the clock.
     now: Time,
-    /// The last moment of the run.
+    /// The last nanosecond of the run.
     last: Time,
     margin: Margin,
     budget: Budget,
-    /// The ports had nothing a moment ago: there is no need to read.
+    /// The ports were empty a moment ago and need not be read.
     quiet: bool,
-    /// Nothing that has not been read yet came before, unless the loop was stopped while it slept,
-    /// for up to [`HEARTBEAT`].
+    /// No unread packet arrived before this time, unless the loop was stopped while it slept, for
+    /// up to [`HEARTBEAT`].
     since: Time,
     punctuality: Punctuality,
-    /// A port may have more than was read of it.
+    /// A port may have unread packets.
     more: bool,
     sleeps: u64,
-    /// Whether the program that has the terminal has ended.
+    /// The program that has the terminal has ended.
     over: Arc<AtomicBool>,
     watched: Option<Watched>,
     steering: Steering,
 }
 
-/// What remains of it.
+/// The state of the loop after its end.
 #[derive(Debug)]
 pub(super) struct Driven<'a, P> {
     pub(super) engine: Engine,
@@ -148,13 +146,13 @@ pub(super) struct Driven<'a, P> {
     pub(super) capture: Option<Writer>,
     pub(super) punctuality: Punctuality,
     pub(super) sleeps: u64,
-    /// How long before deadlines it stopped sleeping, on average.
+    /// The mean time before deadlines at which it stopped sleeping.
     pub(super) spin: Span,
     pub(super) signals: Signals,
 }
 
 impl<'a, P: Port> Drive<'a, P> {
-    /// A run of `duration` that begins now. `ports` are hosts' by number.
+    /// A run of `duration` that begins now. `ports` has the number of each port's host.
     pub(super) fn start(
         mut engine: Engine,
         ports: Vec<(usize, &'a P)>,
@@ -163,7 +161,7 @@ impl<'a, P: Port> Drive<'a, P> {
         duration: Span,
         scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
-        // A device without offloads takes nothing that is not finished.
+        // A device without offloads accepts only complete packets.
         if capture.is_some() || ports.iter().any(|(_, port)| !port.offloads()) {
             engine.keep_whole();
         }
@@ -193,28 +191,28 @@ impl<'a, P: Port> Drive<'a, P> {
         })
     }
 
-    /// Somebody watches it.
+    /// Reports punctuality to `watch` from now on.
     pub(super) fn be_watched(&mut self, watch: Arc<dyn LiveWatch>) {
         self.punctuality.be_watched();
         self.watched = Some(Watched::new(watch));
     }
 
-    /// It also ends when this becomes true.
+    /// Makes the loop end when `over` becomes true.
     pub(super) fn ends_with(&mut self, over: Arc<AtomicBool>) {
         self.over = over;
     }
 
-    /// It takes changes from there.
+    /// Accepts changes from `control` from now on.
     pub(super) fn takes_changes(&mut self, control: Option<Control>) {
         self.steering = Steering::new(control);
     }
 
-    /// It takes no more of them: those that were made, and the longest delay among them.
+    /// Stops accepting changes: returns those that were made, and the longest delay among them.
     pub(super) fn no_more_changes(&mut self) -> (Vec<ChangeSummary>, Span) {
         self.steering.finish()
     }
 
-    /// Makes the changes that have come.
+    /// Makes the changes that have been submitted.
     fn steer(&mut self) {
         for (at, order) in self.steering.take(self.now, self.last) {
             self.engine.change(at, &order.changes);
@@ -225,7 +223,7 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// What the clock showed last.
+    /// The last reading of the clock.
     pub(super) fn now(&self) -> Time {
         self.now
     }
@@ -239,8 +237,8 @@ impl<'a, P: Port> Drive<'a, P> {
         &mut self.engine
     }
 
-    /// Runs until its time is over, or something ends it. What was due until then has been handed
-    /// over, unless its port is gone.
+    /// Runs until the duration is over or something ends the run. Everything due until then has
+    /// been handed over, unless its port is gone.
     pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
         let (mut looked, mut checked) = (Time::ZERO, Time::ZERO);
         loop {
@@ -270,7 +268,7 @@ impl<'a, P: Port> Drive<'a, P> {
                 Err(end) => return end,
             }
             self.punctuality.stood_still(self.now.since(from));
-            // A packet wakes it before it is to wake.
+            // An arriving packet wakes the loop before `from`.
             self.since = from.min(self.now);
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
@@ -305,14 +303,14 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(())
     }
 
-    /// When to look again if there is nothing to do; now or earlier, if something is due so soon
+    /// The time until which an idle loop may sleep; not later than now if something is due so soon
     /// that sleeping would miss it.
     fn idle_until(&self) -> Time {
         let due = self.engine.next_due().min(self.last);
         (due - self.margin.now()).min(self.now + HEARTBEAT)
     }
 
-    /// Leaves the processor to others for a while, whatever there is to do.
+    /// Leaves the processor to other threads for a while, whatever is due.
     #[cold]
     fn rest(&mut self) -> io::Result<()> {
         let from = self.now;
@@ -322,7 +320,7 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(())
     }
 
-    /// Sleeps until then, or until there is work.
+    /// Sleeps until `until`, or until there is work.
     fn sleep(&mut self, until: Time) -> io::Result<()> {
         let from = self.now;
         let woken = self.waiter.sleep(until.since(from))?;
@@ -335,7 +333,7 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(())
     }
 
-    /// Reads from every port, and hands over what is due. `false` if there was nothing to do.
+    /// Reads every port, and hands over what is due; `false` if there was nothing to do.
     fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, End> {
         let mut read = false;
         self.more = false;
@@ -352,7 +350,7 @@ impl<'a, P: Port> Drive<'a, P> {
             self.engine.world().keep_up(now, recorders).map_err(End::Run)?;
             return Ok(false);
         }
-        // Links are brought up to now for it: nothing may be due before.
+        // This advances links to the present: nothing due may remain.
         if handed != Handed::Some {
             self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(End::Run)?;
         }
@@ -365,7 +363,7 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(self.now <= self.last)
     }
 
-    /// Reads a batch of packets. `false` if there was none.
+    /// Reads a batch of packets; `false` if there was none.
     fn read(&mut self, index: usize) -> Result<bool, End> {
         let begin = self.now;
         for count in 0..BATCH {
@@ -383,7 +381,7 @@ impl<'a, P: Port> Drive<'a, P> {
             };
             self.now = self.clock.now();
             if self.now > self.last {
-                // It came when the run was over.
+                // It arrived after the end of the run.
                 return Ok(true);
             }
             self.punctuality.read(self.now.since(self.since));
@@ -406,7 +404,7 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(true)
     }
 
-    /// Hands over what is due, and what comes due meanwhile, at most `most` packets.
+    /// Hands over at most `most` packets that are due or become due meanwhile.
     fn hand_over(&mut self, most: usize) -> Result<Handed, End> {
         let due = self.engine.next_due();
         if due > self.now.min(self.last) {
@@ -432,7 +430,7 @@ impl<'a, P: Port> Drive<'a, P> {
                 Ok(()) => {
                     self.punctuality.handed_over(out.at, self.now, out.packets);
                     if let Some(capture) = &mut self.capture {
-                        // Its due time, so that a replay can be compared with it.
+                        // The due time lets a replay compare.
                         capture.packet(out.at, out.node, Way::ToHost, out.bytes);
                     }
                 }
@@ -449,9 +447,9 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// Once the run is over: hands over what is still on its way, each packet at its time, until
-    /// there is nothing more, `patience` is over, or a further signal comes. Nothing that hosts
-    /// send meanwhile is taken.
+    /// Drains the run after its end: hands over the packets that are on their way, each at its
+    /// time, until there are none, `patience` is over, or another signal arrives. Packets from
+    /// hosts are discarded.
     pub(super) async fn drain(&mut self, patience: Span) -> End {
         self.engine.world().drain();
         let signals = self.waiter.signals();
@@ -485,15 +483,15 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// The loop is over.
+    /// Ends the loop.
     pub(super) fn finish(self) -> Driven<'a, P> {
         let Drive { engine, ports, capture, waiter, punctuality, sleeps, margin, .. } = self;
         Driven { engine, ports, capture, punctuality, sleeps, spin: margin.mean(), signals: waiter.into_signals() }
     }
 }
 
-/// Whether an error says that a device does not work any more: gone (`EBADFD`), or down (`EIO`).
-/// Others are about one packet.
+/// Returns `true` if an error means that a device no longer works: gone (`EBADFD`) or down (`EIO`).
+/// Other errors concern one packet.
 fn is_gone(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);
     matches!(errno, Some(Errno::EBADFD | Errno::EBADF | Errno::EIO | Errno::ENODEV | Errno::ENXIO))

@@ -45,11 +45,11 @@ impl Port for UnixDatagram {
 
 /// A device in memory.
 struct Memory {
-    /// What its host has sent.
+    /// Packets from its host.
     incoming: RefCell<VecDeque<Vec<u8>>>,
-    /// What its host has got.
+    /// Packets to its host.
     outgoing: RefCell<Vec<Vec<u8>>>,
-    /// What reading says once there is nothing more, what writing says, and what a check says.
+    /// The errors of reading an empty port, of writing, and of a check.
     fails: Cell<[Option<Errno>; 3]>,
     /// Never has anything.
     descriptor: (UnixDatagram, UnixDatagram),
@@ -224,7 +224,7 @@ fn a_packet_wakes_the_loop_and_comes_out_after_its_delay() {
     assert!(took < Time::from_millis(280), "{took:?} is not the delay");
     let lateness = driven.punctuality.lateness();
     assert_eq!(lateness.samples, 1);
-    // What was late was behind for just so long.
+    // The loop was behind for just as long as the packet was late.
     let behind = driven.punctuality.behind().as_millis_f64();
     assert!((behind - lateness.max.unwrap()).abs() < 0.001, "{behind} {lateness:?}");
     // It slept until the packet, the delivery and the end, and never longer than 5 ms.

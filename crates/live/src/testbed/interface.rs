@@ -1,9 +1,9 @@
-//! An interface of the machine as the way to what lies behind a host: it moves into the host's
+//! An interface of the machine as the way to the network behind a host: it moves into the host's
 //! namespace with its addresses and routes, and back at the end.
 //!
 //! The host's kernel is then a router between the interface and the path. It answers ARP requests
-//! for addresses to which its routes lead elsewhere (`proxy_arp`), so that neighbours need no
-//! route. For IPv6 they do.
+//! for addresses that its routes reach elsewhere (`proxy_arp`), so that IPv4 neighbours need no
+//! route; IPv6 neighbours do.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ pub(super) fn take(name: &str, namespace: &Namespace, record: &mut Record) -> io
     let home = Namespace::current()?;
     record.note(&format!("interface {name} {} {}", namespace.name(), home.id()))?;
     carry(name, &home, namespace)?;
-    // A kernel that does not have it answers for itself alone.
+    // A kernel without this switch answers for its own addresses only.
     let switch = format!("/proc/sys/net/ipv4/conf/{name}/proxy_arp");
     namespace::inside(Some(namespace), || {
         let _ = fs::write(switch, "1");
@@ -32,8 +32,8 @@ pub(super) fn take(name: &str, namespace: &Namespace, record: &mut Record) -> io
     })
 }
 
-/// Moves an interface back to where it was, by the words of its line in a record. One that is gone
-/// stays so.
+/// Moves an interface back to its original namespace, by the words of its line in a record. An
+/// interface that is gone is ignored.
 pub(super) fn give_back(name: &str, namespace: &str, home: &str) -> io::Result<()> {
     let (Some(there), Some(home)) = (Namespace::open(namespace)?, namespace::find(home)?) else { return Ok(()) };
     let home = home.map_or_else(Namespace::current, Ok)?;
@@ -43,7 +43,7 @@ pub(super) fn give_back(name: &str, namespace: &str, home: &str) -> io::Result<(
     }
 }
 
-/// Moves an interface with its addresses and routes. `NotFound` if it is not there.
+/// Moves an interface with its addresses and routes; `NotFound` if it is not there.
 fn carry(name: &str, from: &Namespace, to: &Namespace) -> io::Result<()> {
     let carried: Carried = namespace::inside(Some(from), || netlink::pick_up(name, to.file()))?;
     namespace::inside(Some(to), || netlink::put_down(name, carried))

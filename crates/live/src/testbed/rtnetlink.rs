@@ -1,8 +1,8 @@
-//! Messages of rtnetlink, and the socket for them.
+//! Messages of rtnetlink, and their socket.
 //!
 //! # Source
-//! netlink(7) and rtnetlink(7); `linux/netlink.h` and `linux/rtnetlink.h`. Numbers are in the byte
-//! order of the machine. A length counts the header before it, and not the padding behind.
+//! netlink(7) and rtnetlink(7); `linux/netlink.h` and `linux/rtnetlink.h`. Numbers are in the
+//! machine's byte order. A length includes the header before it, but not the padding.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,10 +15,11 @@ use nix::sys::socket::{self, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, Soc
 const HEADER: usize = 16;
 /// Bytes of the header of an attribute, `rtattr`.
 const ATTRIBUTE: usize = 4;
-/// Messages and attributes begin at multiples of so many bytes.
+/// The alignment of messages and attributes, in bytes.
 const ALIGN: usize = 4;
 
-/// More than the kernel sends at a time: dumps come in pieces of up to 32 KiB (`netlink_recvmsg`).
+/// Bytes of the receive buffer: the kernel sends dumps in pieces of up to 32 KiB
+/// (`netlink_recvmsg`).
 const LONGEST: usize = 1 << 16;
 
 /// Types of messages that end a reply.
@@ -33,9 +34,9 @@ pub(super) type Route = Message<12>;
 /// A message without its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message<const N: usize> {
-    /// The struct before the attributes.
+    /// The structure before the attributes.
     pub(super) fixed: [u8; N],
-    /// Types and values, as they are.
+    /// Types and values in their original order.
     pub(super) attributes: Vec<(u16, Vec<u8>)>,
 }
 
@@ -44,7 +45,7 @@ impl<const N: usize> Message<N> {
         Message { fixed, attributes: Vec::new() }
     }
 
-    /// The same with one attribute more.
+    /// The message with one more attribute.
     pub(super) fn with(mut self, kind: u16, value: &[u8]) -> Message<N> {
         self.attributes.push((kind, value.to_vec()));
         self
@@ -55,22 +56,22 @@ impl<const N: usize> Message<N> {
         self.attributes.iter().find(|(other, _)| *other == kind).map(|(_, value)| &value[..])
     }
 
-    /// The number of the interface, which is here in all but routes.
+    /// The interface index, which is here in all messages but routes.
     pub(super) fn index(&self) -> u32 {
         self.word(4)
     }
 
-    /// The number at an offset in the struct.
+    /// The number at an offset in the structure.
     pub(super) fn word(&self, at: usize) -> u32 {
         u32::from_ne_bytes([self.fixed[at], self.fixed[at + 1], self.fixed[at + 2], self.fixed[at + 3]])
     }
 
-    /// Writes a number at an offset in the struct.
+    /// Writes a number at an offset in the structure.
     pub(super) fn set(&mut self, at: usize, word: u32) {
         self.fixed[at..at + 4].copy_from_slice(&word.to_ne_bytes());
     }
 
-    /// The whole message, as a request that is acknowledged.
+    /// The whole message, as a request with acknowledgment.
     pub(super) fn encode(&self, kind: u16, flags: c_int, sequence: u32) -> Vec<u8> {
         let attributes: Vec<u8> = self.attributes.iter().flat_map(|(kind, value)| attribute(*kind, value)).collect();
         let length = (HEADER + N + attributes.len()) as u32;
@@ -91,10 +92,10 @@ impl<const N: usize> Message<N> {
     }
 }
 
-/// A flag of an interface that is up (netdevice(7)).
+/// The flag of an interface that is up (netdevice(7)).
 pub(super) const IFF_UP: u32 = libc::IFF_UP as u32;
 
-/// An interface by its number, and the flags that it is to have.
+/// An interface by its index, with flags to set.
 pub(super) fn link(index: u32, flags: u32) -> Link {
     let mut link = Link::new([0; 16]);
     for (at, word) in [(4, index), (8, flags), (12, flags)] {
@@ -103,16 +104,16 @@ pub(super) fn link(index: u32, flags: u32) -> Link {
     link
 }
 
-/// An attribute with its padding. As a value, it is nested in another one.
+/// An attribute with its padding, which may be the value of another attribute.
 pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    // Values are names and numbers, or have come in an attribute.
+    // Values are names and numbers, or come from an attribute.
     let length = (ATTRIBUTE + value.len()) as u16;
     let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
     bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
     bytes
 }
 
-/// A socket in the namespace of the calling thread, which gets reports of these groups.
+/// A socket in the namespace of the calling thread, subscribed to these multicast groups.
 pub(super) fn open(flags: SockFlag, groups: u32) -> nix::Result<OwnedFd> {
     let flags = flags | SockFlag::SOCK_CLOEXEC;
     let socket = socket::socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
@@ -120,14 +121,14 @@ pub(super) fn open(flags: SockFlag, groups: u32) -> nix::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The kernel as it is asked from one namespace.
+/// A connection to the kernel from one namespace.
 pub(super) struct Kernel {
     socket: OwnedFd,
     sequence: u32,
 }
 
 impl Kernel {
-    /// That of the namespace of the calling thread.
+    /// A connection from the namespace of the calling thread.
     pub(super) fn open() -> io::Result<Kernel> {
         Ok(Kernel { socket: open(SockFlag::empty(), 0)?, sequence: 0 })
     }
@@ -135,7 +136,7 @@ impl Kernel {
     /// Sends a request, and waits for the whole reply.
     ///
     /// # Errors
-    /// The kernel's, as it numbers them.
+    /// The kernel's error.
     pub(super) fn request<const N: usize>(
         &mut self,
         kind: u16,
@@ -162,14 +163,14 @@ impl Kernel {
     }
 }
 
-/// Reads what is in a datagram of the reply to a request; whether the reply ends there.
+/// Reads a datagram of the reply to request `sequence`; `true` if it ends the reply.
 fn read<const N: usize>(mut bytes: &[u8], sequence: u32, replies: &mut Vec<Message<N>>) -> io::Result<bool> {
     while !bytes.is_empty() {
         let (length, kind, to) = (word(bytes, 0)?, half(bytes, 4)?, word(bytes, 8)?);
         let message = take(&mut bytes, length as usize, HEADER)?;
         match kind {
             _ if to != sequence => {}
-            // Both begin with the number of an error below 0, or 0.
+            // Both begin with 0 or a negative error number.
             ERROR | DONE => match word(message, 0)?.cast_signed() {
                 0 => return Ok(true),
                 error => return Err(io::Error::from_raw_os_error(error.wrapping_neg())),
@@ -180,8 +181,8 @@ fn read<const N: usize>(mut bytes: &[u8], sequence: u32, replies: &mut Vec<Messa
     Ok(false)
 }
 
-/// Takes something of so many bytes from the front, header and all, and the padding behind it; what
-/// is behind its header.
+/// Takes an item of `length` bytes, header included, and its padding from the front, and returns
+/// the item's contents.
 fn take<'a>(bytes: &mut &'a [u8], length: usize, header: usize) -> io::Result<&'a [u8]> {
     let behind = bytes.get(header..length).ok_or_else(malformed)?;
     *bytes = bytes.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();

@@ -342,7 +342,7 @@ fn programs_are_gone_with_the_testbed() {
     assert!(!is_running(daemon));
 }
 
-/// Whether a process runs; one that has ended and that nobody has asked for its status does not.
+/// Returns `true` if a process runs; a zombie does not.
 fn is_running(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))

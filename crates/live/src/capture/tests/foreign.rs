@@ -185,7 +185,7 @@ fn link_layers_are_taken_off() {
     assert_eq!(packets(file), [(0, 2, Way::FromHost, ipv6(2, 8))]);
     // ARP is passed over, and too little of anything.
     let arp = frame(&[&addresses[..], &[0x08, 0x06]].concat(), &ip, 0);
-    // What PPP carries beside IP, and pieces of everything.
+    // PPP frames without IP, and truncated frames.
     let control = [0xff, 0x03, 0xc0, 0x21, 1, 1, 0, 4];
     let ethernet =
         [&arp[..], &arp[..13], &[], &frame(&addresses, &[0x08, 0, 0x45], 0)].map(|bytes| (1, bytes.to_vec()));

@@ -48,7 +48,7 @@ impl Bed {
         Some(Bed { testbed: Testbed::set_up(&spec).expect("a testbed"), mtu })
     }
 
-    /// What commands of the left host print, while packets are forwarded.
+    /// The output of commands of the left host, while packets are forwarded.
     fn run<const N: usize>(&self, commands: [&str; N]) -> [String; N] {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
