@@ -1,9 +1,9 @@
-//! Which bytes of a subflow are which bytes of the connection.
+//! Mappings from bytes of a subflow to bytes of the connection.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Bytes of a subflow from `at` on that are those of the connection from `data` on.
+/// A mapping of `len` bytes of a subflow from `at` on to the connection's from `data` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Map {
     pub(crate) at: u64,
@@ -21,23 +21,24 @@ impl Map {
     }
 }
 
-/// The mappings of one direction of a subflow, in order and without overlaps.
+/// The mappings of one direction of a subflow, sorted and without overlaps.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     all: VecDeque<Map>,
 }
 
-/// A mapping contradicts an earlier one.
+/// The error of a mapping that contradicts an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction;
 
 impl Mappings {
-    /// Whether bytes of the connection from `data` on, written at `at`, continue the last mapping.
+    /// Returns `true` if bytes of the connection from `data` on, written at `at`, continue the last
+    /// mapping.
     pub(crate) fn continues(&self, at: u64, data: u64) -> bool {
         self.all.back().is_some_and(|last| last.end() == at && last.data_end() == data)
     }
 
-    /// The bytes written next are these.
+    /// Adds the mapping of the bytes that are written next.
     pub(crate) fn append(&mut self, map: Map) {
         match self.all.back_mut() {
             Some(last) if last.end() == map.at && last.data_end() == map.data => last.len += map.len,
@@ -45,7 +46,7 @@ impl Mappings {
         }
     }
 
-    /// A mapping has arrived. What is known already is left out.
+    /// Adds the unknown parts of a mapping that has arrived.
     pub(crate) fn insert(&mut self, mut map: Map) -> Result<(), Contradiction> {
         while map.len > 0 {
             let index = self.all.partition_point(|known| known.end() <= map.at);
@@ -53,7 +54,7 @@ impl Mappings {
                 self.all.insert(index, map);
                 return Ok(());
             };
-            // They overlap: where they do, they must say the same.
+            // Overlapping mappings must agree.
             if known.data.wrapping_sub(known.at) != map.data.wrapping_sub(map.at) {
                 return Err(Contradiction);
             }
@@ -73,20 +74,20 @@ impl Mappings {
         self.all.get(index).filter(|map| map.at <= at).copied()
     }
 
-    /// The bytes of the connection that begin with the byte at `range.start`, as many of `range` as
-    /// one mapping has.
+    /// The range of the connection's bytes from that of the byte at `range.start` on, up to the end
+    /// of `range` or of the mapping.
     pub(crate) fn data(&self, range: Range<u64>) -> Option<Range<u64>> {
         let map = self.of(range.start)?;
         let data = map.data + (range.start - map.at);
         Some(data..data + (map.end().min(range.end) - range.start))
     }
 
-    /// All of them.
+    /// All mappings, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Map> {
         self.all.iter()
     }
 
-    /// Those that are no longer needed go, from the first on.
+    /// Removes mappings from the first on while they are done.
     pub(crate) fn forget_while(&mut self, is_done: impl Fn(&Map) -> bool) {
         while self.all.front().is_some_and(&is_done) {
             self.all.pop_front();
