@@ -42,7 +42,7 @@ pub struct AvqConfig {
     pub bandwidth: Rate,
     /// The utilization to settle at. Default: 0.98.
     pub gamma: f64,
-    /// How fast the virtual capacity moves. Default: 0.15.
+    /// The adaptation rate of the virtual capacity. Default: 0.15.
     pub alpha: f64,
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
     pub ecn: bool,
@@ -78,7 +78,7 @@ impl Configurable for AvqConfig {
 }
 
 impl AvqConfig {
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         if !(0.0..=1.0).contains(&self.gamma) {
             Some("gamma must be within 0 to 1")

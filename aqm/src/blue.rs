@@ -48,7 +48,7 @@ pub struct BlueConfig {
     pub max: f64,
     /// Mark packets that can carry a mark instead of dropping them. Default: off (table 1).
     pub ecn: bool,
-    /// What a change freezes. Default: rise and fall.
+    /// The changes that a change freezes. Default: rise and fall.
     pub updates: BlueUpdates,
     /// The backlog L above which the probability rises before packets are lost. Default: half of
     /// `limit`.
@@ -65,7 +65,7 @@ pub struct BlueConfig {
     pub decay: bool,
 }
 
-/// What a change of the probability freezes (section 3.2).
+/// The changes that a change of the probability freezes (section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlueUpdates {
     /// One update time: a change freezes the probability.
@@ -153,7 +153,7 @@ impl Setting for BlueThreshold {
 }
 
 impl BlueConfig {
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         let probabilities = [self.init, self.inc, self.dec, self.max, self.drop_scale];
         if !(0.0..=4.0).contains(&self.drop_power) {
@@ -167,7 +167,7 @@ impl BlueConfig {
         }
     }
 
-    /// Whether the law has more than what the thesis implements.
+    /// Returns `true` if the law uses extensions of what the thesis implements.
     fn is_extended(&self) -> bool {
         self.decay || self.drop_scale < 1.0 || self.drop_power > 1.0
     }
@@ -183,7 +183,7 @@ impl BlueConfig {
     }
 }
 
-/// What `tc -s` prints of a BLUE queue (section 3.5).
+/// The statistics of a BLUE queue, as `tc -s` prints them (section 3.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlueStats {
     /// The probability of now.

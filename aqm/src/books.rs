@@ -75,8 +75,8 @@ impl Counters {
         true
     }
 
-    /// Whether the books balance with what waits: the equations at [`Counters`], in packets and in
-    /// bytes.
+    /// Returns `true` if the books balance with the backlog: the equations at [`Counters`], in
+    /// packets and in bytes.
     pub fn balance(&self, backlog: Backlog) -> bool {
         let holds = |field: fn(&Tally) -> u64| {
             let [offered, enqueued, dequeued, refused, discarded, waiting] = [
@@ -113,7 +113,7 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// What waits.
+    /// Waiting packets and bytes.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog

@@ -46,7 +46,8 @@ pub struct CobaltConfig {
     pub memlimit: u64,
     /// The sojourn time that may persist. Default: 5 ms.
     pub target: Span,
-    /// How long the sojourn time may stay above `target` before the first signal. Default: 100 ms.
+    /// The time for which the sojourn time may exceed `target` before the first signal. Default:
+    /// 100 ms.
     pub interval: Span,
     /// Transmission time of the largest packet: nothing is signalled up to a sojourn time of four
     /// of them. Default: none, as for a link of unlimited rate; [`CobaltConfig::for_rate`] sets it.
@@ -142,7 +143,7 @@ struct State {
     sojourn: Span,
 }
 
-/// What the law says of a head.
+/// The law's decision about a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeadDecision {
     /// Mark it.

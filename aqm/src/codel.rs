@@ -28,8 +28,8 @@ pub struct CodelConfig {
     pub limit: u64,
     /// The sojourn time that may persist. Default: 5 ms (RFC 8289 section 4.4).
     pub target: Span,
-    /// How long the sojourn time may stay above `target` before the first drop; of the order of the
-    /// largest RTT. Default: 100 ms (RFC 8289 section 4.3).
+    /// The time for which the sojourn time may exceed `target` before the first drop; of the order
+    /// of the largest RTT. Default: 100 ms (RFC 8289 section 4.3).
     pub interval: Span,
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
     pub ecn: bool,

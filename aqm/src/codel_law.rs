@@ -90,7 +90,7 @@ pub(crate) struct CodelState {
     dropping: bool,
 }
 
-/// What the law acts on: a queue, and the books it is in.
+/// The queue that the law acts on, with its books.
 pub(crate) trait CodelSource<P> {
     /// Takes the head out of the queue.
     fn take(&mut self) -> Option<Entry<P>>;
@@ -154,7 +154,7 @@ impl CodelState {
         self.count
     }
 
-    /// Whether the law is in its dropping state.
+    /// Returns `true` if the law is in its dropping state.
     pub(crate) fn dropping(&self) -> bool {
         self.dropping
     }
@@ -230,8 +230,8 @@ impl CodelState {
         next
     }
 
-    /// Whether the sojourn time was above `target` for an `interval` (RFC 8289 section 5.6,
-    /// `dodequeue`), now that the head came at `enqueued_at`.
+    /// Returns `true` if the sojourn time has exceeded `target` for an `interval` (RFC 8289 section
+    /// 5.6, `dodequeue`), for a head that arrived at `enqueued_at`.
     #[inline]
     fn is_over<P: Queued>(&mut self, law: &CodelLaw, now: u64, enqueued_at: Time, queue: &impl CodelSource<P>) -> bool {
         let sojourn = now - law.units(enqueued_at);

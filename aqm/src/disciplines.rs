@@ -21,9 +21,9 @@ use crate::{
 pub(crate) const MAX: u64 = u32::MAX as u64;
 /// A probability.
 pub(crate) const PROBABILITY: Domain = Domain::Number(0.0, 1.0, "");
-/// What the hash of flows is salted with.
+/// The salt of the hash of flows.
 pub(crate) const HASH_SEED: Domain = Domain::OrOff(&Domain::Whole(0, MAX, ""));
-/// What documentation gives as the source of a salt.
+/// The source of a salt, for documentation.
 pub(crate) const OWN_SALT: &str = "own; `false` draws it from the run's seed";
 /// The largest packet: any IP packet with any framing.
 pub(crate) const MTU: Domain = Domain::Bytes(1, 131_072);
@@ -140,7 +140,8 @@ disciplines! {
 }
 
 impl QueueSpec {
-    /// Whether it ever marks a packet that can carry a mark (RFC 3168) instead of dropping it.
+    /// Returns `true` if it ever marks a packet that can carry a mark (RFC 3168) instead of
+    /// dropping it.
     pub fn marks(&self) -> bool {
         match self {
             QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,

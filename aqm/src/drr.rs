@@ -51,7 +51,7 @@ pub(crate) struct Flow<S> {
     queue: Queue,
     /// The next flow of the same rota.
     next: u32,
-    /// Whether it is in a rota.
+    /// It is in a rota.
     listed: bool,
     /// Bytes that the flow may still send in this turn.
     deficit: i64,
@@ -257,7 +257,7 @@ impl<P: Queued, S> Drr<P, S> {
         self.books.discard(entry.packet, reason, drops);
     }
 
-    /// How many flows there are.
+    /// The number of flows.
     pub(crate) fn flows(&self) -> u32 {
         self.flows.len() as u32
     }
@@ -402,7 +402,7 @@ impl<P: Queued, S> Drr<P, S> {
         self.memory
     }
 
-    /// What waits.
+    /// Waiting packets and bytes.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.books.backlog()

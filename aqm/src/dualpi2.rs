@@ -48,7 +48,7 @@ pub struct DualPi2<P> {
     state: State,
     /// When the next update is due.
     next_update: Time,
-    /// Whether the packet that came or left last was one of the L4S queue.
+    /// The packet that arrived or left last belonged to the L4S queue.
     last_scalable: bool,
     /// Bytes times percent that the L4S queue is ahead of its share; the classic queue's turn is
     /// while it is positive.
@@ -64,9 +64,9 @@ pub struct DualPi2<P> {
 #[derive(Clone, Copy, Debug)]
 struct Scalable<P> {
     entry: Entry<P>,
-    /// Whether the step applies to it.
+    /// The step applies to it.
     step: bool,
-    /// Whether it was marked on arrival.
+    /// It was marked on arrival.
     marked: bool,
 }
 
@@ -79,7 +79,7 @@ struct State {
     delay: Span,
 }
 
-/// What happens to a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Pass,
@@ -141,8 +141,8 @@ impl<P: Queued> DualPi2<P> {
         }
     }
 
-    /// Whether a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1: CE may
-    /// come from either, and is classified as L4S).
+    /// Returns `true` if a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1:
+    /// CE may come from either, and is classified as L4S).
     fn is_scalable(&self, ecn: Ecn) -> bool {
         matches!(ecn, Ecn::Ect1 | Ecn::Ce) || self.config.any_ect && ecn == Ecn::Ect0
     }
@@ -159,8 +159,8 @@ impl<P: Queued> DualPi2<P> {
         self.next_update = self.state.catch_up(&self.config, self.next_update, now, oldest);
     }
 
-    /// What happens to a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
-    /// bytes in both queues besides it (RFC 9332 appendix A.2).
+    /// The decision about a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
+    /// other bytes in both queues (RFC 9332 appendix A.2).
     fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> Outcome {
         if backlog == 0 || backlog < 2 * u64::from(self.config.mtu) {
             return Outcome::Pass;
@@ -188,8 +188,8 @@ impl<P: Queued> DualPi2<P> {
         (self.state.probability * f64::from(self.config.coupling_factor)).min(1.0)
     }
 
-    /// Whether the L4S queue is served next; `None` if nothing waits. With both queues waiting, the
-    /// sign of the credit decides.
+    /// The queue to serve next: `true` for the L4S queue, `None` if both are empty. With both
+    /// waiting, the sign of the credit decides.
     fn turn(&self) -> Option<bool> {
         match (self.l4s.is_empty(), self.classic.is_empty()) {
             (true, true) => None,
@@ -217,7 +217,7 @@ impl<P: Queued> DualPi2<P> {
         Some((taken, scalable, if contended { weight * i64::from(bytes) } else { 0 }))
     }
 
-    /// Whether the step marks a packet that was just taken out of the L4S queue.
+    /// Returns `true` if the step marks a packet that was just taken out of the L4S queue.
     fn above_step(&self, now: Time, scalable: &Scalable<P>) -> bool {
         scalable.step
             && match self.config.step_thresh {
@@ -322,7 +322,7 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         Probe { probability: Some(probability), delay: Some(self.state.delay), ..Probe::default() }
     }
 
-    /// Those of both queues; `l4s` is whether the probe is about the L4S queue.
+    /// The variables of both queues; `l4s` tells whether the probe is about the L4S queue.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         let (base, l4s) = (self.state.probability, self.coupled());

@@ -40,8 +40,8 @@ pub struct FqCodelConfig {
     pub quantum: u32,
     /// CoDel's sojourn time that may persist. Default: 5 ms (RFC 8290 section 5.2.2).
     pub target: Span,
-    /// How long CoDel lets the sojourn time stay above `target` before the first drop. Default: 100
-    /// ms (RFC 8290 section 5.2.1).
+    /// The time for which CoDel lets the sojourn time exceed `target` before the first drop.
+    /// Default: 100 ms (RFC 8290 section 5.2.1).
     pub interval: Span,
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
     /// (RFC 8290 section 5.2.7). Default: off.
@@ -61,8 +61,7 @@ pub struct FqCodelConfig {
     pub mtu: u32,
     /// The arithmetic of CoDel's law. Default: Linux's.
     pub control_law: ControlLaw,
-    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed.
-    /// Default: `None`.
+    /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -277,7 +276,7 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         Probe { delay: Some(codel.sojourn()), dropping: Some(codel.dropping()), ..Probe::default() }
     }
 
-    /// Of the flow that the probe is about, besides how many flows are in the lists.
+    /// The variables of the probed flow, and the number of flows in the lists.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         see("count", Variable::Count(self.drr.touched().count().into()));

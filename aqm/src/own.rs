@@ -25,10 +25,10 @@ use crate::{
 /// Makes an empty queue.
 type Build = dyn Fn(&[f64], Random) -> Box<dyn QueueDisc<Described>> + Send + Sync;
 
-/// What a discipline from outside sees of a packet, in place of the packet.
+/// The description of a packet that a discipline from outside gets instead of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// Which packet of this queue it is, in order of arrival, from 0.
+    /// The packet's number in this queue, in order of arrival, from 0.
     pub number: u64,
     /// Bytes that it occupies in the queue.
     pub bytes: u32,
@@ -44,7 +44,7 @@ pub struct Described {
     pub is_pure_ack: bool,
     /// The discipline has marked it.
     pub marked: bool,
-    /// Where it is held; numbers of packets that have left are used again.
+    /// Its place in the store; places of packets that have left are reused.
     pub(crate) slot: u32,
 }
 
@@ -215,12 +215,12 @@ pub(crate) struct Outside<P> {
     inner: Box<dyn QueueDisc<Described>>,
     held: Held<P>,
     books: Books,
-    /// What the discipline has dropped in its last call; empty between calls.
+    /// Packets that the discipline dropped in its last call; empty between calls.
     dropped: Drops<Described>,
     failure: Option<Failure>,
 }
 
-/// How many times a discipline may say "not yet" one after another when its packets are counted.
+/// The most consecutive `NotBefore`s of a discipline while its packets are counted.
 const PATIENCE: usize = 10_000;
 
 impl<P: Queued> Outside<P> {

@@ -75,7 +75,7 @@ impl Default for PieConfig {
     }
 }
 
-/// What the other parameters are unless they are given.
+/// The set of defaults for parameters that are not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preset {
     Tc,

@@ -32,7 +32,7 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 /// The most bands of a map.
 const BANDS: usize = 4;
 
-/// Which band a packet waits in.
+/// The assignment of packets to bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrioMap {
     /// Linux's three bands: by the low three bits of the codepoint, where the TOS byte of RFC 1349
@@ -50,7 +50,7 @@ pub enum PrioMap {
 named! { PrioMap: Linux = "linux", Diffserv3 = "diffserv3", Diffserv4 = "diffserv4" }
 
 impl PrioMap {
-    /// How many bands there are.
+    /// The number of bands.
     const fn bands(self) -> usize {
         match self {
             PrioMap::Linux | PrioMap::Diffserv3 => 3,

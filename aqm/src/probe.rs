@@ -1,4 +1,4 @@
-//! What a law shows of itself.
+//! The variables of a law that can be observed.
 
 use ackclock_units::Span;
 
@@ -11,7 +11,7 @@ pub struct Probe {
     pub average: Option<f64>,
     /// The queueing delay as the law estimates it.
     pub delay: Option<Span>,
-    /// Whether the law is in its dropping state (CoDel).
+    /// The law is in its dropping state (CoDel).
     pub dropping: Option<bool>,
 }
 

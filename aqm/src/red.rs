@@ -51,7 +51,7 @@ fn weight_of(log: u32) -> f64 {
     1.0 / (1u64 << log) as f64
 }
 
-/// What `tc -s` prints of a RED queue, and what the kernel knows beyond that.
+/// The statistics of a RED queue, as `tc -s` prints them and the kernel has them beyond that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RedStats {
     /// Packets marked: `prob_mark` and `forced_mark`.
@@ -90,7 +90,7 @@ pub struct Red<P> {
     store: Store<P>,
 }
 
-/// What the law says of an arrival.
+/// The law's decision about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reaction {
     Pass,
@@ -259,7 +259,7 @@ impl Law {
         }
     }
 
-    /// Whether packets that can carry a mark are marked, at the average of now.
+    /// Returns `true` if packets that can carry a mark are marked at the present average.
     fn may_mark(&self) -> bool {
         match self {
             Law::Linux(_) => true,

@@ -43,15 +43,16 @@ const LEVELS: usize = 8;
 const BINS: usize = 16;
 /// The highest probability (Linux `SFB_MAX_PROB`).
 const MAX_PROBABILITY: u32 = 0xffff;
-/// What a packet costs the penalty box, which earns `penalty_rate` in each nanosecond.
+/// The cost of a packet for the penalty box, which earns `penalty_rate` in each nanosecond.
 const TOKEN: u64 = 1_000_000_000;
 
-/// Parameters of an SFB queue. What is `None` is derived as `tc` does.
+/// Parameters of an SFB queue. Those that are `None` are derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfbConfig {
     /// Time after which flows get other bins; zero: never. Default: 600 s.
     pub rehash: Span,
-    /// How long before that the other set of bins learns; zero: it does not. Default: 60 s.
+    /// The time before that from which the other set of bins learns; zero: it does not. Default: 60
+    /// s.
     pub db: Span,
     /// The most packets that wait; further ones are refused. Default: 1000, the `txqueuelen` of a
     /// Linux Ethernet device.
@@ -70,8 +71,8 @@ pub struct SfbConfig {
     pub penalty_rate: u32,
     /// The most of them at once. Default: 20.
     pub penalty_burst: u32,
-    /// What the numbers that choose a flow's bins are drawn from; `None` is the run's seed.
-    /// Default: `None`.
+    /// The seed of the numbers that choose a flow's bins; `None` is the run's seed. Default:
+    /// `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -122,19 +123,19 @@ impl SfbConfig {
         (max, self.target.unwrap_or(((u64::from(max) * 4 + 3) / 5) as u32))
     }
 
-    /// What the hashes are drawn from, if that is not the stream of the queue.
+    /// The stream of the hashes, if it is not that of the queue.
     fn hashes(&self) -> Option<Random> {
         self.hash_seed.map(|seed| Random::for_component(seed, 0, "hash"))
     }
 
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         let steps = [self.increment, self.decrement];
         (!steps.iter().all(|p| (0.0..=1.0).contains(p))).then_some("increment and decrement must be within 0 to 1")
     }
 }
 
-/// What `tc -s` prints of an SFB queue.
+/// The statistics of an SFB queue, as `tc -s` prints them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SfbStats {
     /// Packets dropped at random.
@@ -166,10 +167,10 @@ pub struct Sfb<P> {
     law: Law,
     penalty: Penalty,
     random: Random,
-    /// What perturbations are drawn from, if not from `random`.
+    /// The stream of perturbations, if it is not `random`.
     hashes: Option<Random>,
     store: Store<P>,
-    /// Where each of the waiting packets is counted, in their order.
+    /// The bins in which each of the waiting packets is counted, in their order.
     places: VecDeque<Place>,
 }
 
@@ -337,7 +338,7 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
         Probe { probability: Some(as_fraction(self.law.probability)), ..Probe::default() }
     }
 
-    /// Those of the bins are of the set in use.
+    /// The variables of the law; those of the bins are of the set in use.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         let SfbStats { maxqlen, maxprob, avgprob, .. } = self.stats();
@@ -441,7 +442,7 @@ impl Penalty {
         Penalty { credit: u64::from(burst) * TOKEN, earned_at: now }
     }
 
-    /// Whether a packet of a flow that does not respond may pass.
+    /// Returns `true` if a packet of an unresponsive flow may pass.
     fn pass(&mut self, config: &SfbConfig, now: Time) -> bool {
         let earned = now.since(self.earned_at).as_nanos().saturating_mul(u64::from(config.penalty_rate));
         self.credit = self.credit.saturating_add(earned).min(u64::from(config.penalty_burst) * TOKEN);

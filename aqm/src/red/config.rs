@@ -205,12 +205,12 @@ impl RedConfig {
         })
     }
 
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         self.average().err()
     }
 
-    /// How the average is computed, if nothing is wrong with these parameters.
+    /// The computation of the average, or the problem with these parameters.
     pub(super) fn average(&self) -> Result<Average<'_>, &'static str> {
         let (min, max) = self.thresholds();
         let problem = if self.avpkt == 0 {
@@ -264,7 +264,7 @@ impl RedConfig {
     }
 }
 
-/// How the average queue is computed, by parameters that were checked.
+/// The computation of the average queue, with parameters that were checked.
 pub(super) enum Average<'a> {
     /// As Linux does: Wlog, and the damping of idle times.
     Linux(u32, Damping),
@@ -272,7 +272,7 @@ pub(super) enum Average<'a> {
     Floyd(&'a RedFloyd, f64),
 }
 
-/// What a probability may be.
+/// The range of a probability.
 const UNIT: std::ops::RangeInclusive<f64> = 0.0..=1.0;
 
 impl RedAdaptive {

@@ -40,8 +40,7 @@ pub(super) struct Floyd {
     /// Packets since the last mark, and their bytes.
     pub(super) count: u64,
     pub(super) count_bytes: u64,
-    /// Whether the packet before found the average above `min` and the queue not empty (ns-2's
-    /// `old`).
+    /// The previous packet found the average above `min` and the queue not empty (ns-2's `old`).
     pub(super) above: bool,
     pub(super) idle_since: Option<Time>,
 }
@@ -97,7 +96,7 @@ impl Floyd {
         Reaction::Early
     }
 
-    /// Whether the probability of the average is one that packets are marked with.
+    /// Returns `true` if packets are marked at the probability of the average.
     pub(super) fn may_mark(&self) -> bool {
         self.mark_p.is_none_or(|mark_p| self.probability() < mark_p)
     }
@@ -149,7 +148,7 @@ impl Floyd {
             (false, ..1.0) => probability / (1.0 - passed),
             _ => return 1.0,
         };
-        // What is certain stays so, whatever the packet's size.
+        // Certainty does not depend on the packet's size.
         let scaled = if self.bytemode && spaced < 1.0 { spaced * f64::from(bytes) / self.avpkt } else { spaced };
         scaled.min(1.0)
     }

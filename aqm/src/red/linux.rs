@@ -23,7 +23,7 @@ pub(super) struct Linux {
     /// Packets since the last mark (`qcount`); `None` while the average is not between `min` and
     /// `max`.
     pub(super) count: Option<u64>,
-    /// What they have to add up to for the next (`qR`).
+    /// The sum at which the next packet is marked or dropped (`qR`).
     pub(super) gap: u64,
     pub(super) idle_since: Option<Time>,
 }
@@ -109,7 +109,7 @@ impl Linux {
     }
 }
 
-/// What time without a queue does to the average.
+/// The effect on the average of a time without a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Damping {
     /// Binary logarithm of the time that a cell of the table stands for.

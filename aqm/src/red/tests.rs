@@ -268,7 +268,7 @@ fn marks_are_spaced_evenly() {
     assert_uniform(&gaps(|random| law.arrival(Time::ZERO, 4_000, random), 100_000), 1..=100);
 }
 
-/// What becomes of a packet that can carry a mark and of one that cannot: sch_red.c.
+/// The reaction to a packet that can carry a mark and to one that cannot: sch_red.c.
 #[test]
 fn ecn_harddrop_and_nodrop_decide_what_a_mark_is() {
     // (ecn, harddrop, nodrop), average above max; then (marked, dropped) of the two packets.
