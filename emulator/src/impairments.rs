@@ -44,16 +44,16 @@ pub struct Impairments {
     pub jitter_distribution: JitterDistribution,
     /// A table in place of the distribution.
     pub jitter_table: Option<JitterTable>,
-    /// How much the jitter of a packet depends on that of the packet before, from 0 to 1.
+    /// The correlation of a packet's jitter with that of the packet before, from 0 to 1.
     pub jitter_correlation: f64,
-    /// How packets change their order.
+    /// The reordering of packets.
     pub reorder: Reorder,
 }
 
-/// How packets change their order.
+/// The reordering of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reorder {
-    /// They do not: with jitter a packet waits for the previous one.
+    /// None: with jitter a packet waits for the previous one.
     #[default]
     Never,
     /// A packet overtakes another whose jitter is larger.
@@ -95,7 +95,7 @@ pub(crate) struct Fate {
     holding: Random,
     /// Packets seen.
     number: u64,
-    /// How many entries of a list of losses are behind.
+    /// Entries of a list of losses that are in the past.
     passed: usize,
     /// The state of a chain of losses, ...
     state: State,
@@ -147,13 +147,13 @@ impl Fate {
         }
     }
 
-    /// That of a link that changes.
+    /// The impairments of a link that changes.
     pub(crate) fn changing(self) -> Fate {
         Fate { is_plain: false, delay_changes: true, ..self }
     }
 
-    /// That of a link that changes from now on; the last of the packets before arrives at `latest`,
-    /// if it has not done so yet.
+    /// Begins to change the link; the last of the packets before arrives at `latest`, if it has not
+    /// arrived.
     pub(crate) fn begin_to_change(&mut self, latest: Time) {
         (self.is_plain, self.delay_changes) = (false, true);
         self.latest = self.latest.max(latest);
@@ -174,18 +174,18 @@ impl Fate {
         self.impairments.jitter = jitter;
     }
 
-    /// Whether anything can happen at all.
+    /// Returns `true` if there are no impairments.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Whether packets can overtake each other.
+    /// Returns `true` if packets can overtake each other.
     pub(crate) fn may_reorder(&self) -> bool {
         let varies = self.impairments.jitter > Span::ZERO || self.delay_changes;
         self.impairments.reorder == Reorder::ByJitter && varies
     }
 
-    /// Whether the next packet is held back, and how.
+    /// Decides whether to hold the next packet back; `None` if not.
     pub(crate) fn hold_back(&mut self) -> Option<HoldBack> {
         let Reorder::HoldBack(hold) = self.impairments.reorder else { return None };
         let held = hold.extent > 0 && self.holding.chance(hold.probability);
@@ -197,7 +197,7 @@ impl Fate {
         self.probability
     }
 
-    /// How many copies of the next packet arrive: 0, 1 or 2.
+    /// The number of copies of the next packet that arrive: 0, 1 or 2.
     pub(crate) fn copies(&mut self) -> u32 {
         self.number += 1;
         let lost = match &self.impairments.loss {
@@ -228,7 +228,7 @@ impl Fate {
         1 + u32::from(self.impairments.duplicate > 0.0 && self.doubling.chance(self.impairments.duplicate))
     }
 
-    /// Whether the next copy of a packet is corrupted.
+    /// Returns `true` if the next copy of a packet is corrupted.
     pub(crate) fn corrupts(&mut self) -> bool {
         self.impairments.corrupt > 0.0 && self.corrupting.chance(self.impairments.corrupt)
     }

@@ -98,7 +98,7 @@ impl Queued for Framed {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
-    /// What the transmitter does until [`Link::until`].
+    /// The activity of the transmitter until [`Link::until`].
     state: Transmitter,
     overhead: u32,
     /// When the transmitter is through with it; [`Time::NEVER`] if it is idle.
@@ -120,11 +120,11 @@ pub struct Link {
     wire: Wire,
     /// Neither a bucket, nor slots, nor a device, nor anything that changes.
     is_plain: bool,
-    /// What changes, and the transmitter of a link on which something does.
+    /// The changes, and the transmitter of a link with changes.
     varying: Option<Box<Varying>>,
-    /// When it may transmit, if that is not always.
+    /// The slots in which it may transmit, if not always.
     slot: Option<Box<Slot>>,
-    /// What lies below the queue, if it is more than a transmitter.
+    /// The device below the queue, if it is more than a transmitter.
     device: Option<Box<Device>>,
     /// The stream of impairments, for when a link that has none begins to change.
     random: Random,
@@ -148,7 +148,7 @@ enum Transmitter {
 /// far.
 #[derive(Debug)]
 struct Bucket {
-    /// What it holds, in time at the rate.
+    /// Capacity of the bucket, in time at the rate.
     depth: Span,
     /// When the transmitter would be done.
     done: Time,
@@ -426,10 +426,11 @@ impl Link {
         Some(end)
     }
 
-    /// What the queue gave: a packet, if there is one that may go; the link waits for it otherwise.
+    /// Handles the answer of the queue: a packet, if one may leave; otherwise the link waits for
+    /// it.
     ///
     /// # Panics
-    /// If the queue holds its packets back until a time that is not to come.
+    /// If the queue holds its packets back until a time that has passed or will never come.
     #[inline(always)]
     fn taken<'a>(
         &mut self,

@@ -23,17 +23,17 @@ pub struct Decision {
     pub number: u64,
     /// Bytes for which it counts in the queue's books, including framing.
     pub bytes: u32,
-    /// What was decided.
+    /// The decision.
     pub action: Action,
-    /// How long the packet has been in the queue; `None` for what is decided on its arrival.
+    /// Time the packet has been in the queue; `None` for decisions on its arrival.
     pub sojourn: Option<Span>,
-    /// What waits after it.
+    /// The backlog after the decision.
     pub backlog: Backlog,
     /// The algorithm's variables after the call in which it was decided.
     pub probe: Probe,
 }
 
-/// What a queue may decide about a packet.
+/// A queue's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It is taken in.
@@ -70,7 +70,7 @@ struct Ticket {
     arrived: Time,
 }
 
-/// What the decisions of one call have in common.
+/// The common properties of the decisions of one call.
 #[derive(Clone, Copy)]
 struct Call {
     at: Time,

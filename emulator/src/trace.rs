@@ -66,7 +66,7 @@ impl Trace {
         last.unwrap_or_default()
     }
 
-    /// How many lines it has.
+    /// The number of its lines.
     pub fn lines(&self) -> usize {
         match &self.kind {
             Kind::Opportunities { times, .. } => times.len(),
@@ -102,14 +102,14 @@ impl Trace {
         (now.as_nanos() / length, Span::from_nanos(now.as_nanos() % length))
     }
 
-    /// How many opportunities there are until `now`, those at `now` included.
+    /// The number of opportunities until `now`, including those at `now`.
     pub(crate) fn opportunities_by(&self, now: Time) -> u64 {
         let Kind::Opportunities { times, .. } = &self.kind else { return 0 };
         let (rounds, within) = self.round(now);
         rounds.saturating_mul(times.len() as u64) + times.partition_point(|&at| at <= within) as u64
     }
 
-    /// How many opportunities there are at `now`.
+    /// The number of opportunities at `now`.
     pub(crate) fn opportunities_at(&self, now: Time) -> u64 {
         let before = Time::from_nanos(now.as_nanos().wrapping_sub(1));
         self.opportunities_by(now) - if now == Time::ZERO { 0 } else { self.opportunities_by(before) }

@@ -26,7 +26,8 @@ use super::{Framed, Link, LinkEventKind, LinkSink, Transmitter};
 pub(super) struct Device {
     /// Descriptors.
     most: usize,
-    /// What the driver has taken, with the end of its transmission. The first one is being sent.
+    /// The packets in the driver's ring, with the end of their transmission. The first one is being
+    /// sent.
     ring: VecDeque<(Time, Packet)>,
     /// When the last of them has been sent.
     done: Time,

@@ -42,7 +42,7 @@ pub(super) struct Slot {
     slots: Slots,
     random: Correlated,
     begins: Time,
-    /// What it still takes.
+    /// The rest of the slot's capacity.
     packets: u64,
     bytes: u64,
 }

@@ -13,15 +13,15 @@ use crate::course::{Change, Course, Up};
 
 mod pace;
 
-/// What a link that changes could have sent since its start, and what it has sent, in bits. Nothing
-/// counts at an unlimited rate, nor what could have been sent while an outage holds packets.
+/// The capacity and the use of a link that changes since its start, in bits. An unlimited rate does
+/// not count, nor does the time of an outage that holds packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// What it could have sent.
+    /// Bits that could have been sent.
     pub possible: u64,
-    /// What it has sent, the begun part of a packet included.
+    /// Bits that were sent, including part of a packet in transmission.
     pub sent: u64,
-    /// For how long it had a rate, outages included.
+    /// Time for which it had a rate, including outages.
     pub limited: Span,
 }
 
@@ -29,7 +29,7 @@ pub struct Usage {
 #[derive(Debug)]
 pub(super) struct Varying {
     course: Course,
-    /// How many changes of the schedule have been made.
+    /// Changes of the schedule that have been made.
     made: usize,
     /// When the rate of a trace is another next.
     next_rate: Time,
@@ -80,9 +80,10 @@ impl Varying {
         varying
     }
 
-    /// That of a link of this rate and delay that has been constant until `now`, and has sent so
-    /// many bytes of whole packets. `end` is when its last transmission ends, with what that takes
-    /// beyond whole nanoseconds in units of 1/rate; `sends` is whether it goes on.
+    /// The state of a link with this rate and delay that has been constant until `now` and has sent
+    /// `bytes` bytes of whole packets. `end` is the end of its last transmission, and `rest` the
+    /// fraction of a nanosecond beyond it, in units of 1/rate; `sends` tells whether that
+    /// transmission is still in progress.
     pub(super) fn taking_over(
         (rate, delay): (Option<Rate>, Span),
         now: Time,
@@ -261,8 +262,8 @@ fn pace_of(rate: Option<Rate>) -> Pace {
 }
 
 impl Link {
-    /// What it could have sent and what it has sent until [`Link::catch_up`] was called last;
-    /// `None` if the link does not change.
+    /// The capacity and use of the link until the last [`Link::catch_up`]; `None` if the link does
+    /// not change.
     pub fn usage(&self) -> Option<Usage> {
         self.varying.as_ref().map(|varying| varying.usage())
     }
@@ -382,7 +383,7 @@ impl Link {
         let sojourn = at.since(entry.enqueued_at);
         self.report(at, LinkEventKind::Sent { sojourn, busy: Span::ZERO }, events);
         self.wire.begin(at, self.delay, packet, self.overhead);
-        // What the last packet left of a nanosecond is done first, if this one follows at once.
+        // The last packet's rest of a nanosecond is done first, if this one follows immediately.
         let carried = if varying.ended == at { varying.left } else { 0 };
         varying.left = carried + u128::from(packet.wire_len) * OF_A_BYTE;
         varying.sending = true;
@@ -422,7 +423,7 @@ impl Link {
         }
     }
 
-    /// What waits does so for an opportunity.
+    /// Makes waiting packets wait for an opportunity.
     fn await_opportunity(&mut self, varying: &Varying) {
         let waits = varying.sending || self.waiting > 0;
         self.state = if waits { Transmitter::Refills } else { Transmitter::Idle };

@@ -1,4 +1,4 @@
-//! What lies behind the transmitter: the propagation delay, and impairments if there are any.
+//! The wire behind the transmitter: the propagation delay, and impairments if there are any.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ impl Wire {
         if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
     }
 
-    /// That of a link that changes: a packet's arrival is known at the end of its transmission.
+    /// The wire of a link that changes: a packet's arrival is known at the end of its transmission.
     pub(super) fn changing(impairments: Impairments, random: Random) -> Wire {
         Wire::Impaired(Box::new(Impaired::new(Fate::new(impairments, random).changing())))
     }
@@ -53,8 +53,8 @@ impl Wire {
         }
     }
 
-    /// What a packet takes at least, where the propagation delay is `delay` and the jitter this, or
-    /// what it is now.
+    /// The least delay of a packet, for the propagation delay `delay` and the larger of `jitter`
+    /// and the present jitter.
     pub(super) fn least_delay(&self, delay: Span, jitter: Span) -> Span {
         match self {
             Wire::Plain(_) => delay,
@@ -87,7 +87,7 @@ impl Wire {
     #[inline(always)]
     pub(super) fn begin(&mut self, end: Time, delay: Span, packet: &Packet, framing: u32) {
         match self {
-            // What ends at `NEVER` does not end.
+            // A transmission with end `NEVER` does not end.
             Wire::Plain(_) if end == Time::NEVER => {}
             Wire::Plain(line) => line.push(end + delay, packet, framing),
             Wire::Impaired(impaired) => impaired.begin(packet, framing),

@@ -55,12 +55,12 @@ pub enum Model {
         rates: [Rate; 2],
         /// The shortest and the longest delay.
         delays: [Span; 2],
-        /// How long nothing is sent after a handover.
+        /// The pause after a handover.
         gap: Span,
     },
 }
 
-/// How a trace is written.
+/// The notation of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// Mahimahi's: a line for each opportunity of 1504 bytes, with its time in milliseconds. The
@@ -72,10 +72,10 @@ pub enum Notation {
     Schedule,
 }
 
-/// How often the rate of an LTE link changes: Sprout's step.
+/// The interval of rate changes of an LTE link: Sprout's step.
 const TICK: Span = Span::from_millis(20);
 
-/// How long a satellite serves.
+/// The time for which a satellite serves.
 const TURN: Span = Span::from_secs(15);
 
 /// The bits of an opportunity.
@@ -217,7 +217,7 @@ fn scattered(steps: &[Step], length: Span, random: &mut Random) -> Vec<Span> {
     let mut times = Vec::new();
     for (step, end) in intervals(steps, length).filter(|(step, _)| step.bps > 0) {
         let mean = BITS as f64 / step.bps as f64;
-        // What is left of an exponential time is distributed as a new one.
+        // The rest of an exponential time is distributed as a new one.
         let mut at = step.at + exponential(mean, random);
         while at < end {
             times.push(at);

@@ -1,7 +1,7 @@
 use super::super::{Fate, Impairments, Loss};
 use super::*;
 
-/// How often each estimate is made, and of how many packets.
+/// The number of estimates, and the number of packets of each.
 const STREAMS: u64 = 200;
 const PACKETS: usize = 20_000;
 

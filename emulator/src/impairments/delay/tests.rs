@@ -101,7 +101,7 @@ fn no_packet_arrives_before_it_was_sent() {
         assert!(at >= sent);
         at_once += u32::from(at == sent);
     }
-    // Those below one standard deviation: 15.9 %, with a deviation of 37.
+    // Delays below one standard deviation: 15.9 %, with a deviation of 37.
     assert!((1587_f64 - f64::from(at_once)).abs() < 4.0 * 37.0, "{at_once}");
     // Nor does anything overflow.
     let never =

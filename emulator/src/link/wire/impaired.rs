@@ -124,8 +124,8 @@ impl Impaired {
         }
     }
 
-    /// What a packet takes at least, where the propagation delay is `delay` and the jitter this, or
-    /// what it is now.
+    /// The least delay of a packet, for the propagation delay `delay` and the larger of `jitter`
+    /// and the present jitter.
     pub(super) fn least_delay(&self, delay: Span, jitter: Span) -> Span {
         let impairments = self.fate.impairments();
         impairments.least_delay_with(delay, jitter.max(impairments.jitter))
