@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 /// Bulk flows over links. ACKs come back over links without a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
-    /// How many flows there are.
+    /// The number of flows.
     pub flows: u64,
     /// Stack and congestion controller of all of them.
     pub host: (&'static str, &'static str),
@@ -19,7 +19,7 @@ pub struct Bulk {
     pub links: Links,
 }
 
-/// Which links there are.
+/// The links of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub enum Links {
     /// One, which all flows share.
