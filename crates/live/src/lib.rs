@@ -127,7 +127,7 @@ pub enum LiveError {
     Run(#[from] RunError),
 }
 
-/// Whether this build can run by the machine's clock: with the feature `devices`, on Linux. The
+/// Checks that this build can run by the machine's clock: with the feature `devices`, on Linux. The
 /// requirements on the machine are checked when a run begins.
 ///
 /// # Errors
