@@ -41,7 +41,7 @@ pub(crate) enum Mode {
 
 /// The sending half of the connection. Positions are offsets in the application's stream.
 #[derive(Debug, Default)]
-pub(crate) struct Sending {
+pub(crate) struct SendHalf {
     /// Our initial data sequence number.
     pub(crate) initial: u64,
     /// Bytes that the application has written.
@@ -70,7 +70,7 @@ pub(crate) struct Sending {
 
 /// The receiving half of the connection.
 #[derive(Debug, Default)]
-pub(crate) struct Receiving {
+pub(crate) struct ReceiveHalf {
     /// The peer's initial data sequence number.
     pub(crate) initial: u64,
     /// The first byte that is missing.
@@ -101,7 +101,7 @@ pub(crate) struct Receiving {
     pub(crate) integrity_error: Option<u64>,
 }
 
-impl Receiving {
+impl ReceiveHalf {
     /// Accepts data that has arrived. Data beyond the window or the end is dropped, and not
     /// acknowledged.
     pub(crate) fn take(&mut self, data: Range<u64>) {
@@ -150,8 +150,8 @@ pub struct Connection {
     /// The peer refuses further subflows to the initial one's address (flag C of MP_CAPABLE).
     pub(crate) no_join: bool,
     pub(crate) scheduler: Scheduler,
-    pub(crate) sending: Sending,
-    pub(crate) receiving: Receiving,
+    pub(crate) sending: SendHalf,
+    pub(crate) receiving: ReceiveHalf,
     /// Our announced addresses that the peer has not confirmed.
     pub(crate) announced: Vec<Announced>,
     /// Paths that must not be used.
@@ -206,7 +206,7 @@ impl Connection {
         // Header prediction would decide a burst before the next mapping is known.
         let tcp = Arc::new(Config { header_prediction: false, ..tcp.with_shared_window() });
         let buffer = tcp.receive_buffer;
-        let sending = Sending { initial: keys::initial_sequence(key), timer: Time::NEVER, ..Sending::default() };
+        let sending = SendHalf { initial: keys::initial_sequence(key), timer: Time::NEVER, ..SendHalf::default() };
         let mut connection = Connection {
             config,
             tcp,
@@ -223,7 +223,7 @@ impl Connection {
             no_join: false,
             scheduler,
             sending,
-            receiving: Receiving { buffer, ..Receiving::default() },
+            receiving: ReceiveHalf { buffer, ..ReceiveHalf::default() },
             announced: Vec::new(),
             removed: Vec::new(),
             configured,

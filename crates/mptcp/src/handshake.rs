@@ -5,7 +5,7 @@ use ackclock_tcp::State;
 
 use crate::connection::{Connection, Mode};
 use crate::keys;
-use crate::mapping::Map;
+use crate::mapping::DataMap;
 
 impl Connection {
     /// Handles the SYN or SYN/ACK of the initial subflow.
@@ -70,7 +70,7 @@ impl Connection {
         let subflow = &mut self.subflows[0];
         if subflow.taken == 0 {
             // A shorter retransmission has a consistent mapping.
-            let _ = subflow.incoming.insert(Map { at: 0, data: 0, len: len.into() });
+            let _ = subflow.incoming.insert(DataMap { at: 0, data: 0, len: len.into() });
         }
     }
 }

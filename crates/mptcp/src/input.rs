@@ -5,7 +5,7 @@ use ackclock_tcp::{Acknowledgment, Error, State, reset_for};
 use ackclock_units::{Ecn, Time};
 
 use crate::connection::{Connection, Mode};
-use crate::mapping::Map;
+use crate::mapping::DataMap;
 use crate::subflow::{Stage, Subflow};
 
 /// Reasons of MP_TCPRST (IANA registry "MPTCP MP_TCPRST Reason Codes").
@@ -246,7 +246,7 @@ impl Connection {
         let overlaps = at < place + u64::from(segment.payload.len) && place < at + len;
         // Data that was read needs no mapping.
         let skip = subflow.taken.saturating_sub(at).min(len);
-        let map = Map { at: at + skip, data: data + skip, len: len - skip };
+        let map = DataMap { at: at + skip, data: data + skip, len: len - skip };
         self.receiving.is_mapped |= overlaps;
         if overlaps && map.len > 0 && subflow.incoming.insert(map).is_err() {
             self.reset_subflow(now, index, reason::MPTCP_SPECIFIC);

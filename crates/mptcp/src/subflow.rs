@@ -7,7 +7,7 @@ use ackclock_packet::{MptcpOption, Segment};
 use ackclock_tcp::{Endpoint, Ports, State, Stats};
 use ackclock_units::{Span, Time};
 
-use crate::mapping::{Map, Mappings};
+use crate::mapping::{DataMap, Mappings};
 use crate::scheduler::Candidate;
 
 /// The stage of a subflow's lifetime.
@@ -167,7 +167,7 @@ impl Subflow {
         }
         let taken = self.endpoint.write(len);
         if taken > 0 {
-            self.maps.append(Map { at: self.given, data, len: taken });
+            self.maps.append(DataMap { at: self.given, data, len: taken });
             self.given += taken;
             self.carried.scheduled += taken;
         }
