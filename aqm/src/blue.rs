@@ -205,14 +205,14 @@ pub struct Blue<P> {
     /// L; beyond every backlog if only losses count.
     threshold: u64,
     extended: bool,
-    law: Law,
+    law: BlueLaw,
     random: Random,
     store: Store<P>,
 }
 
 /// The variables of the law.
 #[derive(Clone, Debug, PartialEq)]
-struct Law {
+struct BlueLaw {
     /// P_m.
     pmark: f64,
     last_rise: Time,
@@ -233,7 +233,7 @@ impl<P: Queued> Blue<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let law = Law {
+        let law = BlueLaw {
             pmark: config.init,
             last_rise: Time::ZERO,
             last_fall: Time::ZERO,
@@ -359,7 +359,7 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
 }
 
 // Bartók 2001, figure 15
-impl Law {
+impl BlueLaw {
     fn set(&mut self, pmark: f64, now: Time) {
         self.area = self.area_by(now);
         (self.pmark, self.since) = (pmark, now);

@@ -106,12 +106,12 @@ impl<P: Queued> Codel<P> {
 }
 
 /// The queue as the law sees it during one dequeue.
-struct Source<'a, P> {
+struct StoreSource<'a, P> {
     store: &'a mut Store<P>,
     drops: &'a mut Drops<P>,
 }
 
-impl<P: Queued> CodelSource<P> for Source<'_, P> {
+impl<P: Queued> CodelSource<P> for StoreSource<'_, P> {
     fn take(&mut self) -> Option<Entry<P>> {
         self.store.take()
     }
@@ -142,7 +142,7 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         if self.store.backlog().packets == 0 {
             return Dequeue::Empty;
         }
-        let mut source = Source { store: &mut self.store, drops };
+        let mut source = StoreSource { store: &mut self.store, drops };
         let entry = self.state.dequeue(&self.law, now, &mut source);
         entry.map(|entry| self.store.release(entry)).into()
     }

@@ -81,7 +81,7 @@ struct State {
 
 /// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum DualPi2Decision {
     Pass,
     Mark,
     Drop,
@@ -161,9 +161,9 @@ impl<P: Queued> DualPi2<P> {
 
     /// The decision about a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
     /// other bytes in both queues (RFC 9332 appendix A.2).
-    fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> Outcome {
+    fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> DualPi2Decision {
         if backlog == 0 || backlog < 2 * u64::from(self.config.mtu) {
-            return Outcome::Pass;
+            return DualPi2Decision::Pass;
         }
         let base = self.state.probability;
         let coupled = base * f64::from(self.config.coupling_factor);
@@ -171,16 +171,16 @@ impl<P: Queued> DualPi2<P> {
         if !scalable {
             // The square, by two draws.
             return match self.random.chance(base) && self.random.chance(base) {
-                true if overload || !ecn.is_capable() => Outcome::Drop,
-                true => Outcome::Mark,
-                false => Outcome::Pass,
+                true if overload || !ecn.is_capable() => DualPi2Decision::Drop,
+                true => DualPi2Decision::Mark,
+                false => DualPi2Decision::Pass,
             };
         }
         if overload {
             let drop = self.config.drop_on_overload && self.random.chance(base) && self.random.chance(base);
-            return if drop { Outcome::Drop } else { Outcome::Mark };
+            return if drop { DualPi2Decision::Drop } else { DualPi2Decision::Mark };
         }
-        if self.random.chance(coupled) { Outcome::Mark } else { Outcome::Pass }
+        if self.random.chance(coupled) { DualPi2Decision::Mark } else { DualPi2Decision::Pass }
     }
 
     /// The probability to mark packets of the L4S queue.
@@ -245,9 +245,9 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         let mut marked = false;
         if self.config.drop_enqueue {
             match self.verdict(scalable, ecn, backlog.bytes) {
-                Outcome::Pass => {}
-                Outcome::Mark => marked = self.books.mark(&mut packet),
-                Outcome::Drop => {
+                DualPi2Decision::Pass => {}
+                DualPi2Decision::Mark => marked = self.books.mark(&mut packet),
+                DualPi2Decision::Drop => {
                     self.books.refuse(packet, DropReason::Early, drops);
                     return;
                 }
@@ -271,10 +271,10 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
             let mut mark = scalable && self.above_step(now, &taken);
             if !self.config.drop_enqueue {
                 match self.verdict(scalable, taken.entry.packet.ecn(), self.books.backlog().bytes) {
-                    Outcome::Pass => {}
-                    Outcome::Mark => mark = true,
+                    DualPi2Decision::Pass => {}
+                    DualPi2Decision::Mark => mark = true,
                     // Something waits behind: the link does not fall idle.
-                    Outcome::Drop => {
+                    DualPi2Decision::Drop => {
                         self.books.discard(taken.entry.packet, DropReason::Early, drops);
                         continue;
                     }

@@ -22,7 +22,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::disciplines::{HASH_SEED, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
-use crate::drr::{self, Drr, Flow, FlowQueue};
+use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// The least `quantum`.
@@ -119,7 +119,7 @@ pub struct FqCodel<P> {
     drr: Drr<P, CodelState>,
 }
 
-const _: () = assert!(size_of::<Flow<CodelState>>() <= 64, "a flow should fit a cache line");
+const _: () = assert!(size_of::<DrrFlow<CodelState>>() <= 64, "a flow should fit a cache line");
 
 impl<P: Queued> FqCodel<P> {
     /// Empty queues that draw their salt from `random`.
@@ -160,7 +160,7 @@ impl<P: Queued> FqCodel<P> {
             } else {
                 return Ok(());
             };
-            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(Source { queue, drops })));
+            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(FlowSource { queue, drops })));
             let Some(next) = next else { return Ok(()) };
             self.drr.discard(next, reason, drops);
         }
@@ -185,12 +185,12 @@ impl<P: Queued> FqCodel<P> {
 }
 
 /// One flow's queue as the law sees it during one dequeue.
-struct Source<'a, 'b, P> {
+struct FlowSource<'a, 'b, P> {
     queue: &'a mut FlowQueue<'b, P>,
     drops: &'a mut Drops<P>,
 }
 
-impl<P: Queued> CodelSource<P> for Source<'_, '_, P> {
+impl<P: Queued> CodelSource<P> for FlowSource<'_, '_, P> {
     fn take(&mut self) -> Option<Entry<P>> {
         self.queue.take()
     }
@@ -209,7 +209,7 @@ impl<P: Queued> CodelSource<P> for Source<'_, '_, P> {
 }
 
 /// The same while packets are discarded that leave it.
-struct Excess<'a, 'b, P>(Source<'a, 'b, P>);
+struct Excess<'a, 'b, P>(FlowSource<'a, 'b, P>);
 
 impl<P: Queued> CodelSource<P> for Excess<'_, '_, P> {
     fn take(&mut self) -> Option<Entry<P>> {
@@ -243,7 +243,7 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
         let law = &self.law;
-        match self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut Source { queue, drops })) {
+        match self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut FlowSource { queue, drops })) {
             Some(entry) => Dequeue::Packet(entry),
             None => Dequeue::Empty,
         }

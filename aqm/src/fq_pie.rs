@@ -28,7 +28,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
 use crate::disciplines::{HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
-use crate::drr::{self, Drr, Flow, FlowQueue};
+use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
@@ -142,7 +142,7 @@ struct FlowPie {
     next_update: Time,
 }
 
-const _: () = assert!(size_of::<Flow<FlowPie>>() <= 128, "a flow should fit two cache lines");
+const _: () = assert!(size_of::<DrrFlow<FlowPie>>() <= 128, "a flow should fit two cache lines");
 
 impl FlowPie {
     fn catch_up(&mut self, law: &PieLaw, now: Time, backlog: u64) {

@@ -1,9 +1,10 @@
 //! Queue disciplines from outside: any [`QueueDisc`] of [`Described`] packets.
 //!
-//! [`Outside`] stands between such a discipline and its link. It holds the packets themselves and
-//! keeps the books: whatever the discipline does, each packet offered ends exactly once, dequeued
-//! or dropped. A discipline that breaks this rule, or another one of [`QueueDisc`], has failed
-//! ([`QueueDisc::failure`]): it is not called any more, and its packets leave in order of arrival.
+//! [`OutsideQueue`] stands between such a discipline and its link. It holds the packets themselves
+//! and keeps the books: whatever the discipline does, each packet offered ends exactly once,
+//! dequeued or dropped. A discipline that breaks this rule, or another one of [`QueueDisc`], has
+//! failed ([`QueueDisc::failure`]): it is not called any more, and its packets leave in order of
+//! arrival.
 
 use std::any::Any;
 use std::fmt;
@@ -195,8 +196,8 @@ impl OwnQueueConfig {
         (!self.queue.changes).then_some(ChangeError::OwnIsFixed)
     }
 
-    pub(crate) fn build<P: Queued + Send + 'static>(&self, random: Random) -> Outside<P> {
-        Outside::new(self.queue.name, (self.queue.build)(&self.values, random))
+    pub(crate) fn build<P: Queued + Send + 'static>(&self, random: Random) -> OutsideQueue<P> {
+        OutsideQueue::new(self.queue.name, (self.queue.build)(&self.values, random))
     }
 }
 
@@ -210,7 +211,7 @@ impl Configurable for OwnQueueConfig {
 
 /// Holds the packets of a discipline from outside, keeps its books, and holds it to the rules.
 #[derive(Debug)]
-pub(crate) struct Outside<P> {
+pub(crate) struct OutsideQueue<P> {
     name: &'static str,
     inner: Box<dyn QueueDisc<Described>>,
     held: Held<P>,
@@ -223,10 +224,10 @@ pub(crate) struct Outside<P> {
 /// The most consecutive `NotBefore`s of a discipline while its packets are counted.
 const PATIENCE: usize = 10_000;
 
-impl<P: Queued> Outside<P> {
-    fn new(name: &'static str, inner: Box<dyn QueueDisc<Described>>) -> Outside<P> {
+impl<P: Queued> OutsideQueue<P> {
+    fn new(name: &'static str, inner: Box<dyn QueueDisc<Described>>) -> OutsideQueue<P> {
         let (held, books) = (Held::new(), Books::default());
-        Outside { name, inner, held, books, dropped: Drops::new(), failure: None }
+        OutsideQueue { name, inner, held, books, dropped: Drops::new(), failure: None }
     }
 
     #[cold]
@@ -309,7 +310,7 @@ impl<P: Queued> Outside<P> {
     }
 }
 
-impl<P: Queued + Send> QueueDisc<P> for Outside<P> {
+impl<P: Queued + Send> QueueDisc<P> for OutsideQueue<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let bytes = packet.wire_len();
         let (number, slot) = self.held.next();

@@ -26,7 +26,7 @@ use ackclock_units::{Time, named};
 use crate::books::Books;
 use crate::change::parameters;
 use crate::disciplines::MAX;
-use crate::slab::{Queue, Slab};
+use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// The most bands of a map.
@@ -110,14 +110,14 @@ pub struct Prio<P> {
 
 #[derive(Clone, Copy, Debug)]
 struct Band {
-    queue: Queue,
+    queue: SlabQueue,
     packets: u64,
 }
 
 impl<P: Queued> Prio<P> {
     /// Empty bands.
     pub fn new(config: PrioConfig) -> Prio<P> {
-        let band = Band { queue: Queue::EMPTY, packets: 0 };
+        let band = Band { queue: SlabQueue::EMPTY, packets: 0 };
         Prio { config, slab: Slab::new(), bands: [band; BANDS], books: Books::default() }
     }
 

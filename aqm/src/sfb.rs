@@ -164,19 +164,19 @@ pub struct SfbStats {
 #[derive(Debug)]
 pub struct Sfb<P> {
     config: SfbConfig,
-    law: Law,
+    law: SfbLaw,
     penalty: Penalty,
     random: Random,
     /// The stream of perturbations, if it is not `random`.
     hashes: Option<Random>,
     store: Store<P>,
     /// The bins in which each of the waiting packets is counted, in their order.
-    places: VecDeque<Place>,
+    places: VecDeque<PacketBins>,
 }
 
 /// The variables of the law.
 #[derive(Debug)]
-struct Law {
+struct SfbLaw {
     max: u32,
     target: u32,
     /// In 1/65,536.
@@ -207,7 +207,7 @@ struct Bin {
 
 /// The bins of a packet in each set, four bits a level; 0: it is not counted there.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place([u32; 2]);
+struct PacketBins([u32; 2]);
 
 /// The token bucket of the flows that do not respond.
 #[derive(Debug)]
@@ -227,7 +227,7 @@ impl<P: Queued> Sfb<P> {
             panic!("{problem}");
         }
         let mut hashes = config.hashes();
-        let law = Law::new(&config, Time::ZERO, hashes.as_mut().unwrap_or(&mut random));
+        let law = SfbLaw::new(&config, Time::ZERO, hashes.as_mut().unwrap_or(&mut random));
         let penalty = Penalty::new(&config, Time::ZERO);
         Sfb { config, law, penalty, random, hashes, store: Store::new(), places: VecDeque::new() }
     }
@@ -245,7 +245,7 @@ impl<P: Queued> Sfb<P> {
         if config.hash_seed != self.config.hash_seed {
             self.hashes = config.hashes();
         }
-        self.law = Law::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
+        self.law = SfbLaw::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
         self.penalty = Penalty::new(&config, now);
         self.config = config;
         Ok(())
@@ -349,11 +349,11 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
     }
 }
 
-impl Law {
-    fn new(config: &SfbConfig, now: Time, random: &mut Random) -> Law {
+impl SfbLaw {
+    fn new(config: &SfbConfig, now: Time, random: &mut Random) -> SfbLaw {
         let (max, target) = config.bin_sizes();
         let set = |perturbation| Set { perturbation, bins: [[Bin::default(); BINS]; LEVELS] };
-        Law {
+        SfbLaw {
             max,
             target,
             increment: from_fraction(config.increment),
@@ -382,19 +382,19 @@ impl Law {
 
     /// Moves the bins of an arrival and takes the lowest of their probabilities; its place, and the
     /// packets in the shortest of its bins.
-    fn arrival(&mut self, flow_hash: u64) -> (Place, u32) {
-        let mut place = Place::default();
+    fn arrival(&mut self, flow_hash: u64) -> (PacketBins, u32) {
+        let mut place = PacketBins::default();
         let (probability, shortest) = self.adjust(self.slot, flow_hash, &mut place);
         self.probability = probability;
         (place, shortest)
     }
 
     /// Moves the bins of the other set, where the packet will be counted too.
-    fn warm(&mut self, flow_hash: u64, place: &mut Place) {
+    fn warm(&mut self, flow_hash: u64, place: &mut PacketBins) {
         self.adjust(self.slot ^ 1, flow_hash, place);
     }
 
-    fn adjust(&mut self, slot: usize, flow_hash: u64, place: &mut Place) -> (u32, u32) {
+    fn adjust(&mut self, slot: usize, flow_hash: u64, place: &mut PacketBins) -> (u32, u32) {
         let set = &mut self.sets[slot];
         let hash = hash_in(flow_hash, set.perturbation);
         place.0[slot] = hash;
@@ -413,7 +413,7 @@ impl Law {
     }
 
     /// Counts a packet in or out.
-    fn count(&mut self, place: Place, change: impl Fn(u32) -> u32) {
+    fn count(&mut self, place: PacketBins, change: impl Fn(u32) -> u32) {
         for (set, hash) in self.sets.iter_mut().zip(place.0) {
             if hash != 0 {
                 for (level, bins) in set.bins.iter_mut().enumerate() {

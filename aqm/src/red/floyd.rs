@@ -19,7 +19,7 @@
 
 use ackclock_units::{Random, Time, maths};
 
-use super::{Reaction, RedConfig, RedFloyd};
+use super::{RedConfig, RedFloyd, RedReaction};
 
 #[derive(Clone, Debug)]
 pub(super) struct Floyd {
@@ -71,29 +71,29 @@ impl Floyd {
     }
 
     /// A packet of `bytes` bytes arrives and finds `backlog` bytes.
-    pub(super) fn arrival(&mut self, now: Time, backlog: u64, bytes: u32, random: &mut Random) -> Reaction {
+    pub(super) fn arrival(&mut self, now: Time, backlog: u64, bytes: u32, random: &mut Random) -> RedReaction {
         self.average = self.average_at(now) * (1.0 - self.weight) + self.weight * backlog as f64;
         self.idle_since = None;
         self.count += 1;
         self.count_bytes += u64::from(bytes);
         if self.average < self.min || backlog == 0 {
             self.above = false;
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         if self.mark_p.is_none() && self.average >= if self.gentle { 2.0 * self.max } else { self.max } {
             self.restart(0, 0);
-            return Reaction::Forced;
+            return RedReaction::Forced;
         }
         if !self.above {
             self.above = true;
             self.restart(1, bytes);
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         if !random.chance(self.spaced(self.probability(), bytes)) {
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         self.restart(0, 0);
-        Reaction::Early
+        RedReaction::Early
     }
 
     /// Returns `true` if packets are marked at the probability of the average.
