@@ -86,7 +86,7 @@ impl Default for HoldBack {
 /// Draws the fate of each packet. Each impairment has its own random stream: none of them changes
 /// what the others do.
 #[derive(Debug)]
-pub(crate) struct Fate {
+pub(crate) struct WireFates {
     impairments: Impairments,
     losing: Random,
     doubling: Random,
@@ -124,13 +124,13 @@ impl Impairments {
     }
 }
 
-impl Fate {
-    pub(crate) fn new(impairments: Impairments, random: Random) -> Fate {
+impl WireFates {
+    pub(crate) fn new(impairments: Impairments, random: Random) -> WireFates {
         let correlation = impairments.jitter_correlation;
         let is_plain = impairments == Impairments::default();
         let key = random.clone().bits();
         let stream = |name| Random::for_component(key, 0, name);
-        Fate {
+        WireFates {
             impairments,
             losing: random,
             doubling: stream("duplicate"),
@@ -148,8 +148,8 @@ impl Fate {
     }
 
     /// The impairments of a link that changes.
-    pub(crate) fn changing(self) -> Fate {
-        Fate { is_plain: false, delay_changes: true, ..self }
+    pub(crate) fn changing(self) -> WireFates {
+        WireFates { is_plain: false, delay_changes: true, ..self }
     }
 
     /// Begins to change the link; the last of the packets before arrives at `latest`, if it has not

@@ -72,7 +72,7 @@ struct Ticket {
 
 /// The common properties of the decisions of one call.
 #[derive(Clone, Copy)]
-struct Call {
+struct CallContext {
     at: Time,
     overhead: u32,
     probe: Probe,
@@ -106,7 +106,7 @@ impl Recording {
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
     ) {
-        let call = Call { at: now, overhead, probe: queue.probe() };
+        let call = CallContext { at: now, overhead, probe: queue.probe() };
         let taken_in = queue.counters().enqueued.packets > self.enqueued;
         let ticket = self.tickets[offered.slot as usize];
         for _ in 0..self.new_marks(queue.counters()) {
@@ -135,7 +135,7 @@ impl Recording {
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
     ) {
-        let call = Call { at: now, overhead, probe: queue.probe() };
+        let call = CallContext { at: now, overhead, probe: queue.probe() };
         for dropped in drops {
             let Framed(packet) = &mut dropped.packet;
             self.discard(call, packet, dropped.reason, false);
@@ -165,7 +165,7 @@ impl Recording {
         self.decisions.drain(..)
     }
 
-    fn discard(&mut self, call: Call, packet: &mut Packet, reason: DropReason, refused: bool) {
+    fn discard(&mut self, call: CallContext, packet: &mut Packet, reason: DropReason, refused: bool) {
         let ticket = self.redeem(packet);
         if !refused {
             self.backlog.remove(packet.wire_len);
@@ -188,8 +188,8 @@ impl Recording {
         marks
     }
 
-    fn push(&mut self, call: Call, ticket: Ticket, packet: Packet, action: Action, sojourn: Option<Span>) {
-        let Call { at, overhead, probe } = call;
+    fn push(&mut self, call: CallContext, ticket: Ticket, packet: Packet, action: Action, sojourn: Option<Span>) {
+        let CallContext { at, overhead, probe } = call;
         let bytes = packet.wire_len;
         let packet = Packet { slot: ticket.slot, wire_len: bytes - overhead, ..packet };
         let backlog = self.backlog;

@@ -7,7 +7,7 @@
 use ackclock_aqm::ChangeError;
 use ackclock_units::{Rate, Span, Time};
 
-use self::pace::{OF_A_BYTE, Pace, Ramp};
+use self::pace::{OF_A_BYTE, Ramp, RatePace};
 use super::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Transmitter};
 use crate::course::{Change, Course, Up};
 
@@ -33,7 +33,7 @@ pub(super) struct Varying {
     made: usize,
     /// When the rate of a trace is another next.
     next_rate: Time,
-    pace: Pace,
+    pace: RatePace,
     delay: Ramp,
     up: Up,
     /// A packet is in transmission, of which so much work is left; between two packets, what the
@@ -153,7 +153,7 @@ impl Varying {
     fn follow_trace(&mut self, now: Time) {
         let Some(trace) = &self.course.trace else { return };
         // The transmitter of opportunities sends in no other way.
-        self.pace = Pace::Constant(trace.rate_at(now).unwrap_or(0));
+        self.pace = RatePace::Constant(trace.rate_at(now).unwrap_or(0));
         if trace.opportunity().is_none() {
             self.next_rate = trace.next_after(now);
         }
@@ -191,7 +191,7 @@ impl Varying {
         if now <= self.counted {
             return;
         }
-        if self.pace != Pace::Unlimited {
+        if self.pace != RatePace::Unlimited {
             self.limited += now.since(self.counted);
         }
         let possible = match (self.up, self.opportunity(), &self.course.trace) {
@@ -218,7 +218,7 @@ impl Varying {
     fn change(&mut self, at: Time) -> Option<Change> {
         self.count(at);
         if self.pace.ends_at() <= at {
-            self.pace = self.pace.at(at).map_or(Pace::Unlimited, Pace::Constant);
+            self.pace = self.pace.at(at).map_or(RatePace::Unlimited, RatePace::Constant);
         }
         if self.next_rate <= at {
             self.follow_trace(at);
@@ -230,7 +230,7 @@ impl Varying {
         self.made += 1;
         if let Some(rate) = change.rate {
             self.pace = match (self.pace.at(at), rate, change.until) {
-                (Some(from), Some(to), Some(end)) => Pace::Ramp(Ramp::new(from, to.as_bps(), at, end)),
+                (Some(from), Some(to), Some(end)) => RatePace::Ramp(Ramp::new(from, to.as_bps(), at, end)),
                 (_, rate, _) => pace_of(rate),
             };
         }
@@ -257,8 +257,8 @@ impl Varying {
     }
 }
 
-fn pace_of(rate: Option<Rate>) -> Pace {
-    rate.map_or(Pace::Unlimited, |rate| Pace::Constant(rate.as_bps()))
+fn pace_of(rate: Option<Rate>) -> RatePace {
+    rate.map_or(RatePace::Unlimited, |rate| RatePace::Constant(rate.as_bps()))
 }
 
 impl Link {
@@ -395,7 +395,7 @@ impl Link {
         let backlog = self.waiting as u32;
         let report = |kind| events.event(LinkEvent { at: end, backlog, kind });
         (varying.sending, varying.ended) = (false, end);
-        if varying.pace == Pace::Unlimited {
+        if varying.pace == RatePace::Unlimited {
             varying.left = 0;
         }
         match varying.up {

@@ -8,7 +8,7 @@ use ackclock_units::{Random, Span, Time};
 use self::impaired::Impaired;
 use self::line::Line;
 use crate::LinkEventKind;
-use crate::impairments::{Fate, Impairments};
+use crate::impairments::{Impairments, WireFates};
 
 mod impaired;
 mod line;
@@ -25,13 +25,13 @@ pub(super) enum Wire {
 
 impl Wire {
     pub(super) fn new(impairments: Impairments, random: Random) -> Wire {
-        let fate = Fate::new(impairments, random);
+        let fate = WireFates::new(impairments, random);
         if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
     }
 
     /// The wire of a link that changes: a packet's arrival is known at the end of its transmission.
     pub(super) fn changing(impairments: Impairments, random: Random) -> Wire {
-        Wire::Impaired(Box::new(Impaired::new(Fate::new(impairments, random).changing())))
+        Wire::Impaired(Box::new(Impaired::new(WireFates::new(impairments, random).changing())))
     }
 
     /// The link changes from now on. `sends` is whether a packet is in transmission; `random` is
@@ -46,7 +46,7 @@ impl Wire {
                 while let Some(packet) = line.pop() {
                     behind.push_back(packet);
                 }
-                let fate = Fate::new(Impairments::default(), random.clone());
+                let fate = WireFates::new(Impairments::default(), random.clone());
                 let sending = sending.map(|(_, packet)| packet);
                 *self = Wire::Impaired(Box::new(Impaired::taking_over(fate, sending, behind)));
             }
