@@ -36,8 +36,8 @@ mod stream;
 mod tests;
 mod writer;
 
-pub(crate) use reader::{Captured, Changes, Reader};
-pub(crate) use writer::Writer;
+pub(crate) use reader::{CaptureReader, Captured, Changes};
+pub(crate) use writer::CaptureWriter;
 
 /// The beginning of `shb_userappl` in ackclock's own captures.
 const APPLICATION: &str = "ackclock";
@@ -61,7 +61,7 @@ const OUTBOUND: u32 = 2;
 
 /// The direction in which a packet passed its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CaptureDirection {
     /// Read from the device: sent by the host.
     FromHost,
     /// Written to the device: sent to the host.
@@ -82,16 +82,16 @@ pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
         live.offload = false;
         live.lateness_limit = None;
     }
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut hash = FingerprintHasher(0xcbf2_9ce4_8422_2325);
     let written = write!(hash, "{} {spec:?}", env!("CARGO_PKG_VERSION"));
     debug_assert!(written.is_ok(), "it takes everything");
     hash.0
 }
 
 /// FNV-1a, the same on every machine.
-struct Fnv(u64);
+struct FingerprintHasher(u64);
 
-impl Write for Fnv {
+impl Write for FingerprintHasher {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

@@ -30,7 +30,7 @@ use crate::LiveError;
 use crate::runner::have_programs_heed_interrupts;
 use crate::testbed::Testbed;
 use guard::Guard;
-use output::Output;
+use output::ProgramOutput;
 
 /// The time a program has to end after SIGINT, and to disappear after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ const NOT_FOUND: [i32; 2] = [127, 126];
 /// The programs of a run, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    control: Sender<Event>,
+    control: Sender<CommandEvent>,
     /// `None` once it has been joined.
     thread: Option<JoinHandle<Vec<CommandSummary>>>,
     /// The program that has the terminal has ended.
@@ -55,7 +55,7 @@ pub(crate) struct Commands {
 }
 
 #[derive(Debug)]
-enum Event {
+enum CommandEvent {
     /// A program has ended and is a zombie.
     Ended(usize, Instant),
     /// The run is over: all programs have to end.
@@ -66,7 +66,7 @@ enum Event {
 
 /// A program and its state.
 #[derive(Debug)]
-struct Program {
+struct ScheduledProgram {
     spec: CommandSpec,
     state: State,
     summary: CommandSummary,
@@ -82,7 +82,7 @@ enum State {
 #[derive(Debug)]
 struct Running {
     child: Child,
-    output: Output,
+    output: ProgramOutput,
     /// It leads a process group of its own.
     is_group: bool,
     /// The time of SIGINT.
@@ -93,12 +93,12 @@ struct Running {
 
 /// All programs, and the thread's state.
 struct Schedule {
-    programs: Vec<Program>,
+    programs: Vec<ScheduledProgram>,
     testbed: Arc<Testbed>,
     directory: Option<PathBuf>,
     /// Time 0 of the run.
     zero: Instant,
-    events: Sender<Event>,
+    events: Sender<CommandEvent>,
     over: Arc<AtomicBool>,
     /// Kills the programs if this process is killed.
     _guard: Option<Guard>,
@@ -131,7 +131,7 @@ impl Commands {
             let host = spec.nodes[command.node].name.clone();
             let summary =
                 CommandSummary { id: command.id.clone(), host, run: command.run.clone(), ..Default::default() };
-            Program { spec: command.clone(), state: State::Waiting, summary }
+            ScheduledProgram { spec: command.clone(), state: State::Waiting, summary }
         });
         let programs = programs.collect();
         // Without a shell no program can be started either.
@@ -156,7 +156,7 @@ impl Commands {
     /// Asks running programs to end, waits for them briefly, and returns the summaries of all
     /// programs.
     pub(crate) fn stop(mut self) -> Vec<CommandSummary> {
-        let _ = self.control.send(Event::Stop);
+        let _ = self.control.send(CommandEvent::Stop);
         let thread = self.thread.take();
         thread.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).unwrap_or_default()
     }
@@ -164,7 +164,7 @@ impl Commands {
 
 impl Drop for Commands {
     fn drop(&mut self) {
-        let _ = self.control.send(Event::Kill);
+        let _ = self.control.send(CommandEvent::Kill);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -172,7 +172,7 @@ impl Drop for Commands {
 }
 
 impl Schedule {
-    fn run(mut self, events: &Receiver<Event>) -> Vec<CommandSummary> {
+    fn run(mut self, events: &Receiver<CommandEvent>) -> Vec<CommandSummary> {
         let mut stopping = false;
         loop {
             let now = now();
@@ -189,12 +189,12 @@ impl Schedule {
                 None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match event {
-                Ok(Event::Ended(index, at)) => self.ended(index, at),
-                Ok(Event::Stop) => stopping = true,
+                Ok(CommandEvent::Ended(index, at)) => self.ended(index, at),
+                Ok(CommandEvent::Stop) => stopping = true,
                 // This thread itself has a sender, so that the channel is never disconnected.
-                Ok(Event::Kill) | Err(RecvTimeoutError::Disconnected) => {
+                Ok(CommandEvent::Kill) | Err(RecvTimeoutError::Disconnected) => {
                     stopping = true;
-                    self.programs.iter_mut().for_each(Program::kill);
+                    self.programs.iter_mut().for_each(ScheduledProgram::kill);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -258,7 +258,7 @@ impl Schedule {
                     // The program remains a zombie, so that its process ID is not reused before its
                     // status has been read.
                     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
-                    let _ = events.send(Event::Ended(index, now()));
+                    let _ = events.send(CommandEvent::Ended(index, now()));
                 });
                 if let Err(error) = waiting {
                     program.kill();
@@ -294,7 +294,7 @@ impl Schedule {
     }
 }
 
-impl Program {
+impl ScheduledProgram {
     fn spawn(&self, testbed: &Testbed, directory: Option<&Path>) -> io::Result<Running> {
         let mut command = Command::new(SHELL);
         command.arg("-c").arg(&self.spec.run).envs(self.spec.env.iter().cloned());
@@ -305,7 +305,7 @@ impl Program {
         {
             command.env(ACKCLOCK, path);
         }
-        let output = Output::prepare(&mut command, &self.spec, directory)?;
+        let output = ProgramOutput::prepare(&mut command, &self.spec, directory)?;
         let mut child = match self.spec.terminal {
             true => testbed.spawn_in_terminal(self.spec.node, &mut command)?,
             false => testbed.spawn(self.spec.node, &mut command)?,
@@ -325,7 +325,7 @@ impl Program {
         }
     }
 
-    fn summarise(&mut self, status: ExitStatus, output: Output) {
+    fn summarise(&mut self, status: ExitStatus, output: ProgramOutput) {
         let summary = &mut self.summary;
         (summary.exit, summary.signal) = (status.code(), status.signal());
         let read = output.read();

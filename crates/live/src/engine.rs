@@ -1,17 +1,41 @@
 //! A run with external hosts, without devices and without a clock.
 //!
-//! A packet that a host has sent is inspected once, at its entry: where it goes, what a router does
-//! to it, to which flow it belongs. After that it is a handle on its path. A packet for a local
-//! endpoint is also parsed there, its checksums are verified, and its bytes are no longer needed; a
-//! packet between two kernels stays in the buffer into which it was read, until it is written from
-//! there. Everything is done in chronological order: what is due until an arrival precedes it. The
-//! same arrivals therefore give the same packets, at the same times, by whatever clock and however
-//! late the engine is called.
+//! ```text
+//!   arrive(now, node, len)                            advance(now) -> Outgoing { at, node, bytes }
+//!       |                                                                 ^
+//!       v   forward                                                       | outgoing
+//!   +--------+  +----------+  +---------+  inject   +-------+  outbound  +-----------+
+//!   | buffer |->| entry:   |->| router: |---------->| World |----------->| DueOutput |
+//!   +--------+  | host,    |  | hops,   |           +-------+            +-----------+
+//!               | flow,    |  | MTU     |            |    ^               ^
+//!               | segment  |  +---------+            v    | answer        |
+//!               +----------+       |              in-process host         |
+//!                                  +--------------------------------------+
+//!                                     ICMP message
+//! ```
 //!
-//! Not forwarded are packets to addresses that belong to no host and lie behind none, or behind one
-//! without a path. Kernels send such packets unprompted on every new device (router solicitations,
-//! multicast listener reports, mDNS); they are counted. The source address is not checked, as in a
-//! router without filters.
+//! A packet that a host has sent is inspected once, at its entry (`entry`): the destination address
+//! determines the host, possibly one in front of a network (`routes`); ports determine the flow
+//! (`connections`); a router counts the hop, and fragments or refuses the packet. After that the
+//! packet is a handle on its path. If it is for a local endpoint it is also parsed, its checksums
+//! are verified, and its bytes are no longer needed. A packet between two kernels stays in the
+//! buffer into which it was read (`buffers`), and is written from there; segments of several
+//! packets are cut at the entry and joined again at the exit (`segments`).
+//!
+//! # Invariants
+//! - Everything is done in chronological order: `arrive` first does what is due until `now`. The
+//!   same arrivals therefore produce the same packets at the same times, with any clock and however
+//!   late the engine is called.
+//! - `now` never decreases from call to call. [`Outgoing::at`] is the due time, not that of the
+//!   call.
+//! - A buffer is free, held, or assigned to one packet on its way; it is never copied.
+//! - [`Outgoing`] borrows the engine: its bytes are valid until the next call.
+//!
+//! # Packets that are not forwarded
+//! Packets to addresses of no host and behind none, or of a host without a path, are counted and
+//! discarded. Kernels send such packets unprompted on every new device (router solicitations,
+//! multicast listener reports, mDNS). The source address is not checked, as in a router without
+//! filters.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,13 +48,13 @@ use ackclock_trace::LiveHost;
 use ackclock_units::{Ecn, Random, Time};
 
 use crate::Offload;
-use crate::in_process::{Answer, InProcessHost};
-use crate::router::{Forward, Header, mark_ce};
-use buffers::{Buffer, Buffers};
-use connections::{Connections, MOST_CONNECTIONS, Ours, Subflow};
+use crate::in_process::{HostAnswer, InProcessHost};
+use crate::router::{ForwardDecision, Header, mark_ce};
+use buffers::{HeldBuffer, PacketBuffers};
+use connections::{Connections, LocalEnd, MOST_CONNECTIONS, WireConnection};
 use corruption::flip_bit;
-use entry::Entries;
-use routes::Routes;
+use entry::PathEntries;
+use routes::HostRoutes;
 
 mod buffers;
 mod connections;
@@ -47,21 +71,21 @@ mod tests;
 #[derive(Debug)]
 pub struct Engine {
     world: World,
-    nodes: Vec<Node>,
+    nodes: Vec<HostState>,
     /// The hosts' addresses, sorted.
     addresses: Vec<(IpAddr, usize)>,
     /// Broadcast addresses of the hosts' subnets.
     broadcasts: Vec<Ipv4Addr>,
     /// Prefixes behind hosts.
-    routes: Routes,
-    entries: Entries,
+    routes: HostRoutes,
+    entries: PathEntries,
     connections: Connections,
-    buffers: Buffers,
+    buffers: PacketBuffers,
     /// The most bytes that are read of a packet.
     limit: usize,
     /// Packets and messages for hosts behind devices, in chronological order; those of the same
     /// time in the order in which they were created.
-    outgoing: VecDeque<Ready>,
+    outgoing: VecDeque<DueOutput>,
     /// Buffers of ICMP messages, for reuse.
     used: Vec<Vec<u8>>,
     /// Every packet is completed at its entry, as a wire would carry it.
@@ -69,7 +93,7 @@ pub struct Engine {
     /// The packets of the segment that was returned last, its first packet included.
     together: Vec<Outbound>,
     /// The output that was returned last, kept until the next call.
-    handed: Handed,
+    handed: ReturnedOutput,
     /// The bytes of an outgoing packet that differ from its buffer: a segment of a local endpoint,
     /// or a packet that was marked or corrupted.
     scratch: Vec<u8>,
@@ -81,7 +105,7 @@ pub struct Engine {
 }
 
 #[derive(Debug)]
-struct Node {
+struct HostState {
     counts: LiveHost,
     /// `None` for a host behind a device.
     in_process: Option<InProcessHost>,
@@ -91,24 +115,24 @@ struct Node {
 
 /// Output that is due to a host behind a device.
 #[derive(Debug)]
-enum Ready {
+enum DueOutput {
     /// A packet that has reached its host.
     Packet(Outbound),
     /// A router's ICMP message to the host that sent the packet.
     Message { at: Time, node: usize, bytes: Vec<u8> },
 }
 
-impl Ready {
+impl DueOutput {
     fn at(&self) -> Time {
         match self {
-            Ready::Packet(packet) => packet.at,
-            Ready::Message { at, .. } => *at,
+            DueOutput::Packet(packet) => packet.at,
+            DueOutput::Message { at, .. } => *at,
         }
     }
 }
 
 #[derive(Debug)]
-enum Handed {
+enum ReturnedOutput {
     Nothing,
     Packet(Outbound),
     Message(Vec<u8>),
@@ -141,8 +165,8 @@ impl Engine {
         let live = spec.live.as_deref().expect("a run with hosts outside");
         let limit = live.nodes.iter().map(|node| usize::from(node.mtu)).max().unwrap_or(0) + 1;
         // A local host's answer has up to 40 bytes more than the packet that it answers.
-        let buffers = Buffers::new(limit.max(1501));
-        let node = |spec: &ackclock_sim::spec::NodeSpec| Node {
+        let buffers = PacketBuffers::new(limit.max(1501));
+        let node = |spec: &ackclock_sim::spec::NodeSpec| HostState {
             counts: LiveHost {
                 id: spec.name.clone(),
                 tun: spec.tun.clone().unwrap_or_default(),
@@ -161,8 +185,8 @@ impl Engine {
             nodes: live.nodes.iter().map(node).collect(),
             broadcasts: live.nodes.iter().flat_map(|node| &node.addresses).filter_map(broadcast).collect(),
             addresses,
-            routes: Routes::new(&live.nodes),
-            entries: Entries::new(live),
+            routes: HostRoutes::new(&live.nodes),
+            entries: PathEntries::new(live),
             connections: Connections::new(&spec, live),
             buffers,
             limit,
@@ -170,7 +194,7 @@ impl Engine {
             used: Vec::new(),
             keeps_whole: false,
             together: Vec::new(),
-            handed: Handed::Nothing,
+            handed: ReturnedOutput::Nothing,
             scratch: vec![0; usize::from(u16::MAX)],
             corrupting: Random::for_component(spec.seed, spec.run, "live.corruption"),
             whole: Vec::new(),
@@ -260,18 +284,18 @@ impl Engine {
         self.take_back();
         loop {
             match self.outgoing.pop_front() {
-                Some(Ready::Message { at, node, bytes }) => {
-                    self.handed = Handed::Message(bytes);
+                Some(DueOutput::Message { at, node, bytes }) => {
+                    self.handed = ReturnedOutput::Message(bytes);
                     return self.outgoing(at, node);
                 }
-                Some(Ready::Packet(packet)) => {
+                Some(DueOutput::Packet(packet)) => {
                     let (at, node) = (packet.at, packet.node);
                     if let Some(tail) = self.tail(&packet) {
                         self.gather(now, packet, tail);
                         return self.segment(at, node, tail);
                     }
                     let sent = self.prepare(&packet);
-                    self.handed = Handed::Packet(packet);
+                    self.handed = ReturnedOutput::Packet(packet);
                     if sent {
                         return self.outgoing(at, node);
                     }
@@ -285,7 +309,7 @@ impl Engine {
 
     /// The time at which something is due next.
     pub fn next_due(&self) -> Time {
-        self.outgoing.front().map_or_else(|| self.world.next_due(), Ready::at)
+        self.outgoing.front().map_or_else(|| self.world.next_due(), DueOutput::at)
     }
 
     /// Does the next thing that is due by `now`; `false` if there is none.
@@ -295,7 +319,7 @@ impl Engine {
         while let Some(packet) = self.world.outbound() {
             took = true;
             match self.nodes[packet.node].in_process {
-                None => self.outgoing.push_back(Ready::Packet(packet)),
+                None => self.outgoing.push_back(DueOutput::Packet(packet)),
                 Some(_) => self.answer(packet),
             }
         }
@@ -309,9 +333,9 @@ impl Engine {
         }
         let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
         let mut reply = self.claim();
-        let mut answer = Answer::Nothing;
+        let mut answer = HostAnswer::Nothing;
         if packet.packet.class.is_corrupted() {
-            answer = Answer::Discarded;
+            answer = HostAnswer::Discarded;
         } else if let Some(token) = packet.token
             && let Some(host) = &mut self.nodes[node].in_process
         {
@@ -319,19 +343,19 @@ impl Engine {
             answer = host.answer(at, &bytes[..len], out);
         }
         let left = match answer {
-            Answer::Reply(len) => self.forward(at, node, reply, len),
+            HostAnswer::Reply(len) => self.forward(at, node, reply, len),
             _ => Some(reply),
         };
         if let Some(reply) = left {
             self.buffers.give_back(reply);
         }
         match answer {
-            Answer::Reply(_) | Answer::Nothing => {}
-            Answer::Error(addresses, ports, error) => match self.connections.sent_by(addresses, ports) {
+            HostAnswer::Reply(_) | HostAnswer::Nothing => {}
+            HostAnswer::Error(addresses, ports, error) => match self.connections.sent_by(addresses, ports) {
                 Some((end, path)) => self.world.icmp(at, end, path, &error),
                 None => self.count_discarded(&packet),
             },
-            Answer::Discarded => self.count_discarded(&packet),
+            HostAnswer::Discarded => self.count_discarded(&packet),
         }
         self.world.release(packet);
     }
@@ -374,10 +398,10 @@ impl Engine {
 
     /// Releases the output that was returned last.
     fn take_back(&mut self) {
-        match std::mem::replace(&mut self.handed, Handed::Nothing) {
-            Handed::Nothing => {}
-            Handed::Packet(packet) => self.world.release(packet),
-            Handed::Message(message) => self.used.push(message),
+        match std::mem::replace(&mut self.handed, ReturnedOutput::Nothing) {
+            ReturnedOutput::Nothing => {}
+            ReturnedOutput::Packet(packet) => self.world.release(packet),
+            ReturnedOutput::Message(message) => self.used.push(message),
         }
         while let Some(packet) = self.together.pop() {
             self.world.release(packet);
@@ -409,7 +433,9 @@ impl Engine {
         }
         let (path, mut segment) = (self.world.path_of(&outbound.packet), *self.world.segment(outbound));
         let sender = outbound.end.and_then(|end| self.connections.sender_of(end, path, &segment));
-        let Some((Ours { layout, .. }, Subflow { node, addresses, ports, .. })) = sender else { return false };
+        let Some((LocalEnd { layout, .. }, WireConnection { node, addresses, ports, .. })) = sender else {
+            return false;
+        };
         let between = [*node, outbound.node];
         (segment.source_port, segment.destination_port) = *ports;
         let dscp = outbound.packet.class.dscp();
@@ -420,7 +446,7 @@ impl Engine {
         let packet = &mut self.scratch[..len];
         let passed = match (self.entries.router(between), Header::read(packet)) {
             (Some(router), Ok(header)) => {
-                router.forward(outbound.at, &header, packet, &mut self.whole) == Forward::Whole
+                router.forward(outbound.at, &header, packet, &mut self.whole) == ForwardDecision::Whole
             }
             _ => true,
         };
@@ -434,9 +460,9 @@ impl Engine {
     fn outgoing(&mut self, at: Time, node: usize) -> Option<Outgoing<'_>> {
         let mut offload = Offload::default();
         let bytes: &[u8] = match &self.handed {
-            Handed::Nothing => return None,
-            Handed::Message(message) => message,
-            Handed::Packet(packet) => {
+            ReturnedOutput::Nothing => return None,
+            ReturnedOutput::Message(message) => message,
+            ReturnedOutput::Packet(packet) => {
                 let len = packet.packet.wire_len as usize;
                 if let (Some(token), false) = (packet.token, packet.packet.class.is_corrupted()) {
                     offload.checksum = self.buffers.left(token).checksum;
@@ -454,7 +480,7 @@ impl Engine {
     }
 
     /// A free buffer.
-    fn claim(&mut self) -> Buffer {
+    fn claim(&mut self) -> HeldBuffer {
         while let Some(number) = self.world.freed() {
             self.buffers.come_back(number);
         }

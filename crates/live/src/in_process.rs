@@ -23,7 +23,7 @@ pub(crate) struct InProcessHost {
 
 /// A local host's reaction to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum HostAnswer {
     /// A packet of this many bytes.
     Reply(usize),
     /// None: the packet requires no answer.
@@ -40,28 +40,28 @@ impl InProcessHost {
     }
 
     /// Handles a packet, and writes the answer to `out`.
-    pub(crate) fn answer(&mut self, now: Time, packet: &[u8], out: &mut [u8]) -> Answer {
-        let Ok(header) = Header::read(packet) else { return Answer::Discarded };
+    pub(crate) fn answer(&mut self, now: Time, packet: &[u8], out: &mut [u8]) -> HostAnswer {
+        let Ok(header) = Header::read(packet) else { return HostAnswer::Discarded };
         if header.protocol == protocol::TCP && !header.fragment {
-            let Ok(parsed) = codec::parse(packet) else { return Answer::Discarded };
-            let Some(reset) = reset_for(&parsed.segment) else { return Answer::Nothing };
+            let Ok(parsed) = codec::parse(packet) else { return HostAnswer::Discarded };
+            let Some(reset) = reset_for(&parsed.segment) else { return HostAnswer::Nothing };
             return match codec::emit(&reset, parsed.addresses.reversed(), Ecn::NotEct, out) {
-                Ok(len) => Answer::Reply(len),
-                Err(_) => Answer::Nothing,
+                Ok(len) => HostAnswer::Reply(len),
+                Err(_) => HostAnswer::Nothing,
             };
         }
         if let Some(error) = quoted(&header, packet) {
             return error;
         }
         if !self.reporter.answer(now, &header, packet, &mut self.message) {
-            return Answer::Discarded;
+            return HostAnswer::Discarded;
         }
         match out.get_mut(..self.message.len()) {
             Some(out) => {
                 out.copy_from_slice(&self.message);
-                Answer::Reply(self.message.len())
+                HostAnswer::Reply(self.message.len())
             }
-            None => Answer::Discarded,
+            None => HostAnswer::Discarded,
         }
     }
 }
@@ -76,7 +76,7 @@ const PORTS_AND_SEQUENCE: usize = 8;
 
 /// The ICMP error in `packet`, if its checksum is right and it quotes the beginning of a TCP
 /// segment.
-fn quoted(header: &Header, packet: &[u8]) -> Option<Answer> {
+fn quoted(header: &Header, packet: &[u8]) -> Option<HostAnswer> {
     let message = packet.get(header.payload..header.len)?;
     let kind = *message.first()?;
     if header.protocol != protocol::ICMP || header.fragment || !ERRORS.contains(&kind) || !is_sum_right(message) {
@@ -99,7 +99,7 @@ fn quoted(header: &Header, packet: &[u8]) -> Option<Answer> {
         sequence: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
         length: u32::from(word(inner, 2)),
     };
-    Some(Answer::Error(addresses, (word(segment, 0), word(segment, 2)), error))
+    Some(HostAnswer::Error(addresses, (word(segment, 0), word(segment, 2)), error))
 }
 
 /// The checksum of ICMP (RFC 792).

@@ -1,12 +1,87 @@
-//! The live clock: packets of real kernels and applications, read from TUN devices, through the
-//! links and queues of a run, in real time; and the replay of recorded packets, in virtual time.
+//! Runs with external hosts: packets of real kernels and applications, read from TUN devices, pass
+//! through the links and queues of a run in real time; recorded packets do so in virtual time.
+//!
+//! ```text
+//!   kernel A       TUN device A                                      TUN device B       kernel B
+//!      |                |                                                 ^                |
+//!      +--- packets ----+                                                 +--- packets ----+
+//!                       | read: bytes, time of arrival                    | write: bytes
+//!  - - - - - - - - - - -|- - - - - - - - - - - - - - - - - - - - - - - - -|- - - - runner / replay
+//!                       v  Engine::arrive                 Engine::advance |
+//!      +---------------------------------- Engine ------------------------------------------+
+//!      |  entry: host, flow --> router --> World: queues, links --> Outbound --> Outgoing   |
+//!      |                          |         ^   |                                   ^       |
+//!      |                          |         |   +--> endpoints of ackclock (hosts   |       |
+//!      |                          |         +------- without a device)              |       |
+//!      |                          +--- ICMP message to the source ------------------+       |
+//!      +------------------------------------------------------------------------------------+
+//! ```
 //!
 //! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets
-//! as bytes out, time as an argument. `runner` drives it by the machine's clock, `replay` by a
-//! capture. `testbed` creates namespaces, devices and addresses, and removes them.
+//! as bytes out, time as an argument. `runner` drives it by the machine's clock ([`run`] with
+//! [`Clock::Real`]), `replay` by a capture ([`Clock::Replay`]). `router` decrements hop limits,
+//! fragments, and writes ICMP messages. `offload` divides segments into packets. `capture` reads
+//! and writes pcapng files. `testbed` creates namespaces, devices and addresses, and removes them;
+//! `commands` starts programs in them.
 //!
-//! Devices are Linux's, and the feature `devices` (on by default) can be left out. Everything but
-//! runs by the machine's clock remains: `no_devices` is what answers for those.
+//! # Invariants
+//! - *The time of arrival is the time of the read.* It is also the time in a capture. Everything
+//!   due until then is done before the packet enters.
+//! - *A replay decides as the live run did.* The course of a run depends on scenario, seed, the
+//!   arrivals with their times, and the changes made during the run. A capture contains all of
+//!   these, and the packets to hosts, with which a replay of the same scenario compares its own.
+//! - *Lateness changes no decision.* The engine does everything at its due time, however late it is
+//!   called. Only the packets that it hands over are late, and the summary says by how much.
+//! - *Payload is not copied* between two kernels: packets stay in the buffers they were read into.
+//! - *Nothing remains.* Everything that a run creates on the machine is registered before, and
+//!   removed after the run or, if the run was killed, by the next one.
+//!
+//! # Example
+//! An echo request from `left`, a host behind a device, and the reply of `right`, a host in this
+//! process. No device is needed: the example is the device.
+//!
+//! ```
+//! use ackclock_live::Engine;
+//! use ackclock_scenario::Scenario;
+//! use ackclock_units::Time;
+//! use etherparse::PacketBuilder;
+//!
+//! let scenario = br#"
+//!     schema = 1
+//!     title  = "ping"
+//!     [run]
+//!     duration = "1s"
+//!     [links.wire]
+//!     rate  = "1mbit"
+//!     delay = "10ms"
+//!     queue = "pfifo"
+//!     [hosts.left]
+//!     tun     = "left0"
+//!     address = "10.0.0.1/24"
+//!     [hosts.right]
+//!     address = "10.0.0.2/24"
+//!     [[paths]]
+//!     between = ["left", "right"]
+//!     path    = ["wire"]
+//! "#;
+//! let spec = Scenario::parse("ping.toml", scenario, &[])?.spec(0);
+//! let mut engine = Engine::new(&spec);
+//!
+//! let request = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).icmpv4_echo_request(1, 1);
+//! let mut bytes = Vec::new();
+//! request.write(&mut bytes, &[0; 97])?;
+//! engine.buffer()[..bytes.len()].copy_from_slice(&bytes);
+//! engine.arrive(Time::ZERO, 0, bytes.len());
+//!
+//! // Twice 125 bytes at 1 Mbit/s, and twice 10 ms.
+//! let reply = engine.advance(Time::from_secs(1)).expect("a reply");
+//! assert_eq!((reply.node, reply.at, reply.bytes.len()), (0, Time::from_millis(22), 125));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//! `devices` (default) contains devices, namespaces and the event loop, all of them Linux's.
+//! Without it, everything but runs by the machine's clock remains; `no_devices` refuses those.
 
 // Everything but the loop itself is part of every build and checked by builds with devices.
 #![cfg_attr(not(all(feature = "devices", target_os = "linux")), allow(dead_code, unused_imports))]

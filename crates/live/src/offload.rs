@@ -2,10 +2,11 @@
 //! packet, and checksums that are not computed.
 //!
 //! A device with `IFF_VNET_HDR` has a header before each packet that describes the unfinished work,
-//! in both directions. A segment is cut here ([`Cut`]) as the kernel's software or a network card
-//! would, before a router or a queue sees it. The payload of the packets stays where it was read;
-//! each has headers of its own. Their checksums remain uncomputed as long as only kernels see them:
-//! the receiving kernel treats such a packet as one whose checksum a card has verified.
+//! in both directions. A segment is cut here ([`Segmentation`]) as the kernel's software or a
+//! network card would, before a router or a queue sees it. The payload of the packets stays where
+//! it was read; each has headers of its own. Their checksums remain uncomputed as long as only
+//! kernels see them: the receiving kernel treats such a packet as one whose checksum a card has
+//! verified.
 //!
 //! # Source
 //! `struct virtio_net_hdr` of the virtio specification 1.3, section 5.1.6, in the machine's byte
@@ -46,7 +47,7 @@ const UDP_HEADER: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// The checksum, if it is not computed: its field contains only the sum of the pseudo-header.
-    pub(crate) checksum: Option<Partial>,
+    pub(crate) checksum: Option<PartialChecksum>,
     /// Payload bytes of each packet of a segment but the last; 0 for a single packet.
     pub(crate) size: u16,
     /// The type of a segment, as in the header.
@@ -57,7 +58,7 @@ pub struct Offload {
 
 /// A checksum that is not computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Partial {
+pub(crate) struct PartialChecksum {
     /// The offset of the first byte that it covers.
     pub(crate) start: u16,
     /// The offset of its field from there.
@@ -70,7 +71,7 @@ impl Offload {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         let partial = header[0] & NEEDS_CHECKSUM != 0;
         Offload {
-            checksum: partial.then(|| Partial { start: word(6), offset: word(8) }),
+            checksum: partial.then(|| PartialChecksum { start: word(6), offset: word(8) }),
             kind: header[1],
             headers: word(2),
             size: if header[1] == 0 { 0 } else { word(4) },
@@ -79,14 +80,14 @@ impl Offload {
 
     /// The header to write before a packet.
     pub(crate) fn write(&self) -> [u8; HEADER] {
-        let Partial { start, offset } = self.checksum.unwrap_or(Partial { start: 0, offset: 0 });
+        let PartialChecksum { start, offset } = self.checksum.unwrap_or(PartialChecksum { start: 0, offset: 0 });
         let flags = if self.checksum.is_some() { NEEDS_CHECKSUM } else { 0 };
         let [[a, b], [c, d], [e, f], [g, h]] = [self.headers, self.size, start, offset].map(u16::to_ne_bytes);
         [flags, self.kind, a, b, c, d, e, f, g, h]
     }
 
     /// The offload of a single packet with this checksum.
-    pub(crate) fn checksum(checksum: Option<Partial>) -> Offload {
+    pub(crate) fn checksum(checksum: Option<PartialChecksum>) -> Offload {
         Offload { checksum, ..Offload::default() }
     }
 
@@ -96,7 +97,7 @@ impl Offload {
     }
 }
 
-impl Partial {
+impl PartialChecksum {
     /// Returns `true` if the range that it covers begins behind the IP header.
     pub(crate) fn is_behind_header(self, packet: &[u8]) -> bool {
         let header = match packet.first() {
@@ -121,7 +122,7 @@ impl Partial {
 
 /// The division of a segment into packets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct Segmentation {
     /// Bytes of the headers of each packet.
     head: usize,
     /// The offset of the TCP or UDP header.
@@ -135,9 +136,9 @@ pub(crate) struct Cut {
     pseudo: u32,
 }
 
-impl Cut {
+impl Segmentation {
     /// `None` if it is no valid segment, or is incomplete.
-    pub(crate) fn new(segment: &[u8], offload: Offload) -> Option<Cut> {
+    pub(crate) fn new(segment: &[u8], offload: Offload) -> Option<Segmentation> {
         let header = Header::read(segment).ok()?;
         let transport = header.payload;
         let is_v4 = header.source.is_ipv4();
@@ -157,7 +158,7 @@ impl Cut {
         let addresses = if is_v4 { &segment[12..20] } else { &segment[8..40] };
         let pseudo = sum_of(addresses) + u32::from(header.protocol);
         let size = usize::from(offload.size);
-        Some(Cut { head, transport, is_udp, is_v4, size, len: segment.len(), pseudo })
+        Some(Segmentation { head, transport, is_udp, is_v4, size, len: segment.len(), pseudo })
     }
 
     /// Bytes of the headers of each packet, and of the longest packet.
@@ -172,8 +173,8 @@ impl Cut {
     }
 
     /// The checksum of each packet, which is left to compute.
-    pub(crate) fn checksum(&self) -> Partial {
-        Partial { start: self.transport as u16, offset: if self.is_udp { 6 } else { 16 } }
+    pub(crate) fn checksum(&self) -> PartialChecksum {
+        PartialChecksum { start: self.transport as u16, offset: if self.is_udp { 6 } else { 16 } }
     }
 
     /// Turns the headers of the segment into those of packet `number`.
@@ -199,7 +200,7 @@ impl Cut {
 /// Turns `head`, the headers of the first of consecutive packets of a segment, into the headers of
 /// all of them: `len` bytes of payload in packets of `size` bytes, the last of which has the
 /// headers `last`.
-pub(crate) fn join(head: &mut [u8], last: &[u8], checksum: Partial, len: usize, size: u16) -> Offload {
+pub(crate) fn join(head: &mut [u8], last: &[u8], checksum: PartialChecksum, len: usize, size: u16) -> Offload {
     let (transport, is_v4, is_udp) = (usize::from(checksum.start), head[0] >> 4 == 4, checksum.offset == 6);
     let addresses = if is_v4 { &head[12..20] } else { &head[8..40] };
     let pseudo = sum_of(addresses) + u32::from(if is_udp { protocol::UDP } else { protocol::TCP });

@@ -7,10 +7,10 @@ use ackclock_sim::spec::RunSpec;
 use ackclock_trace::{ChangeSummary, LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
-use crate::capture::{Captured, Changes, Reader, Way, fingerprint};
+use crate::capture::{CaptureDirection, CaptureReader, Captured, Changes, fingerprint};
 use crate::router::{Discard, Header, set_checksum};
 use crate::{ChangeReader, Engine, LiveError, Outcome};
-use check::{Check, Run};
+use check::{ComparedRun, OutputCheck};
 
 mod check;
 #[cfg(test)]
@@ -34,14 +34,14 @@ pub(crate) fn run(
     changes: Option<&ChangeReader>,
 ) -> Result<Outcome, LiveError> {
     let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
-    let reader = Reader::open(capture, nodes)?;
+    let reader = CaptureReader::open(capture, nodes)?;
     let same = reader.scenario() == Some(fingerprint(spec));
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let mut replay = Replay {
         engine,
         recorders,
-        check: same.then(|| Check::new(nodes.iter().map(|node| node.name.clone()).collect())),
+        check: same.then(|| OutputCheck::new(nodes.iter().map(|node| node.name.clone()).collect())),
         done: Time::ZERO,
         recorded: None,
         first: None,
@@ -59,7 +59,7 @@ struct Replay<'a> {
     engine: Engine,
     recorders: Recorders<'a>,
     /// Compares the packets to hosts with the recorded ones, if the scenario is the same.
-    check: Option<Check>,
+    check: Option<OutputCheck>,
     /// Everything before this time has been done.
     done: Time,
     /// The end of the recorded run.
@@ -73,18 +73,18 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     /// The whole run, up to `end` or the end of the recorded run.
-    fn play(&mut self, mut reader: Reader, path: &Path, end: Time) -> Result<(), LiveError> {
+    fn play(&mut self, mut reader: CaptureReader, path: &Path, end: Time) -> Result<(), LiveError> {
         let own = reader.scenario().is_some();
         while let Some(Captured { at, node, way, bytes, len, changes }) = reader.next()? {
             self.make(changes, path, end)?;
             match way {
-                Way::ToHost => {
+                CaptureDirection::ToHost => {
                     if let Some(check) = &mut self.check {
-                        check.sent(Run::Recorded, at, node, len, bytes);
+                        check.sent(ComparedRun::Recorded, at, node, len, bytes);
                     }
                 }
-                Way::FromHost if at >= end => break,
-                Way::FromHost => {
+                CaptureDirection::FromHost if at >= end => break,
+                CaptureDirection::FromHost => {
                     self.advance(after(at))?;
                     let room = self.engine.buffer();
                     let most = room.len().saturating_sub(1);
@@ -174,7 +174,7 @@ impl Replay<'_> {
             let last = Time::from_nanos(next.as_nanos() - 1);
             while let Some(packet) = self.engine.advance(last) {
                 if let Some(check) = &mut self.check {
-                    check.sent(Run::Replay, packet.at, packet.node, packet.bytes.len(), packet.bytes);
+                    check.sent(ComparedRun::Replay, packet.at, packet.node, packet.bytes.len(), packet.bytes);
                 }
             }
             self.done = next;

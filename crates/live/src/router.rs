@@ -30,7 +30,7 @@ use ackclock_units::Time;
 
 pub(crate) use fragment::Fragments;
 pub(crate) use header::{Header, mark_ce, protocol, set_checksum};
-pub(crate) use icmp::{Problem, Reporter};
+pub(crate) use icmp::{IcmpProblem, Reporter};
 
 /// The reason why a packet is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub(crate) enum Discard {
 
 /// A router's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Forward {
+pub(crate) enum ForwardDecision {
     /// The packet is forwarded as it is now.
     Whole,
     /// [`Fragments`] of the packet, as it is now, are forwarded.
@@ -82,7 +82,13 @@ impl Router {
 
     /// Forwards `packet`, whose header is `header`, and decrements the hop limit. `message` then
     /// contains the ICMP message to the packet's source, and is empty if there is none.
-    pub(crate) fn forward(&mut self, now: Time, header: &Header, packet: &mut [u8], message: &mut Vec<u8>) -> Forward {
+    pub(crate) fn forward(
+        &mut self,
+        now: Time,
+        header: &Header,
+        packet: &mut [u8],
+        message: &mut Vec<u8>,
+    ) -> ForwardDecision {
         message.clear();
         let (reason, problem) = match self.judge(header) {
             Ok(forward) => {
@@ -95,19 +101,19 @@ impl Router {
         if let Some(problem) = problem {
             self.reporter.report(now, problem, header, packet, message);
         }
-        Forward::Discarded(reason)
+        ForwardDecision::Discarded(reason)
     }
 
     /// Returns `true` if a packet is forwarded whole, without a message.
     pub(crate) fn passes(&self, header: &Header) -> bool {
-        self.judge(header) == Ok(Forward::Whole)
+        self.judge(header) == Ok(ForwardDecision::Whole)
     }
 
     /// Handles a packet to whose destination no path leads: writes the ICMP message about it, if
     /// there is one, to `message` (RFC 1812 section 5.2.7.1, RFC 4443 section 3.1).
     pub(crate) fn no_route(&mut self, now: Time, header: &Header, packet: &[u8], message: &mut Vec<u8>) {
         message.clear();
-        let problem = scope(header).map_or_else(|problem| problem, |()| Some(Problem::NoRoute));
+        let problem = scope(header).map_or_else(|problem| problem, |()| Some(IcmpProblem::NoRoute));
         if let Some(problem) = problem {
             self.reporter.report(now, problem, header, packet, message);
         }
@@ -116,21 +122,21 @@ impl Router {
     /// Decides whether a packet is forwarded; if not, gives the reason and the problem to report.
     /// The order of checks is that of Linux for IPv4. For IPv6 Linux checks the hop limit before a
     /// link-local source.
-    fn judge(&self, header: &Header) -> Result<Forward, (Discard, Option<Problem>)> {
+    fn judge(&self, header: &Header) -> Result<ForwardDecision, (Discard, Option<IcmpProblem>)> {
         scope(header).map_err(|problem| (Discard::Scope, problem))?;
         if header.hops <= 1 {
-            return Err((Discard::TimeExceeded, Some(Problem::TimeExceeded)));
+            return Err((Discard::TimeExceeded, Some(IcmpProblem::TimeExceeded)));
         }
         match (header.len <= usize::from(self.mtu), header.divisible) {
-            (true, _) => Ok(Forward::Whole),
-            (false, true) => Ok(Forward::Fragments),
-            (false, false) => Err((Discard::TooBig, Some(Problem::TooBig(self.mtu)))),
+            (true, _) => Ok(ForwardDecision::Whole),
+            (false, true) => Ok(ForwardDecision::Fragments),
+            (false, false) => Err((Discard::TooBig, Some(IcmpProblem::TooBig(self.mtu)))),
         }
     }
 }
 
 /// Checks that the addresses are valid on both sides of a router.
-fn scope(header: &Header) -> Result<(), Option<Problem>> {
+fn scope(header: &Header) -> Result<(), Option<IcmpProblem>> {
     match (header.source, header.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             // RFC 1812 section 5.3.7; RFC 3927 section 7.
@@ -144,7 +150,7 @@ fn scope(header: &Header) -> Result<(), Option<Problem>> {
             if none(source) || none(destination) || destination.is_unicast_link_local() {
                 Err(None)
             } else if source.is_unicast_link_local() {
-                Err(Some(Problem::Scope))
+                Err(Some(IcmpProblem::Scope))
             } else {
                 Ok(())
             }

@@ -21,12 +21,12 @@ use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 use tokio::runtime::Runtime;
 
-use crate::capture::Writer;
+use crate::capture::CaptureWriter;
 use crate::commands::Commands;
-use crate::testbed::{Device, Testbed, check};
+use crate::testbed::{Testbed, TunDevice, check};
 use crate::{Engine, LiveError, Offload, Options, Outcome, Outgoing};
-use drive::{Drive, Driven, End, Port};
-use listener::Listener;
+use drive::{Drive, Driven, LoopEnd, Port};
+use listener::SignalListener;
 pub(crate) use listener::{have_programs_heed_interrupts, interrupt, interrupted, listen};
 use punctuality::{Processor, Punctuality};
 use scheduling::Scheduled;
@@ -37,25 +37,25 @@ const QUEUES: Span = Span::from_secs(5);
 /// A longer spin than this compensates for no late wakeup.
 const LONG_SPIN: Span = Span::from_micros(200);
 
-impl Port for Device {
+impl Port for TunDevice {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        Device::read(self, buffer)
+        TunDevice::read(self, buffer)
     }
 
     fn offloads(&self) -> bool {
-        Device::offloads(self)
+        TunDevice::offloads(self)
     }
 
     fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
-        Device::read_offloaded(self, buffers)
+        TunDevice::read_offloaded(self, buffers)
     }
 
     fn write(&self, packet: &Outgoing<'_>) -> io::Result<()> {
-        Device::write(self, packet.bytes, packet.rest, packet.offload)
+        TunDevice::write(self, packet.bytes, packet.rest, packet.offload)
     }
 
     fn check(&self) -> io::Result<()> {
-        Device::check(self)
+        TunDevice::check(self)
     }
 }
 
@@ -68,18 +68,18 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     check(live)?;
     Scheduled::check(&live.scheduling)?;
     // A signal from here on leaves nothing behind.
-    let mut listener = Listener::take().map_err(here("event loop"))?;
+    let mut listener = SignalListener::take().map_err(here("event loop"))?;
     // Ctrl-C is meant for the program that has the terminal.
     listener.leave_interrupts(live.commands.iter().any(|command| command.terminal)).map_err(here("signals"))?;
     if listener.heard() {
         return Err(LiveError::Interrupted);
     }
-    let Listener { runtime, signals } = listener;
+    let SignalListener { runtime, signals } = listener;
     let inside = runtime.enter();
     let testbed = Arc::new(Testbed::set_up(live)?);
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
-    let capture = options.capture.as_deref().map(|path| Writer::create(path, spec, options.snap)).transpose()?;
+    let capture = options.capture.as_deref().map(|path| CaptureWriter::create(path, spec, options.snap)).transpose()?;
     let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
     let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
 
@@ -98,30 +98,30 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     // Packets that arrive later are dropped unread.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
     let engine = drive.engine();
-    if !matches!(end, End::Over) {
+    if !matches!(end, LoopEnd::Over) {
         // Everything due by then counts as done, as in a replay, even if a device is gone.
         while engine.advance(ended).is_some() {}
         engine.world().end_at(ended);
     }
-    if let (Err(error), false) = (engine.complete(&mut recorders), matches!(end, End::Run(_))) {
-        end = End::Run(error);
+    if let (Err(error), false) = (engine.complete(&mut recorders), matches!(end, LoopEnd::Run(_))) {
+        end = LoopEnd::Run(error);
     }
     let mut summary = engine.world().summary();
     summary.changes = changes;
-    if live.drain && matches!(end, End::Over | End::Interrupted | End::Program) {
+    if live.drain && matches!(end, LoopEnd::Over | LoopEnd::Interrupted | LoopEnd::Program) {
         let _scheduled = Scheduled::set(&live.scheduling).ok();
         let drained = runtime.block_on(drive.drain(longest_delay(spec) + longest + QUEUES));
-        if !matches!(drained, End::Over | End::Interrupted) {
+        if !matches!(drained, LoopEnd::Over | LoopEnd::Interrupted) {
             end = drained;
         }
     }
     summary.commands = commands.stop();
     let Driven { engine, ports, capture, punctuality, sleeps, spin, mut signals } = drive.finish();
-    if matches!(end, End::Interrupted) {
+    if matches!(end, LoopEnd::Interrupted) {
         signals.forget();
     }
     drop(inside);
-    Listener { runtime, signals }.keep();
+    SignalListener { runtime, signals }.keep();
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
     let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
     let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
@@ -146,11 +146,11 @@ fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveH
 
 /// Runs the loop, with its thread's priority, and measures the processor time of the thread.
 fn go(
-    drive: &mut Drive<'_, Device>,
+    drive: &mut Drive<'_, TunDevice>,
     runtime: &Runtime,
     recorders: &mut Recorders<'_>,
     scheduling: &Scheduling,
-) -> Result<(End, Option<Processor>), LiveError> {
+) -> Result<(LoopEnd, Option<Processor>), LiveError> {
     // Threads that already exist keep their scheduling.
     let scheduled = Scheduled::set(scheduling)?;
     let before = Processor::of_this_thread();
@@ -161,13 +161,13 @@ fn go(
 }
 
 /// The error that ended a run early.
-fn why<'n>(end: End, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
+fn why<'n>(end: LoopEnd, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
     match end {
-        End::Over | End::Program | End::Capture => None,
-        End::Interrupted => Some(LiveError::Interrupted),
-        End::Gone(index, source) => Some(gone(host(index), source)),
-        End::Run(error) => Some(LiveError::Run(error)),
-        End::Sleep(source) => Some(here("event loop")(source)),
+        LoopEnd::Over | LoopEnd::Program | LoopEnd::Capture => None,
+        LoopEnd::Interrupted => Some(LiveError::Interrupted),
+        LoopEnd::Gone(index, source) => Some(gone(host(index), source)),
+        LoopEnd::Run(error) => Some(LiveError::Run(error)),
+        LoopEnd::Sleep(source) => Some(here("event loop")(source)),
     }
 }
 

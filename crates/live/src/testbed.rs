@@ -41,11 +41,11 @@ use std::process::{Child, Command, Stdio};
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 
 use crate::LiveError;
-use leftovers::{Lock, Record};
-use namespace::Namespace;
+use leftovers::{RunRecord, RunsLock};
+use namespace::NetworkNamespace;
 
 pub(crate) use check::{check, is_privileged};
-pub(crate) use device::Device;
+pub(crate) use device::TunDevice;
 pub(crate) use private::enter as enter_private;
 
 /// The addresses in the network namespace of this process.
@@ -61,16 +61,16 @@ pub(crate) fn addresses() -> io::Result<Vec<IpAddr>> {
 /// Everything that a run has created on this machine, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Testbed {
-    hosts: Vec<Host>,
+    hosts: Vec<TestbedHost>,
     /// The namespaces that hosts name, each once.
-    namespaces: Vec<Namespace>,
-    record: Record,
+    namespaces: Vec<NetworkNamespace>,
+    record: RunRecord,
 }
 
 /// A host's device and namespace.
 #[derive(Debug)]
-struct Host {
-    device: Option<Device>,
+struct TestbedHost {
+    device: Option<TunDevice>,
     /// Index of its namespace; `None` for that of this process.
     namespace: Option<usize>,
 }
@@ -79,7 +79,7 @@ impl Testbed {
     /// Removes what killed runs left behind, then creates everything.
     ///
     /// # Errors
-    /// [`LiveError::Missing`] with all problems that [`check`] finds; [`LiveError::SetUp`] if
+    /// [`LiveError::Missing`] with all problems that [`check()`] finds; [`LiveError::SetUp`] if
     /// something could not be created. Nothing remains in either case.
     pub(crate) fn set_up(spec: &LiveSpec) -> Result<Testbed, LiveError> {
         check(spec)?;
@@ -89,10 +89,10 @@ impl Testbed {
             source,
         };
         // Concurrent set-ups would take each other's half for left over.
-        let lock = Lock::take().map_err(here)?;
+        let lock = RunsLock::take().map_err(here)?;
         leftovers::sweep();
         check::check_free(spec)?;
-        let record = Record::create(&lock).map_err(here)?;
+        let record = RunRecord::create(&lock).map_err(here)?;
         let mut testbed = Testbed { hosts: Vec::new(), namespaces: Vec::new(), record };
         let made = spec.nodes.iter().try_for_each(|node| {
             let host = testbed.make_host(spec, node)?;
@@ -104,15 +104,15 @@ impl Testbed {
         made.map(|()| testbed)
     }
 
-    fn make_host(&mut self, spec: &LiveSpec, node: &NodeSpec) -> Result<Host, LiveError> {
+    fn make_host(&mut self, spec: &LiveSpec, node: &NodeSpec) -> Result<TestbedHost, LiveError> {
         let failed = |what: String| move |source: io::Error| LiveError::SetUp { host: node.name.clone(), what, source };
-        let Some(tun) = &node.tun else { return Ok(Host { device: None, namespace: None }) };
+        let Some(tun) = &node.tun else { return Ok(TestbedHost { device: None, namespace: None }) };
         let namespace = match &node.netns {
             None => None,
             Some(name) => Some(match self.namespaces.iter().position(|namespace| namespace.name() == name) {
                 Some(index) => index,
                 None => {
-                    let made = Namespace::open_or_make(name, &mut self.record)
+                    let made = NetworkNamespace::open_or_make(name, &mut self.record)
                         .map_err(failed(format!("network namespace {name}")))?;
                     self.namespaces.push(made);
                     self.namespaces.len() - 1
@@ -120,8 +120,8 @@ impl Testbed {
             }),
         };
         let inside = namespace.map(|index| &self.namespaces[index]);
-        let plan = netlink::Plan::new(spec, node);
-        let device = namespace::inside(inside, || Device::create(tun, &plan, spec.offload));
+        let plan = netlink::DevicePlan::new(spec, node);
+        let device = namespace::inside(inside, || TunDevice::create(tun, &plan, spec.offload));
         let device = device.map_err(failed(format!("device {tun}")))?;
         if let (Some(name), Some(index)) = (&node.interface, namespace) {
             let taken = interface::take(name, &self.namespaces[index], &mut self.record);
@@ -132,11 +132,11 @@ impl Testbed {
             let made = gateway::set_up(spec, node, namespace, &mut self.record);
             made.map_err(failed(String::from("the way to what lies behind it")))?;
         }
-        Ok(Host { device: Some(device), namespace })
+        Ok(TestbedHost { device: Some(device), namespace })
     }
 
     /// The device of a host; `None` if it has none.
-    pub(crate) fn device(&self, node: usize) -> Option<&Device> {
+    pub(crate) fn device(&self, node: usize) -> Option<&TunDevice> {
         self.hosts[node].device.as_ref()
     }
 
@@ -146,7 +146,7 @@ impl Testbed {
     /// # Errors
     /// The device is gone.
     pub(crate) fn dropped(&self, node: usize) -> io::Result<u64> {
-        let Some(index) = self.device(node).map(Device::index) else { return Ok(0) };
+        let Some(index) = self.device(node).map(TunDevice::index) else { return Ok(0) };
         namespace::inside(self.namespace(node), || netlink::dropped(index))
     }
 
@@ -190,7 +190,7 @@ impl Testbed {
         leftovers::processes(self.record.token(), &[])
     }
 
-    fn namespace(&self, node: usize) -> Option<&Namespace> {
+    fn namespace(&self, node: usize) -> Option<&NetworkNamespace> {
         self.hosts[node].namespace.map(|index| &self.namespaces[index])
     }
 }
@@ -198,11 +198,11 @@ impl Testbed {
 impl Drop for Testbed {
     fn drop(&mut self) {
         let own = self.namespaces.iter().filter(|namespace| namespace.is_ours());
-        leftovers::kill_all(self.record.token(), &own.map(Namespace::id).collect::<Vec<_>>());
+        leftovers::kill_all(self.record.token(), &own.map(NetworkNamespace::id).collect::<Vec<_>>());
         // A device is removed with its last open file.
         self.hosts.clear();
         let undone = self.record.undo();
-        let removed = self.namespaces.drain(..).map(Namespace::remove).fold(true, |all, one| all & one.is_ok());
+        let removed = self.namespaces.drain(..).map(NetworkNamespace::remove).fold(true, |all, one| all & one.is_ok());
         if removed && undone {
             self.record.clear();
         }

@@ -11,19 +11,19 @@ const UP_TO_TIME: usize = 20;
 
 /// A file of blocks, with an account of what it contains.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct BlockFile {
     file: File,
     /// Everything that was written.
-    all: Extent,
+    all: BlockExtent,
     /// The longest prefix that leaves room for statistics.
-    less: Extent,
+    less: BlockExtent,
     /// Bytes of the statistics.
     room: u64,
 }
 
 /// Whole blocks from the beginning of a file.
 #[derive(Clone, Debug)]
-pub(super) struct Extent {
+pub(super) struct BlockExtent {
     bytes: u64,
     /// Packets of each interface.
     pub(super) packets: Vec<u64>,
@@ -31,7 +31,7 @@ pub(super) struct Extent {
     pub(super) last: u64,
 }
 
-impl Extent {
+impl BlockExtent {
     /// Adds the blocks of `bytes` that end at or before `limit`, and returns their length.
     fn add(&mut self, bytes: &[u8], limit: usize) -> usize {
         let mut at = 0;
@@ -61,12 +61,12 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-impl Blocks {
+impl BlockFile {
     /// An empty file of a capture that begins at `start`, in nanoseconds since the epoch; the
     /// statistics of its `interfaces` interfaces take `room` bytes.
-    pub(super) fn new(file: File, interfaces: usize, start: u64, room: usize) -> Blocks {
-        let nothing = Extent { bytes: 0, packets: vec![0; interfaces], last: start };
-        Blocks { file, all: nothing.clone(), less: nothing, room: room as u64 }
+    pub(super) fn new(file: File, interfaces: usize, start: u64, room: usize) -> BlockFile {
+        let nothing = BlockExtent { bytes: 0, packets: vec![0; interfaces], last: start };
+        BlockFile { file, all: nothing.clone(), less: nothing, room: room as u64 }
     }
 
     pub(super) fn into_file(self) -> File {
@@ -74,7 +74,7 @@ impl Blocks {
     }
 
     /// Writes a chunk of whole blocks. An error comes with the number of bytes written, for
-    /// [`keep`](Blocks::keep).
+    /// [`keep`](BlockFile::keep).
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), (io::Error, usize)> {
         let mut written = 0;
         while written < chunk.len() {
@@ -101,7 +101,7 @@ impl Blocks {
 
     /// Cuts the file, which ends with the first `written` bytes of `chunk`, at the end of a block,
     /// and appends the statistics of the rest. `false` if that leaves no packet.
-    pub(super) fn keep(&mut self, chunk: &[u8], written: usize, end: impl FnOnce(&Extent) -> Vec<u8>) -> bool {
+    pub(super) fn keep(&mut self, chunk: &[u8], written: usize, end: impl FnOnce(&BlockExtent) -> Vec<u8>) -> bool {
         self.take_in(chunk, written);
         if self.less.packets.iter().all(|&packets| packets == 0) {
             return false;

@@ -3,7 +3,7 @@
 use ackclock_sim::spec::NodeSpec;
 use pcap_parser::{InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
 
-use super::link::Link;
+use super::link::LinkLayer;
 use super::{APPLICATION, CHANGE, SCENARIO};
 
 /// The most interfaces of a section: more than a capture of "any" has on a large machine.
@@ -11,7 +11,7 @@ const INTERFACES: usize = 4096;
 
 /// A section with its interfaces.
 #[derive(Debug, Default)]
-pub(super) struct Section {
+pub(super) struct PcapSection {
     pub(super) big_endian: bool,
     /// ackclock wrote it.
     pub(super) own: bool,
@@ -26,9 +26,9 @@ pub(super) struct Section {
 #[derive(Debug)]
 pub(super) struct Interface {
     /// `None` for a link layer that is not read.
-    pub(super) link: Option<Link>,
+    pub(super) link: Option<LinkLayer>,
     pub(super) linktype: i32,
-    pub(super) clock: Ticks,
+    pub(super) clock: TimestampFormat,
     /// The host with its name.
     pub(super) node: Option<usize>,
     /// Its packets so far.
@@ -42,16 +42,16 @@ pub(super) struct Interface {
 
 /// The timestamp format of an interface.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ticks {
+pub(super) struct TimestampFormat {
     /// Units in a second.
     per_second: u128,
     /// `if_tsoffset`, in seconds.
     offset: i64,
 }
 
-impl Ticks {
-    pub(super) fn new(per_second: u32) -> Ticks {
-        Ticks { per_second: u128::from(per_second), offset: 0 }
+impl TimestampFormat {
+    pub(super) fn new(per_second: u32) -> TimestampFormat {
+        TimestampFormat { per_second: u128::from(per_second), offset: 0 }
     }
 
     /// Converts a time in seconds and units to nanoseconds since the epoch.
@@ -67,8 +67,8 @@ impl Ticks {
     }
 }
 
-impl Section {
-    pub(super) fn new(block: &SectionHeaderBlock<'_>) -> Result<Section, String> {
+impl PcapSection {
+    pub(super) fn new(block: &SectionHeaderBlock<'_>) -> Result<PcapSection, String> {
         if block.major_version != 1 {
             let (major, minor) = (block.major_version, block.minor_version);
             return Err(format!("it is pcapng version {major}.{minor}; only version 1 is supported"));
@@ -79,7 +79,7 @@ impl Section {
             .filter_map(|comment| comment.rsplit_once(SCENARIO))
             .find_map(|(_, number)| u64::from_str_radix(number, 16).ok());
         let scenario = scenario.filter(|_| own);
-        Ok(Section { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new(), changed: None })
+        Ok(PcapSection { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new(), changed: None })
     }
 
     pub(super) fn add(&mut self, block: &InterfaceDescriptionBlock<'_>, nodes: &[NodeSpec]) -> Result<(), String> {
@@ -112,9 +112,9 @@ impl Section {
             None => 0,
         };
         self.interfaces.push(Interface {
-            link: Link::new(block.linktype.0),
+            link: LinkLayer::new(block.linktype.0),
             linktype: block.linktype.0,
-            clock: Ticks { per_second, offset },
+            clock: TimestampFormat { per_second, offset },
             node,
             packets: 0,
             start: None,

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 const READ: usize = 256 << 10;
 
 /// A file, with a piece of it in memory.
-pub(super) struct Stream {
+pub(super) struct PieceReader {
     file: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     /// The piece; bytes that have been read ahead follow it up to `end`.
@@ -17,9 +17,9 @@ pub(super) struct Stream {
     position: u64,
 }
 
-impl Stream {
-    pub(super) fn new(file: impl Read + Send + 'static) -> Stream {
-        Stream { file: Box::new(file), buffer: vec![0; READ], piece: (0, 0), end: 0, position: 0 }
+impl PieceReader {
+    pub(super) fn new(file: impl Read + Send + 'static) -> PieceReader {
+        PieceReader { file: Box::new(file), buffer: vec![0; READ], piece: (0, 0), end: 0, position: 0 }
     }
 
     /// The piece last taken.
@@ -92,8 +92,11 @@ impl Stream {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for PieceReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("position", &self.position).field("piece", &self.piece).finish_non_exhaustive()
+        f.debug_struct("PieceReader")
+            .field("position", &self.position)
+            .field("piece", &self.piece)
+            .finish_non_exhaustive()
     }
 }

@@ -14,8 +14,8 @@ use ackclock_sim::spec::RunSpec;
 use ackclock_units::Time;
 use pcap_parser::{BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, OptionCode, SHB_MAGIC};
 
-use super::salvage::Blocks;
-use super::{APPLICATION, CHANGE, INBOUND, OUTBOUND, RAW_IP, SCENARIO, Way, fingerprint};
+use super::salvage::BlockFile;
+use super::{APPLICATION, CHANGE, CaptureDirection, INBOUND, OUTBOUND, RAW_IP, SCENARIO, fingerprint};
 use crate::LiveError;
 
 /// Bytes per write to the disk.
@@ -48,12 +48,12 @@ const TEXT: usize = 4096;
 /// and is removed if the writer is dropped. On a full disk, what was captured so far is completed
 /// and kept. A path that exists and is no regular file (a pipe) is written to directly.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct CaptureWriter {
     path: PathBuf,
-    hidden: Option<Hidden>,
-    thread: JoinHandle<Result<File, Failure>>,
+    hidden: Option<HiddenFile>,
+    thread: JoinHandle<Result<File, WriteFailure>>,
     full: SyncSender<Vec<u8>>,
-    empty: Arc<Empty>,
+    empty: Arc<EmptyChunks>,
     /// Chunks that have been allocated.
     chunks: usize,
     /// The chunk that is being filled.
@@ -74,7 +74,7 @@ pub(crate) struct Writer {
 
 /// The error that stopped the thread.
 #[derive(Debug)]
-struct Failure {
+struct WriteFailure {
     source: io::Error,
     /// The file is a valid capture up to the error.
     kept: bool,
@@ -82,11 +82,11 @@ struct Failure {
 
 /// Chunks that have been written. The last one is reused first, while it is in the cache.
 #[derive(Debug, Default)]
-struct Empty(Mutex<Vec<Vec<u8>>>);
+struct EmptyChunks(Mutex<Vec<Vec<u8>>>);
 
 /// The hidden file, removed on drop.
 #[derive(Debug)]
-struct Hidden(PathBuf);
+struct HiddenFile(PathBuf);
 
 /// Whether `path` may be overwritten: it does not exist, is empty, or is a pcapng file.
 fn may_be_replaced(path: &Path) -> io::Result<bool> {
@@ -99,10 +99,10 @@ fn may_be_replaced(path: &Path) -> io::Result<bool> {
     Ok(begins.is_empty() || begins == SHB_MAGIC.to_le_bytes())
 }
 
-impl Writer {
+impl CaptureWriter {
     /// Begins a capture at time 0 of a run, which is now, with up to `snap` bytes of each packet,
     /// or all. Replaces an existing capture, but no other file.
-    pub(crate) fn create(path: &Path, spec: &RunSpec, snap: Option<u32>) -> Result<Writer, LiveError> {
+    pub(crate) fn create(path: &Path, spec: &RunSpec, snap: Option<u32>) -> Result<CaptureWriter, LiveError> {
         let failure = |source| LiveError::File { path: path.to_owned(), source };
         let ordinary = fs::metadata(path).map_or(true, |found| found.is_file());
         if ordinary && !may_be_replaced(path).map_err(failure)? {
@@ -111,7 +111,7 @@ impl Writer {
         }
         let hidden = ordinary.then(|| hidden_name(path)).transpose().map_err(failure)?;
         let file = File::create(hidden.as_deref().unwrap_or(path)).map_err(failure)?;
-        let hidden = hidden.map(Hidden);
+        let hidden = hidden.map(HiddenFile);
 
         #[expect(clippy::disallowed_methods, reason = "what a clock on the wall shows at time 0, for people")]
         let now = SystemTime::now();
@@ -122,13 +122,13 @@ impl Writer {
         let (full, to_write) = sync_channel(CHUNKS);
         // Writing to the memory makes the kernel provide it.
         let ready = (0..READY).map(|_| vec![1; CHUNK]);
-        let empty = Arc::new(Empty::default());
+        let empty = Arc::new(EmptyChunks::default());
         ready.for_each(|chunk| empty.give_back(chunk));
         let failed = Arc::new(AtomicBool::new(false));
         let (told, give_back) = (failed.clone(), empty.clone());
         let counts = vec![0; devices().count()];
         let room = statistics(epoch, epoch, &counts).len();
-        let blocks = Blocks::new(file, counts.len(), epoch, room);
+        let blocks = BlockFile::new(file, counts.len(), epoch, room);
         let thread = thread::Builder::new()
             .name("capture".to_owned())
             .spawn(move || write_all(blocks, epoch, &to_write, &give_back, &told))
@@ -144,7 +144,7 @@ impl Writer {
             interface_statistics(&mut chunk, interface, epoch, epoch, None);
         }
         let mut numbers = 0..;
-        Ok(Writer {
+        Ok(CaptureWriter {
             path: path.to_owned(),
             hidden,
             thread,
@@ -161,10 +161,10 @@ impl Writer {
         })
     }
 
-    /// Records a packet; the times in one direction must not decrease. [`Writer::failed`] and
-    /// [`Writer::finish`] report errors.
+    /// Records a packet; the times in one direction must not decrease. [`CaptureWriter::failed`]
+    /// and [`CaptureWriter::finish`] report errors.
     #[inline]
-    pub(crate) fn packet(&mut self, at: Time, node: usize, way: Way, bytes: &[u8]) {
+    pub(crate) fn packet(&mut self, at: Time, node: usize, way: CaptureDirection, bytes: &[u8]) {
         let Some(interface) = self.interfaces.get(node).copied().flatten() else { return };
         let (original, bytes) = (bytes.len(), &bytes[..bytes.len().min(self.snap as usize)]);
         if self.chunk.len() + PACKET_BLOCK + bytes.len() + 3 > CHUNK {
@@ -231,10 +231,11 @@ impl Writer {
     pub(crate) fn finish(mut self, end: Time) -> Result<(), LiveError> {
         let end = self.epoch.saturating_add(end.as_nanos());
         self.chunk.extend(statistics(self.epoch, end, &self.counts));
-        let Writer { path, hidden, thread, full, chunk, stalled, .. } = self;
+        let CaptureWriter { path, hidden, thread, full, chunk, stalled, .. } = self;
         let sent = full.send(chunk);
         drop(full);
-        let died = |_| Err(Failure { source: io::Error::other("the thread that writes it has died"), kept: false });
+        let died =
+            |_| Err(WriteFailure { source: io::Error::other("the thread that writes it has died"), kept: false });
         let appear = || hidden.as_ref().map_or(Ok(()), |hidden| fs::rename(&hidden.0, &path));
         let up_to_there = |source: io::Error| match appear() {
             Ok(()) if hidden.is_some() => {
@@ -243,8 +244,8 @@ impl Writer {
             _ => source,
         };
         let result = match (thread.join().unwrap_or_else(died), stalled, sent) {
-            (Err(Failure { source, kept: true }), ..) => Err(up_to_there(source)),
-            (Err(Failure { source, kept: false }), ..) => Err(source),
+            (Err(WriteFailure { source, kept: true }), ..) => Err(up_to_there(source)),
+            (Err(WriteFailure { source, kept: false }), ..) => Err(source),
             (Ok(_), Some(packets), _) => Err(up_to_there(io::Error::other(format!(
                 "the disk cannot keep up: {} MiB are waiting to be written after {packets} packets",
                 (CHUNK * CHUNKS) >> 20
@@ -260,7 +261,7 @@ impl Writer {
     }
 }
 
-impl Empty {
+impl EmptyChunks {
     fn give_back(&self, mut chunk: Vec<u8>) {
         chunk.clear();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
@@ -271,7 +272,7 @@ impl Empty {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenFile {
     fn drop(&mut self) {
         // After the rename the hidden file no longer exists.
         let _ = fs::remove_file(&self.0);
@@ -289,17 +290,17 @@ fn hidden_name(path: &Path) -> io::Result<PathBuf> {
 
 /// The thread: writes chunks until the channel is closed. Time 0 is at `epoch`.
 fn write_all(
-    mut blocks: Blocks,
+    mut blocks: BlockFile,
     epoch: u64,
     full: &Receiver<Vec<u8>>,
-    empty: &Empty,
+    empty: &EmptyChunks,
     failed: &AtomicBool,
-) -> Result<File, Failure> {
+) -> Result<File, WriteFailure> {
     for chunk in full {
         if let Err((source, written)) = blocks.write(&chunk) {
             failed.store(true, Ordering::Relaxed);
             let kept = blocks.keep(&chunk, written, |extent| statistics(epoch, extent.last, &extent.packets));
-            return Err(Failure { source, kept });
+            return Err(WriteFailure { source, kept });
         }
         empty.give_back(chunk);
     }
@@ -356,7 +357,13 @@ fn interface_statistics(to: &mut Vec<u8>, interface: u32, start: u64, now: u64, 
 
 /// An enhanced packet block for a packet of `original` bytes, captured as `bytes`.
 #[inline]
-fn enhanced_packet(to: &mut Vec<u8>, (interface, way): (u32, Way), at: u64, bytes: &[u8], original: usize) {
+fn enhanced_packet(
+    to: &mut Vec<u8>,
+    (interface, way): (u32, CaptureDirection),
+    at: u64,
+    bytes: &[u8],
+    original: usize,
+) {
     let padding = bytes.len().wrapping_neg() % 4;
     let len = (PACKET_BLOCK + bytes.len() + padding) as u32;
     let mut head = [0; 28];
@@ -370,8 +377,8 @@ fn enhanced_packet(to: &mut Vec<u8>, (interface, way): (u32, Way), at: u64, byte
     to.extend_from_slice(bytes);
     to.extend_from_slice(&[0; 3][..padding]);
     let flags = match way {
-        Way::FromHost => OUTBOUND,
-        Way::ToHost => INBOUND,
+        CaptureDirection::FromHost => OUTBOUND,
+        CaptureDirection::ToHost => INBOUND,
     };
     let mut tail = [0; 16];
     // epb_flags has code 2 and 4 bytes; opt_endofopt has neither.

@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The output of a program that is running or has ended.
 #[derive(Debug)]
-pub(super) struct Output {
-    stdout: Stream,
-    stderr: Stream,
+pub(super) struct ProgramOutput {
+    stdout: OutputStream,
+    stderr: OutputStream,
 }
 
 /// The complete output of a program.
@@ -35,7 +35,7 @@ pub(super) struct Printed {
 }
 
 #[derive(Debug)]
-enum Stream {
+enum OutputStream {
     Nowhere,
     File(PathBuf),
     /// A pipe that nobody reads yet.
@@ -44,25 +44,29 @@ enum Stream {
     Memory(Receiver<io::Result<Vec<u8>>>),
 }
 
-impl Output {
+impl ProgramOutput {
     /// Directs the output of a program that is about to be started.
-    pub(super) fn prepare(command: &mut Command, spec: &CommandSpec, directory: Option<&Path>) -> io::Result<Output> {
+    pub(super) fn prepare(
+        command: &mut Command,
+        spec: &CommandSpec,
+        directory: Option<&Path>,
+    ) -> io::Result<ProgramOutput> {
         if spec.terminal {
-            return Ok(Output { stdout: Stream::Nowhere, stderr: Stream::Nowhere });
+            return Ok(ProgramOutput { stdout: OutputStream::Nowhere, stderr: OutputStream::Nowhere });
         }
         let Some(directory) = directory else {
-            let stdout = if spec.measure.is_some() { Stream::Pipe } else { Stream::Nowhere };
+            let stdout = if spec.measure.is_some() { OutputStream::Pipe } else { OutputStream::Nowhere };
             command.stdout(if spec.measure.is_some() { Stdio::piped() } else { Stdio::null() }).stderr(Stdio::piped());
-            return Ok(Output { stdout, stderr: Stream::Pipe });
+            return Ok(ProgramOutput { stdout, stderr: OutputStream::Pipe });
         };
         let [stdout, stderr] = ["stdout", "stderr"].map(|stream| directory.join(format!("{}.{stream}", spec.id)));
         command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-        Ok(Output { stdout: Stream::File(stdout), stderr: Stream::File(stderr) })
+        Ok(ProgramOutput { stdout: OutputStream::File(stdout), stderr: OutputStream::File(stderr) })
     }
 
     /// Starts a thread for each pipe.
-    pub(super) fn begin(self, child: &mut Child) -> Output {
-        Output {
+    pub(super) fn begin(self, child: &mut Child) -> ProgramOutput {
+        ProgramOutput {
             stdout: self.stdout.begin(child.stdout.take(), MOST_STDOUT),
             stderr: self.stderr.begin(child.stderr.take(), MOST_STDERR),
         }
@@ -74,9 +78,9 @@ impl Output {
     }
 }
 
-impl Stream {
-    fn begin(self, pipe: Option<impl Read + Send + 'static>, most: u64) -> Stream {
-        let (Stream::Pipe, Some(mut pipe)) = (&self, pipe) else { return self };
+impl OutputStream {
+    fn begin(self, pipe: Option<impl Read + Send + 'static>, most: u64) -> OutputStream {
+        let (OutputStream::Pipe, Some(mut pipe)) = (&self, pipe) else { return self };
         let (sender, parts) = channel();
         let reader = thread::Builder::new().name(String::from("output")).spawn(move || {
             let mut left = most;
@@ -98,17 +102,17 @@ impl Stream {
             }
         });
         // Without a thread the pipe is closed, and the program gets an error.
-        reader.map_or(Stream::Nowhere, |_| Stream::Memory(parts))
+        reader.map_or(OutputStream::Nowhere, |_| OutputStream::Memory(parts))
     }
 
     fn read(self, most: u64) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         match self {
-            Stream::Nowhere | Stream::Pipe => {}
-            Stream::File(path) => {
+            OutputStream::Nowhere | OutputStream::Pipe => {}
+            OutputStream::File(path) => {
                 File::open(path)?.take(most).read_to_end(&mut all)?;
             }
-            Stream::Memory(parts) => {
+            OutputStream::Memory(parts) => {
                 while let Ok(part) = parts.recv_timeout(PATIENCE) {
                     all.extend(part?);
                 }

@@ -2,36 +2,36 @@
 
 use std::ops::Range;
 
-use crate::offload::{Cut, LONGEST, Partial};
+use crate::offload::{LONGEST, PartialChecksum, Segmentation};
 
 /// Buffers of one length. A buffer that is returned is reused, so that a run has as many as there
 /// were packets on their way at once.
 ///
-/// A buffer is free, or held as a [`Buffer`], or assigned by number to a packet on its way. The
+/// A buffer is free, or held as a [`HeldBuffer`], or assigned by number to a packet on its way. The
 /// buffer of a packet that was cut from a segment contains only the headers; the payload stays
 /// where the segment was read.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(super) struct PacketBuffers {
     store: Vec<Box<[u8]>>,
     /// By buffer number: the parts of the packet that are unfinished or elsewhere.
-    left: Vec<Left>,
+    left: Vec<Unfinished>,
     free: Vec<u32>,
     segments: Segments,
     /// The buffer for the next packet that is read.
-    spare: Option<Buffer>,
+    spare: Option<HeldBuffer>,
     len: usize,
 }
 
 /// The parts of a packet that are unfinished or not in its buffer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Left {
+pub(super) struct Unfinished {
     /// The checksum to be computed.
-    pub(super) checksum: Option<Partial>,
+    pub(super) checksum: Option<PartialChecksum>,
     /// The location of the payload.
-    pub(super) tail: Option<Tail>,
+    pub(super) tail: Option<PayloadSlice>,
 }
 
-impl Left {
+impl Unfinished {
     #[inline]
     pub(super) fn is_nothing(&self) -> bool {
         self.checksum.is_none() && self.tail.is_none()
@@ -40,7 +40,7 @@ impl Left {
 
 /// Payload in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tail {
+pub(super) struct PayloadSlice {
     /// The number of the segment.
     pub(super) segment: u32,
     /// Offset and length within the segment, in bytes.
@@ -83,52 +83,53 @@ impl Segments {
     }
 }
 
-/// A buffer that is held. It is moved, never copied, until it is [returned](Buffers::give_back),
-/// kept as the [spare one](Buffers::keep), or [assigned](Buffer::send_along) to a packet.
+/// A buffer that is held. It is moved, never copied, until it is
+/// [returned](PacketBuffers::give_back), kept as the [spare one](PacketBuffers::keep), or
+/// [assigned](HeldBuffer::send_along) to a packet.
 #[derive(Debug)]
 #[must_use = "it is given back, kept, or sent along"]
-pub(super) struct Buffer(u32);
+pub(super) struct HeldBuffer(u32);
 
-impl Buffer {
+impl HeldBuffer {
     /// The number by which a packet refers to the buffer.
     pub(super) fn number(&self) -> u32 {
         self.0
     }
 
     /// Leaves the buffer to a packet on its way, at whose end the number is
-    /// [freed](Buffers::come_back).
+    /// [freed](PacketBuffers::come_back).
     pub(super) fn send_along(self) {
         std::mem::forget(self);
     }
 }
 
 #[cfg(debug_assertions)]
-impl Drop for Buffer {
+impl Drop for HeldBuffer {
     fn drop(&mut self) {
         assert!(std::thread::panicking(), "buffer {} is forgotten", self.0);
     }
 }
 
-impl Buffers {
-    pub(super) fn new(len: usize) -> Buffers {
+impl PacketBuffers {
+    pub(super) fn new(len: usize) -> PacketBuffers {
         let (segments, left) = (Segments::default(), Vec::new());
-        let mut buffers = Buffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, len };
+        let mut buffers = PacketBuffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, len };
         let spare = buffers.claim();
         buffers.keep(spare);
         buffers
     }
 
     /// A free buffer; its contents are unspecified.
-    pub(super) fn claim(&mut self) -> Buffer {
-        Buffer(self.free.pop().unwrap_or_else(|| {
+    pub(super) fn claim(&mut self) -> HeldBuffer {
+        HeldBuffer(self.free.pop().unwrap_or_else(|| {
             self.store.push(vec![0; self.len].into_boxed_slice());
-            self.left.push(Left::default());
+            self.left.push(Unfinished::default());
             // Memory is exhausted before four billion buffers.
             (self.store.len() - 1) as u32
         }))
     }
 
-    pub(super) fn give_back(&mut self, buffer: Buffer) {
+    pub(super) fn give_back(&mut self, buffer: HeldBuffer) {
         self.come_back(buffer.number());
         buffer.send_along();
     }
@@ -168,15 +169,21 @@ impl Buffers {
     }
 
     /// Records that the checksum of the packet in the spare buffer is to be computed.
-    pub(super) fn leave_checksum(&mut self, checksum: Partial) {
+    pub(super) fn leave_checksum(&mut self, checksum: PartialChecksum) {
         if let Some(spare) = &self.spare {
             self.left[spare.0 as usize].checksum = Some(checksum);
         }
     }
 
-    /// Accepts a segment of `len` bytes, read into the room of [`Buffers::spare_and_segment`];
-    /// `cut` determines its packets, which [`Buffers::piece`] then makes.
-    pub(super) fn segment(&mut self, limit: usize, len: usize, cut: impl FnOnce(&[u8]) -> Option<Cut>) -> Option<Cut> {
+    /// Accepts a segment of `len` bytes, read into the room of
+    /// [`PacketBuffers::spare_and_segment`]; `cut` determines its packets, which
+    /// [`PacketBuffers::piece`] then makes.
+    pub(super) fn segment(
+        &mut self,
+        limit: usize,
+        len: usize,
+        cut: impl FnOnce(&[u8]) -> Option<Segmentation>,
+    ) -> Option<Segmentation> {
         let (number, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
         let segment = &mut self.segments.store[number as usize];
         let head = len.min(limit);
@@ -186,7 +193,7 @@ impl Buffers {
 
     /// Makes packet `number` of the segment in the spare buffer and returns its length; `None` if
     /// there is no such packet.
-    pub(super) fn piece(&mut self, limit: usize, cut: &Cut, number: usize) -> Option<usize> {
+    pub(super) fn piece(&mut self, limit: usize, cut: &Segmentation, number: usize) -> Option<usize> {
         let Range { start, end } = cut.payload(number)?;
         let (segment, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
         let head = cut.lengths().0;
@@ -196,7 +203,7 @@ impl Buffers {
         self.segments.packets[segment as usize] += 1;
         let [from, len, head] = [start, end - start, head].map(|bytes| bytes as u32);
         self.left[spare as usize] =
-            Left { checksum: Some(cut.checksum()), tail: Some(Tail { segment, from, len, head }) };
+            Unfinished { checksum: Some(cut.checksum()), tail: Some(PayloadSlice { segment, from, len, head }) };
         Some((head + len) as usize)
     }
 
@@ -207,19 +214,19 @@ impl Buffers {
 
     /// The parts of a packet that are unfinished or elsewhere.
     #[inline]
-    pub(super) fn left(&self, number: u32) -> Left {
+    pub(super) fn left(&self, number: u32) -> Unfinished {
         self.left[number as usize]
     }
 
     /// The payload of a packet in a segment.
     #[inline]
-    pub(super) fn tail(&self, tail: Tail) -> &[u8] {
+    pub(super) fn tail(&self, tail: PayloadSlice) -> &[u8] {
         &self.segments.store[tail.segment as usize][tail.from as usize..][..tail.len as usize]
     }
 
     /// Writes a packet of `len` bytes to `out` as a wire would carry it.
     pub(super) fn write_whole(&self, number: u32, len: usize, out: &mut [u8]) {
-        let Left { checksum, tail } = self.left(number);
+        let Unfinished { checksum, tail } = self.left(number);
         let head = tail.map_or(len, |tail| tail.head as usize);
         out[..head].copy_from_slice(&self.store[number as usize][..head]);
         if let Some(tail) = tail {
@@ -232,16 +239,16 @@ impl Buffers {
 
     /// Completes the packet of `len` bytes in the spare buffer.
     pub(super) fn make_spare_whole(&mut self, len: usize) {
-        if let Some(number) = self.spare.as_ref().map(Buffer::number) {
+        if let Some(number) = self.spare.as_ref().map(HeldBuffer::number) {
             self.make_whole(number, len);
         }
     }
 
     /// Completes a packet of `len` bytes in its buffer, as a wire would carry it.
     pub(super) fn make_whole(&mut self, number: u32, len: usize) {
-        let Left { checksum, tail } = self.left(number);
+        let Unfinished { checksum, tail } = self.left(number);
         let packet = &mut self.store[number as usize][..len];
-        if let Some(Tail { segment, from, len, head }) = tail {
+        if let Some(PayloadSlice { segment, from, len, head }) = tail {
             let payload = &self.segments.store[segment as usize][from as usize..][..len as usize];
             packet[head as usize..].copy_from_slice(payload);
         }
@@ -251,9 +258,9 @@ impl Buffers {
         self.finished(number);
     }
 
-    /// The buffer of the packet that was read. A buffer must then be [kept](Buffers::keep) for the
-    /// next.
-    pub(super) fn take_spare(&mut self) -> Buffer {
+    /// The buffer of the packet that was read. A buffer must then be [kept](PacketBuffers::keep)
+    /// for the next.
+    pub(super) fn take_spare(&mut self) -> HeldBuffer {
         match self.spare.take() {
             Some(spare) => spare,
             None => self.claim(),
@@ -261,18 +268,18 @@ impl Buffers {
     }
 
     /// Keeps a buffer for the next read.
-    pub(super) fn keep(&mut self, buffer: Buffer) {
+    pub(super) fn keep(&mut self, buffer: HeldBuffer) {
         self.finished(buffer.number());
         if let Some(spare) = self.spare.replace(buffer) {
             self.give_back(spare);
         }
     }
 
-    pub(super) fn bytes(&self, buffer: &Buffer) -> &[u8] {
+    pub(super) fn bytes(&self, buffer: &HeldBuffer) -> &[u8] {
         &self.store[buffer.0 as usize]
     }
 
-    pub(super) fn bytes_mut(&mut self, buffer: &mut Buffer) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self, buffer: &mut HeldBuffer) -> &mut [u8] {
         &mut self.store[buffer.0 as usize]
     }
 
@@ -282,7 +289,7 @@ impl Buffers {
     }
 
     /// The buffer of a packet on its way, and a buffer to write to.
-    pub(super) fn pair(&mut self, number: u32, to: &mut Buffer) -> (&[u8], &mut [u8]) {
+    pub(super) fn pair(&mut self, number: u32, to: &mut HeldBuffer) -> (&[u8], &mut [u8]) {
         let [from, to] =
             self.store.get_disjoint_mut([number as usize, to.0 as usize]).expect("two buffers, each of them there");
         (from, to)
@@ -295,9 +302,9 @@ impl Buffers {
     }
 }
 
-impl Drop for Buffers {
+impl Drop for PacketBuffers {
     fn drop(&mut self) {
-        // Otherwise the drop of `Buffer` would find it forgotten.
+        // Otherwise the drop of `HeldBuffer` would find it forgotten.
         if let Some(spare) = self.spare.take() {
             spare.send_along();
         }
@@ -310,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_comes_back_is_used_again() {
-        let mut buffers = Buffers::new(1);
+        let mut buffers = PacketBuffers::new(1);
         let (first, second) = (buffers.claim(), buffers.claim());
         let number = first.number();
         first.send_along();
@@ -330,14 +337,14 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "buffer 1 is forgotten")]
     fn a_buffer_is_not_forgotten() {
-        drop(Buffers::new(1).claim());
+        drop(PacketBuffers::new(1).claim());
     }
 
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "given back twice")]
     fn a_packet_gives_its_buffer_back_once() {
-        let mut buffers = Buffers::new(1);
+        let mut buffers = PacketBuffers::new(1);
         let buffer = buffers.claim();
         let number = buffer.number();
         buffer.send_along();

@@ -25,7 +25,7 @@ use ackclock_sim::spec::{EndsSpec, FlowSpec, HostSpec, LiveSpec, NodeSpec, RunSp
 use ackclock_sim::{FlowId, HostId, RECEIVER_PORT, SENDER_PORT};
 use ackclock_units::Random;
 
-pub(super) use self::subflows::Subflow;
+pub(super) use self::subflows::WireConnection;
 use self::subflows::{MOST_SUBFLOWS, is_join};
 
 mod subflows;
@@ -42,18 +42,18 @@ const RECENT: usize = 16;
 /// The flows of a run with external hosts, and their connections.
 #[derive(Debug)]
 pub(super) struct Connections {
-    flows: Vec<Flow>,
+    flows: Vec<LiveFlow>,
     /// Recently used hashes, indexed by a function of the ports.
     recent: [Option<(FlowKey, u64)>; RECENT],
     /// The sending end of each known connection and direction, sorted by hash.
-    table: Vec<Entry>,
+    table: Vec<ConnectionEntry>,
     /// The IPv4 address of each host.
     hosts: Vec<Ipv4Addr>,
     seed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ConnectionEntry {
     hash: u64,
     key: FlowKey,
     end: HostId,
@@ -63,22 +63,22 @@ struct Entry {
 
 /// A flow and its connections.
 #[derive(Debug)]
-struct Flow {
+struct LiveFlow {
     id: String,
     /// `None` if its packets are not identified.
     ends: Option<EndsSpec>,
-    kind: Kind,
+    kind: FlowKind,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Watched(Watched),
-    Ours(Ours),
+enum FlowKind {
+    Watched(KernelFlow),
+    Ours(LocalEnd),
 }
 
 /// A flow between two kernels.
 #[derive(Debug, Default)]
-struct Watched {
+struct KernelFlow {
     /// Connections that have been assigned to it.
     opened: u64,
     /// The sender's keys of the known connections, oldest first.
@@ -87,7 +87,7 @@ struct Watched {
 
 /// A flow with one local end.
 #[derive(Debug)]
-pub(super) struct Ours {
+pub(super) struct LocalEnd {
     /// The layout of the options of its segments.
     pub(super) layout: OptionLayout,
     /// The local end is the sender of the flow.
@@ -100,14 +100,14 @@ pub(super) struct Ours {
     paths: Vec<[usize; 2]>,
     is_multipath: bool,
     /// Its present and past connections; one without Multipath TCP.
-    subflows: Vec<Subflow>,
+    subflows: Vec<WireConnection>,
     /// The number of connections it has had.
     opened: u16,
 }
 
 impl Connections {
     pub(super) fn new(run: &RunSpec, live: &LiveSpec) -> Connections {
-        let mut ports = Ports::new(run);
+        let mut ports = SourcePorts::new(run);
         let address = |node: &NodeSpec| node.ipv4().unwrap_or(Ipv4Addr::UNSPECIFIED);
         let mut connections = Connections {
             flows: Vec::new(),
@@ -124,12 +124,12 @@ impl Connections {
                     if let Some(first) = ours.subflows.first() {
                         connections.insert(first.incoming(), FlowId::new(number).receiver(), 0);
                     }
-                    (Some(ends), Kind::Ours(ours))
+                    (Some(ends), FlowKind::Ours(ours))
                 }
-                (ends, [true, true]) => (ends, Kind::Watched(Watched::default())),
-                (_, _) => (None, Kind::Watched(Watched::default())),
+                (ends, [true, true]) => (ends, FlowKind::Watched(KernelFlow::default())),
+                (_, _) => (None, FlowKind::Watched(KernelFlow::default())),
             };
-            connections.flows.push(Flow { id: spec.id.to_string(), ends, kind });
+            connections.flows.push(LiveFlow { id: spec.id.to_string(), ends, kind });
         }
         connections
     }
@@ -172,28 +172,28 @@ impl Connections {
         if flags.contains(Flags::RST) {
             return None;
         }
-        let candidate = |(number, flow): (usize, &Flow)| {
+        let candidate = |(number, flow): (usize, &LiveFlow)| {
             let (ends, flow_id) = (flow.ends?, FlowId::new(number));
             let mut sender = ends.nodes == [from, to];
             let had = match &flow.kind {
-                Kind::Ours(ours) => {
+                FlowKind::Ours(ours) => {
                     sender = !ours.sends;
                     (begins && sender && ours.listens(to, from)).then_some(0)
                 }
-                Kind::Watched(watched) => (sender || ends.nodes == [to, from]).then_some(watched.opened),
+                FlowKind::Watched(watched) => (sender || ends.nodes == [to, from]).then_some(watched.opened),
             }?;
             let [source, destination] =
                 if sender { [key.source_port, key.destination_port] } else { [key.destination_port, key.source_port] };
             // Further subflows may have any port.
             let from_port = ends
                 .source_port
-                .is_none_or(|port| port == source || matches!(&flow.kind, Kind::Ours(ours) if ours.taken));
+                .is_none_or(|port| port == source || matches!(&flow.kind, FlowKind::Ours(ours) if ours.taken));
             let right = destination == ends.port && from_port;
             right.then_some((had, if sender { flow_id.sender() } else { flow_id.receiver() }))
         };
         let (_, end) = self.flows.iter().enumerate().filter_map(candidate).min_by_key(|&(had, _)| had)?;
         match &mut self.flows[end.flow().index()].kind {
-            Kind::Ours(ours) => {
+            FlowKind::Ours(ours) => {
                 let segment = read()?;
                 if ours.taken && !is_join(&segment) {
                     return None;
@@ -201,10 +201,10 @@ impl Connections {
                 ours.taken = true;
                 let path = ours.path([to, from])?;
                 let internal = (RECEIVER_PORT, SENDER_PORT.wrapping_add(ours.opened));
-                let subflow = Subflow::accepted(path, [to, from], key, internal)?;
+                let subflow = WireConnection::accepted(path, [to, from], key, internal)?;
                 Some(self.add_subflow(end, subflow))
             }
-            Kind::Watched(watched) => {
+            FlowKind::Watched(watched) => {
                 let sent = if end.is_sender() { *key } else { reversed(key) };
                 watched.opened += 1;
                 let forgotten = if watched.known.len() < MOST_CONNECTIONS { None } else { watched.known.pop_front() };
@@ -229,15 +229,15 @@ impl Connections {
         key: &FlowKey,
         listens: impl Fn(FlowId) -> bool,
     ) -> Option<(HostId, usize)> {
-        let is_it = |&(number, flow): &(usize, &Flow)| {
-            let (Some(ends), Kind::Ours(ours)) = (flow.ends, &flow.kind) else { return false };
+        let is_it = |&(number, flow): &(usize, &LiveFlow)| {
+            let (Some(ends), FlowKind::Ours(ours)) = (flow.ends, &flow.kind) else { return false };
             let right =
                 ends.port == key.destination_port && ends.source_port.is_none_or(|port| port == key.source_port);
             !ours.sends && right && ours.path([to, from]) == Some(0) && listens(FlowId::new(number))
         };
         let end = self.flows.iter().enumerate().find(is_it).map(|(number, _)| FlowId::new(number).sender())?;
-        let subflow = Subflow::accepted(0, [to, from], key, (RECEIVER_PORT, SENDER_PORT))?;
-        let Kind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return None };
+        let subflow = WireConnection::accepted(0, [to, from], key, (RECEIVER_PORT, SENDER_PORT))?;
+        let FlowKind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return None };
         (ours.taken, ours.opened) = (true, 0);
         let before = std::mem::take(&mut ours.subflows);
         before.iter().for_each(|subflow| self.remove(&subflow.incoming()));
@@ -246,8 +246,8 @@ impl Connections {
 
     /// Adds a connection of a local endpoint whose peer is `end`. Beyond [`MOST_SUBFLOWS`] it
     /// replaces the oldest.
-    fn add_subflow(&mut self, end: HostId, subflow: Subflow) -> (HostId, usize) {
-        let Kind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return (end, 0) };
+    fn add_subflow(&mut self, end: HostId, subflow: WireConnection) -> (HostId, usize) {
+        let FlowKind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return (end, 0) };
         let number = usize::from(ours.opened) % MOST_SUBFLOWS;
         ours.opened = ours.opened.wrapping_add(1);
         let key = subflow.incoming();
@@ -269,17 +269,22 @@ impl Connections {
     /// and its payload gets its offset in the peer's stream; `None` if it has none.
     pub(super) fn place(&mut self, flow: FlowId, subflow: usize, segment: &mut Segment) -> Option<()> {
         match &mut self.flows[flow.index()].kind {
-            Kind::Ours(ours) => ours.subflows.get_mut(subflow)?.place(segment),
-            Kind::Watched(_) => None,
+            FlowKind::Ours(ours) => ours.subflows.get_mut(subflow)?.place(segment),
+            FlowKind::Watched(_) => None,
         }
     }
 
     /// The local endpoint that sent a segment over a path, and the segment's connection, which a
     /// SYN may create.
-    pub(super) fn sender_of(&mut self, end: HostId, path: usize, segment: &Segment) -> Option<(&Ours, &Subflow)> {
-        let Kind::Ours(ours) = &self.flows.get(end.flow().index())?.kind else { return None };
+    pub(super) fn sender_of(
+        &mut self,
+        end: HostId,
+        path: usize,
+        segment: &Segment,
+    ) -> Option<(&LocalEnd, &WireConnection)> {
+        let FlowKind::Ours(ours) = &self.flows.get(end.flow().index())?.kind else { return None };
         let ports = (segment.source_port, segment.destination_port);
-        let is_it = |subflow: &Subflow| !ours.is_multipath || subflow.internal == ports && subflow.path == path;
+        let is_it = |subflow: &WireConnection| !ours.is_multipath || subflow.internal == ports && subflow.path == path;
         let known = ours.subflows.iter().position(is_it);
         let number = match known {
             Some(number) => number,
@@ -300,10 +305,10 @@ impl Connections {
     }
 
     /// The local end of a flow that has one.
-    pub(super) fn ours(&self, flow: FlowId) -> Option<&Ours> {
+    pub(super) fn ours(&self, flow: FlowId) -> Option<&LocalEnd> {
         match &self.flows.get(flow.index())?.kind {
-            Kind::Ours(ours) => Some(ours),
-            Kind::Watched(_) => None,
+            FlowKind::Ours(ours) => Some(ours),
+            FlowKind::Watched(_) => None,
         }
     }
 
@@ -315,8 +320,8 @@ impl Connections {
     /// The local end that sent a segment with these addresses and ports, and the path.
     pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<(HostId, usize)> {
         self.flows.iter().enumerate().find_map(|(number, entry)| {
-            let Kind::Ours(ours) = &entry.kind else { return None };
-            let is_it = |subflow: &&Subflow| subflow.addresses == addresses && subflow.ports == ports;
+            let FlowKind::Ours(ours) = &entry.kind else { return None };
+            let is_it = |subflow: &&WireConnection| subflow.addresses == addresses && subflow.ports == ports;
             let subflow = ours.subflows.iter().find(is_it)?;
             let flow = FlowId::new(number);
             Some((if ours.sends { flow.sender() } else { flow.receiver() }, subflow.path))
@@ -326,7 +331,7 @@ impl Connections {
     fn insert(&mut self, key: FlowKey, end: HostId, subflow: usize) {
         let hash = key.hash(self.seed);
         let at = self.table.partition_point(|entry| entry.hash < hash);
-        self.table.insert(at, Entry { hash, key, end, subflow });
+        self.table.insert(at, ConnectionEntry { hash, key, end, subflow });
     }
 
     fn remove(&mut self, key: &FlowKey) {
@@ -339,7 +344,7 @@ impl Connections {
     }
 }
 
-impl Ours {
+impl LocalEnd {
     /// The path between two hosts, the local one first.
     fn path(&self, nodes: [usize; 2]) -> Option<usize> {
         self.paths.iter().position(|known| *known == nodes)
@@ -360,13 +365,13 @@ impl Ours {
 }
 
 /// The local end of a flow between `ends`.
-fn ours(spec: &FlowSpec, ends: EndsSpec, hosts: &[Ipv4Addr], ports: &mut Ports) -> Ours {
+fn ours(spec: &FlowSpec, ends: EndsSpec, hosts: &[Ipv4Addr], ports: &mut SourcePorts) -> LocalEnd {
     let sends = !matches!(spec.sender, HostSpec::Outside);
     let end = if sends { &spec.sender } else { &spec.receiver };
     let own_first = |[sender, receiver]: [usize; 2]| if sends { [sender, receiver] } else { [receiver, sender] };
     let of_subflows = spec.mptcp.iter().flat_map(|mptcp| &mptcp.hosts).skip(1).map(|hosts| own_first(hosts.nodes));
     let paths: Vec<[usize; 2]> = [own_first(ends.nodes)].into_iter().chain(of_subflows).collect();
-    let mut ours = Ours {
+    let mut ours = LocalEnd {
         layout: match end {
             HostSpec::Endpoint(endpoint) => endpoint.config.transfer.options,
             HostSpec::Smoltcp(_) | HostSpec::Outside | HostSpec::Datagrams(_) => OptionLayout::Linux,
@@ -382,7 +387,7 @@ fn ours(spec: &FlowSpec, ends: EndsSpec, hosts: &[Ipv4Addr], ports: &mut Ports) 
     if sends {
         let external = (ends.source_port.unwrap_or_else(|| ports.next()), ends.port);
         let internal = (SENDER_PORT, RECEIVER_PORT);
-        ours.subflows.push(Subflow::new(0, ours.paths[0], external, internal, hosts));
+        ours.subflows.push(WireConnection::new(0, ours.paths[0], external, internal, hosts));
         ours.opened = 1;
     }
     ours
@@ -401,18 +406,18 @@ fn reversed(key: &FlowKey) -> FlowKey {
 /// Source ports of local endpoints: consecutive ones, starting at a random one, except those that
 /// flows name.
 #[derive(Debug)]
-struct Ports {
+struct SourcePorts {
     next: u16,
     taken: Vec<u16>,
 }
 
-impl Ports {
-    fn new(run: &RunSpec) -> Ports {
+impl SourcePorts {
+    fn new(run: &RunSpec) -> SourcePorts {
         let mut random = Random::for_component(run.seed, run.run, "live.ports");
         let first = EPHEMERAL.start + random.below(u64::from(EPHEMERAL.end - EPHEMERAL.start)) as u16;
         let ends = run.flows.iter().filter_map(|flow| flow.ends);
         let taken = ends.flat_map(|ends| ends.source_port.into_iter().chain([ends.port])).collect();
-        Ports { next: first, taken }
+        SourcePorts { next: first, taken }
     }
 
     fn next(&mut self) -> u16 {

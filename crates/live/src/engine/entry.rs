@@ -5,36 +5,36 @@ use ackclock_sim::spec::LiveSpec;
 use ackclock_sim::{Inbound, RunError};
 use ackclock_units::Time;
 
-use super::buffers::Buffer;
-use super::{Engine, Ready};
-use crate::router::{Forward, Fragments, Header, Router, protocol};
+use super::buffers::HeldBuffer;
+use super::{DueOutput, Engine};
+use crate::router::{ForwardDecision, Fragments, Header, Router, protocol};
 
 /// Bytes of a TCP header without options.
 const SHORTEST_TCP: usize = 20;
 
 /// The entries of all paths, by sending and receiving host.
 #[derive(Debug)]
-pub(super) struct Entries {
+pub(super) struct PathEntries {
     hosts: usize,
     /// A row for each sending host; `None` where there is no path.
-    rows: Vec<Option<Entry>>,
+    rows: Vec<Option<PathEntry>>,
 }
 
 /// The entry of a path.
 #[derive(Debug)]
-struct Entry {
+struct PathEntry {
     router: Option<Router>,
 }
 
-impl Entries {
-    pub(super) fn new(live: &LiveSpec) -> Entries {
+impl PathEntries {
+    pub(super) fn new(live: &LiveSpec) -> PathEntries {
         let hosts = live.nodes.len();
-        let mut entries = Entries { hosts, rows: Vec::new() };
+        let mut entries = PathEntries { hosts, rows: Vec::new() };
         entries.rows.resize_with(hosts * hosts, || None);
         for pipe in &live.pipes {
             for [from, to] in [pipe.between, [pipe.between[1], pipe.between[0]]] {
                 let router = pipe.router.as_ref().map(|router| Router::new(router, live.nodes[to].mtu));
-                entries.rows[from * hosts + to] = Some(Entry { router });
+                entries.rows[from * hosts + to] = Some(PathEntry { router });
             }
         }
         entries
@@ -42,7 +42,7 @@ impl Entries {
 
     /// The entry of the path from one host to another, if there is one.
     #[inline]
-    fn get(&mut self, [from, to]: [usize; 2]) -> Option<&mut Entry> {
+    fn get(&mut self, [from, to]: [usize; 2]) -> Option<&mut PathEntry> {
         self.rows[from * self.hosts + to].as_mut()
     }
 
@@ -67,7 +67,7 @@ impl Entries {
 impl Engine {
     /// Sends a packet of `len` bytes from host `from` on the path to its destination. Returns the
     /// buffer unless a packet keeps it.
-    pub(super) fn forward(&mut self, now: Time, from: usize, mut buffer: Buffer, len: usize) -> Option<Buffer> {
+    pub(super) fn forward(&mut self, now: Time, from: usize, mut buffer: HeldBuffer, len: usize) -> Option<HeldBuffer> {
         let Ok(header) = Header::read(&self.buffers.bytes(&buffer)[..len]) else {
             self.nodes[from].counts.unroutable += 1;
             return Some(buffer);
@@ -86,12 +86,12 @@ impl Engine {
             let mtu = router.mtu();
             self.send_message(now, from, message);
             match verdict {
-                Forward::Whole => {}
-                Forward::Fragments => {
+                ForwardDecision::Whole => {}
+                ForwardDecision::Fragments => {
                     self.forward_pieces(now, [from, to], &header, &buffer, mtu);
                     return Some(buffer);
                 }
-                Forward::Discarded(_) => {
+                ForwardDecision::Discarded(_) => {
                     self.nodes[from].counts.discarded += 1;
                     return Some(buffer);
                 }
@@ -103,7 +103,7 @@ impl Engine {
     /// Completes a packet that the kernel left unfinished, unless only another kernel reads beyond
     /// its headers.
     #[inline]
-    fn finish(&mut self, from: usize, to: Option<usize>, header: &Header, buffer: &Buffer) {
+    fn finish(&mut self, from: usize, to: Option<usize>, header: &Header, buffer: &HeldBuffer) {
         if self.buffers.left(buffer.number()).is_nothing() {
             return;
         }
@@ -116,7 +116,7 @@ impl Engine {
     fn goes_on(&mut self, from: usize, to: Option<usize>, header: &Header) -> bool {
         to.is_some_and(|to| {
             let entry = self.entries.get([from, to]);
-            let passes = |entry: &mut Entry| entry.router.as_ref().is_none_or(|router| router.passes(header));
+            let passes = |entry: &mut PathEntry| entry.router.as_ref().is_none_or(|router| router.passes(header));
             self.nodes[to].in_process.is_none() && entry.is_some_and(passes)
         })
     }
@@ -142,7 +142,7 @@ impl Engine {
 
     /// Reports a packet without a path, by the first router on the paths of its host.
     #[cold]
-    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &Buffer) {
+    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &HeldBuffer) {
         // RFC 1812 section 4.3.2.7.
         if self.broadcasts.iter().any(|broadcast| header.destination == *broadcast) {
             return;
@@ -159,13 +159,13 @@ impl Engine {
         if message.is_empty() || self.nodes[node].in_process.is_some() {
             self.used.push(message);
         } else {
-            self.outgoing.push_back(Ready::Message { at: now, node, bytes: message });
+            self.outgoing.push_back(DueOutput::Message { at: now, node, bytes: message });
         }
     }
 
     /// Fragments a packet that exceeds the next link's MTU.
     #[cold]
-    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &Buffer, mtu: u16) {
+    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &HeldBuffer, mtu: u16) {
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
         whole.extend_from_slice(&self.buffers.bytes(buffer)[..header.len]);
@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// Injects a packet into its path. Returns the buffer unless the packet keeps it.
-    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: Buffer) -> Option<Buffer> {
+    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: HeldBuffer) -> Option<HeldBuffer> {
         let bytes = &self.buffers.bytes(&buffer)[..header.len];
         let Some(key) = FlowKey::from_ip_packet(bytes) else { return Some(buffer) };
         let mut inbound = Inbound {
@@ -246,7 +246,7 @@ impl Engine {
     }
 
     /// Injects a packet with its buffer, which is returned if there is no path.
-    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: Buffer) -> Option<Buffer> {
+    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: HeldBuffer) -> Option<HeldBuffer> {
         if !self.world.inject(now, inbound) {
             return Some(buffer);
         }

@@ -11,14 +11,14 @@ use crate::prefix;
 /// The prefixes behind hosts, the longest first, those of the same length in the order of the
 /// hosts.
 #[derive(Debug)]
-pub(super) struct Routes(Vec<((IpAddr, u8), usize)>);
+pub(super) struct HostRoutes(Vec<((IpAddr, u8), usize)>);
 
-impl Routes {
-    pub(super) fn new(nodes: &[NodeSpec]) -> Routes {
+impl HostRoutes {
+    pub(super) fn new(nodes: &[NodeSpec]) -> HostRoutes {
         let of = |(number, node): (usize, &NodeSpec)| node.routes.iter().map(|&to| (to, number)).collect::<Vec<_>>();
         let mut routes: Vec<_> = nodes.iter().enumerate().flat_map(of).collect();
         routes.sort_by_key(|&((_, length), _)| Reverse(length));
-        Routes(routes)
+        HostRoutes(routes)
     }
 
     /// The host behind which an address lies, among those that are `reached`.
@@ -69,7 +69,7 @@ mod tests {
         };
         let nodes =
             [node(&["0.0.0.0/0", "::/0"]), node(&["10.0.0.0/8"]), node(&[]), node(&["10.1.0.0/16", "0.0.0.0/0"])];
-        let routes = Routes::new(&nodes);
+        let routes = HostRoutes::new(&nodes);
         let find = |address: &str, but: usize| routes.find(address.parse().unwrap(), |node| node != but);
         assert_eq!(find("10.1.2.3", 9), Some(3));
         assert_eq!(find("10.1.2.3", 3), Some(1));

@@ -8,10 +8,10 @@
 use ackclock_sim::Outbound;
 use ackclock_units::{Ecn, Span, Time};
 
-use super::buffers::Tail;
-use super::{Engine, Outgoing, Ready};
+use super::buffers::PayloadSlice;
+use super::{DueOutput, Engine, Outgoing};
 use crate::Offload;
-use crate::offload::{Cut, LONGEST, join};
+use crate::offload::{LONGEST, Segmentation, join};
 use crate::router::mark_ce;
 
 /// The longest interval between packets that are due together: less than the transmission time of a
@@ -53,7 +53,7 @@ impl Engine {
             }
             return self.arrive_piece(now, node, len, &mut each);
         }
-        let cut = self.buffers.segment(limit, len, |segment| Cut::new(segment, offload));
+        let cut = self.buffers.segment(limit, len, |segment| Segmentation::new(segment, offload));
         let Some(cut) = cut.filter(|cut| cut.lengths().1 < limit) else {
             let counts = &mut self.nodes[node].counts;
             counts.received_packets += 1;
@@ -80,20 +80,20 @@ impl Engine {
     }
 
     /// The location of a packet's payload, if that is in a segment and remains there.
-    pub(super) fn tail(&self, packet: &Outbound) -> Option<Tail> {
+    pub(super) fn tail(&self, packet: &Outbound) -> Option<PayloadSlice> {
         let token = packet.token.filter(|_| !packet.packet.class.is_corrupted())?;
         self.buffers.left(token).tail
     }
 
     /// Collects the first packet, whose payload is at `tail`, and the packets that leave with it.
-    pub(super) fn gather(&mut self, now: Time, first: Outbound, tail: Tail) {
+    pub(super) fn gather(&mut self, now: Time, first: Outbound, tail: PayloadSlice) {
         let (mut at, mut end, mut bytes) = (first.at, tail.from + tail.len, tail.head + tail.len);
         let (node, marked) = (first.node, first.packet.ecn);
         self.together.push(first);
         loop {
             // A packet that follows may be due by now.
             while self.outgoing.is_empty() && self.step(now) {}
-            let Some(Ready::Packet(next)) = self.outgoing.front() else { return };
+            let Some(DueOutput::Packet(next)) = self.outgoing.front() else { return };
             let follows = |next: &Outbound| {
                 let tail = self.tail(next).filter(|next| (next.segment, next.from) == (tail.segment, end))?;
                 let alike = next.node == node && next.packet.ecn == marked && next.at.since(at) <= TOGETHER;
@@ -101,7 +101,7 @@ impl Engine {
             };
             let Some(next_tail) = follows(next) else { return };
             (at, end, bytes) = (next.at, end + next_tail.len, bytes + next_tail.len);
-            if let Some(Ready::Packet(next)) = self.outgoing.pop_front() {
+            if let Some(DueOutput::Packet(next)) = self.outgoing.pop_front() {
                 self.together.push(next);
             }
             // Only the last packet may be shorter.
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// Describes the collected packets as one segment.
-    pub(super) fn segment(&mut self, at: Time, node: usize, tail: Tail) -> Option<Outgoing<'_>> {
+    pub(super) fn segment(&mut self, at: Time, node: usize, tail: PayloadSlice) -> Option<Outgoing<'_>> {
         let (first, last) = (self.together.first()?, self.together.last()?);
         let [first_token, last_token] = [first.token?, last.token?];
         let (marked, packets) = (first.packet.ecn == Ecn::Ce, self.together.len() as u32);
@@ -133,7 +133,7 @@ impl Engine {
         counts.sent_segments += u64::from(packets > 1);
         counts.sent_packets += u64::from(packets);
         counts.sent_bytes += u64::from(tail.head * packets + len);
-        let rest = self.buffers.tail(Tail { len, ..tail });
+        let rest = self.buffers.tail(PayloadSlice { len, ..tail });
         Some(Outgoing { at, node, bytes: head, rest, offload, packets })
     }
 }

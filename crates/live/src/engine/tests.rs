@@ -15,7 +15,7 @@ use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 
 use super::*;
-use crate::router::{Problem, Reporter};
+use crate::router::{IcmpProblem, Reporter};
 use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod connections;
@@ -450,7 +450,7 @@ fn an_icmp_error_from_outside_is_for_the_endpoint_that_it_quotes() {
     let tell = |bench: &mut Bench, mtu, change: &dyn Fn(&mut [u8])| {
         let mut message = Vec::new();
         let mut reporter = Reporter::new(Some(RIGHT.into()), None);
-        assert!(reporter.report(bench.now, Problem::TooBig(mtu), &header, &syn, &mut message));
+        assert!(reporter.report(bench.now, IcmpProblem::TooBig(mtu), &header, &syn, &mut message));
         change(&mut message);
         bench.send(1, &message);
         bench.exchange();

@@ -16,7 +16,7 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::capture::Writer;
+use crate::capture::CaptureWriter;
 
 mod changes;
 
@@ -218,18 +218,18 @@ impl Recording {
     fn cut(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time, snap: Option<u32>) -> Recording {
         let dir = std::env::temp_dir().join(format!("ackt-replay-{name}-{}", process::id()));
         fs::create_dir_all(&dir).unwrap();
-        let mut writer = Writer::create(&dir.join("run.pcapng"), spec, snap).unwrap();
+        let mut writer = CaptureWriter::create(&dir.join("run.pcapng"), spec, snap).unwrap();
         let mut engine = Engine::new(spec);
-        let hand_over = |engine: &mut Engine, writer: &mut Writer, until: Time| {
+        let hand_over = |engine: &mut Engine, writer: &mut CaptureWriter, until: Time| {
             while let Some(out) = engine.advance(until) {
-                writer.packet(out.at, out.node, Way::ToHost, out.bytes);
+                writer.packet(out.at, out.node, CaptureDirection::ToHost, out.bytes);
             }
         };
         for (count, (at, from, bytes)) in arrivals.iter().filter(|(at, ..)| *at < end).enumerate() {
             if count % 7 == 0 {
                 hand_over(&mut engine, &mut writer, *at);
             }
-            writer.packet(*at, *from, Way::FromHost, bytes);
+            writer.packet(*at, *from, CaptureDirection::FromHost, bytes);
             engine.buffer()[..bytes.len()].copy_from_slice(bytes);
             engine.arrive(*at, *from, bytes.len());
         }

@@ -45,7 +45,7 @@ const BURST: u64 = 6;
 
 /// A problem with a packet that is reported to its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum IcmpProblem {
     /// Its hop limit was exceeded.
     TimeExceeded,
     /// It exceeds the next link's MTU, in bytes.
@@ -65,21 +65,21 @@ pub(crate) enum Problem {
 pub(crate) struct Reporter {
     address: Option<Ipv4Addr>,
     address6: Option<Ipv6Addr>,
-    bucket: Bucket,
-    bucket6: Bucket,
+    bucket: IcmpRateLimit,
+    bucket6: IcmpRateLimit,
 }
 
 /// A token bucket, full at first.
 #[derive(Debug)]
-struct Bucket {
+struct IcmpRateLimit {
     interval: Span,
     tokens: Span,
     filled: Time,
 }
 
-impl Bucket {
-    fn new(interval: Span) -> Bucket {
-        Bucket { interval, tokens: interval * BURST, filled: Time::ZERO }
+impl IcmpRateLimit {
+    fn new(interval: Span) -> IcmpRateLimit {
+        IcmpRateLimit { interval, tokens: interval * BURST, filled: Time::ZERO }
     }
 
     fn allows(&mut self, now: Time) -> bool {
@@ -93,28 +93,28 @@ impl Bucket {
     }
 }
 
-impl Problem {
+impl IcmpProblem {
     fn v4(self) -> Option<Icmpv4Type> {
         Some(match self {
-            Problem::TimeExceeded => Icmpv4Type::TimeExceeded(TimeExceededCode::TtlExceededInTransit),
-            Problem::TooBig(next_hop_mtu) => {
+            IcmpProblem::TimeExceeded => Icmpv4Type::TimeExceeded(TimeExceededCode::TtlExceededInTransit),
+            IcmpProblem::TooBig(next_hop_mtu) => {
                 Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::FragmentationNeeded { next_hop_mtu })
             }
             // A router without a route sends code 0 (RFC 1812 section 5.2.7.1).
-            Problem::NoRoute => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Network),
-            Problem::Port => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Port),
-            Problem::Protocol => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Protocol),
-            Problem::Scope => return None,
+            IcmpProblem::NoRoute => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Network),
+            IcmpProblem::Port => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Port),
+            IcmpProblem::Protocol => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Protocol),
+            IcmpProblem::Scope => return None,
         })
     }
 
     fn v6(self) -> Option<Icmpv6Type> {
         Some(match self {
-            Problem::TimeExceeded => Icmpv6Type::TimeExceeded(icmpv6::TimeExceededCode::HopLimitExceeded),
-            Problem::TooBig(mtu) => Icmpv6Type::PacketTooBig { mtu: u32::from(mtu) },
-            Problem::NoRoute => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::NoRoute),
-            Problem::Scope => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::BeyondScope),
-            Problem::Port | Problem::Protocol => return None,
+            IcmpProblem::TimeExceeded => Icmpv6Type::TimeExceeded(icmpv6::TimeExceededCode::HopLimitExceeded),
+            IcmpProblem::TooBig(mtu) => Icmpv6Type::PacketTooBig { mtu: u32::from(mtu) },
+            IcmpProblem::NoRoute => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::NoRoute),
+            IcmpProblem::Scope => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::BeyondScope),
+            IcmpProblem::Port | IcmpProblem::Protocol => return None,
         })
     }
 }
@@ -122,7 +122,7 @@ impl Problem {
 impl Reporter {
     /// A sender with these addresses; without an address, messages of that family are not sent.
     pub(crate) fn new(address: Option<Ipv4Addr>, address6: Option<Ipv6Addr>) -> Reporter {
-        Reporter { address, address6, bucket: Bucket::new(INTERVAL), bucket6: Bucket::new(INTERVAL_V6) }
+        Reporter { address, address6, bucket: IcmpRateLimit::new(INTERVAL), bucket6: IcmpRateLimit::new(INTERVAL_V6) }
     }
 
     /// Writes the message about `packet` to `message`. `false`, with `message` empty, if none may
@@ -130,14 +130,14 @@ impl Reporter {
     pub(crate) fn report(
         &mut self,
         now: Time,
-        problem: Problem,
+        problem: IcmpProblem,
         header: &Header,
         packet: &[u8],
         message: &mut Vec<u8>,
     ) -> bool {
         message.clear();
         let packet = &packet[..header.len];
-        let limited = !matches!(problem, Problem::TooBig(_));
+        let limited = !matches!(problem, IcmpProblem::TooBig(_));
         match (header.source, header.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let (Some(address), Some(kind)) = (self.address, problem.v4()) else { return false };
@@ -175,8 +175,8 @@ impl Reporter {
             protocol::ICMP => echo(destination, source, packet, payload, message),
             protocol::TCP => {}
             protocol::UDP if !is_datagram(source, destination, payload) => {}
-            protocol::UDP => return self.report(now, Problem::Port, header, packet, message),
-            _ => return self.report(now, Problem::Protocol, header, packet, message),
+            protocol::UDP => return self.report(now, IcmpProblem::Port, header, packet, message),
+            _ => return self.report(now, IcmpProblem::Protocol, header, packet, message),
         }
         !message.is_empty()
     }

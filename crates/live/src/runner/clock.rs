@@ -10,17 +10,17 @@ pub(super) const NAME: &str = "CLOCK_MONOTONIC";
 
 /// The time of a run by the machine's monotonic clock, which nobody sets.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct RunClock {
     /// Clock reading at time 0, in nanoseconds.
     origin: u64,
     /// The last reading.
     last: Time,
 }
 
-impl Clock {
+impl RunClock {
     /// A clock with time 0 now.
-    pub(super) fn start() -> io::Result<Clock> {
-        Ok(Clock { origin: read()?, last: Time::ZERO })
+    pub(super) fn start() -> io::Result<RunClock> {
+        Ok(RunClock { origin: read()?, last: Time::ZERO })
     }
 
     /// The current time; never decreases.
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn it_starts_at_zero_and_does_not_go_back() {
-        let mut clock = Clock::start().unwrap();
+        let mut clock = RunClock::start().unwrap();
         let mut last = clock.now();
         assert!(last < Time::from_secs(10), "{last:?}");
         for _ in 0..10_000 {

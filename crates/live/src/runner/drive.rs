@@ -17,14 +17,14 @@ use ackclock_trace::ChangeSummary;
 use ackclock_units::{Span, Time};
 use nix::errno::Errno;
 
-use super::clock::Clock;
+use super::clock::RunClock;
 use super::punctuality::Punctuality;
 use super::scheduling::{Budget, REST};
 use super::spin::Margin;
 use super::steering::Steering;
-use super::waiter::{Signals, Waiter, Woken};
-use super::watched::Watched;
-use crate::capture::{Way, Writer};
+use super::waiter::{EndSignals, Waiter, Woken};
+use super::watched::PunctualityReports;
+use crate::capture::{CaptureDirection, CaptureWriter};
 use crate::{Control, Engine, LiveWatch, Offload, Outgoing};
 
 /// Packets per read of a device. In a batch each packet costs less, since the kernel's code for
@@ -81,7 +81,7 @@ pub(super) struct Attached<'a, P> {
 
 /// The reason why the loop ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum LoopEnd {
     /// The duration of the run is over.
     Over,
     /// A signal.
@@ -100,7 +100,7 @@ pub(super) enum End {
 
 /// The extent to which due packets were handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handed {
+enum HandOver {
     Nothing,
     /// Due packets remain.
     Some,
@@ -114,9 +114,9 @@ pub(super) struct Drive<'a, P: Port> {
     ports: Vec<Attached<'a, P>>,
     /// The index of each host's port; `usize::MAX` for a host without one.
     port_of: Vec<usize>,
-    capture: Option<Writer>,
+    capture: Option<CaptureWriter>,
     waiter: Waiter<'a>,
-    clock: Clock,
+    clock: RunClock,
     /// The last reading of the clock.
     now: Time,
     /// The last nanosecond of the run.
@@ -134,7 +134,7 @@ pub(super) struct Drive<'a, P: Port> {
     sleeps: u64,
     /// The program that has the terminal has ended.
     over: Arc<AtomicBool>,
-    watched: Option<Watched>,
+    watched: Option<PunctualityReports>,
     steering: Steering,
 }
 
@@ -143,12 +143,12 @@ pub(super) struct Drive<'a, P: Port> {
 pub(super) struct Driven<'a, P> {
     pub(super) engine: Engine,
     pub(super) ports: Vec<Attached<'a, P>>,
-    pub(super) capture: Option<Writer>,
+    pub(super) capture: Option<CaptureWriter>,
     pub(super) punctuality: Punctuality,
     pub(super) sleeps: u64,
     /// The mean time before deadlines at which it stopped sleeping.
     pub(super) spin: Span,
-    pub(super) signals: Signals,
+    pub(super) signals: EndSignals,
 }
 
 impl<'a, P: Port> Drive<'a, P> {
@@ -156,8 +156,8 @@ impl<'a, P: Port> Drive<'a, P> {
     pub(super) fn start(
         mut engine: Engine,
         ports: Vec<(usize, &'a P)>,
-        signals: Signals,
-        capture: Option<Writer>,
+        signals: EndSignals,
+        capture: Option<CaptureWriter>,
         duration: Span,
         scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
@@ -175,7 +175,7 @@ impl<'a, P: Port> Drive<'a, P> {
             port_of,
             capture,
             waiter,
-            clock: Clock::start()?,
+            clock: RunClock::start()?,
             now: Time::ZERO,
             last: Time::ZERO + (duration - Span::from_nanos(1)),
             margin: Margin::new(scheduling.spin),
@@ -194,7 +194,7 @@ impl<'a, P: Port> Drive<'a, P> {
     /// Reports punctuality to `watch` from now on.
     pub(super) fn be_watched(&mut self, watch: Arc<dyn LiveWatch>) {
         self.punctuality.be_watched();
-        self.watched = Some(Watched::new(watch));
+        self.watched = Some(PunctualityReports::new(watch));
     }
 
     /// Makes the loop end when `over` becomes true.
@@ -239,7 +239,7 @@ impl<'a, P: Port> Drive<'a, P> {
 
     /// Runs until the duration is over or something ends the run. Everything due until then has
     /// been handed over, unless its port is gone.
-    pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
+    pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> LoopEnd {
         let (mut looked, mut checked) = (Time::ZERO, Time::ZERO);
         loop {
             let mut from = self.now;
@@ -248,17 +248,17 @@ impl<'a, P: Port> Drive<'a, P> {
             if self.budget.is_spent()
                 && let Err(error) = self.rest()
             {
-                return End::Sleep(error);
+                return LoopEnd::Sleep(error);
             }
             match round {
                 Ok(true) => {}
-                Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(End::Over),
+                Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(LoopEnd::Over),
                 Ok(false) => {
                     let until = self.idle_until();
                     if until > self.now + SHORTEST_SLEEP {
                         self.sleeps += 1;
                         if let Err(error) = self.sleep(until) {
-                            return End::Sleep(error);
+                            return LoopEnd::Sleep(error);
                         }
                         from = until;
                     } else {
@@ -287,8 +287,8 @@ impl<'a, P: Port> Drive<'a, P> {
             }
             let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
                 (false, false) => continue,
-                (true, _) => End::Interrupted,
-                (false, true) => End::Program,
+                (true, _) => LoopEnd::Interrupted,
+                (false, true) => LoopEnd::Program,
             };
             self.now = self.clock.now();
             return self.hand_over(usize::MAX).err().unwrap_or(end);
@@ -296,9 +296,9 @@ impl<'a, P: Port> Drive<'a, P> {
     }
 
     /// Checks every port.
-    fn check(&self) -> Result<(), End> {
+    fn check(&self) -> Result<(), LoopEnd> {
         for (index, Attached { port, .. }) in self.ports.iter().enumerate() {
-            port.check().map_err(|error| End::Gone(index, error))?;
+            port.check().map_err(|error| LoopEnd::Gone(index, error))?;
         }
         Ok(())
     }
@@ -334,7 +334,7 @@ impl<'a, P: Port> Drive<'a, P> {
     }
 
     /// Reads every port, and hands over what is due; `false` if there was nothing to do.
-    fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, End> {
+    fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, LoopEnd> {
         let mut read = false;
         self.more = false;
         if !std::mem::take(&mut self.quiet) {
@@ -344,27 +344,27 @@ impl<'a, P: Port> Drive<'a, P> {
             self.now = self.clock.now();
         }
         let handed = self.hand_over(TURN)?;
-        if !read && handed == Handed::Nothing {
+        if !read && handed == HandOver::Nothing {
             let now = self.now.min(self.last);
             self.engine.world().pass(now);
-            self.engine.world().keep_up(now, recorders).map_err(End::Run)?;
+            self.engine.world().keep_up(now, recorders).map_err(LoopEnd::Run)?;
             return Ok(false);
         }
         // This advances links to the present: nothing due may remain.
-        if handed != Handed::Some {
-            self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(End::Run)?;
+        if handed != HandOver::Some {
+            self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(LoopEnd::Run)?;
         }
         if let Some(error) = self.engine.error() {
-            return Err(End::Run(error.clone()));
+            return Err(LoopEnd::Run(error.clone()));
         }
-        if self.capture.as_ref().is_some_and(Writer::failed) {
-            return Err(End::Capture);
+        if self.capture.as_ref().is_some_and(CaptureWriter::failed) {
+            return Err(LoopEnd::Capture);
         }
         Ok(self.now <= self.last)
     }
 
     /// Reads a batch of packets; `false` if there was none.
-    fn read(&mut self, index: usize) -> Result<bool, End> {
+    fn read(&mut self, index: usize) -> Result<bool, LoopEnd> {
         let begin = self.now;
         for count in 0..BATCH {
             let Attached { node, port, .. } = self.ports[index];
@@ -377,7 +377,7 @@ impl<'a, P: Port> Drive<'a, P> {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count > 0),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(End::Gone(index, error)),
+                Err(error) => return Err(LoopEnd::Gone(index, error)),
             };
             self.now = self.clock.now();
             if self.now > self.last {
@@ -388,7 +388,7 @@ impl<'a, P: Port> Drive<'a, P> {
             let (now, capture) = (self.now, &mut self.capture);
             self.engine.arrive_offloaded(now, node, len, offload, |packet| {
                 if let Some(capture) = capture {
-                    capture.packet(now, node, Way::FromHost, packet);
+                    capture.packet(now, node, CaptureDirection::FromHost, packet);
                 }
             });
             let due = self.engine.next_due();
@@ -405,18 +405,18 @@ impl<'a, P: Port> Drive<'a, P> {
     }
 
     /// Hands over at most `most` packets that are due or become due meanwhile.
-    fn hand_over(&mut self, most: usize) -> Result<Handed, End> {
+    fn hand_over(&mut self, most: usize) -> Result<HandOver, LoopEnd> {
         let due = self.engine.next_due();
         if due > self.now.min(self.last) {
             self.caught_up();
-            return Ok(Handed::Nothing);
+            return Ok(HandOver::Nothing);
         }
         self.punctuality.is_due(due);
         let mut packets = 0;
         while packets < most {
             let Some(out) = self.engine.advance(self.now.min(self.last)) else {
                 self.caught_up();
-                return Ok(Handed::All);
+                return Ok(HandOver::All);
             };
             packets += out.packets as usize;
             let Some(Attached { port, refused, .. }) =
@@ -431,14 +431,14 @@ impl<'a, P: Port> Drive<'a, P> {
                     self.punctuality.handed_over(out.at, self.now, out.packets);
                     if let Some(capture) = &mut self.capture {
                         // The due time lets a replay compare.
-                        capture.packet(out.at, out.node, Way::ToHost, out.bytes);
+                        capture.packet(out.at, out.node, CaptureDirection::ToHost, out.bytes);
                     }
                 }
-                Err(error) if is_gone(&error) => return Err(End::Gone(self.port_of[out.node], error)),
+                Err(error) if is_gone(&error) => return Err(LoopEnd::Gone(self.port_of[out.node], error)),
                 Err(_) => *refused += u64::from(out.packets),
             }
         }
-        Ok(Handed::Some)
+        Ok(HandOver::Some)
     }
 
     fn caught_up(&mut self) {
@@ -450,7 +450,7 @@ impl<'a, P: Port> Drive<'a, P> {
     /// Drains the run after its end: hands over the packets that are on their way, each at its
     /// time, until there are none, `patience` is over, or another signal arrives. Packets from
     /// hosts are discarded.
-    pub(super) async fn drain(&mut self, patience: Span) -> End {
+    pub(super) async fn drain(&mut self, patience: Span) -> LoopEnd {
         self.engine.world().drain();
         let signals = self.waiter.signals();
         self.last = self.now + patience;
@@ -458,11 +458,11 @@ impl<'a, P: Port> Drive<'a, P> {
         loop {
             self.now = self.clock.now();
             match self.hand_over(TURN) {
-                Ok(Handed::Some | Handed::All) => {}
-                Ok(Handed::Nothing) => {
+                Ok(HandOver::Some | HandOver::All) => {}
+                Ok(HandOver::Nothing) => {
                     let due = self.engine.next_due();
                     if due > self.last {
-                        return End::Over;
+                        return LoopEnd::Over;
                     }
                     for Attached { port, .. } in &self.ports {
                         while port.read(&mut discarded).is_ok() {}
@@ -471,14 +471,14 @@ impl<'a, P: Port> Drive<'a, P> {
                     if until > self.now
                         && let Err(error) = self.sleep(until)
                     {
-                        return End::Sleep(error);
+                        return LoopEnd::Sleep(error);
                     }
                     self.waiter.look().await;
                 }
                 Err(end) => return end,
             }
             if self.waiter.signals() > signals {
-                return End::Interrupted;
+                return LoopEnd::Interrupted;
             }
         }
     }

@@ -14,37 +14,37 @@ use nix::unistd::Pid;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
-use super::waiter::{ENDING, Signals};
+use super::waiter::{ENDING, EndSignals};
 
 /// The listener of the last live run; `None` before the first one, and during one.
-static KEPT: Mutex<Option<Listener>> = Mutex::new(None);
+static KEPT: Mutex<Option<SignalListener>> = Mutex::new(None);
 
 /// An event loop, and the signals that it listens to.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct SignalListener {
     pub(super) runtime: Runtime,
-    pub(super) signals: Signals,
+    pub(super) signals: EndSignals,
 }
 
-impl Listener {
+impl SignalListener {
     /// The listener of the last live run, or a new one.
-    pub(super) fn take() -> io::Result<Listener> {
+    pub(super) fn take() -> io::Result<SignalListener> {
         if let Some(kept) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(kept);
         }
-        Listener::new(&ENDING)
+        SignalListener::new(&ENDING)
     }
 
-    fn new(kinds: &[SignalKind]) -> io::Result<Listener> {
+    fn new(kinds: &[SignalKind]) -> io::Result<SignalListener> {
         // Without descriptors for its signals, tokio panics instead of returning an error.
         let spare = (UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?);
         drop(spare);
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let signals = {
             let _inside = runtime.enter();
-            Signals::new(kinds)?
+            EndSignals::new(kinds)?
         };
-        Ok(Listener { runtime, signals })
+        Ok(SignalListener { runtime, signals })
     }
 
     /// Keeps listening after the run.
@@ -69,7 +69,7 @@ impl Listener {
 pub(crate) fn listen() -> io::Result<()> {
     let ignored = ignored();
     let listens = |kind: &SignalKind| ignored & bit(*kind) == 0;
-    Listener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(Listener::keep)
+    SignalListener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(SignalListener::keep)
 }
 
 /// Stops ignoring SIGINT, as shells make background processes do: catches it from now on, without
@@ -77,7 +77,7 @@ pub(crate) fn listen() -> io::Result<()> {
 /// start with the default action of caught ones.
 pub(crate) fn have_programs_heed_interrupts() -> io::Result<()> {
     let interrupt = SignalKind::interrupt();
-    if ignored() & bit(interrupt) == 0 { Ok(()) } else { Listener::new(&[interrupt]).map(drop) }
+    if ignored() & bit(interrupt) == 0 { Ok(()) } else { SignalListener::new(&[interrupt]).map(drop) }
 }
 
 /// The signals that this process ignores, as a bit mask.
@@ -99,5 +99,5 @@ pub(crate) fn interrupt() {
 
 /// Returns `true` if a signal has arrived since the last live run.
 pub(crate) fn interrupted() -> bool {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().is_some_and(Listener::heard)
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().is_some_and(SignalListener::heard)
 }

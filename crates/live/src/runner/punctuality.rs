@@ -5,7 +5,7 @@ use std::fs;
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
-use super::watched::Recent;
+use super::watched::RecentDelays;
 use crate::LONGEST_STALL;
 
 /// The punctuality of a run.
@@ -21,7 +21,7 @@ pub(super) struct Punctuality {
     behind: Span,
     stall: Span,
     /// The recent measurements, if the run is watched.
-    recent: Option<Box<Recent>>,
+    recent: Option<Box<RecentDelays>>,
 }
 
 impl Punctuality {
@@ -64,7 +64,7 @@ impl Punctuality {
     }
 
     /// The recent measurements, if the run is watched.
-    pub(super) fn recent(&mut self) -> Option<&mut Recent> {
+    pub(super) fn recent(&mut self) -> Option<&mut RecentDelays> {
         self.recent.as_deref_mut()
     }
 

@@ -27,7 +27,7 @@ const SLACK: u64 = 1000;
 
 /// Signals that end a run.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(super) struct EndSignals {
     signals: Vec<(SignalKind, Signal)>,
     /// The number of signals that have arrived.
     seen: u32,
@@ -39,7 +39,7 @@ pub(super) struct Signals {
 #[derive(Debug)]
 pub(super) struct Waiter<'a> {
     ports: Vec<PollFd<'a>>,
-    signals: Signals,
+    signals: EndSignals,
 }
 
 /// The reason why a sleep ended.
@@ -51,14 +51,14 @@ pub(super) enum Woken {
     ByWork,
 }
 
-impl Signals {
+impl EndSignals {
     /// Catches these signals, which from now on do not end the process.
     ///
     /// # Panics
     /// Outside of a runtime.
-    pub(super) fn new(kinds: &[SignalKind]) -> io::Result<Signals> {
+    pub(super) fn new(kinds: &[SignalKind]) -> io::Result<EndSignals> {
         let signals = kinds.iter().map(|&kind| Ok((kind, signal(kind)?))).collect::<io::Result<_>>()?;
-        Ok(Signals { signals, seen: 0, interrupts_left: false })
+        Ok(EndSignals { signals, seen: 0, interrupts_left: false })
     }
 
     /// Sets whether SIGINT and SIGQUIT, which the terminal sends to both a program and this
@@ -107,7 +107,7 @@ impl Signals {
 
 impl<'a> Waiter<'a> {
     /// Waits for packets at `ports`.
-    pub(super) fn new<P: AsRawFd + 'a>(ports: impl Iterator<Item = &'a P>, signals: Signals) -> Waiter<'a> {
+    pub(super) fn new<P: AsRawFd + 'a>(ports: impl Iterator<Item = &'a P>, signals: EndSignals) -> Waiter<'a> {
         // The kernel delays a thread's timers by at least this, 50 us by default, to combine
         // wakeups. A machine without this setting is less punctual, as the summary shows.
         let _ = prctl::set_timerslack(1);
@@ -135,7 +135,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// The signals, for the next listener.
-    pub(super) fn into_signals(self) -> Signals {
+    pub(super) fn into_signals(self) -> EndSignals {
         self.signals
     }
 }

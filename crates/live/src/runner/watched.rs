@@ -22,14 +22,14 @@ const BUCKETS: usize = bucket(LONGEST) + 1;
 
 /// A recipient of reports, with the time of the last one.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct PunctualityReports {
     watch: Arc<dyn LiveWatch>,
     told: Time,
 }
 
-impl Watched {
-    pub(super) fn new(watch: Arc<dyn LiveWatch>) -> Watched {
-        Watched { watch, told: Time::ZERO }
+impl PunctualityReports {
+    pub(super) fn new(watch: Arc<dyn LiveWatch>) -> PunctualityReports {
+        PunctualityReports { watch, told: Time::ZERO }
     }
 
     /// Reports the measurements until `now` if a report is due. `hosts` are those behind devices,
@@ -54,27 +54,27 @@ impl Watched {
 
 /// The measurements since the last report.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
-    pub(super) lateness: Times,
-    pub(super) unread: Times,
+pub(super) struct RecentDelays {
+    pub(super) lateness: DelayHistogram,
+    pub(super) unread: DelayHistogram,
 }
 
 /// A histogram of times in coarse buckets, which is quick to read.
 #[derive(Debug)]
-pub(super) struct Times {
+pub(super) struct DelayHistogram {
     /// Counts since the last report, and before it.
     since: Vec<u32>,
     whole: Vec<u64>,
     max: u64,
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times { since: vec![0; BUCKETS], whole: vec![0; BUCKETS], max: 0 }
+impl Default for DelayHistogram {
+    fn default() -> DelayHistogram {
+        DelayHistogram { since: vec![0; BUCKETS], whole: vec![0; BUCKETS], max: 0 }
     }
 }
 
-impl Times {
+impl DelayHistogram {
     #[inline]
     pub(super) fn add(&mut self, nanos: u64) {
         self.add_repeated(nanos, 1);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_was_told_is_of_the_last_interval_alone_and_the_run_is_of_all() {
-        let mut times = Times::default();
+        let mut times = DelayHistogram::default();
         (1..=100).for_each(|us| times.add(us * 1000));
         let late = times.take();
         let within = |found: Option<Span>, us: u64| {

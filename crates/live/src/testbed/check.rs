@@ -7,8 +7,8 @@ use std::path::Path;
 use ackclock_sim::spec::LiveSpec;
 
 use super::gateway;
-use super::leftovers::Lock;
-use super::namespace::{self, Namespace};
+use super::leftovers::RunsLock;
+use super::namespace::{self, NetworkNamespace};
 use super::places;
 use crate::LiveError;
 use crate::commands::SHELL;
@@ -120,7 +120,7 @@ fn privileges(with_namespaces: bool) -> Vec<String> {
         ));
     }
     if problems.is_empty()
-        && let Err(error) = Lock::take().and_then(|lock| lock.is_writable())
+        && let Err(error) = RunsLock::take().and_then(|lock| lock.is_writable())
     {
         problems.push(format!("{}, where runs are registered, cannot be written: {error}", places::runs().display()));
     }
@@ -145,7 +145,7 @@ fn taken(spec: &LiveSpec) -> Vec<String> {
     let mut problems = Vec::new();
     for node in &spec.nodes {
         let Some(tun) = &node.tun else { continue };
-        let namespace = match node.netns.as_deref().map(Namespace::open) {
+        let namespace = match node.netns.as_deref().map(NetworkNamespace::open) {
             None => None,
             // The namespace is yet to be created.
             Some(Ok(None)) => continue,

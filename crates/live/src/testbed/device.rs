@@ -6,18 +6,18 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use tun_tap::{Iface, Mode};
 
-use super::netlink::{self, Plan};
+use super::netlink::{self, DevicePlan};
 use super::tun;
-use super::watch::Watch;
+use super::watch::DeviceWatch;
 use crate::offload::{HEADER, Offload};
 
 /// A non-blocking TUN device that exists as long as this. Its packets are IP packets.
 #[derive(Debug)]
-pub(crate) struct Device {
+pub(crate) struct TunDevice {
     file: File,
     /// The kernel's interface index.
     index: u32,
-    watch: Watch,
+    watch: DeviceWatch,
 }
 
 /// The file of a device.
@@ -43,13 +43,13 @@ impl File {
     }
 }
 
-impl Device {
+impl TunDevice {
     /// Creates a device in the namespace of the calling thread, configures it by `plan` and sets it
     /// up; with offloads if requested and supported.
-    pub(super) fn create(name: &str, plan: &Plan, offload: bool) -> io::Result<Device> {
+    pub(super) fn create(name: &str, plan: &DevicePlan, offload: bool) -> io::Result<TunDevice> {
         let file = File::open(name, offload)?;
         let index = netlink::configure(name, plan)?;
-        Ok(Device { file, index, watch: Watch::new(index)? })
+        Ok(TunDevice { file, index, watch: DeviceWatch::new(index)? })
     }
 
     /// The kernel's interface index.
@@ -77,7 +77,7 @@ impl Device {
     /// Reads a packet or segment, continued in the second buffer, and its offload.
     ///
     /// # Errors
-    /// As [`Device::read`].
+    /// As [`TunDevice::read`].
     pub(crate) fn read_offloaded(&self, [buffer, rest]: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
         match &self.file {
             File::Packets(iface) => iface.recv(buffer).map(|len| (len, Offload::default())),
@@ -114,7 +114,7 @@ impl Device {
     }
 }
 
-impl AsRawFd for Device {
+impl AsRawFd for TunDevice {
     fn as_raw_fd(&self) -> RawFd {
         match &self.file {
             File::Packets(iface) => iface.as_raw_fd(),

@@ -19,8 +19,8 @@ use std::process::{Command, Stdio};
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 
 use super::interface;
-use super::leftovers::{self, Record};
-use super::namespace::{self, Id, Namespace};
+use super::leftovers::{self, RunRecord};
+use super::namespace::{self, NamespaceId, NetworkNamespace};
 
 /// The kernel's forwarding switches, by address family.
 const SWITCHES: [(&str, &str); 2] =
@@ -33,13 +33,13 @@ const TABLE: &str = "ackclock_";
 pub(super) fn set_up(
     spec: &LiveSpec,
     node: &NodeSpec,
-    namespace: Option<&Namespace>,
-    record: &mut Record,
+    namespace: Option<&NetworkNamespace>,
+    record: &mut RunRecord,
 ) -> io::Result<()> {
-    let is_ours = namespace.is_some_and(Namespace::is_ours);
+    let is_ours = namespace.is_some_and(NetworkNamespace::is_ours);
     let id = match namespace {
         Some(namespace) => namespace.id(),
-        None => Id::of_process("self")?,
+        None => NamespaceId::of_process("self")?,
     };
     for (number, (family, switch)) in SWITCHES.into_iter().enumerate() {
         if node.routes.iter().any(|(to, _)| to.is_ipv6() == (number == 1)) {
@@ -94,12 +94,17 @@ pub(super) fn undo(line: &str, record: &std::path::Path) -> io::Result<()> {
     }
 }
 
-fn forwarding_line(family: &str, id: Id) -> String {
+fn forwarding_line(family: &str, id: NamespaceId) -> String {
     format!("forward {family} {id}")
 }
 
 /// Switches forwarding on, with a note if it was off, or is on only because of another run.
-fn forward(namespace: Option<&Namespace>, switch: &str, note: Option<String>, record: &mut Record) -> io::Result<()> {
+fn forward(
+    namespace: Option<&NetworkNamespace>,
+    switch: &str,
+    note: Option<String>,
+    record: &mut RunRecord,
+) -> io::Result<()> {
     let is_on = namespace::inside(namespace, || Ok(fs::read_to_string(switch)?.trim() == "1"))?;
     if let Some(line) = note
         && (!is_on || leftovers::others_note(&line, record.path()))
@@ -160,7 +165,7 @@ fn rules(table: &str, spec: &LiveSpec, node: &NodeSpec) -> String {
 }
 
 /// Passes a script to `nft` in a namespace.
-fn nft(namespace: Option<&Namespace>, script: &str) -> io::Result<()> {
+fn nft(namespace: Option<&NetworkNamespace>, script: &str) -> io::Result<()> {
     let mut command = Command::new("nft");
     command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = namespace::inside(namespace, || command.spawn());

@@ -8,12 +8,12 @@
 use std::fs;
 use std::io;
 
-use super::leftovers::Record;
-use super::namespace::{self, Namespace};
-use super::netlink::{self, Carried};
+use super::leftovers::RunRecord;
+use super::namespace::{self, NetworkNamespace};
+use super::netlink::{self, InterfaceState};
 
 /// Moves an interface into a namespace of this run.
-pub(super) fn take(name: &str, namespace: &Namespace, record: &mut Record) -> io::Result<()> {
+pub(super) fn take(name: &str, namespace: &NetworkNamespace, record: &mut RunRecord) -> io::Result<()> {
     if !namespace.is_ours() {
         let why = format!(
             "the network namespace {} was there before; an interface requires one of its own",
@@ -21,7 +21,7 @@ pub(super) fn take(name: &str, namespace: &Namespace, record: &mut Record) -> io
         );
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
-    let home = Namespace::current()?;
+    let home = NetworkNamespace::current()?;
     record.note(&format!("interface {name} {} {}", namespace.name(), home.id()))?;
     carry(name, &home, namespace)?;
     // A kernel without this switch answers for its own addresses only.
@@ -35,8 +35,8 @@ pub(super) fn take(name: &str, namespace: &Namespace, record: &mut Record) -> io
 /// Moves an interface back to its original namespace, by the words of its line in a record. An
 /// interface that is gone is ignored.
 pub(super) fn give_back(name: &str, namespace: &str, home: &str) -> io::Result<()> {
-    let (Some(there), Some(home)) = (Namespace::open(namespace)?, namespace::find(home)?) else { return Ok(()) };
-    let home = home.map_or_else(Namespace::current, Ok)?;
+    let (Some(there), Some(home)) = (NetworkNamespace::open(namespace)?, namespace::find(home)?) else { return Ok(()) };
+    let home = home.map_or_else(NetworkNamespace::current, Ok)?;
     match carry(name, &there, &home) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
@@ -44,7 +44,7 @@ pub(super) fn give_back(name: &str, namespace: &str, home: &str) -> io::Result<(
 }
 
 /// Moves an interface with its addresses and routes; `NotFound` if it is not there.
-fn carry(name: &str, from: &Namespace, to: &Namespace) -> io::Result<()> {
-    let carried: Carried = namespace::inside(Some(from), || netlink::pick_up(name, to.file()))?;
+fn carry(name: &str, from: &NetworkNamespace, to: &NetworkNamespace) -> io::Result<()> {
+    let carried: InterfaceState = namespace::inside(Some(from), || netlink::pick_up(name, to.file()))?;
     namespace::inside(Some(to), || netlink::put_down(name, carried))
 }

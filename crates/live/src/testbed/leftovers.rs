@@ -20,7 +20,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{AccessFlags, Pid, access};
 
 use super::gateway;
-use super::namespace::{self, Id, Namespace};
+use super::namespace::{self, NamespaceId, NetworkNamespace};
 use super::places::runs;
 
 /// The environment variable of programs that a run started: its token.
@@ -41,22 +41,22 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// Prevents other runs from being set up and leftovers from being removed.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct RunsLock {
     _directory: File,
 }
 
 /// The record of a run in progress.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct RunRecord {
     path: PathBuf,
     token: String,
     /// Locked as long as it is open.
     file: File,
 }
 
-impl Lock {
+impl RunsLock {
     /// Waits for the lock, which is the directory itself.
-    pub(super) fn take() -> io::Result<Lock> {
+    pub(super) fn take() -> io::Result<RunsLock> {
         loop {
             // The last other run may remove the directory at any time, also between two steps of
             // the standard library, which then reports that it exists.
@@ -77,16 +77,16 @@ impl Lock {
             lock_within(&directory, LONGEST)?;
             // The previous holder may have removed it.
             if is_there(&directory) {
-                return Ok(Lock { _directory: directory });
+                return Ok(RunsLock { _directory: directory });
             }
         }
     }
 
     /// The lock, if it is free and the directory exists.
-    fn try_take() -> Option<Lock> {
+    fn try_take() -> Option<RunsLock> {
         let directory = File::open(runs()).ok()?;
         directory.try_lock().ok()?;
-        is_there(&directory).then_some(Lock { _directory: directory })
+        is_there(&directory).then_some(RunsLock { _directory: directory })
     }
 
     /// Checks that a run can be recorded.
@@ -109,7 +109,7 @@ fn lock_within(directory: &File, longest: Duration) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::TimedOut, why))
 }
 
-impl Drop for Lock {
+impl Drop for RunsLock {
     fn drop(&mut self) {
         // This fails unless the directory is empty. Those who wait for the lock notice the removal.
         let _ = fs::remove_dir(runs());
@@ -128,9 +128,9 @@ fn is_there(directory: &File) -> bool {
     }
 }
 
-impl Record {
+impl RunRecord {
     /// Records that a run is being set up.
-    pub(super) fn create(_lock: &Lock) -> io::Result<Record> {
+    pub(super) fn create(_lock: &RunsLock) -> io::Result<RunRecord> {
         let started = start_time("self").unwrap_or_default();
         for number in 0.. {
             let token = format!("{}-{started}-{number}", std::process::id());
@@ -138,7 +138,7 @@ impl Record {
             match OpenOptions::new().read(true).append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     file.lock()?;
-                    return Ok(Record { path, token, file });
+                    return Ok(RunRecord { path, token, file });
                 }
                 // Another run of this process, or of a process with the same ID in another
                 // container, has this token.
@@ -179,14 +179,14 @@ impl Record {
             return true;
         }
         // Meanwhile no other run checks what is still needed.
-        let _lock = Lock::take();
+        let _lock = RunsLock::take();
         lines.fold(true, |all, line| all & gateway::undo(line, &self.path).is_ok())
     }
 
     /// Deletes the record of a run of which nothing remains.
     pub(super) fn clear(&mut self) {
         let _ = fs::remove_file(&self.path);
-        drop(Lock::try_take());
+        drop(RunsLock::try_take());
     }
 }
 
@@ -199,7 +199,7 @@ pub(super) fn others_note(line: &str, own: &Path) -> bool {
 }
 
 /// Removes what runs that are over left behind. The record of anything that cannot be removed
-/// remains. Requires the [`Lock`].
+/// remains. Requires the [`RunsLock`].
 pub(super) fn sweep() {
     let Ok(files) = fs::read_dir(runs()) else { return };
     for path in files.flatten().map(|entry| entry.path()) {
@@ -252,7 +252,7 @@ fn is_alive(token: &str) -> bool {
 }
 
 fn remove(token: &str, path: &Path, file: &File) -> io::Result<()> {
-    let own = Id::of_process("self")?;
+    let own = NamespaceId::of_process("self")?;
     let mut found = Vec::new();
     let mut changes = Vec::new();
     for line in BufReader::new(file).lines() {
@@ -263,7 +263,7 @@ fn remove(token: &str, path: &Path, file: &File) -> io::Result<()> {
         };
         // The file may contain lines by somebody else.
         if namespace::is_safe(name)
-            && let Some(there) = Namespace::open(name)?
+            && let Some(there) = NetworkNamespace::open(name)?
         {
             match there.owner() {
                 // This process itself is in the namespace, so it is in use.
@@ -279,14 +279,14 @@ fn remove(token: &str, path: &Path, file: &File) -> io::Result<()> {
             }
         }
     }
-    kill_all(token, &found.iter().map(Namespace::id).collect::<Vec<_>>());
+    kill_all(token, &found.iter().map(NetworkNamespace::id).collect::<Vec<_>>());
     changes.iter().try_for_each(|line| gateway::undo(line, path))?;
     found.iter().try_for_each(|namespace| namespace::unmount(namespace.name()))
 }
 
 /// Kills all processes that a run started and all in its namespaces, and waits until they are gone,
 /// at most for a second.
-pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
+pub(super) fn kill_all(token: &str, namespaces: &[NamespaceId]) {
     for _ in 0..200 {
         let found = processes(token, namespaces);
         if found.is_empty() {
@@ -301,7 +301,7 @@ pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
 
 /// The processes, except this one, that have the token of a run in their environment or are in one
 /// of these namespaces.
-pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
+pub(super) fn processes(token: &str, namespaces: &[NamespaceId]) -> Vec<Pid> {
     let mark = format!("{MARK}={token}");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -310,7 +310,7 @@ pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
         .filter(|&(pid, _): &(u32, _)| pid != std::process::id())
         .filter(|(_, name)| {
             // Processes that have ended, or may not be inspected, have neither.
-            Id::of_process(name).is_ok_and(|id| namespaces.contains(&id))
+            NamespaceId::of_process(name).is_ok_and(|id| namespaces.contains(&id))
                 || fs::read(Path::new("/proc").join(name).join("environ"))
                     .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
         })

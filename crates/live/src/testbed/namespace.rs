@@ -11,40 +11,40 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::leftovers::Record;
+use super::leftovers::RunRecord;
 use super::{netlink, places};
 
 /// A named namespace, which exists at least as long as this.
 #[derive(Debug)]
-pub(super) struct Namespace {
+pub(super) struct NetworkNamespace {
     name: String,
     file: File,
-    id: Id,
+    id: NamespaceId,
     ours: bool,
 }
 
 /// The identity of a namespace, by which its processes are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id {
+pub(super) struct NamespaceId {
     device: u64,
     inode: u64,
 }
 
-impl Namespace {
+impl NetworkNamespace {
     /// Opens the namespace with this name, or creates it.
-    pub(super) fn open_or_make(name: &str, record: &mut Record) -> io::Result<Namespace> {
-        match Namespace::open(name)? {
+    pub(super) fn open_or_make(name: &str, record: &mut RunRecord) -> io::Result<NetworkNamespace> {
+        match NetworkNamespace::open(name)? {
             Some(there) => Ok(there),
-            None => Namespace::make(name, record),
+            None => NetworkNamespace::make(name, record),
         }
     }
 
     /// The namespace with this name, if it exists.
-    pub(super) fn open(name: &str) -> io::Result<Option<Namespace>> {
+    pub(super) fn open(name: &str) -> io::Result<Option<NetworkNamespace>> {
         match File::open(path(name)) {
             Ok(file) => {
-                let id = Id::of(&file.metadata()?);
-                Ok(Some(Namespace { name: name.to_owned(), file, id, ours: false }))
+                let id = NamespaceId::of(&file.metadata()?);
+                Ok(Some(NetworkNamespace { name: name.to_owned(), file, id, ours: false }))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -52,13 +52,13 @@ impl Namespace {
     }
 
     /// The namespace of this process, with or without a name.
-    pub(super) fn current() -> io::Result<Namespace> {
+    pub(super) fn current() -> io::Result<NetworkNamespace> {
         let file = File::open("/proc/self/ns/net")?;
-        let id = Id::of(&file.metadata()?);
-        Ok(Namespace { name: String::from("of this process"), file, id, ours: false })
+        let id = NamespaceId::of(&file.metadata()?);
+        Ok(NetworkNamespace { name: String::from("of this process"), file, id, ours: false })
     }
 
-    fn make(name: &str, record: &mut Record) -> io::Result<Namespace> {
+    fn make(name: &str, record: &mut RunRecord) -> io::Result<NetworkNamespace> {
         prepare_directory()?;
         record.namespace(name)?;
         let alias = record.token().to_owned();
@@ -76,8 +76,8 @@ impl Namespace {
             }
             Ok(file)
         })?;
-        let id = Id::of(&file.metadata()?);
-        Ok(Namespace { name: name.to_owned(), file, id, ours: true })
+        let id = NamespaceId::of(&file.metadata()?);
+        Ok(NetworkNamespace { name: name.to_owned(), file, id, ours: true })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -88,7 +88,7 @@ impl Namespace {
         &self.file
     }
 
-    pub(super) fn id(&self) -> Id {
+    pub(super) fn id(&self) -> NamespaceId {
         self.id
     }
 
@@ -112,39 +112,39 @@ impl Namespace {
     }
 }
 
-impl Id {
+impl NamespaceId {
     /// The identity of a namespace by its file, in `/run/netns` or in `/proc`.
-    pub(super) fn of(metadata: &fs::Metadata) -> Id {
-        Id { device: metadata.dev(), inode: metadata.ino() }
+    pub(super) fn of(metadata: &fs::Metadata) -> NamespaceId {
+        NamespaceId { device: metadata.dev(), inode: metadata.ino() }
     }
 
     /// The namespace of a process; `self` for this one.
-    pub(super) fn of_process(pid: &str) -> io::Result<Id> {
-        Ok(Id::of(&fs::metadata(Path::new("/proc").join(pid).join("ns/net"))?))
+    pub(super) fn of_process(pid: &str) -> io::Result<NamespaceId> {
+        Ok(NamespaceId::of(&fs::metadata(Path::new("/proc").join(pid).join("ns/net"))?))
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for NamespaceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.device, self.inode)
     }
 }
 
-/// The namespace with this [`Id`], if it is that of this process (`Some(None)`) or of the system's
-/// first process, or has a name. `None` if it is gone.
-pub(super) fn find(id: &str) -> io::Result<Option<Option<Namespace>>> {
-    let is_it = |id_there: io::Result<Id>| id_there.is_ok_and(|there| there.to_string() == id);
-    if is_it(Id::of_process("self")) {
+/// The namespace with this [`NamespaceId`], if it is that of this process (`Some(None)`) or of the
+/// system's first process, or has a name. `None` if it is gone.
+pub(super) fn find(id: &str) -> io::Result<Option<Option<NetworkNamespace>>> {
+    let is_it = |id_there: io::Result<NamespaceId>| id_there.is_ok_and(|there| there.to_string() == id);
+    if is_it(NamespaceId::of_process("self")) {
         return Ok(Some(None));
     }
     let names = fs::read_dir(places::namespaces()).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files = names.chain([PathBuf::from("/proc/1/ns/net")]);
-    let Some(path) = files.find(|path| is_it(fs::metadata(path).map(|metadata| Id::of(&metadata)))) else {
+    let Some(path) = files.find(|path| is_it(fs::metadata(path).map(|metadata| NamespaceId::of(&metadata)))) else {
         return Ok(None);
     };
     let file = File::open(&path)?;
-    let (name, id) = (path.display().to_string(), Id::of(&file.metadata()?));
-    Ok(Some(Some(Namespace { name, file, id, ours: false })))
+    let (name, id) = (path.display().to_string(), NamespaceId::of(&file.metadata()?));
+    Ok(Some(Some(NetworkNamespace { name, file, id, ours: false })))
 }
 
 /// Returns `true` if a name is valid for a file in a directory.
@@ -173,7 +173,7 @@ pub(super) fn unmount(name: &str) -> io::Result<()> {
 
 /// Calls `f` in a namespace, or that of this process, on a separate thread.
 pub(super) fn inside<T: Send>(
-    namespace: Option<&Namespace>,
+    namespace: Option<&NetworkNamespace>,
     f: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
     on_a_thread(|| {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 use nix::libc::{self, c_int};
 
-use super::rtnetlink::{Address, IFF_UP, Kernel, Link, Route, attribute, link};
+use super::rtnetlink::{Address, IFF_UP, Link, NetlinkSocket, Route, attribute, link};
 use crate::prefix;
 
 /// Packets that a device holds until they are read. The kernel's TCP does not count packets in the
@@ -39,7 +39,7 @@ const CLAIM: &str = "ackclock ";
 
 /// The required state of a host's device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct DevicePlan {
     mtu: u16,
     addresses: Vec<(IpAddr, u8)>,
     /// Addresses of other hosts and of routers outside the device's prefixes, and prefixes behind
@@ -47,9 +47,9 @@ pub(super) struct Plan {
     routes: Vec<(IpAddr, u8)>,
 }
 
-impl Plan {
+impl DevicePlan {
     /// The device state that `node` needs to reach every host with a path to it.
-    pub(super) fn new(spec: &LiveSpec, node: &NodeSpec) -> Plan {
+    pub(super) fn new(spec: &LiveSpec, node: &NodeSpec) -> DevicePlan {
         let mut routes = Vec::new();
         for pipe in &spec.pipes {
             let [a, b] = pipe.between.map(|end| &spec.nodes[end]);
@@ -72,7 +72,7 @@ impl Plan {
             let mut own = node.addresses.iter().filter(of_a_kind).peekable();
             own.peek().is_some() && !own.any(|&(own, bits)| bits <= length && prefix::contains((own, bits), to))
         });
-        Plan { mtu: node.mtu, addresses: node.addresses.clone(), routes }
+        DevicePlan { mtu: node.mtu, addresses: node.addresses.clone(), routes }
     }
 }
 
@@ -82,10 +82,10 @@ fn alone(address: IpAddr) -> (IpAddr, u8) {
 }
 
 /// Gives a new device its MTU, addresses and routes, sets it up, and returns its index.
-pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
+pub(super) fn configure(name: &str, plan: &DevicePlan) -> io::Result<u32> {
     let index = nix::net::if_::if_nametoindex(name)?;
     let six = plan.addresses.iter().any(|(address, _)| address.is_ipv6());
-    let mut kernel = Kernel::open()?;
+    let mut kernel = NetlinkSocket::open()?;
     let mut sized = link(index, 0)
         .with(libc::IFLA_MTU, &u32::from(plan.mtu).to_ne_bytes())
         .with(libc::IFLA_TXQLEN, &TX_QUEUE_LEN.to_ne_bytes());
@@ -150,7 +150,7 @@ fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
 
 /// Packets that the kernel dropped because a device was not read in time.
 pub(super) fn dropped(index: u32) -> io::Result<u64> {
-    let link = interface(&mut Kernel::open()?, &link(index, 0))?;
+    let link = interface(&mut NetlinkSocket::open()?, &link(index, 0))?;
     let count = link.get(libc::IFLA_STATS64).and_then(|stats| stats.get(TX_DROPPED..)?.first_chunk());
     count.map(|count| u64::from_ne_bytes(*count)).ok_or_else(|| io::Error::other("no statistics"))
 }
@@ -159,32 +159,32 @@ pub(super) fn dropped(index: u32) -> io::Result<u64> {
 pub(super) fn claim(token: &str) -> io::Result<()> {
     let alias = format!("{CLAIM}{token}");
     let lo = named("lo", IFF_UP).with(libc::IFLA_IFALIAS, alias.as_bytes());
-    Kernel::open()?.request(libc::RTM_SETLINK, 0, &lo).map(drop)
+    NetlinkSocket::open()?.request(libc::RTM_SETLINK, 0, &lo).map(drop)
 }
 
 /// Sets the loopback device up.
 pub(super) fn set_up_loopback() -> io::Result<()> {
-    Kernel::open()?.request(libc::RTM_SETLINK, 0, &named("lo", IFF_UP)).map(drop)
+    NetlinkSocket::open()?.request(libc::RTM_SETLINK, 0, &named("lo", IFF_UP)).map(drop)
 }
 
 /// The token of the run that owns the namespace.
 pub(super) fn claimed_by() -> io::Result<Option<String>> {
-    let lo = interface(&mut Kernel::open()?, &named("lo", 0))?;
+    let lo = interface(&mut NetlinkSocket::open()?, &named("lo", 0))?;
     let alias = lo.get(libc::IFLA_IFALIAS).map(String::from_utf8_lossy).unwrap_or_default();
     Ok(alias.trim_end_matches('\0').strip_prefix(CLAIM).map(str::to_owned))
 }
 
 /// The state of an interface that moves from one namespace to another.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct InterfaceState {
     was_up: bool,
     addresses: Vec<Address>,
     routes: Vec<Route>,
 }
 
 /// Moves an interface of this namespace into another one, and returns its state here.
-pub(super) fn pick_up(name: &str, to: &File) -> io::Result<Carried> {
-    let mut kernel = Kernel::open()?;
+pub(super) fn pick_up(name: &str, to: &File) -> io::Result<InterfaceState> {
+    let mut kernel = NetlinkSocket::open()?;
     let interface = interface(&mut kernel, &named(name, 0)).map_err(|error| match error.raw_os_error() {
         Some(libc::ENODEV) => io::ErrorKind::NotFound.into(),
         _ => error,
@@ -207,13 +207,13 @@ pub(super) fn pick_up(name: &str, to: &File) -> io::Result<Carried> {
     });
     let moved = link(index, 0).with(libc::IFLA_NET_NS_FD, &to.as_raw_fd().to_ne_bytes());
     kernel.request(libc::RTM_SETLINK, 0, &moved)?;
-    Ok(Carried { was_up: interface.word(8) & IFF_UP != 0, addresses, routes })
+    Ok(InterfaceState { was_up: interface.word(8) & IFF_UP != 0, addresses, routes })
 }
 
 /// Restores the state of an interface that has moved into this namespace.
-pub(super) fn put_down(name: &str, carried: Carried) -> io::Result<()> {
-    let Carried { was_up, addresses, mut routes } = carried;
-    let mut kernel = Kernel::open()?;
+pub(super) fn put_down(name: &str, carried: InterfaceState) -> io::Result<()> {
+    let InterfaceState { was_up, addresses, mut routes } = carried;
+    let mut kernel = NetlinkSocket::open()?;
     let index = interface(&mut kernel, &named(name, 0))?.index();
     for mut address in addresses {
         address.set(4, index);
@@ -241,7 +241,7 @@ fn named(name: &str, flags: u32) -> Link {
 }
 
 /// The kernel's description of an interface.
-fn interface(kernel: &mut Kernel, link: &Link) -> io::Result<Link> {
+fn interface(kernel: &mut NetlinkSocket, link: &Link) -> io::Result<Link> {
     kernel.request(libc::RTM_GETLINK, 0, link)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 

@@ -27,26 +27,26 @@ pub(super) const ERROR: u16 = libc::NLMSG_ERROR as u16;
 const DONE: u16 = libc::NLMSG_DONE as u16;
 
 /// Messages with `ifinfomsg`, `ifaddrmsg` and `rtmsg`.
-pub(super) type Link = Message<16>;
-pub(super) type Address = Message<8>;
-pub(super) type Route = Message<12>;
+pub(super) type Link = NetlinkMessage<16>;
+pub(super) type Address = NetlinkMessage<8>;
+pub(super) type Route = NetlinkMessage<12>;
 
 /// A message without its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message<const N: usize> {
+pub(super) struct NetlinkMessage<const N: usize> {
     /// The structure before the attributes.
     pub(super) fixed: [u8; N],
     /// Types and values in their original order.
     pub(super) attributes: Vec<(u16, Vec<u8>)>,
 }
 
-impl<const N: usize> Message<N> {
-    pub(super) fn new(fixed: [u8; N]) -> Message<N> {
-        Message { fixed, attributes: Vec::new() }
+impl<const N: usize> NetlinkMessage<N> {
+    pub(super) fn new(fixed: [u8; N]) -> NetlinkMessage<N> {
+        NetlinkMessage { fixed, attributes: Vec::new() }
     }
 
     /// The message with one more attribute.
-    pub(super) fn with(mut self, kind: u16, value: &[u8]) -> Message<N> {
+    pub(super) fn with(mut self, kind: u16, value: &[u8]) -> NetlinkMessage<N> {
         self.attributes.push((kind, value.to_vec()));
         self
     }
@@ -81,9 +81,9 @@ impl<const N: usize> Message<N> {
         [&length[..], &kind, &flags, &sequence, &[0; 4], &self.fixed, &attributes].concat()
     }
 
-    fn parse(bytes: &[u8]) -> io::Result<Message<N>> {
+    fn parse(bytes: &[u8]) -> io::Result<NetlinkMessage<N>> {
         let (fixed, mut rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
-        let mut message = Message::new(*fixed);
+        let mut message = NetlinkMessage::new(*fixed);
         while !rest.is_empty() {
             let (length, kind) = (half(rest, 0)?, half(rest, 2)?);
             message.attributes.push((kind, take(&mut rest, length.into(), ATTRIBUTE)?.to_vec()));
@@ -122,15 +122,15 @@ pub(super) fn open(flags: SockFlag, groups: u32) -> nix::Result<OwnedFd> {
 }
 
 /// A connection to the kernel from one namespace.
-pub(super) struct Kernel {
+pub(super) struct NetlinkSocket {
     socket: OwnedFd,
     sequence: u32,
 }
 
-impl Kernel {
+impl NetlinkSocket {
     /// A connection from the namespace of the calling thread.
-    pub(super) fn open() -> io::Result<Kernel> {
-        Ok(Kernel { socket: open(SockFlag::empty(), 0)?, sequence: 0 })
+    pub(super) fn open() -> io::Result<NetlinkSocket> {
+        Ok(NetlinkSocket { socket: open(SockFlag::empty(), 0)?, sequence: 0 })
     }
 
     /// Sends a request, and waits for the whole reply.
@@ -141,8 +141,8 @@ impl Kernel {
         &mut self,
         kind: u16,
         flags: c_int,
-        message: &Message<N>,
-    ) -> io::Result<Vec<Message<N>>> {
+        message: &NetlinkMessage<N>,
+    ) -> io::Result<Vec<NetlinkMessage<N>>> {
         self.sequence += 1;
         let socket = self.socket.as_raw_fd();
         socket::send(socket, &message.encode(kind, flags, self.sequence), MsgFlags::empty())?;
@@ -164,7 +164,7 @@ impl Kernel {
 }
 
 /// Reads a datagram of the reply to request `sequence`; `true` if it ends the reply.
-fn read<const N: usize>(mut bytes: &[u8], sequence: u32, replies: &mut Vec<Message<N>>) -> io::Result<bool> {
+fn read<const N: usize>(mut bytes: &[u8], sequence: u32, replies: &mut Vec<NetlinkMessage<N>>) -> io::Result<bool> {
     while !bytes.is_empty() {
         let (length, kind, to) = (word(bytes, 0)?, half(bytes, 4)?, word(bytes, 8)?);
         let message = take(&mut bytes, length as usize, HEADER)?;
@@ -175,7 +175,7 @@ fn read<const N: usize>(mut bytes: &[u8], sequence: u32, replies: &mut Vec<Messa
                 0 => return Ok(true),
                 error => return Err(io::Error::from_raw_os_error(error.wrapping_neg())),
             },
-            _ => replies.push(Message::parse(message)?),
+            _ => replies.push(NetlinkMessage::parse(message)?),
         }
     }
     Ok(false)

@@ -19,17 +19,17 @@ const HEADERS: usize = 32;
 
 /// Watches one device.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct DeviceWatch {
     socket: OwnedFd,
     /// The interface index of the device.
     index: u32,
 }
 
-impl Watch {
+impl DeviceWatch {
     /// Watches a device in the namespace of the calling thread, from now on.
-    pub(super) fn new(index: u32) -> io::Result<Watch> {
+    pub(super) fn new(index: u32) -> io::Result<DeviceWatch> {
         let socket = rtnetlink::open(SockFlag::SOCK_NONBLOCK, RTMGRP_LINK as u32)?;
-        Ok(Watch { socket, index })
+        Ok(DeviceWatch { socket, index })
     }
 
     /// Checks the reports since the last call.

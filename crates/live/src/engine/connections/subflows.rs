@@ -16,7 +16,7 @@ pub(super) const MOST_SUBFLOWS: usize = 64;
 
 /// A TCP connection of a local endpoint.
 #[derive(Debug)]
-pub(in crate::engine) struct Subflow {
+pub(in crate::engine) struct WireConnection {
     /// The path that it takes.
     pub(super) path: usize,
     /// The local host.
@@ -28,19 +28,19 @@ pub(in crate::engine) struct Subflow {
     /// The two ports that the endpoint itself uses.
     pub(super) internal: (u16, u16),
     /// The peer's stream.
-    stream: Stream,
+    stream: PeerStream,
 }
 
 /// The stream that the peer of a local endpoint sends.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stream {
+struct PeerStream {
     /// The initial sequence number, once the SYN has been seen.
     isn: Option<u32>,
     /// One past the last byte that was seen.
     end: u64,
 }
 
-impl Stream {
+impl PeerStream {
     /// Sets the offset of the payload of `segment`; `None` if it precedes the first byte, as a
     /// keep-alive may, or there was no SYN.
     fn place(&mut self, segment: &mut Segment) -> Option<()> {
@@ -59,7 +59,7 @@ impl Stream {
     }
 }
 
-impl Subflow {
+impl WireConnection {
     /// A connection that we open between two hosts, the local one first.
     pub(super) fn new(
         path: usize,
@@ -67,18 +67,23 @@ impl Subflow {
         ports: (u16, u16),
         internal: (u16, u16),
         hosts: &[Ipv4Addr],
-    ) -> Subflow {
+    ) -> WireConnection {
         let address = |node: usize| hosts.get(node).map(Ipv4Addr::octets).unwrap_or_default();
         let addresses = Addresses { source: address(node), destination: address(peer) };
-        Subflow { path, node, addresses, ports, internal, stream: Stream::default() }
+        WireConnection { path, node, addresses, ports, internal, stream: PeerStream::default() }
     }
 
     /// A connection that the peer opens by a segment with this key; `None` if that is not IPv4.
-    pub(super) fn accepted(path: usize, [node, _]: [usize; 2], key: &FlowKey, internal: (u16, u16)) -> Option<Subflow> {
+    pub(super) fn accepted(
+        path: usize,
+        [node, _]: [usize; 2],
+        key: &FlowKey,
+        internal: (u16, u16),
+    ) -> Option<WireConnection> {
         let (IpAddr::V4(own), IpAddr::V4(peer)) = (key.destination, key.source) else { return None };
         let addresses = Addresses { source: own.octets(), destination: peer.octets() };
         let ports = (key.destination_port, key.source_port);
-        Some(Subflow { path, node, addresses, ports, internal, stream: Stream::default() })
+        Some(WireConnection { path, node, addresses, ports, internal, stream: PeerStream::default() })
     }
 
     /// A further connection to the same port that the endpoint opens, over `path` between two
@@ -90,9 +95,10 @@ impl Subflow {
         internal: (u16, u16),
         port: u16,
         hosts: &[Ipv4Addr],
-    ) -> Option<Subflow> {
+    ) -> Option<WireConnection> {
         // Only the end that opened the first connection opens further ones.
-        (self.internal.0 == SENDER_PORT).then(|| Subflow::new(path, nodes, (port, self.ports.1), internal, hosts))
+        (self.internal.0 == SENDER_PORT)
+            .then(|| WireConnection::new(path, nodes, (port, self.ports.1), internal, hosts))
     }
 
     /// The port on the wire for an endpoint's port `internal`, at the same distance from the first

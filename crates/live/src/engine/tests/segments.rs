@@ -16,7 +16,7 @@ fn leave(engine: &mut Engine, now: Time, log: &mut Vec<Passed>, longest: &mut u3
             log.push((out.at, out.node, bytes));
             continue;
         }
-        let cut = crate::offload::Cut::new(&bytes, offload).expect("a segment");
+        let cut = crate::offload::Segmentation::new(&bytes, offload).expect("a segment");
         let packets: Vec<Vec<u8>> = (0..)
             .map_while(|number| {
                 let mut packet = bytes[..cut.lengths().0].to_vec();
