@@ -70,7 +70,7 @@ pub struct BlueConfig {
 pub enum BlueUpdates {
     /// One update time: a change freezes the probability.
     Shared,
-    /// One each: a rise freezes further rises, a fall further falls.
+    /// Separate update times: a rise freezes further rises, a fall further falls.
     Separate,
 }
 
@@ -379,7 +379,7 @@ impl BlueLaw {
         self.area + self.pmark * now.since(self.since).as_secs_f64()
     }
 
-    /// A packet was lost, or the backlog is above L.
+    /// Raises the probability: a packet was lost, or the backlog is above L.
     fn rise(&mut self, config: &BlueConfig, now: Time) {
         if now.since(self.last_rise) > config.freeze {
             self.set((self.pmark + config.inc).min(config.max), now);

@@ -125,14 +125,14 @@ impl Books {
         &self.counters
     }
 
-    /// A packet was offered and is taken in.
+    /// Records a packet that was offered and accepted.
     #[inline]
     pub(crate) fn admit(&mut self, bytes: u32) {
         self.counters.admit(bytes);
         self.backlog.add(bytes);
     }
 
-    /// A packet was offered and is turned away.
+    /// Records a packet that was offered and refused.
     pub(crate) fn refuse<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.counters.refuse(packet.wire_len(), reason);
         drops.push(Dropped { packet, reason });

@@ -132,12 +132,12 @@ struct State {
     count: u32,
     /// 1 / sqrt(count) in 2^-32.
     reciprocal_root: u32,
-    /// When to signal next; at rest, when CoDel may be forgotten.
+    /// The time of the next signal; at rest, the time at which CoDel's state may be forgotten.
     drop_next: Time,
     dropping: bool,
     /// BLUE's probability in 2^-32.
     p_drop: u32,
-    /// When BLUE moved last.
+    /// The time of BLUE's last change.
     blue_timer: Time,
     /// Sojourn time of the last head looked at.
     sojourn: Span,
@@ -282,7 +282,7 @@ impl State {
         }
     }
 
-    /// A packet was dropped because there was no room.
+    /// Raises BLUE's probability: a packet was dropped because there was no room.
     fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
         self.raise(config, now);
         self.dropping = true;
@@ -358,7 +358,7 @@ impl State {
         HeadDecision { mark, drop }
     }
 
-    /// One step up of BLUE, at most one per `target`.
+    /// Raises BLUE's probability by a step, at most once per `target`.
     fn raise(&mut self, config: &CobaltConfig, now: Time) {
         if now.since(self.blue_timer) > config.target {
             self.p_drop = self.p_drop.saturating_add(config.p_inc);

@@ -74,10 +74,10 @@ pub(crate) struct CodelLaw {
 /// The state of the law for one queue (RFC 8289 section 5.2), with times in units of the law.
 #[derive(Clone, Debug)]
 pub(crate) struct CodelState {
-    /// When the sojourn time will have been above `target` for an `interval`; [`NEVER`] while it is
-    /// below.
+    /// The time at which the sojourn time will have exceeded `target` for an `interval`; [`NEVER`]
+    /// while it does not exceed it.
     first_above: u64,
-    /// When to drop next, while dropping.
+    /// The time of the next drop, while dropping.
     drop_next: u64,
     /// Sojourn time of the last head looked at.
     sojourn: Span,
@@ -131,7 +131,7 @@ impl CodelLaw {
 }
 
 impl CodelState {
-    /// Nothing seen yet.
+    /// The state before the first packet.
     pub(crate) fn new() -> CodelState {
         CodelState {
             first_above: NEVER,

@@ -38,7 +38,7 @@ macro_rules! disciplines {
         /// A queue discipline with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         pub enum QueueSpec {
-            /// One from outside.
+            /// A discipline from outside.
             Own(OwnQueueConfig),
             $($(#[$doc])* $variant($config),)*
         }

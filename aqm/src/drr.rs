@@ -33,7 +33,7 @@ pub(crate) struct Drr<P, S> {
     /// Bytes that wait in each flow, apart from the rest: the search for the largest reads nothing
     /// else.
     flow_bytes: Box<[u64]>,
-    /// For each [`BLOCK`] of these, what none of them has more than.
+    /// An upper bound of the bytes of these flows, for each [`BLOCK`] of them.
     bounds: Box<[u64]>,
     new_flows: Rota,
     old_flows: Rota,

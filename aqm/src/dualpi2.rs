@@ -46,7 +46,7 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 pub struct DualPi2<P> {
     config: DualPi2Config,
     state: State,
-    /// When the next update is due.
+    /// The time of the next update.
     next_update: Time,
     /// The packet that arrived or left last belonged to the L4S queue.
     last_scalable: bool,

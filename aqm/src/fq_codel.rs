@@ -208,7 +208,7 @@ impl<P: Queued> CodelSource<P> for FlowSource<'_, '_, P> {
     }
 }
 
-/// The same while packets are discarded that leave it.
+/// A [`FlowSource`] during the removal of excess packets.
 struct Excess<'a, 'b, P>(FlowSource<'a, 'b, P>);
 
 impl<P: Queued> CodelSource<P> for Excess<'_, '_, P> {

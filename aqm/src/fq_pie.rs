@@ -138,7 +138,7 @@ pub struct FqPie<P> {
 #[derive(Clone, Debug, PartialEq)]
 struct FlowPie {
     state: PieState,
-    /// When the next update is due.
+    /// The time of the next update.
     next_update: Time,
 }
 

@@ -183,7 +183,7 @@ pub enum Dequeue<P> {
     /// Packets wait, but none may leave before this time, which is later than now. The caller asks
     /// again then, and after each arrival, since one may make an earlier time possible.
     NotBefore(Time),
-    /// Nothing waits.
+    /// The queue is empty.
     Empty,
 }
 
@@ -211,7 +211,7 @@ impl<P> From<Option<Entry<P>>> for Dequeue<P> {
 pub struct Entry<P> {
     /// The packet.
     pub packet: P,
-    /// When it was enqueued.
+    /// The time at which it was enqueued.
     pub enqueued_at: Time,
 }
 

@@ -41,7 +41,7 @@ pub struct Described {
     pub hosts: [u64; 2],
     /// Its differentiated services codepoint.
     pub dscp: u8,
-    /// It acknowledges, and carries neither payload nor SYN, FIN or RST.
+    /// It is a TCP segment that acknowledges and carries neither payload nor SYN, FIN or RST.
     pub is_pure_ack: bool,
     /// The discipline has marked it.
     pub marked: bool,

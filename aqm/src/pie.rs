@@ -137,7 +137,7 @@ pub struct Pie<P> {
     limit: u64,
     law: PieLaw,
     state: PieState,
-    /// When the next update is due.
+    /// The time of the next update.
     next_update: Time,
     random: Random,
     store: Store<P>,

@@ -119,7 +119,7 @@ pub(crate) struct PieState {
 }
 
 impl PieState {
-    /// Nothing seen yet.
+    /// The state before the first packet.
     pub(crate) fn new() -> PieState {
         PieState {
             probability: 0.0,
@@ -172,7 +172,7 @@ impl PieState {
         if law.mark_up_to.is_some_and(|up_to| self.probability <= up_to) { Admission::Mark } else { Admission::Drop }
     }
 
-    /// An arrival was refused for want of room.
+    /// Records that an arrival was refused for lack of room.
     pub(crate) fn overflowed(&mut self) {
         self.accumulated = 0.0;
     }

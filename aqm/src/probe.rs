@@ -18,7 +18,7 @@ pub struct Probe {
 /// A variable of a law with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Variable {
-    /// In [0, 1].
+    /// A probability in [0, 1].
     Probability(f64),
     /// Bytes, where a law has fractions of them.
     Bytes(f64),

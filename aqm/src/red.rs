@@ -106,7 +106,7 @@ enum RedLaw {
     Floyd(Floyd),
 }
 
-/// When and how the probability at `max` moves.
+/// The adaptation of the probability at `max`: times and steps.
 #[derive(Clone, Debug)]
 struct RedAdaptation {
     config: RedAdaptive,

@@ -179,7 +179,7 @@ pub struct Sfb<P> {
 struct SfbLaw {
     max: u32,
     target: u32,
-    /// In 1/65,536.
+    /// The step of the probability, in 1/65,536.
     increment: u32,
     decrement: u32,
     sets: [Set; 2],

@@ -55,7 +55,7 @@ pub struct Course {
     /// The trace that the rate follows instead of [`crate::LinkConfig::rate`]; no change of the
     /// schedule has a rate then.
     pub trace: Option<Arc<Trace>>,
-    /// It transmits in slots; nothing changes then.
+    /// The slots in which the link transmits; nothing changes then.
     pub slots: Option<Slots>,
 }
 
@@ -69,7 +69,7 @@ impl Course {
 /// A change at a time; what is `None` stays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// When it is made.
+    /// The time of the change.
     pub at: Time,
     /// Rate and delay change linearly from `at` on and reach their new value here; `None` changes
     /// them at once. Later than `at`. Neither end of a ramp of the rate is unlimited.
@@ -91,11 +91,11 @@ pub struct Change {
 /// The state of a link: passing, holding or losing packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Up {
-    /// They do.
+    /// Packets pass.
     #[default]
     Passes,
-    /// They do not, and wait.
+    /// Packets wait.
     Holds,
-    /// They do not, and are lost.
+    /// Packets are lost.
     Loses,
 }

@@ -23,9 +23,9 @@ pub enum Loss {
     Iid(f64),
     /// The packets with these numbers, counted from 1 in order of transmission, in ascending order.
     List(Vec<u64>),
-    /// In bursts, by a chain of two states.
+    /// Losses in bursts, by a chain of two states.
     GilbertElliott(GilbertElliott),
-    /// In bursts, by a chain of four states.
+    /// Losses in bursts, by a chain of four states.
     Markov(Markov),
 }
 
@@ -68,16 +68,16 @@ pub enum Reorder {
 pub struct HoldBack {
     /// Probability that a packet is held back.
     pub probability: f64,
-    /// It continues right behind the n-th packet that passes it; packets that are held back
+    /// The packet continues right behind the n-th packet that passes it; packets that are held back
     /// themselves do not count. 0 holds nothing back.
     pub extent: u32,
-    /// It continues after this time at the latest, however few have passed.
+    /// The packet continues after this time at the latest, however few have passed.
     pub timeout: Span,
 }
 
 impl Default for HoldBack {
-    /// One packet in a hundred, by three others: just beyond what a duplicate threshold of three
-    /// tolerates.
+    /// One packet in a hundred is overtaken by three others: just beyond what a duplicate threshold
+    /// of three tolerates.
     fn default() -> HoldBack {
         HoldBack { probability: 0.01, extent: 3, timeout: Span::from_millis(100) }
     }
@@ -115,7 +115,7 @@ impl Impairments {
         self.least_delay_with(delay, self.jitter)
     }
 
-    /// The same with another jitter.
+    /// The least delay with another jitter.
     pub fn least_delay_with(&self, delay: Span, jitter: Span) -> Span {
         match &self.jitter_table {
             Some(table) => delay::least(Some(table.entries()), delay, jitter),
@@ -233,7 +233,7 @@ impl WireFates {
         self.impairments.corrupt > 0.0 && self.corrupting.chance(self.impairments.corrupt)
     }
 
-    /// When a packet arrives that was sent at `sent` and takes `delay`.
+    /// The arrival time of a packet that was sent at `sent` and takes `delay`.
     pub(crate) fn arrival(&mut self, sent: Time, delay: Span) -> Time {
         let arrival = sent + delay;
         let Impairments { jitter, jitter_distribution, ref jitter_table, reorder, .. } = self.impairments;

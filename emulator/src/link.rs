@@ -44,7 +44,7 @@ pub struct LinkConfig {
     /// transmitter, from which a packet leaves when its last bit is sent, and which tells the queue
     /// so (`qdisc_restart`).
     pub burst: Option<u32>,
-    /// From the end of transmission to arrival.
+    /// Propagation delay, from the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet while it is on this link: in the queue's books and in
     /// transmission. 0 counts IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is
@@ -101,7 +101,7 @@ pub struct Link {
     /// The activity of the transmitter until [`Link::until`].
     state: Transmitter,
     overhead: u32,
-    /// When the transmitter is through with it; [`Time::NEVER`] if it is idle.
+    /// The end of the transmitter's activity; [`Time::NEVER`] if it is idle.
     until: Time,
     /// Packets in the queue.
     waiting: u64,
@@ -133,9 +133,9 @@ pub struct Link {
 /// The state of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transmitter {
-    /// Nothing, because nothing waits.
+    /// Nothing waits.
     Idle,
-    /// It sends a packet, whose last bit is sent at the end.
+    /// A packet is being sent; its last bit is sent at the end.
     Sends,
     /// The bucket has no tokens; on a link that changes, there is no opportunity, or an outage; the
     /// next slot has not begun.
@@ -150,7 +150,7 @@ enum Transmitter {
 struct Bucket {
     /// Capacity of the bucket, in time at the rate.
     depth: Span,
-    /// When the transmitter would be done.
+    /// The time at which the transmitter would be done.
     done: Time,
 }
 

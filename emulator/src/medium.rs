@@ -113,12 +113,13 @@ impl Medium {
         }
     }
 
-    /// A packet was offered to a link: what its queue held back it may now give.
+    /// Handles a packet that was offered to a link: its queue may now release packets that it held
+    /// back.
     pub fn offered(&mut self, link: usize) {
         self.held[link] = Time::ZERO;
     }
 
-    /// If the medium is free and packets wait, contention begins.
+    /// Begins contention if the medium is free and packets wait.
     pub fn contend(&mut self, now: Time, links: [&Link; 2]) {
         if self.state != State::Free {
             return;

@@ -36,14 +36,14 @@ pub struct Decision {
 /// A queue's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is taken in.
+    /// The packet is accepted.
     Enqueue,
-    /// It goes to the transmitter.
+    /// The packet goes to the transmitter.
     Dequeue,
-    /// It is marked CE, or would be if it had not arrived with CE: what the queue counts as marked.
-    /// Its `Enqueue`, `Dequeue` or `Drop` of the same call follows.
+    /// The packet is marked CE, or would be if it had not arrived with CE: the queue counts both as
+    /// marked. The packet's `Enqueue`, `Dequeue` or `Drop` of the same call follows.
     Mark,
-    /// It is discarded: refused on arrival (without a sojourn time), or thrown out later.
+    /// The packet is discarded: refused on arrival (without a sojourn time), or dropped later.
     Drop(DropReason),
 }
 
@@ -79,7 +79,7 @@ struct CallContext {
 }
 
 impl Recording {
-    /// A packet is about to be enqueued: gives it a ticket.
+    /// Gives a packet that is about to be enqueued a ticket.
     #[cold]
     pub(crate) fn offer(&mut self, now: Time, packet: &mut Packet) {
         self.offered += 1;
@@ -174,7 +174,7 @@ impl Recording {
         self.push(call, ticket, *packet, Action::Drop(reason), sojourn);
     }
 
-    /// A packet is out of the queue: it gets its slot back.
+    /// Gives a packet that has left the queue its slot back.
     fn redeem(&mut self, packet: &mut Packet) -> Ticket {
         let ticket = self.tickets[packet.slot as usize];
         self.free.push(packet.slot);

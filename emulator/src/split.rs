@@ -30,7 +30,7 @@ pub enum SplitRule {
     /// Two paths: cycles through a vector of 64 bits, the lowest first, in which a 1 is the second
     /// path.
     Vector(u64),
-    /// In turn, each as often as its weight says.
+    /// Each path in turn, as often as its weight says.
     Weighted(Vec<u32>),
     /// At random, with these odds.
     Random(Vec<u32>),
@@ -46,7 +46,7 @@ pub enum SplitRule {
 }
 
 impl SplitRule {
-    /// One packet each in turn.
+    /// A rule that gives each path one packet in turn.
     pub fn round_robin(paths: usize) -> SplitRule {
         SplitRule::Weighted(vec![1; paths])
     }

@@ -36,13 +36,13 @@ pub const OPPORTUNITY: u32 = 1504;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     kind: Kind,
-    /// It starts again after its last time, which is above zero.
+    /// The trace starts again after its last time, which is above zero.
     repeats: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// In order, at least one.
+    /// Sorted times, at least one, and bytes per opportunity.
     Opportunities { times: Vec<Span>, bytes: u32 },
     /// Times in ascending order, the first 0, with rates in bit/s.
     Rates(Vec<(Span, u64)>),

@@ -108,7 +108,7 @@ pub struct RedFloyd {
 /// Weight of a packet in the authors' average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RedWeight {
-    /// From `burst`, a power of two, as `tc` does.
+    /// A power of two that is derived from `burst`, as in `tc`.
     Burst,
     /// This number (Floyd, Jacobson 1993 section 6: 0.002).
     Fixed(f64),
@@ -266,9 +266,9 @@ impl RedConfig {
 
 /// The computation of the average queue, with parameters that were checked.
 pub(super) enum Average<'a> {
-    /// As Linux does: Wlog, and the damping of idle times.
+    /// Linux's average: Wlog, and the damping of idle times.
     Linux(u32, Damping),
-    /// As the authors of RED do: the options, and the weight.
+    /// The average of RED's authors: the options, and the weight.
     Floyd(&'a RedFloyd, f64),
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Floyd {
     /// Packets that the link carries in a second (ns-2's `ptc`).
     packets_per_second: f64,
     pub(super) max_p: f64,
-    /// In bytes.
+    /// The average queue, in bytes.
     pub(super) average: f64,
     /// Packets since the last mark, and their bytes.
     pub(super) count: u64,

@@ -114,8 +114,8 @@ impl Linux {
 pub(super) struct Damping {
     /// Binary logarithm of the time that a cell of the table stands for.
     pub(super) cell_log: u32,
-    /// By how many bits the average is shifted down. Apart, as only a packet that ends an idle time
-    /// reads it.
+    /// Bits by which the average is shifted down. Stored separately, as only a packet that ends an
+    /// idle time reads it.
     pub(super) shifts: Box<[u8; 256]>,
 }
 

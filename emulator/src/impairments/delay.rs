@@ -164,7 +164,7 @@ impl Correlated {
         mixed as u32
     }
 
-    /// When a packet arrives that was sent at `sent` and would arrive at `arrival`.
+    /// The arrival time of a packet that was sent at `sent` and would arrive at `arrival`.
     pub(crate) fn delay(&mut self, sent: Time, arrival: Time, jitter: Span, table: Option<&[i16]>) -> Time {
         let draw = self.next();
         let Some(table) = table else {

@@ -31,7 +31,7 @@ pub(super) struct Varying {
     course: Course,
     /// Changes of the schedule that have been made.
     made: usize,
-    /// When the rate of a trace is another next.
+    /// The time of the trace's next rate.
     next_rate: Time,
     pace: RatePace,
     delay: Ramp,
@@ -40,13 +40,13 @@ pub(super) struct Varying {
     /// last one left of a nanosecond.
     sending: bool,
     left: u128,
-    /// When the last transmission ended.
+    /// The end of the last transmission.
     ended: Time,
-    /// When the transmitter is through with the packet, or has its next opportunity.
+    /// The time at which the transmitter is done with the packet, or has its next opportunity.
     due: Time,
-    /// When the link is to be called although it is idle: for a change that its queue sees.
+    /// The time at which an idle link has to be called, for a change that its queue sees.
     idle_until: Time,
-    /// Until when work has been counted.
+    /// The time until which work has been counted.
     counted: Time,
     possible: u128,
     sent: u128,
@@ -245,7 +245,7 @@ impl Varying {
         Some(change)
     }
 
-    /// When the transmitter is through with what it sends, or has its next opportunity to go on.
+    /// The time at which the transmitter is done with the packet, or has its next opportunity.
     fn next_due(&self, now: Time, state: Transmitter) -> Time {
         match (self.up, self.opportunity(), &self.course.trace) {
             _ if state == Transmitter::Idle => Time::NEVER,
@@ -268,7 +268,7 @@ impl Link {
         self.varying.as_ref().map(|varying| varying.usage())
     }
 
-    /// Is called for the first change.
+    /// Schedules the call for the first change.
     pub(super) fn scheduled(mut self) -> Link {
         if let Some(varying) = &mut self.varying {
             varying.idle_until = varying.next_of_queue();

@@ -102,8 +102,8 @@ impl Wire {
         }
     }
 
-    /// When a packet whose transmission has ended arrives next; on a plain wire, one whose
-    /// transmission has begun.
+    /// The time of the next arrival of a packet whose transmission has ended; on a plain wire, of
+    /// one whose transmission has begun.
     #[inline(always)]
     pub(super) fn next_at(&self) -> Time {
         match self {

@@ -81,7 +81,7 @@ const TURN: Span = Span::from_secs(15);
 /// The bits of an opportunity.
 const BITS: u64 = OPPORTUNITY as u64 * 8;
 
-/// From a time on, a rate in bit/s, and perhaps another delay.
+/// A rate in bit/s, and perhaps another delay, from a time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct RateStep {
     at: Span,

@@ -61,9 +61,9 @@ impl Ramp {
 pub(super) enum RatePace {
     /// Whatever is sent is sent at once.
     Unlimited,
-    /// So many bit/s; 0 sends nothing.
+    /// A rate in bit/s; 0 sends nothing.
     Constant(u64),
-    /// From one rate to another.
+    /// A ramp from one rate to another.
     Ramp(Ramp),
 }
 
@@ -77,7 +77,7 @@ impl RatePace {
         }
     }
 
-    /// When a ramp is at its end, where it becomes constant.
+    /// The end of a ramp, from which the rate is constant.
     pub(super) fn ends_at(&self) -> Time {
         match self {
             RatePace::Ramp(ramp) => ramp.end,
@@ -95,7 +95,7 @@ impl RatePace {
         }
     }
 
-    /// When so much work is done that starts at `from`, rounded down to whole nanoseconds;
+    /// The time, rounded down to nanoseconds, at which work that starts at `from` is done;
     /// [`Time::NEVER`] if it is not done before the ramp ends.
     pub(super) fn finish(&self, from: Time, work: u128) -> Time {
         match self {

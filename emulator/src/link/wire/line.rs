@@ -10,7 +10,7 @@ pub(in crate::link) struct Line {
     ring: Box<[OnWire]>,
     first: usize,
     length: usize,
-    /// When the first arrives; [`Time::NEVER`] if there is none.
+    /// The time of the first arrival; [`Time::NEVER`] if there is none.
     next_at: Time,
 }
 
