@@ -39,7 +39,7 @@ impl Cost {
 /// set-up.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// As it is called in tables.
+    /// The name in tables.
     pub name: String,
     /// The scenario with the shorter duration, and with the longer one.
     pub scenarios: [String; 2],

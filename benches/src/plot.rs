@@ -41,7 +41,7 @@ impl Axis {
         Axis { least, most, from, to }
     }
 
-    /// The same axis between lines of the grid, and over at least a factor of four.
+    /// The axis extended to lines of the grid, and to at least a factor of four.
     fn rounded(self) -> Axis {
         let below = grid().rfind(|&line| line <= self.least).unwrap_or(self.least);
         let above = grid().find(|&line| line >= self.most.max(4.0 * below)).unwrap_or(self.most);

@@ -24,9 +24,9 @@ pub struct Bulk {
 pub enum Links {
     /// One, which all flows share.
     Shared,
-    /// So many, one after the other, which all flows take.
+    /// A chain of so many links, which all flows take.
     Chain(u64),
-    /// So many, each with its share of the flows.
+    /// Parallel links, each with its share of the flows.
     Parallel(u64),
 }
 

@@ -22,7 +22,7 @@ use crate::subflow::{Stage, Subflow};
 /// Bytes of options that every data segment carries: DSS with a short data acknowledgment and a
 /// mapping with a long data sequence number, and its padding.
 const DSS_LEN: u8 = 24;
-/// Likewise, with a long data acknowledgment.
+/// Bytes of options with a long data acknowledgment instead.
 const LONG_DSS_LEN: u8 = 28;
 
 /// Creates the congestion controller of a subflow on a path.
@@ -127,10 +127,9 @@ impl ReceiveHalf {
 
 /// One end of an MPTCP connection.
 ///
-/// It is driven like an [`Endpoint`]: [`Connection::input`] for every packet that arrives, with the
-/// number of its path; [`Connection::on_deadline`] at [`Connection::next_deadline`]; and
-/// [`Connection::transmit`] after each of these and each call of the application, until it returns
-/// `None`.
+/// The driver calls [`Connection::input`] for every packet that arrives, with the number of its
+/// path; [`Connection::on_deadline`] at [`Connection::next_deadline`]; and [`Connection::transmit`]
+/// after each of these and each call of the application, until it returns `None`.
 pub struct Connection {
     pub(crate) config: MptcpConfig,
     pub(crate) tcp: Arc<Config>,

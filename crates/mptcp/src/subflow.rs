@@ -41,7 +41,7 @@ pub struct Carried {
     pub penalties: u64,
 }
 
-/// One subflow.
+/// A subflow of a connection.
 #[derive(Debug)]
 pub struct Subflow {
     pub(crate) endpoint: Endpoint,
