@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// What results may depend on, relative to this package.
+/// The sources on which results may depend, relative to this package.
 const SOURCES: [&str; 6] = ["src", "../Cargo.lock", "../aqm", "../cc", "../crates", "../emulator"];
 
 /// FNV-1a of 64 bits, which std does not promise of its own hasher.

@@ -42,7 +42,7 @@ pub struct AvqConfig {
     pub bandwidth: Rate,
     /// The utilization to settle at. Default: 0.98.
     pub gamma: f64,
-    /// How fast the virtual capacity moves. Default: 0.15.
+    /// The adaptation rate of the virtual capacity. Default: 0.15.
     pub alpha: f64,
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
     pub ecn: bool,
@@ -78,7 +78,7 @@ impl Configurable for AvqConfig {
 }
 
 impl AvqConfig {
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         if !(0.0..=1.0).contains(&self.gamma) {
             Some("gamma must be within 0 to 1")
@@ -94,13 +94,13 @@ impl AvqConfig {
 #[derive(Debug)]
 pub struct Avq<P> {
     config: AvqConfig,
-    law: Law,
+    law: AvqLaw,
     store: Store<P>,
 }
 
 /// The virtual queue. Sizes are in bytes, rates in bytes per second.
 #[derive(Clone, Debug)]
-struct Law {
+struct AvqLaw {
     /// VQ.
     queue: f64,
     /// C~.
@@ -111,11 +111,11 @@ struct Law {
     buffer: f64,
 }
 
-impl Law {
-    fn new(config: &AvqConfig) -> Law {
+impl AvqLaw {
+    fn new(config: &AvqConfig) -> AvqLaw {
         let link = config.bandwidth.as_bps() as f64 / 8.0;
         let buffer = config.buffer.unwrap_or(config.limit) as f64;
-        Law { queue: 0.0, capacity: link, last: Time::ZERO, link, buffer }
+        AvqLaw { queue: 0.0, capacity: link, last: Time::ZERO, link, buffer }
     }
 
     /// A packet of `bytes` bytes arrives: whether the virtual queue has no room for it (figure 1).
@@ -142,7 +142,7 @@ impl<P: Queued> Avq<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        Avq { law: Law::new(&config), config, store: Store::new() }
+        Avq { law: AvqLaw::new(&config), config, store: Store::new() }
     }
 
     /// Other parameters at run time. The virtual queue stays, within the new size, and so does its
@@ -152,9 +152,9 @@ impl<P: Queued> Avq<P> {
     /// Parameters that have a [`AvqConfig::problem`].
     pub fn reconfigure(&mut self, config: AvqConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         valid(config.problem())?;
-        let new = Law::new(&config);
-        let Law { queue, capacity, last, .. } = self.law;
-        self.law = Law { queue: queue.min(new.buffer), capacity: capacity.min(new.link), last, ..new };
+        let new = AvqLaw::new(&config);
+        let AvqLaw { queue, capacity, last, .. } = self.law;
+        self.law = AvqLaw { queue: queue.min(new.buffer), capacity: capacity.min(new.link), last, ..new };
         let limit = config.limit;
         self.config = config;
         trim(&mut self.store, drops, |store| store.backlog().bytes > limit);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_capacity_and_the_virtual_queue_follow_the_paper() {
-        let (config, mut law) = (config(), Law::new(&config()));
+        let (config, mut law) = (config(), AvqLaw::new(&config()));
         // Nothing has passed: the queue is 1000, the capacity 10^6 - 0.5 * 1000.
         assert!(!law.overflows(&config, us(0), 1000));
         assert_eq!((law.queue, law.capacity), (1000.0, 999_500.0));

@@ -48,7 +48,7 @@ pub struct BlueConfig {
     pub max: f64,
     /// Mark packets that can carry a mark instead of dropping them. Default: off (table 1).
     pub ecn: bool,
-    /// What a change freezes. Default: rise and fall.
+    /// The changes that a change freezes. Default: rise and fall.
     pub updates: BlueUpdates,
     /// The backlog L above which the probability rises before packets are lost. Default: half of
     /// `limit`.
@@ -65,12 +65,12 @@ pub struct BlueConfig {
     pub decay: bool,
 }
 
-/// What a change of the probability freezes (section 3.2).
+/// The changes that a change of the probability freezes (section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlueUpdates {
     /// One update time: a change freezes the probability.
     Shared,
-    /// One each: a rise freezes further rises, a fall further falls.
+    /// Separate update times: a rise freezes further rises, a fall further falls.
     Separate,
 }
 
@@ -153,7 +153,7 @@ impl Setting for BlueThreshold {
 }
 
 impl BlueConfig {
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         let probabilities = [self.init, self.inc, self.dec, self.max, self.drop_scale];
         if !(0.0..=4.0).contains(&self.drop_power) {
@@ -167,7 +167,7 @@ impl BlueConfig {
         }
     }
 
-    /// Whether the law has more than what the thesis implements.
+    /// Returns `true` if the law uses extensions of what the thesis implements.
     fn is_extended(&self) -> bool {
         self.decay || self.drop_scale < 1.0 || self.drop_power > 1.0
     }
@@ -183,7 +183,7 @@ impl BlueConfig {
     }
 }
 
-/// What `tc -s` prints of a BLUE queue (section 3.5).
+/// The statistics of a BLUE queue, as `tc -s` prints them (section 3.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlueStats {
     /// The probability of now.
@@ -205,14 +205,14 @@ pub struct Blue<P> {
     /// L; beyond every backlog if only losses count.
     threshold: u64,
     extended: bool,
-    law: Law,
+    law: BlueLaw,
     random: Random,
     store: Store<P>,
 }
 
 /// The variables of the law.
 #[derive(Clone, Debug, PartialEq)]
-struct Law {
+struct BlueLaw {
     /// P_m.
     pmark: f64,
     last_rise: Time,
@@ -233,7 +233,7 @@ impl<P: Queued> Blue<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let law = Law {
+        let law = BlueLaw {
             pmark: config.init,
             last_rise: Time::ZERO,
             last_fall: Time::ZERO,
@@ -359,7 +359,7 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
 }
 
 // Bartók 2001, figure 15
-impl Law {
+impl BlueLaw {
     fn set(&mut self, pmark: f64, now: Time) {
         self.area = self.area_by(now);
         (self.pmark, self.since) = (pmark, now);
@@ -379,7 +379,7 @@ impl Law {
         self.area + self.pmark * now.since(self.since).as_secs_f64()
     }
 
-    /// A packet was lost, or the backlog is above L.
+    /// Raises the probability: a packet was lost, or the backlog is above L.
     fn rise(&mut self, config: &BlueConfig, now: Time) {
         if now.since(self.last_rise) > config.freeze {
             self.set((self.pmark + config.inc).min(config.max), now);

@@ -82,8 +82,8 @@ impl Counters {
         true
     }
 
-    /// Whether the books balance with what waits: the equations at [`Counters`], in packets and in
-    /// bytes.
+    /// Returns `true` if the books balance with the backlog: the equations at [`Counters`], in
+    /// packets and in bytes.
     pub fn balance(&self, backlog: Backlog) -> bool {
         let holds = |field: fn(&Tally) -> u64| {
             let [offered, enqueued, dequeued, refused, discarded, waiting] = [
@@ -120,7 +120,7 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// What waits.
+    /// Waiting packets and bytes.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog
@@ -132,20 +132,20 @@ impl Books {
         &self.counters
     }
 
-    /// A packet was offered and is taken in.
+    /// Records a packet that was offered and accepted.
     #[inline]
     pub(crate) fn admit(&mut self, bytes: u32) {
         self.counters.admit(bytes);
         self.backlog.add(bytes);
     }
 
-    /// A packet passes without waiting.
+    /// Records a packet that passes without waiting.
     #[inline]
     pub(crate) fn pass(&mut self, bytes: u32) {
         self.counters.pass(bytes);
     }
 
-    /// A packet was offered and is turned away.
+    /// Records a packet that was offered and refused.
     pub(crate) fn refuse<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.counters.refuse(packet.wire_len(), reason);
         drops.push(Dropped { packet, reason });

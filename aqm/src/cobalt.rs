@@ -46,7 +46,8 @@ pub struct CobaltConfig {
     pub memlimit: u64,
     /// The sojourn time that may persist. Default: 5 ms.
     pub target: Span,
-    /// How long the sojourn time may stay above `target` before the first signal. Default: 100 ms.
+    /// The time for which the sojourn time may exceed `target` before the first signal. Default:
+    /// 100 ms.
     pub interval: Span,
     /// Transmission time of the largest packet: nothing is signalled up to a sojourn time of four
     /// of them. Default: none, as for a link of unlimited rate; [`CobaltConfig::for_rate`] sets it.
@@ -131,18 +132,18 @@ struct State {
     count: u32,
     /// 1 / sqrt(count) in 2^-32.
     reciprocal_root: u32,
-    /// When to signal next; at rest, when CoDel may be forgotten.
+    /// The time of the next signal; at rest, the time at which CoDel's state may be forgotten.
     drop_next: Time,
     dropping: bool,
     /// BLUE's probability in 2^-32.
     p_drop: u32,
-    /// When BLUE moved last.
+    /// The time of BLUE's last change.
     blue_timer: Time,
     /// Sojourn time of the last head looked at.
     sojourn: Span,
 }
 
-/// What the law says of a head.
+/// The law's decision about a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeadDecision {
     /// Mark it.
@@ -281,7 +282,7 @@ impl State {
         }
     }
 
-    /// A packet was dropped because there was no room.
+    /// Raises BLUE's probability: a packet was dropped because there was no room.
     fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
         self.raise(config, now);
         self.dropping = true;
@@ -357,7 +358,7 @@ impl State {
         HeadDecision { mark, drop }
     }
 
-    /// One step up of BLUE, at most one per `target`.
+    /// Raises BLUE's probability by a step, at most once per `target`.
     fn raise(&mut self, config: &CobaltConfig, now: Time) {
         if now.since(self.blue_timer) > config.target {
             self.p_drop = self.p_drop.saturating_add(config.p_inc);

@@ -28,8 +28,8 @@ pub struct CodelConfig {
     pub limit: u64,
     /// The sojourn time that may persist. Default: 5 ms (RFC 8289 section 4.4).
     pub target: Span,
-    /// How long the sojourn time may stay above `target` before the first drop; of the order of the
-    /// largest RTT. Default: 100 ms (RFC 8289 section 4.3).
+    /// The time for which the sojourn time may exceed `target` before the first drop; of the order
+    /// of the largest RTT. Default: 100 ms (RFC 8289 section 4.3).
     pub interval: Span,
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
     pub ecn: bool,
@@ -106,12 +106,12 @@ impl<P: Queued> Codel<P> {
 }
 
 /// The queue as the law sees it during one dequeue.
-struct Source<'a, P> {
+struct StoreSource<'a, P> {
     store: &'a mut Store<P>,
     drops: &'a mut Drops<P>,
 }
 
-impl<P: Queued> CodelSource<P> for Source<'_, P> {
+impl<P: Queued> CodelSource<P> for StoreSource<'_, P> {
     fn take(&mut self) -> Option<Entry<P>> {
         self.store.take()
     }
@@ -142,7 +142,7 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         if self.store.backlog().packets == 0 {
             return Dequeue::Empty;
         }
-        let mut source = Source { store: &mut self.store, drops };
+        let mut source = StoreSource { store: &mut self.store, drops };
         let entry = self.state.dequeue(&self.law, now, &mut source);
         entry.map(|entry| self.store.release(entry)).into()
     }

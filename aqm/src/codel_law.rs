@@ -74,10 +74,10 @@ pub(crate) struct CodelLaw {
 /// The state of the law for one queue (RFC 8289 section 5.2), with times in units of the law.
 #[derive(Clone, Debug)]
 pub(crate) struct CodelState {
-    /// When the sojourn time will have been above `target` for an `interval`; [`NEVER`] while it is
-    /// below.
+    /// The time at which the sojourn time will have exceeded `target` for an `interval`; [`NEVER`]
+    /// while it does not exceed it.
     first_above: u64,
-    /// When to drop next, while dropping.
+    /// The time of the next drop, while dropping.
     drop_next: u64,
     /// Sojourn time of the last head looked at.
     sojourn: Span,
@@ -90,7 +90,7 @@ pub(crate) struct CodelState {
     dropping: bool,
 }
 
-/// What the law acts on: a queue, and the books it is in.
+/// The queue that the law acts on, with its books.
 pub(crate) trait CodelSource<P> {
     /// Takes the head out of the queue.
     fn take(&mut self) -> Option<Entry<P>>;
@@ -131,7 +131,7 @@ impl CodelLaw {
 }
 
 impl CodelState {
-    /// Nothing seen yet.
+    /// The state before the first packet.
     pub(crate) fn new() -> CodelState {
         CodelState {
             first_above: NEVER,
@@ -154,7 +154,7 @@ impl CodelState {
         self.count
     }
 
-    /// Whether the law is in its dropping state.
+    /// Returns `true` if the law is in its dropping state.
     pub(crate) fn dropping(&self) -> bool {
         self.dropping
     }
@@ -230,8 +230,8 @@ impl CodelState {
         next
     }
 
-    /// Whether the sojourn time was above `target` for an `interval` (RFC 8289 section 5.6,
-    /// `dodequeue`), now that the head came at `enqueued_at`.
+    /// Returns `true` if the sojourn time has exceeded `target` for an `interval` (RFC 8289 section
+    /// 5.6, `dodequeue`), for a head that arrived at `enqueued_at`.
     #[inline]
     fn is_over<P: Queued>(&mut self, law: &CodelLaw, now: u64, enqueued_at: Time, queue: &impl CodelSource<P>) -> bool {
         let sojourn = now - law.units(enqueued_at);

@@ -24,9 +24,9 @@ pub(crate) const MAX: u64 = u32::MAX as u64;
 pub(crate) const LARGEST_PACKET: u64 = 1 << 20;
 /// A probability.
 pub(crate) const PROBABILITY: Domain = Domain::Number(0.0, 1.0, "");
-/// What the hash of flows is salted with.
+/// The salt of the hash of flows.
 pub(crate) const HASH_SEED: Domain = Domain::OrOff(&Domain::Whole(0, MAX, ""));
-/// What documentation gives as the source of a salt.
+/// The source of a salt, for documentation.
 pub(crate) const OWN_SALT: &str = "own; `false` draws it from the run's seed";
 /// The largest packet: any IP packet with any framing.
 pub(crate) const MTU: Domain = Domain::Bytes(1, 131_072);
@@ -41,7 +41,7 @@ macro_rules! disciplines {
         /// A queue discipline with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         pub enum QueueSpec {
-            /// One from outside.
+            /// A discipline from outside.
             Own(OwnQueueConfig),
             $($(#[$doc])* $variant($config),)*
         }
@@ -143,7 +143,8 @@ disciplines! {
 }
 
 impl QueueSpec {
-    /// Whether it ever marks a packet that can carry a mark (RFC 3168) instead of dropping it.
+    /// Returns `true` if it ever marks a packet that can carry a mark (RFC 3168) instead of
+    /// dropping it.
     pub fn marks(&self) -> bool {
         match self {
             QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,

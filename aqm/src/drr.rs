@@ -16,7 +16,7 @@
 use ackclock_units::{Random, Time};
 
 use crate::books::{Books, memory_of};
-use crate::slab::{Queue, Slab};
+use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued, Variable};
 
 /// The most flows.
@@ -29,11 +29,11 @@ const NIL: u32 = u32::MAX;
 /// All flows, each with the state `S` of its law.
 #[derive(Debug)]
 pub(crate) struct Drr<P, S> {
-    flows: Box<[Flow<S>]>,
+    flows: Box<[DrrFlow<S>]>,
     /// Bytes that wait in each flow, apart from the rest: the search for the largest reads nothing
     /// else.
     flow_bytes: Box<[u64]>,
-    /// For each [`BLOCK`] of these, what none of them has more than.
+    /// An upper bound of the bytes of these flows, for each [`BLOCK`] of them.
     bounds: Box<[u64]>,
     new_flows: Rota,
     old_flows: Rota,
@@ -47,18 +47,18 @@ pub(crate) struct Drr<P, S> {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Flow<S> {
-    queue: Queue,
+pub(crate) struct DrrFlow<S> {
+    queue: SlabQueue,
     /// The next flow of the same rota.
     next: u32,
-    /// Whether it is in a rota.
+    /// It is in a rota.
     listed: bool,
     /// Bytes that the flow may still send in this turn.
     deficit: i64,
     state: S,
 }
 
-/// Flows in the order of their turns, chained by [`Flow::next`].
+/// Flows in the order of their turns, chained by [`DrrFlow::next`].
 #[derive(Debug)]
 struct Rota {
     first: u32,
@@ -72,7 +72,7 @@ impl Rota {
         (self.first != NIL).then_some(self.first)
     }
 
-    fn indices<S>(&self, flows: &[Flow<S>]) -> impl Iterator<Item = u32> + Clone {
+    fn indices<S>(&self, flows: &[DrrFlow<S>]) -> impl Iterator<Item = u32> + Clone {
         let mut next = self.first;
         std::iter::from_fn(move || {
             let index = next;
@@ -81,7 +81,7 @@ impl Rota {
         })
     }
 
-    fn push<S>(&mut self, flows: &mut [Flow<S>], index: u32) {
+    fn push<S>(&mut self, flows: &mut [DrrFlow<S>], index: u32) {
         flows[index as usize].next = NIL;
         flows[index as usize].listed = true;
         if self.first == NIL {
@@ -94,7 +94,7 @@ impl Rota {
 
     /// The first flow becomes the last one.
     #[inline(always)]
-    fn rotate<S>(&mut self, flows: &mut [Flow<S>]) {
+    fn rotate<S>(&mut self, flows: &mut [DrrFlow<S>]) {
         if self.first != self.last {
             flows[self.last as usize].next = self.first;
             self.last = self.first;
@@ -103,7 +103,7 @@ impl Rota {
     }
 
     #[inline(always)]
-    fn remove_first<S>(&mut self, flows: &mut [Flow<S>]) {
+    fn remove_first<S>(&mut self, flows: &mut [DrrFlow<S>]) {
         let flow = &mut flows[self.first as usize];
         flow.listed = false;
         self.first = flow.next;
@@ -114,7 +114,7 @@ impl Rota {
 #[derive(Debug)]
 pub(crate) struct FlowQueue<'a, P> {
     slab: &'a mut Slab<P>,
-    queue: &'a mut Queue,
+    queue: &'a mut SlabQueue,
     flow_bytes: &'a mut u64,
     memory: &'a mut u64,
     books: &'a mut Books,
@@ -175,7 +175,7 @@ impl<P: Queued, S: Clone> Drr<P, S> {
     pub(crate) fn new(flows: u32, quantum: u32, salt: u64, state: S) -> Drr<P, S> {
         assert!((1..=MAX_FLOWS).contains(&flows), "flows must be within 1 to {MAX_FLOWS}");
         assert!(quantum > 0, "quantum must not be zero");
-        let flow = Flow { queue: Queue::EMPTY, next: NIL, listed: false, deficit: 0, state };
+        let flow = DrrFlow { queue: SlabQueue::EMPTY, next: NIL, listed: false, deficit: 0, state };
         Drr {
             flows: vec![flow; flows as usize].into_boxed_slice(),
             flow_bytes: vec![0; flows as usize].into_boxed_slice(),
@@ -262,7 +262,7 @@ impl<P: Queued, S> Drr<P, S> {
         self.books.discard(entry.packet, reason, drops);
     }
 
-    /// How many flows there are.
+    /// The number of flows.
     pub(crate) fn flows(&self) -> u32 {
         self.flows.len() as u32
     }
@@ -407,7 +407,7 @@ impl<P: Queued, S> Drr<P, S> {
         self.memory
     }
 
-    /// What waits.
+    /// Waiting packets and bytes.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.books.backlog()

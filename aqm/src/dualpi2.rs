@@ -46,9 +46,9 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 pub struct DualPi2<P> {
     config: DualPi2Config,
     state: State,
-    /// When the next update is due.
+    /// The time of the next update.
     next_update: Time,
-    /// Whether the packet that came or left last was one of the L4S queue.
+    /// The packet that arrived or left last belonged to the L4S queue.
     last_scalable: bool,
     /// Bytes times percent that the L4S queue is ahead of its share; the classic queue's turn is
     /// while it is positive.
@@ -64,9 +64,9 @@ pub struct DualPi2<P> {
 #[derive(Clone, Copy, Debug)]
 struct Scalable<P> {
     entry: Entry<P>,
-    /// Whether the step applies to it.
+    /// The step applies to it.
     step: bool,
-    /// Whether it was marked on arrival.
+    /// It was marked on arrival.
     marked: bool,
 }
 
@@ -79,9 +79,9 @@ struct State {
     delay: Span,
 }
 
-/// What happens to a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum DualPi2Decision {
     Pass,
     Mark,
     Drop,
@@ -141,8 +141,8 @@ impl<P: Queued> DualPi2<P> {
         }
     }
 
-    /// Whether a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1: CE may
-    /// come from either, and is classified as L4S).
+    /// Returns `true` if a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1:
+    /// CE may come from either, and is classified as L4S).
     fn is_scalable(&self, ecn: Ecn) -> bool {
         matches!(ecn, Ecn::Ect1 | Ecn::Ce) || self.config.any_ect && ecn == Ecn::Ect0
     }
@@ -159,11 +159,11 @@ impl<P: Queued> DualPi2<P> {
         self.next_update = self.state.catch_up(&self.config, self.next_update, now, oldest);
     }
 
-    /// What happens to a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
-    /// bytes in both queues besides it (RFC 9332 appendix A.2).
-    fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> Outcome {
+    /// The decision about a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
+    /// other bytes in both queues (RFC 9332 appendix A.2).
+    fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> DualPi2Decision {
         if backlog == 0 || backlog < 2 * u64::from(self.config.mtu) {
-            return Outcome::Pass;
+            return DualPi2Decision::Pass;
         }
         let base = self.state.probability;
         let coupled = base * f64::from(self.config.coupling_factor);
@@ -171,16 +171,16 @@ impl<P: Queued> DualPi2<P> {
         if !scalable {
             // The square, by two draws.
             return match self.random.chance(base) && self.random.chance(base) {
-                true if overload || !ecn.is_capable() => Outcome::Drop,
-                true => Outcome::Mark,
-                false => Outcome::Pass,
+                true if overload || !ecn.is_capable() => DualPi2Decision::Drop,
+                true => DualPi2Decision::Mark,
+                false => DualPi2Decision::Pass,
             };
         }
         if overload {
             let drop = self.config.drop_on_overload && self.random.chance(base) && self.random.chance(base);
-            return if drop { Outcome::Drop } else { Outcome::Mark };
+            return if drop { DualPi2Decision::Drop } else { DualPi2Decision::Mark };
         }
-        if self.random.chance(coupled) { Outcome::Mark } else { Outcome::Pass }
+        if self.random.chance(coupled) { DualPi2Decision::Mark } else { DualPi2Decision::Pass }
     }
 
     /// The probability to mark packets of the L4S queue.
@@ -188,8 +188,8 @@ impl<P: Queued> DualPi2<P> {
         (self.state.probability * f64::from(self.config.coupling_factor)).min(1.0)
     }
 
-    /// Whether the L4S queue is served next; `None` if nothing waits. With both queues waiting, the
-    /// sign of the credit decides.
+    /// The queue to serve next: `true` for the L4S queue, `None` if both are empty. With both
+    /// waiting, the sign of the credit decides.
     fn turn(&self) -> Option<bool> {
         match (self.l4s.is_empty(), self.classic.is_empty()) {
             (true, true) => None,
@@ -217,7 +217,7 @@ impl<P: Queued> DualPi2<P> {
         Some((taken, scalable, if contended { weight * i64::from(bytes) } else { 0 }))
     }
 
-    /// Whether the step marks a packet that was just taken out of the L4S queue.
+    /// Returns `true` if the step marks a packet that was just taken out of the L4S queue.
     fn above_step(&self, now: Time, scalable: &Scalable<P>) -> bool {
         scalable.step
             && match self.config.step_thresh {
@@ -245,9 +245,9 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         let mut marked = false;
         if self.config.drop_enqueue {
             match self.verdict(scalable, ecn, backlog.bytes) {
-                Outcome::Pass => {}
-                Outcome::Mark => marked = self.books.mark(&mut packet),
-                Outcome::Drop => {
+                DualPi2Decision::Pass => {}
+                DualPi2Decision::Mark => marked = self.books.mark(&mut packet),
+                DualPi2Decision::Drop => {
                     self.books.refuse(packet, DropReason::Early, drops);
                     return;
                 }
@@ -271,10 +271,10 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
             let mut mark = scalable && self.above_step(now, &taken);
             if !self.config.drop_enqueue {
                 match self.verdict(scalable, taken.entry.packet.ecn(), self.books.backlog().bytes) {
-                    Outcome::Pass => {}
-                    Outcome::Mark => mark = true,
+                    DualPi2Decision::Pass => {}
+                    DualPi2Decision::Mark => mark = true,
                     // Something waits behind: the link does not fall idle.
-                    Outcome::Drop => {
+                    DualPi2Decision::Drop => {
                         self.books.discard(taken.entry.packet, DropReason::Early, drops);
                         continue;
                     }
@@ -322,7 +322,7 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         Probe { probability: Some(probability), delay: Some(self.state.delay), ..Probe::default() }
     }
 
-    /// Those of both queues; `l4s` is whether the probe is about the L4S queue.
+    /// The variables of both queues; `l4s` tells whether the probe is about the L4S queue.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         let (base, l4s) = (self.state.probability, self.coupled());

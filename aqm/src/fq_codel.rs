@@ -22,7 +22,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::disciplines::{HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
-use crate::drr::{self, Drr, Flow, FlowQueue};
+use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// The least `quantum`.
@@ -40,8 +40,8 @@ pub struct FqCodelConfig {
     pub quantum: u32,
     /// CoDel's sojourn time that may persist. Default: 5 ms (RFC 8290 section 5.2.2).
     pub target: Span,
-    /// How long CoDel lets the sojourn time stay above `target` before the first drop. Default: 100
-    /// ms (RFC 8290 section 5.2.1).
+    /// The time for which CoDel lets the sojourn time exceed `target` before the first drop.
+    /// Default: 100 ms (RFC 8290 section 5.2.1).
     pub interval: Span,
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
     /// (RFC 8290 section 5.2.7). Default: off.
@@ -61,8 +61,7 @@ pub struct FqCodelConfig {
     pub mtu: u32,
     /// The arithmetic of CoDel's law. Default: Linux's.
     pub control_law: ControlLaw,
-    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed.
-    /// Default: `None`.
+    /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -120,7 +119,7 @@ pub struct FqCodel<P> {
     drr: Drr<P, CodelState>,
 }
 
-const _: () = assert!(size_of::<Flow<CodelState>>() <= 64, "a flow should fit a cache line");
+const _: () = assert!(size_of::<DrrFlow<CodelState>>() <= 64, "a flow should fit a cache line");
 
 impl<P: Queued> FqCodel<P> {
     /// Empty queues that draw their salt from `random`.
@@ -161,7 +160,7 @@ impl<P: Queued> FqCodel<P> {
             } else {
                 return Ok(());
             };
-            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(Source { queue, drops })));
+            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(FlowSource { queue, drops })));
             let Some(next) = next else { return Ok(()) };
             self.drr.discard(next, reason, drops);
         }
@@ -186,12 +185,12 @@ impl<P: Queued> FqCodel<P> {
 }
 
 /// One flow's queue as the law sees it during one dequeue.
-struct Source<'a, 'b, P> {
+struct FlowSource<'a, 'b, P> {
     queue: &'a mut FlowQueue<'b, P>,
     drops: &'a mut Drops<P>,
 }
 
-impl<P: Queued> CodelSource<P> for Source<'_, '_, P> {
+impl<P: Queued> CodelSource<P> for FlowSource<'_, '_, P> {
     fn take(&mut self) -> Option<Entry<P>> {
         self.queue.take()
     }
@@ -209,8 +208,8 @@ impl<P: Queued> CodelSource<P> for Source<'_, '_, P> {
     }
 }
 
-/// The same while packets are discarded that leave it.
-struct Excess<'a, 'b, P>(Source<'a, 'b, P>);
+/// A [`FlowSource`] during the removal of excess packets.
+struct Excess<'a, 'b, P>(FlowSource<'a, 'b, P>);
 
 impl<P: Queued> CodelSource<P> for Excess<'_, '_, P> {
     fn take(&mut self) -> Option<Entry<P>> {
@@ -244,7 +243,7 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
         let law = &self.law;
-        match self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut Source { queue, drops })) {
+        match self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut FlowSource { queue, drops })) {
             Some(entry) => Dequeue::Packet(entry),
             None => Dequeue::Empty,
         }
@@ -285,7 +284,7 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         Probe { delay: Some(codel.sojourn()), dropping: Some(codel.dropping()), ..Probe::default() }
     }
 
-    /// Of the flow that the probe is about, besides how many flows are in the lists.
+    /// The variables of the probed flow, and the number of flows in the lists.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         see("count", Variable::Count(self.drr.touched().count().into()));

@@ -28,7 +28,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
 use crate::disciplines::{HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
-use crate::drr::{self, Drr, Flow, FlowQueue};
+use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
@@ -68,8 +68,7 @@ pub struct FqPieConfig {
     /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC
     /// 8033 section 4.1). Default: 1514, an Ethernet frame.
     pub mtu: u32,
-    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed.
-    /// Default: `None`.
+    /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -139,11 +138,11 @@ pub struct FqPie<P> {
 #[derive(Clone, Debug, PartialEq)]
 struct FlowPie {
     state: PieState,
-    /// When the next update is due.
+    /// The time of the next update.
     next_update: Time,
 }
 
-const _: () = assert!(size_of::<Flow<FlowPie>>() <= 128, "a flow should fit two cache lines");
+const _: () = assert!(size_of::<DrrFlow<FlowPie>>() <= 128, "a flow should fit two cache lines");
 
 impl FlowPie {
     fn catch_up(&mut self, law: &PieLaw, now: Time, backlog: u64) {
@@ -195,7 +194,7 @@ impl<P: Queued> FqPie<P> {
         fixed("hash_seed", config.hash_seed != self.hash_seed)?;
         valid((config.quantum == 0).then_some("quantum must not be zero"))?;
         valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
-        // What was due by now is the old parameters'.
+        // The old parameters apply to updates that were due by now.
         self.drr.for_each(|pie, bytes| {
             pie.catch_up(&self.law, now, bytes);
             pie.state.estimates_by(&self.law, config.dq_rate_estimator);
@@ -272,7 +271,7 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
         Probe { probability: Some(state.probability), delay: Some(state.delay), ..Probe::default() }
     }
 
-    /// Of the flow that the probe is about, besides how many flows are in the lists.
+    /// The variables of the probed flow, and the number of flows in the lists.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         self.drr.variables(see);

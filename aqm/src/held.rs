@@ -16,13 +16,13 @@ impl<P> Held<P> {
         Held { slots: Vec::new(), free: Vec::new(), next: 0 }
     }
 
-    /// How many packets there are.
+    /// The number of packets.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         (self.slots.len() - self.free.len()) as u64
     }
 
-    /// How many places there are.
+    /// The number of places.
     pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }

@@ -59,7 +59,7 @@ pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWei
 pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use store::Store;
 
-/// What a discipline needs to know of a packet.
+/// The properties of a packet that a discipline uses.
 pub trait Queued: Debug {
     /// Bytes that the packet occupies in the queue (what `tc` counts).
     fn wire_len(&self) -> u32;
@@ -78,8 +78,8 @@ pub trait Queued: Debug {
     fn dscp(&self) -> u8 {
         0
     }
-    /// Whether the packet is a TCP segment that acknowledges and carries neither payload nor SYN,
-    /// FIN or RST. Default: no.
+    /// Returns `true` if the packet is a TCP segment that acknowledges and carries neither payload
+    /// nor SYN, FIN or RST. Default: `false`.
     fn is_pure_ack(&self) -> bool {
         false
     }
@@ -143,7 +143,7 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// kernel's discipline decides on departure, its `peek` takes the packet out and keeps it
     /// aside, `qdisc_peek_dequeued`.)
     fn peek(&self) -> Option<&Entry<P>>;
-    /// What waits now.
+    /// Waiting packets and bytes.
     fn backlog(&self) -> Backlog;
     /// Totals since the start.
     fn counters(&self) -> &Counters;
@@ -188,7 +188,7 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     }
 }
 
-/// What [`QueueDisc::dequeue`] gives.
+/// The result of [`QueueDisc::dequeue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue<P> {
     /// The next packet to transmit.
@@ -196,7 +196,7 @@ pub enum Dequeue<P> {
     /// Packets wait, but none may leave before this time, which is later than now. The caller asks
     /// again then, and after each arrival, since one may make an earlier time possible.
     NotBefore(Time),
-    /// Nothing waits.
+    /// The queue is empty.
     Empty,
 }
 
@@ -224,7 +224,7 @@ impl<P> From<Option<Entry<P>>> for Dequeue<P> {
 pub struct Entry<P> {
     /// The packet.
     pub packet: P,
-    /// When it was enqueued.
+    /// The time at which it was enqueued.
     pub enqueued_at: Time,
 }
 
@@ -249,9 +249,9 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// How many reasons there are.
+    /// The number of reasons.
     pub const COUNT: usize = 7;
-    /// All of them, in order of their number.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Limit,
         DropReason::Early,
@@ -285,8 +285,8 @@ pub struct Dropped<P> {
     pub reason: DropReason,
 }
 
-/// Where discarded packets go: owned by the caller, who empties it after each call and so keeps its
-/// memory.
+/// The destination of discarded packets: owned by the caller, who empties it after each call and so
+/// keeps its memory.
 pub type Drops<P> = Vec<Dropped<P>>;
 
 /// A number of packets and their bytes.
@@ -298,7 +298,7 @@ pub struct Tally {
     pub bytes: u64,
 }
 
-/// What waits in a queue.
+/// Packets and bytes that wait in a queue.
 pub type Backlog = Tally;
 
 /// The books of a discipline. At every instant, in packets and in bytes:

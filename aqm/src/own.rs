@@ -1,9 +1,10 @@
 //! Queue disciplines from outside: any [`QueueDisc`] of [`Described`] packets.
 //!
-//! [`Outside`] stands between such a discipline and its link. It holds the packets themselves and
-//! keeps the books: whatever the discipline does, each packet offered ends exactly once, dequeued
-//! or dropped. A discipline that breaks this rule, or another one of [`QueueDisc`], has failed
-//! ([`QueueDisc::failure`]): it is not called any more, and its packets leave in order of arrival.
+//! [`OutsideQueue`] stands between such a discipline and its link. It holds the packets themselves
+//! and keeps the books: whatever the discipline does, each packet offered ends exactly once,
+//! dequeued or dropped. A discipline that breaks this rule, or another one of [`QueueDisc`], has
+//! failed ([`QueueDisc::failure`]): it is not called any more, and its packets leave in order of
+//! arrival.
 
 use std::any::Any;
 use std::fmt;
@@ -25,10 +26,10 @@ use crate::{
 /// Makes an empty queue.
 type Build = dyn Fn(&[f64], Random) -> Box<dyn QueueDisc<Described>> + Send + Sync;
 
-/// What a discipline from outside sees of a packet, in place of the packet.
+/// The description of a packet that a discipline from outside gets instead of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// Which packet of this queue it is, in order of arrival, from 0.
+    /// The packet's number in this queue, in order of arrival, from 0.
     pub number: u64,
     /// Bytes that it occupies in the queue.
     pub bytes: u32,
@@ -40,11 +41,11 @@ pub struct Described {
     pub hosts: [u64; 2],
     /// Its differentiated services codepoint.
     pub dscp: u8,
-    /// It acknowledges, and carries neither payload nor SYN, FIN or RST.
+    /// It is a TCP segment that acknowledges and carries neither payload nor SYN, FIN or RST.
     pub is_pure_ack: bool,
     /// The discipline has marked it.
     pub marked: bool,
-    /// Where it is held; numbers of packets that have left are used again.
+    /// Its place in the store; places of packets that have left are reused.
     pub(crate) slot: u32,
 }
 
@@ -195,8 +196,8 @@ impl OwnQueueConfig {
         (!self.queue.changes).then_some(ChangeError::OwnIsFixed)
     }
 
-    pub(crate) fn build<P: Queued + Send + 'static>(&self, random: Random) -> Outside<P> {
-        Outside::new(self.queue.name, (self.queue.build)(&self.values, random))
+    pub(crate) fn build<P: Queued + Send + 'static>(&self, random: Random) -> OutsideQueue<P> {
+        OutsideQueue::new(self.queue.name, (self.queue.build)(&self.values, random))
     }
 }
 
@@ -210,23 +211,23 @@ impl Configurable for OwnQueueConfig {
 
 /// Holds the packets of a discipline from outside, keeps its books, and holds it to the rules.
 #[derive(Debug)]
-pub(crate) struct Outside<P> {
+pub(crate) struct OutsideQueue<P> {
     name: &'static str,
     inner: Box<dyn QueueDisc<Described>>,
     held: Held<P>,
     books: Books,
-    /// What the discipline has dropped in its last call; empty between calls.
+    /// Packets that the discipline dropped in its last call; empty between calls.
     dropped: Drops<Described>,
     failure: Option<Failure>,
 }
 
-/// How many times a discipline may say "not yet" one after another when its packets are counted.
+/// The most consecutive `NotBefore`s of a discipline while its packets are counted.
 const PATIENCE: usize = 10_000;
 
-impl<P: Queued> Outside<P> {
-    fn new(name: &'static str, inner: Box<dyn QueueDisc<Described>>) -> Outside<P> {
+impl<P: Queued> OutsideQueue<P> {
+    fn new(name: &'static str, inner: Box<dyn QueueDisc<Described>>) -> OutsideQueue<P> {
         let (held, books) = (Held::new(), Books::default());
-        Outside { name, inner, held, books, dropped: Drops::new(), failure: None }
+        OutsideQueue { name, inner, held, books, dropped: Drops::new(), failure: None }
     }
 
     #[cold]
@@ -309,7 +310,7 @@ impl<P: Queued> Outside<P> {
     }
 }
 
-impl<P: Queued + Send> QueueDisc<P> for Outside<P> {
+impl<P: Queued + Send> QueueDisc<P> for OutsideQueue<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let bytes = packet.wire_len();
         let (number, slot) = self.held.next();

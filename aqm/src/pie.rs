@@ -75,7 +75,7 @@ impl Default for PieConfig {
     }
 }
 
-/// What the other parameters are unless they are given.
+/// The set of defaults for parameters that are not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preset {
     Tc,
@@ -137,7 +137,7 @@ pub struct Pie<P> {
     limit: u64,
     law: PieLaw,
     state: PieState,
-    /// When the next update is due.
+    /// The time of the next update.
     next_update: Time,
     random: Random,
     store: Store<P>,

@@ -50,7 +50,7 @@ const HIGH_DELAY: Span = Span::from_millis(250);
 /// Largest rise of a probability of 10 % and more in one update (RFC 8033 section 5.5).
 const MAX_STEP: f64 = 0.02;
 
-/// How the departure rate is measured.
+/// The measurement of the departure rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DqRateEstimator {
     /// As Linux does: an average of rates with weight 1/8, in whole 256ths of a byte per tick of 64
@@ -86,7 +86,7 @@ pub(crate) struct PieLaw {
     pub(crate) mtu: u32,
 }
 
-/// What the law says of an arrival.
+/// The law's decision about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// Take it in.
@@ -107,7 +107,7 @@ pub(crate) struct PieState {
     pub(crate) delay: Span,
     /// The estimate at the last update.
     pub(crate) old_delay: Span,
-    /// What is left of [`MAX_BURST`].
+    /// The rest of [`MAX_BURST`].
     pub(crate) burst_allowance: Span,
     /// Timestamps: the last departure. Rate estimator: the start of the measurement.
     pub(crate) departed_at: Option<Time>,
@@ -119,7 +119,7 @@ pub(crate) struct PieState {
 }
 
 impl PieState {
-    /// Nothing seen yet.
+    /// The state before the first packet.
     pub(crate) fn new() -> PieState {
         PieState {
             probability: 0.0,
@@ -161,7 +161,7 @@ impl PieState {
         due
     }
 
-    /// What happens to an arrival of `bytes` bytes at a queue of `backlog` bytes.
+    /// Decides about an arrival of `bytes` bytes at a queue of `backlog` bytes.
     #[inline]
     pub(crate) fn arrived(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> Admission {
         if !self.drop_early(law, backlog, bytes, random) {
@@ -172,12 +172,12 @@ impl PieState {
         if law.mark_up_to.is_some_and(|up_to| self.probability <= up_to) { Admission::Mark } else { Admission::Drop }
     }
 
-    /// An arrival was refused for want of room.
+    /// Records that an arrival was refused for lack of room.
     pub(crate) fn overflowed(&mut self) {
         self.accumulated = 0.0;
     }
 
-    /// Whether to drop or mark an arrival of `bytes` bytes (RFC 8033 section 4.1).
+    /// Returns `true` to drop or mark an arrival of `bytes` bytes (RFC 8033 section 4.1).
     #[inline(always)]
     fn drop_early(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> bool {
         // RFC 8033 s4.4

@@ -26,13 +26,13 @@ use ackclock_units::{Time, named};
 use crate::books::Books;
 use crate::change::parameters;
 use crate::disciplines::MAX;
-use crate::slab::{Queue, Slab};
+use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// The most bands of a map.
 const BANDS: usize = 4;
 
-/// Which band a packet waits in.
+/// The assignment of packets to bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrioMap {
     /// Linux's three bands: by the low three bits of the codepoint, where the TOS byte of RFC 1349
@@ -50,7 +50,7 @@ pub enum PrioMap {
 named! { PrioMap: Linux = "linux", Diffserv3 = "diffserv3", Diffserv4 = "diffserv4" }
 
 impl PrioMap {
-    /// How many bands there are.
+    /// The number of bands.
     const fn bands(self) -> usize {
         match self {
             PrioMap::Linux | PrioMap::Diffserv3 => 3,
@@ -110,14 +110,14 @@ pub struct Prio<P> {
 
 #[derive(Clone, Copy, Debug)]
 struct Band {
-    queue: Queue,
+    queue: SlabQueue,
     packets: u64,
 }
 
 impl<P: Queued> Prio<P> {
     /// Empty bands.
     pub fn new(config: PrioConfig) -> Prio<P> {
-        let band = Band { queue: Queue::EMPTY, packets: 0 };
+        let band = Band { queue: SlabQueue::EMPTY, packets: 0 };
         Prio { config, slab: Slab::new(), bands: [band; BANDS], books: Books::default() }
     }
 

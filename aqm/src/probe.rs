@@ -1,4 +1,4 @@
-//! What a law shows of itself.
+//! The variables of a law that can be observed.
 
 use ackclock_units::Span;
 
@@ -11,14 +11,14 @@ pub struct Probe {
     pub average: Option<f64>,
     /// The queueing delay as the law estimates it.
     pub delay: Option<Span>,
-    /// Whether the law is in its dropping state (CoDel).
+    /// The law is in its dropping state (CoDel).
     pub dropping: Option<bool>,
 }
 
 /// A variable of a law with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Variable {
-    /// In [0, 1].
+    /// A probability in [0, 1].
     Probability(f64),
     /// Bytes, where a law has fractions of them.
     Bytes(f64),

@@ -51,7 +51,7 @@ fn weight_of(log: u32) -> f64 {
     1.0 / (1u64 << log) as f64
 }
 
-/// What `tc -s` prints of a RED queue, and what the kernel knows beyond that.
+/// The statistics of a RED queue, as `tc -s` prints them and the kernel has them beyond that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RedStats {
     /// Packets marked: `prob_mark` and `forced_mark`.
@@ -83,16 +83,16 @@ pub struct Red<P> {
     ecn: bool,
     harddrop: bool,
     nodrop: bool,
-    law: Law,
-    adaptation: Option<Adaptation>,
+    law: RedLaw,
+    adaptation: Option<RedAdaptation>,
     stats: RedStats,
     random: Random,
     store: Store<P>,
 }
 
-/// What the law says of an arrival.
+/// The law's decision about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reaction {
+enum RedReaction {
     Pass,
     /// Mark or drop, at random.
     Early,
@@ -101,14 +101,14 @@ enum Reaction {
 }
 
 #[derive(Clone, Debug)]
-enum Law {
+enum RedLaw {
     Linux(Linux),
     Floyd(Floyd),
 }
 
-/// When and how the probability at `max` moves.
+/// The adaptation of the probability at `max`: times and steps.
 #[derive(Clone, Debug)]
-struct Adaptation {
+struct RedAdaptation {
     config: RedAdaptive,
     bottom: f64,
     /// The target range of the average, in bytes.
@@ -124,8 +124,8 @@ impl<P: Queued> Red<P> {
     /// If the parameters have a [`RedConfig::problem`].
     pub fn new(config: RedConfig, random: Random) -> Red<P> {
         let average = config.average().unwrap_or_else(|problem| panic!("{problem}"));
-        let law = Law::new(&config, average);
-        let adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config, Time::ZERO));
+        let law = RedLaw::new(&config, average);
+        let adaptation = config.adaptive.clone().map(|adaptive| RedAdaptation::new(adaptive, &config, Time::ZERO));
         let RedConfig { limit, ecn, harddrop, nodrop, .. } = config;
         Red { limit, ecn, harddrop, nodrop, law, adaptation, stats: RedStats::default(), random, store: Store::new() }
     }
@@ -138,11 +138,11 @@ impl<P: Queued> Red<P> {
     /// # Errors
     /// Parameters that have a [`RedConfig::problem`].
     pub fn reconfigure(&mut self, now: Time, config: RedConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        let law = Law::new(&config, config.average().map_err(ChangeError::Invalid)?);
+        let law = RedLaw::new(&config, config.average().map_err(ChangeError::Invalid)?);
         trim(&mut self.store, drops, |_| true);
         self.law = law;
         *self.law.idle_since() = Some(now);
-        self.adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config, now));
+        self.adaptation = config.adaptive.clone().map(|adaptive| RedAdaptation::new(adaptive, &config, now));
         RedConfig { limit: self.limit, ecn: self.ecn, harddrop: self.harddrop, nodrop: self.nodrop, .. } = config;
         Ok(())
     }
@@ -174,13 +174,13 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         self.catch_up(now);
         let backlog = self.store.backlog().bytes;
         let verdict = match &mut self.law {
-            Law::Linux(law) => law.arrival(now, backlog, &mut self.random),
-            Law::Floyd(law) => law.arrival(now, backlog, packet.wire_len(), &mut self.random),
+            RedLaw::Linux(law) => law.arrival(now, backlog, &mut self.random),
+            RedLaw::Floyd(law) => law.arrival(now, backlog, packet.wire_len(), &mut self.random),
         };
         // As Linux's bfifo, which keeps the packets there.
         let fits = backlog + u64::from(packet.wire_len()) <= self.limit;
-        if verdict != Reaction::Pass {
-            let forced = verdict == Reaction::Forced;
+        if verdict != RedReaction::Pass {
+            let forced = verdict == RedReaction::Forced;
             self.stats.overlimits += 1;
             let may_mark = self.ecn && !(forced && self.harddrop) && self.law.may_mark();
             if !(may_mark && (self.nodrop || packet.ecn().is_capable())) {
@@ -231,8 +231,8 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
     /// spaced out.
     fn probe(&self) -> Probe {
         let (average, probability) = match &self.law {
-            Law::Linux(law) => (law.average(), law.probability()),
-            Law::Floyd(law) => (law.average, law.probability()),
+            RedLaw::Linux(law) => (law.average(), law.probability()),
+            RedLaw::Floyd(law) => (law.average, law.probability()),
         };
         Probe { probability: Some(probability), average: Some(average), ..Probe::default() }
     }
@@ -243,70 +243,70 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
     }
 }
 
-impl Law {
-    fn new(config: &RedConfig, average: Average<'_>) -> Law {
+impl RedLaw {
+    fn new(config: &RedConfig, average: Average<'_>) -> RedLaw {
         match average {
-            Average::Linux(wlog, damping) => Law::Linux(Linux::new(config, wlog, damping)),
-            Average::Floyd(floyd, weight) => Law::Floyd(Floyd::new(config, floyd, weight)),
+            Average::Linux(wlog, damping) => RedLaw::Linux(Linux::new(config, wlog, damping)),
+            Average::Floyd(floyd, weight) => RedLaw::Floyd(Floyd::new(config, floyd, weight)),
         }
     }
 
     /// The average at `time`, before a packet of that time.
     fn average_at(&self, time: Time) -> f64 {
         match self {
-            Law::Linux(law) => law.average_at(time),
-            Law::Floyd(law) => law.average_at(time),
+            RedLaw::Linux(law) => law.average_at(time),
+            RedLaw::Floyd(law) => law.average_at(time),
         }
     }
 
-    /// Whether packets that can carry a mark are marked, at the average of now.
+    /// Returns `true` if packets that can carry a mark are marked at the present average.
     fn may_mark(&self) -> bool {
         match self {
-            Law::Linux(_) => true,
-            Law::Floyd(law) => law.may_mark(),
+            RedLaw::Linux(_) => true,
+            RedLaw::Floyd(law) => law.may_mark(),
         }
     }
 
     /// A packet that was not dropped by the law did not fit.
     fn overflowed(&mut self) {
         match self {
-            Law::Linux(_) => {}
-            Law::Floyd(law) => law.overflowed(),
+            RedLaw::Linux(_) => {}
+            RedLaw::Floyd(law) => law.overflowed(),
         }
     }
 
     fn max_p(&self) -> f64 {
         match self {
-            Law::Linux(law) => law.max_p,
-            Law::Floyd(law) => law.max_p,
+            RedLaw::Linux(law) => law.max_p,
+            RedLaw::Floyd(law) => law.max_p,
         }
     }
 
     fn set_max_p(&mut self, max_p: f64) {
         match self {
-            Law::Linux(law) => law.max_p = max_p,
-            Law::Floyd(law) => law.max_p = max_p,
+            RedLaw::Linux(law) => law.max_p = max_p,
+            RedLaw::Floyd(law) => law.max_p = max_p,
         }
     }
 
     fn idle_since(&mut self) -> &mut Option<Time> {
         match self {
-            Law::Linux(law) => &mut law.idle_since,
-            Law::Floyd(law) => &mut law.idle_since,
+            RedLaw::Linux(law) => &mut law.idle_since,
+            RedLaw::Floyd(law) => &mut law.idle_since,
         }
     }
 }
 
-impl Adaptation {
-    fn new(adaptive: RedAdaptive, config: &RedConfig, now: Time) -> Adaptation {
+impl RedAdaptation {
+    fn new(adaptive: RedAdaptive, config: &RedConfig, now: Time) -> RedAdaptation {
         let (min, max) = config.thresholds();
         let (min, range) = (min as f64, (max - min) as f64);
         let next = now + adaptive.interval;
         let bottom = adaptive.bottom.at(config.bandwidth);
-        Adaptation { config: adaptive, bottom, low: min + 0.4 * range, high: min + 0.6 * range, next }
+        RedAdaptation { config: adaptive, bottom, low: min + 0.4 * range, high: min + 0.6 * range, next }
     }
 
-    fn catch_up(&mut self, law: &mut Law, now: Time) {
+    fn catch_up(&mut self, law: &mut RedLaw, now: Time) {
         while self.next <= now {
             let average = law.average_at(self.next);
             let before = law.max_p();

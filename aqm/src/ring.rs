@@ -45,7 +45,7 @@ impl<T> Ring<T> {
         self.slots.get(self.place(self.length.checked_sub(1)?))?.as_ref()
     }
 
-    /// Where the n-th entry behind the first has its place.
+    /// The place of the n-th entry behind the first.
     #[inline(always)]
     fn place(&self, n: usize) -> usize {
         self.first.wrapping_add(n) & self.slots.len().wrapping_sub(1)

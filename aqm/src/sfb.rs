@@ -43,15 +43,16 @@ const LEVELS: usize = 8;
 const BINS: usize = 16;
 /// The highest probability (Linux `SFB_MAX_PROB`).
 const MAX_PROBABILITY: u32 = 0xffff;
-/// What a packet costs the penalty box, which earns `penalty_rate` in each nanosecond.
+/// The cost of a packet for the penalty box, which earns `penalty_rate` in each nanosecond.
 const TOKEN: u64 = 1_000_000_000;
 
-/// Parameters of an SFB queue. What is `None` is derived as `tc` does.
+/// Parameters of an SFB queue. Those that are `None` are derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfbConfig {
     /// Time after which flows get other bins; zero: never. Default: 600 s.
     pub rehash: Span,
-    /// How long before that the other set of bins learns; zero: it does not. Default: 60 s.
+    /// The time before that from which the other set of bins learns; zero: it does not. Default: 60
+    /// s.
     pub db: Span,
     /// The most packets that wait; further ones are refused. Default: 1000, the `txqueuelen` of a
     /// Linux Ethernet device.
@@ -70,8 +71,8 @@ pub struct SfbConfig {
     pub penalty_rate: u32,
     /// The most of them at once. Default: 20.
     pub penalty_burst: u32,
-    /// What the numbers that choose a flow's bins are drawn from; `None` is the run's seed.
-    /// Default: `None`.
+    /// The seed of the numbers that choose a flow's bins; `None` is the run's seed. Default:
+    /// `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -122,19 +123,19 @@ impl SfbConfig {
         (max, self.target.unwrap_or(((u64::from(max) * 4 + 3) / 5) as u32))
     }
 
-    /// What the hashes are drawn from, if that is not the stream of the queue.
+    /// The stream of the hashes, if it is not that of the queue.
     fn hashes(&self) -> Option<Random> {
         self.hash_seed.map(|seed| Random::for_component(seed, 0, "hash"))
     }
 
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         let steps = [self.increment, self.decrement];
         (!steps.iter().all(|p| (0.0..=1.0).contains(p))).then_some("increment and decrement must be within 0 to 1")
     }
 }
 
-/// What `tc -s` prints of an SFB queue.
+/// The statistics of an SFB queue, as `tc -s` prints them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SfbStats {
     /// Packets dropped at random.
@@ -163,22 +164,22 @@ pub struct SfbStats {
 #[derive(Debug)]
 pub struct Sfb<P> {
     config: SfbConfig,
-    law: Law,
+    law: SfbLaw,
     penalty: Penalty,
     random: Random,
-    /// What perturbations are drawn from, if not from `random`.
+    /// The stream of perturbations, if it is not `random`.
     hashes: Option<Random>,
     store: Store<P>,
-    /// Where each of the waiting packets is counted, in their order.
-    places: VecDeque<Place>,
+    /// The bins in which each of the waiting packets is counted, in their order.
+    places: VecDeque<PacketBins>,
 }
 
 /// The variables of the law.
 #[derive(Debug)]
-struct Law {
+struct SfbLaw {
     max: u32,
     target: u32,
-    /// In 1/65,536.
+    /// The step of the probability, in 1/65,536.
     increment: u32,
     decrement: u32,
     sets: [Set; 2],
@@ -206,7 +207,7 @@ struct Bin {
 
 /// The bins of a packet in each set, four bits a level; 0: it is not counted there.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place([u32; 2]);
+struct PacketBins([u32; 2]);
 
 /// The token bucket of the flows that do not respond.
 #[derive(Debug)]
@@ -226,7 +227,7 @@ impl<P: Queued> Sfb<P> {
             panic!("{problem}");
         }
         let mut hashes = config.hashes();
-        let law = Law::new(&config, Time::ZERO, hashes.as_mut().unwrap_or(&mut random));
+        let law = SfbLaw::new(&config, Time::ZERO, hashes.as_mut().unwrap_or(&mut random));
         let penalty = Penalty::new(&config, Time::ZERO);
         Sfb { config, law, penalty, random, hashes, store: Store::new(), places: VecDeque::new() }
     }
@@ -244,7 +245,7 @@ impl<P: Queued> Sfb<P> {
         if config.hash_seed != self.config.hash_seed {
             self.hashes = config.hashes();
         }
-        self.law = Law::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
+        self.law = SfbLaw::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
         self.penalty = Penalty::new(&config, now);
         self.config = config;
         Ok(())
@@ -337,7 +338,7 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
         Probe { probability: Some(as_fraction(self.law.probability)), ..Probe::default() }
     }
 
-    /// Those of the bins are of the set in use.
+    /// The variables of the law; those of the bins are of the set in use.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         QueueDisc::<P>::probe(self).variables(see);
         let SfbStats { maxqlen, maxprob, avgprob, .. } = self.stats();
@@ -348,11 +349,11 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
     }
 }
 
-impl Law {
-    fn new(config: &SfbConfig, now: Time, random: &mut Random) -> Law {
+impl SfbLaw {
+    fn new(config: &SfbConfig, now: Time, random: &mut Random) -> SfbLaw {
         let (max, target) = config.bin_sizes();
         let set = |perturbation| Set { perturbation, bins: [[Bin::default(); BINS]; LEVELS] };
-        Law {
+        SfbLaw {
             max,
             target,
             increment: from_fraction(config.increment),
@@ -381,19 +382,19 @@ impl Law {
 
     /// Moves the bins of an arrival and takes the lowest of their probabilities; its place, and the
     /// packets in the shortest of its bins.
-    fn arrival(&mut self, flow_hash: u64) -> (Place, u32) {
-        let mut place = Place::default();
+    fn arrival(&mut self, flow_hash: u64) -> (PacketBins, u32) {
+        let mut place = PacketBins::default();
         let (probability, shortest) = self.adjust(self.slot, flow_hash, &mut place);
         self.probability = probability;
         (place, shortest)
     }
 
     /// Moves the bins of the other set, where the packet will be counted too.
-    fn warm(&mut self, flow_hash: u64, place: &mut Place) {
+    fn warm(&mut self, flow_hash: u64, place: &mut PacketBins) {
         self.adjust(self.slot ^ 1, flow_hash, place);
     }
 
-    fn adjust(&mut self, slot: usize, flow_hash: u64, place: &mut Place) -> (u32, u32) {
+    fn adjust(&mut self, slot: usize, flow_hash: u64, place: &mut PacketBins) -> (u32, u32) {
         let set = &mut self.sets[slot];
         let hash = hash_in(flow_hash, set.perturbation);
         place.0[slot] = hash;
@@ -412,7 +413,7 @@ impl Law {
     }
 
     /// Counts a packet in or out.
-    fn count(&mut self, place: Place, change: impl Fn(u32) -> u32) {
+    fn count(&mut self, place: PacketBins, change: impl Fn(u32) -> u32) {
         for (set, hash) in self.sets.iter_mut().zip(place.0) {
             if hash != 0 {
                 for (level, bins) in set.bins.iter_mut().enumerate() {
@@ -441,7 +442,7 @@ impl Penalty {
         Penalty { credit: u64::from(burst) * TOKEN, earned_at: now }
     }
 
-    /// Whether a packet of a flow that does not respond may pass.
+    /// Returns `true` if a packet of an unresponsive flow may pass.
     fn pass(&mut self, config: &SfbConfig, now: Time) -> bool {
         let earned = now.since(self.earned_at).as_nanos().saturating_mul(u64::from(config.penalty_rate));
         self.credit = self.credit.saturating_add(earned).min(u64::from(config.penalty_burst) * TOKEN);

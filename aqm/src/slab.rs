@@ -10,27 +10,27 @@ const NIL: u32 = u32::MAX;
 /// The slots that the queues share.
 #[derive(Debug)]
 pub(crate) struct Slab<P> {
-    slots: Vec<Slot<P>>,
+    slots: Vec<SlabSlot<P>>,
     /// The first free slot; free slots are chained as queues are.
     free: u32,
 }
 
 #[derive(Debug)]
-struct Slot<P> {
+struct SlabSlot<P> {
     entry: Option<Entry<P>>,
     next: u32,
 }
 
 /// One FIFO queue in a [`Slab`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
+pub(crate) struct SlabQueue {
     head: u32,
     tail: u32,
 }
 
-impl Queue {
+impl SlabQueue {
     /// An empty queue.
-    pub(crate) const EMPTY: Queue = Queue { head: NIL, tail: NIL };
+    pub(crate) const EMPTY: SlabQueue = SlabQueue { head: NIL, tail: NIL };
 }
 
 impl<P> Slab<P> {
@@ -44,8 +44,8 @@ impl<P> Slab<P> {
     /// # Panics
     /// With 2^32 - 1 packets in the slab: their slots alone would take more than 100 GB.
     #[inline]
-    pub(crate) fn push(&mut self, queue: &mut Queue, entry: Entry<P>) {
-        let slot = Slot { entry: Some(entry), next: NIL };
+    pub(crate) fn push(&mut self, queue: &mut SlabQueue, entry: Entry<P>) {
+        let slot = SlabSlot { entry: Some(entry), next: NIL };
         let index = if self.free == NIL {
             assert!(self.slots.len() < NIL as usize, "more packets than a slab can number");
             self.slots.push(slot);
@@ -65,13 +65,13 @@ impl<P> Slab<P> {
     }
 
     /// The head of `queue`.
-    pub(crate) fn front(&self, queue: &Queue) -> Option<&Entry<P>> {
+    pub(crate) fn front(&self, queue: &SlabQueue) -> Option<&Entry<P>> {
         self.slots.get(queue.head as usize)?.entry.as_ref()
     }
 
     /// Takes the head of `queue`.
     #[inline]
-    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Entry<P>> {
+    pub(crate) fn pop(&mut self, queue: &mut SlabQueue) -> Option<Entry<P>> {
         let index = queue.head;
         // `NIL` is beyond the last slot, so an empty queue ends here too.
         let slot = self.slots.get_mut(index as usize)?;
@@ -94,7 +94,7 @@ mod tests {
         #[test]
         fn queues_in_a_slab_are_queues(steps in prop::collection::vec((0usize..4, any::<bool>()), 0..200)) {
             let mut slab = Slab::new();
-            let mut queues = [Queue::EMPTY; 4];
+            let mut queues = [SlabQueue::EMPTY; 4];
             let mut models: [VecDeque<usize>; 4] = Default::default();
             let mut most = 0;
             for (serial, (queue, push)) in steps.into_iter().enumerate() {

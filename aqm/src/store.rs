@@ -20,7 +20,7 @@ impl<P: Queued> Store<P> {
         Store { waiting: Ring::new(), books: Books::default() }
     }
 
-    /// What waits.
+    /// Waiting packets and bytes.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.books.backlog()

@@ -21,12 +21,12 @@ use criterion::{Criterion, criterion_group, criterion_main};
 
 type Discipline = Box<dyn QueueDisc<StubPacket>>;
 
-/// Those that act on the backlog, and let none of a given length stand.
+/// Disciplines that act on the backlog and let no queue of a given length stand.
 const BY_BACKLOG: [&str; 4] = ["red", "red-adaptive", "blue", "sfb"];
 
-/// Every discipline of the table, and the configurations that cost something else: what every bench
-/// below goes through. ECN is on where it can be, and limits, the defaults where they are to be
-/// met, allow for the standing queue.
+/// The disciplines of every bench below: those of the table, and configurations with other costs.
+/// ECN is on where possible, and limits leave room for the standing queue; the defaults do where
+/// they are to be met.
 fn disciplines(load: Load) -> Vec<(&'static str, Discipline)> {
     let stands = load.standing < u64::MAX;
     let packets = |default: u64| if stands { default.max(2 * load.standing) } else { default };
@@ -49,7 +49,7 @@ fn disciplines(load: Load) -> Vec<(&'static str, Discipline)> {
     .collect()
 }
 
-/// What arrives.
+/// The arrivals.
 #[derive(Clone, Copy)]
 struct Load {
     flows: u32,
@@ -96,7 +96,7 @@ impl Bench {
         self.drops.clear();
     }
 
-    /// Whether the queue stands at the length that it is to have, but for the packet that has just
+    /// Returns `true` if the queue has its standing length, except for the packet that has just
     /// left.
     fn stands(&self) -> bool {
         self.queue.backlog().packets + 1 >= self.load.standing

@@ -1,5 +1,5 @@
-//! What an ACK costs in each congestion controller: the hooks that it asked for, those of one
-//! segment sent after it, and the pace.
+//! The cost of an ACK in each congestion controller: the hooks that it asked for, those of one
+//! segment sent after it, and the pacing rate.
 
 use std::hint::black_box;
 

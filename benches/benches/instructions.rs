@@ -64,7 +64,7 @@ fn committed(profile: &str) -> io::Result<(String, table::Rows)> {
     table::parse(&fs::read_to_string(&path)?).ok_or_else(|| io::Error::other(format!("{path} is not a table")))
 }
 
-/// Whether each table has a row for each case, in the same order, and the text that is written.
+/// Checks that each table has a row for each case, in the same order, and the generated text.
 fn are_complete() -> io::Result<bool> {
     for profile in PROFILES {
         let (compiler, rows) = committed(profile)?;

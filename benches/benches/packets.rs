@@ -23,7 +23,7 @@ mod timing;
 struct Row {
     name: &'static str,
     bulk: Bulk,
-    /// What the shorter run costs is not counted.
+    /// The durations of two runs; the cost of the shorter one is subtracted.
     durations: [&'static str; 2],
     rounds: usize,
 }
@@ -53,15 +53,15 @@ fn peak() -> io::Result<f64> {
     Ok(getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss() as f64)
 }
 
-/// What is measured for a row.
+/// The measurements of a row.
 struct Measured {
-    /// Of a data packet, in nanoseconds, at best.
+    /// Time of a data packet, in nanoseconds, at best.
     packet: f64,
-    /// Of a step of the reference, in nanoseconds, at best.
+    /// Time of a step of the reference, in nanoseconds, at best.
     step: f64,
-    /// Median of the steps of the reference for one data packet.
+    /// Median number of steps of the reference per data packet.
     steps: f64,
-    /// Peak memory for each flow, in kB, beyond that of a run that is hardly begun.
+    /// Peak memory per flow, in kB, beyond that of a run that has hardly begun.
     memory: f64,
 }
 

@@ -37,7 +37,7 @@ struct Point {
     costs: [Option<f64>; 3],
 }
 
-/// What is measured at a point.
+/// The measurement of a point.
 struct Job {
     series: &'static str,
     number: u64,
@@ -192,7 +192,7 @@ fn measure_all(words: &[String]) -> io::Result<()> {
     write_plots(&committed()?)
 }
 
-/// Whether the plots show the numbers.
+/// Checks that the plots show the numbers.
 fn check() -> io::Result<()> {
     let points = committed()?;
     assert_eq!(parse(&render(&points)).as_ref(), Some(&points));

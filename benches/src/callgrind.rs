@@ -15,7 +15,7 @@ use crate::process;
 /// many a core has them to itself. Without these, callgrind takes those of the machine.
 const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
 
-/// What a run costs, or each data packet of it.
+/// The cost of a run, or of each of its data packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Instructions.
@@ -39,13 +39,13 @@ impl Cost {
 /// set-up.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// As it is called in tables.
+    /// The name in tables.
     pub name: String,
     /// The scenario with the shorter duration, and with the longer one.
     pub scenarios: [String; 2],
 }
 
-/// Whether valgrind is there.
+/// Returns `true` if valgrind is installed.
 pub fn is_there() -> bool {
     Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
@@ -102,8 +102,9 @@ fn collected(line: &str) -> Option<Cost> {
     Some(Cost { instructions: ir, i1: i1mr, d1: d1mr + d1mw, ll: ilmr + dlmr + dlmw })
 }
 
-/// What a data packet costs in each case. As many runs at once as there are cores; `done` is told
-/// of each. Cases that take long are best given last: they are begun first.
+/// Measures the cost of a data packet in each case, with as many runs at once as there are cores;
+/// calls `done` with the name of each. The last cases are begun first, so that long ones are best
+/// put last.
 ///
 /// # Errors
 /// A run fails.

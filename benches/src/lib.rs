@@ -1,4 +1,4 @@
-//! What the benches share: scenarios, programs run under callgrind, tables and plots.
+//! The common parts of the benches: scenarios, programs run under callgrind, tables and plots.
 
 pub mod callgrind;
 pub mod plot;

@@ -5,9 +5,9 @@ use std::fmt::Write;
 /// A plot of one quantity. Several share a file, one below the other.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What the vertical axis shows, with its unit.
+    /// The label of the vertical axis, with its unit.
     pub title: String,
-    /// What the horizontal axis shows.
+    /// The label of the horizontal axis.
     pub x_label: String,
     /// Lines with their names.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
@@ -17,7 +17,7 @@ pub struct Panel {
 const WIDTH: f64 = 390.0;
 const HEIGHT: f64 = 250.0;
 
-/// Where the axes end within a panel.
+/// The ends of the axes within a panel.
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 370.0;
 const TOP: f64 = 46.0;
@@ -41,7 +41,7 @@ impl Axis {
         Axis { least, most, from, to }
     }
 
-    /// The same axis between lines of the grid, and over at least a factor of four.
+    /// The axis extended to lines of the grid, and to at least a factor of four.
     fn rounded(self) -> Axis {
         let below = grid().rfind(|&line| line <= self.least).unwrap_or(self.least);
         let above = grid().find(|&line| line >= self.most.max(4.0 * below)).unwrap_or(self.most);

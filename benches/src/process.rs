@@ -5,21 +5,21 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-/// What is read of a summary.
+/// The fields of a summary that are read.
 #[derive(Deserialize)]
 struct Head {
     packets: f64,
     events: f64,
 }
 
-/// What a run has to say about itself.
+/// A run's own report.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Data packets that were sent.
     pub packets: f64,
     /// Wakeups that were handled.
     pub events: f64,
-    /// What was written to standard error.
+    /// The output on standard error.
     pub said: String,
 }
 

@@ -12,7 +12,7 @@ const LOADS: [u32; 3] = [64, 8, 1];
 /// Steps of a round.
 pub const STEPS: u32 = 100_000;
 
-/// What the first round gives.
+/// The result of the first round.
 const FIRST: u64 = 1_483_496_596_083_514_431;
 
 /// The memory of the program, and where it is in it.

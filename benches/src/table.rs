@@ -48,7 +48,7 @@ fn row(line: &str) -> Option<(String, Cost)> {
     Some((name.to_owned(), cost))
 }
 
-/// Whether instructions differ by more than the table allows.
+/// Returns `true` if instructions differ by more than the table allows.
 fn differs(was: f64, is: f64) -> bool {
     (is - was).abs() > TOLERANCE * was
 }

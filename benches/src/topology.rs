@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 /// Bulk flows over links. ACKs come back over links without a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
-    /// How many flows there are.
+    /// The number of flows.
     pub flows: u64,
     /// Stack and congestion controller of all of them.
     pub host: (&'static str, &'static str),
@@ -19,14 +19,14 @@ pub struct Bulk {
     pub links: Links,
 }
 
-/// Which links there are.
+/// The links of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub enum Links {
     /// One, which all flows share.
     Shared,
-    /// So many, one after the other, which all flows take.
+    /// A chain of so many links, which all flows take.
     Chain(u64),
-    /// So many, each with its share of the flows.
+    /// Parallel links, each with its share of the flows.
     Parallel(u64),
 }
 

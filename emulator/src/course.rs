@@ -46,21 +46,21 @@ use ackclock_units::{Rate, Span, Time};
 
 use crate::{Slots, Trace};
 
-/// How a link direction changes.
+/// The changes of a link direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     /// Changes in order of time, each later than the one before. A ramp ends no later than the
     /// next change of the same quantity.
     pub schedule: Vec<Change>,
-    /// What the rate follows instead of [`crate::LinkConfig::rate`]; no change of the schedule has
-    /// a rate then.
+    /// The trace that the rate follows instead of [`crate::LinkConfig::rate`]; no change of the
+    /// schedule has a rate then.
     pub trace: Option<Arc<Trace>>,
-    /// It transmits in slots; nothing changes then.
+    /// The slots in which the link transmits; nothing changes then.
     pub slots: Option<Slots>,
 }
 
 impl Course {
-    /// Whether nothing ever changes, and there are no slots.
+    /// Returns `true` if nothing ever changes, and there are no slots.
     pub fn is_constant(&self) -> bool {
         self.schedule.is_empty() && self.trace.is_none() && self.slots.is_none()
     }
@@ -69,7 +69,7 @@ impl Course {
 /// A change at a time; what is `None` stays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// When it is made.
+    /// The time of the change.
     pub at: Time,
     /// Rate and delay change linearly from `at` on and reach their new value here; `None` changes
     /// them at once. Later than `at`. Neither end of a ramp of the rate is unlimited.
@@ -82,20 +82,20 @@ pub struct Change {
     pub jitter: Option<Span>,
     /// The probability of loss.
     pub loss: Option<f64>,
-    /// Whether packets get through.
+    /// The state of the link: passing, holding or losing packets.
     pub up: Option<Up>,
     /// The parameters of the queue, or another discipline.
     pub queue: Option<QueueSpec>,
 }
 
-/// Whether packets get through a link.
+/// The state of a link: passing, holding or losing packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Up {
-    /// They do.
+    /// Packets pass.
     #[default]
     Passes,
-    /// They do not, and wait.
+    /// Packets wait.
     Holds,
-    /// They do not, and are lost.
+    /// Packets are lost.
     Loses,
 }

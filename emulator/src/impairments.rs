@@ -23,9 +23,9 @@ pub enum Loss {
     Iid(f64),
     /// The packets with these numbers, counted from 1 in order of transmission, in ascending order.
     List(Vec<u64>),
-    /// In bursts, by a chain of two states.
+    /// Losses in bursts, by a chain of two states.
     GilbertElliott(GilbertElliott),
-    /// In bursts, by a chain of four states.
+    /// Losses in bursts, by a chain of four states.
     Markov(Markov),
 }
 
@@ -44,16 +44,16 @@ pub struct Impairments {
     pub jitter_distribution: JitterDistribution,
     /// A table in place of the distribution.
     pub jitter_table: Option<JitterTable>,
-    /// How much the jitter of a packet depends on that of the packet before, from 0 to 1.
+    /// The correlation of a packet's jitter with that of the packet before, from 0 to 1.
     pub jitter_correlation: f64,
-    /// How packets change their order.
+    /// The reordering of packets.
     pub reorder: Reorder,
 }
 
-/// How packets change their order.
+/// The reordering of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reorder {
-    /// They do not: with jitter a packet waits for the previous one.
+    /// None: with jitter a packet waits for the previous one.
     #[default]
     Never,
     /// A packet overtakes another whose jitter is larger.
@@ -68,16 +68,16 @@ pub enum Reorder {
 pub struct HoldBack {
     /// Probability that a packet is held back.
     pub probability: f64,
-    /// It continues right behind the n-th packet that passes it; packets that are held back
+    /// The packet continues right behind the n-th packet that passes it; packets that are held back
     /// themselves do not count. 0 holds nothing back.
     pub extent: u32,
-    /// It continues after this time at the latest, however few have passed.
+    /// The packet continues after this time at the latest, however few have passed.
     pub timeout: Span,
 }
 
 impl Default for HoldBack {
-    /// One packet in a hundred, by three others: just beyond what a duplicate threshold of three
-    /// tolerates.
+    /// One packet in a hundred is overtaken by three others: just beyond what a duplicate threshold
+    /// of three tolerates.
     fn default() -> HoldBack {
         HoldBack { probability: 0.01, extent: 3, timeout: Span::from_millis(100) }
     }
@@ -86,7 +86,7 @@ impl Default for HoldBack {
 /// Draws the fate of each packet. Each impairment has its own random stream: none of them changes
 /// what the others do.
 #[derive(Debug)]
-pub(crate) struct Fate {
+pub(crate) struct WireFates {
     impairments: Impairments,
     losing: Random,
     doubling: Random,
@@ -95,7 +95,7 @@ pub(crate) struct Fate {
     holding: Random,
     /// Packets seen.
     number: u64,
-    /// How many entries of a list of losses are behind.
+    /// Entries of a list of losses that are in the past.
     passed: usize,
     /// The state of a chain of losses, ...
     state: State,
@@ -115,7 +115,7 @@ impl Impairments {
         self.least_delay_with(delay, self.jitter)
     }
 
-    /// The same with another jitter.
+    /// The least delay with another jitter.
     pub fn least_delay_with(&self, delay: Span, jitter: Span) -> Span {
         match &self.jitter_table {
             Some(table) => delay::least(Some(table.entries()), delay, jitter),
@@ -124,13 +124,13 @@ impl Impairments {
     }
 }
 
-impl Fate {
-    pub(crate) fn new(impairments: Impairments, random: Random) -> Fate {
+impl WireFates {
+    pub(crate) fn new(impairments: Impairments, random: Random) -> WireFates {
         let correlation = impairments.jitter_correlation;
         let is_plain = impairments == Impairments::default();
         let key = random.clone().bits();
         let stream = |name| Random::for_component(key, 0, name);
-        Fate {
+        WireFates {
             impairments,
             losing: random,
             doubling: stream("duplicate"),
@@ -147,13 +147,13 @@ impl Fate {
         }
     }
 
-    /// That of a link that changes.
-    pub(crate) fn changing(self) -> Fate {
-        Fate { is_plain: false, delay_changes: true, ..self }
+    /// The impairments of a link that changes.
+    pub(crate) fn changing(self) -> WireFates {
+        WireFates { is_plain: false, delay_changes: true, ..self }
     }
 
-    /// That of a link that changes from now on; the last of the packets before arrives at `latest`,
-    /// if it has not done so yet.
+    /// Begins to change the link; the last of the packets before arrives at `latest`, if it has not
+    /// arrived.
     pub(crate) fn begin_to_change(&mut self, latest: Time) {
         (self.is_plain, self.delay_changes) = (false, true);
         self.latest = self.latest.max(latest);
@@ -174,18 +174,18 @@ impl Fate {
         self.impairments.jitter = jitter;
     }
 
-    /// Whether anything can happen at all.
+    /// Returns `true` if there are no impairments.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Whether packets can overtake each other.
+    /// Returns `true` if packets can overtake each other.
     pub(crate) fn may_reorder(&self) -> bool {
         let varies = self.impairments.jitter > Span::ZERO || self.delay_changes;
         self.impairments.reorder == Reorder::ByJitter && varies
     }
 
-    /// Whether the next packet is held back, and how.
+    /// Decides whether to hold the next packet back; `None` if not.
     pub(crate) fn hold_back(&mut self) -> Option<HoldBack> {
         let Reorder::HoldBack(hold) = self.impairments.reorder else { return None };
         let held = hold.extent > 0 && self.holding.chance(hold.probability);
@@ -197,7 +197,7 @@ impl Fate {
         self.probability
     }
 
-    /// How many copies of the next packet arrive: 0, 1 or 2.
+    /// The number of copies of the next packet that arrive: 0, 1 or 2.
     pub(crate) fn copies(&mut self) -> u32 {
         self.number += 1;
         let lost = match &self.impairments.loss {
@@ -228,12 +228,12 @@ impl Fate {
         1 + u32::from(self.impairments.duplicate > 0.0 && self.doubling.chance(self.impairments.duplicate))
     }
 
-    /// Whether the next copy of a packet is corrupted.
+    /// Returns `true` if the next copy of a packet is corrupted.
     pub(crate) fn corrupts(&mut self) -> bool {
         self.impairments.corrupt > 0.0 && self.corrupting.chance(self.impairments.corrupt)
     }
 
-    /// When a packet arrives that was sent at `sent` and takes `delay`.
+    /// The arrival time of a packet that was sent at `sent` and takes `delay`.
     pub(crate) fn arrival(&mut self, sent: Time, delay: Span) -> Time {
         let arrival = sent + delay;
         let Impairments { jitter, jitter_distribution, ref jitter_table, reorder, .. } = self.impairments;

@@ -44,7 +44,7 @@ pub struct LinkConfig {
     /// transmitter, from which a packet leaves when its last bit is sent, and which tells the queue
     /// so (`qdisc_restart`).
     pub burst: Option<u32>,
-    /// From the end of transmission to arrival.
+    /// Propagation delay, from the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet while it is on this link: in the queue's books and in
     /// transmission. 0 counts IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is
@@ -98,10 +98,10 @@ impl Queued for Framed {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
-    /// What the transmitter does until [`Link::until`].
+    /// The activity of the transmitter until [`Link::until`].
     state: Transmitter,
     overhead: u32,
-    /// When the transmitter is through with it; [`Time::NEVER`] if it is idle.
+    /// The end of the transmitter's activity; [`Time::NEVER`] if it is idle.
     until: Time,
     /// Packets in the queue.
     waiting: u64,
@@ -122,11 +122,11 @@ pub struct Link {
     is_plain: bool,
     /// Packets pass the queue and are on the wire at once ([`Link::pass`]).
     passes: bool,
-    /// What changes, and the transmitter of a link on which something does.
+    /// The changes, and the transmitter of a link with changes.
     varying: Option<Box<Varying>>,
-    /// When it may transmit, if that is not always.
+    /// The slots in which it may transmit, if not always.
     slot: Option<Box<Slot>>,
-    /// What lies below the queue, if it is more than a transmitter.
+    /// The device below the queue, if it is more than a transmitter.
     device: Option<Box<Device>>,
     /// The stream of impairments, for when a link that has none begins to change.
     random: Random,
@@ -135,9 +135,9 @@ pub struct Link {
 /// The state of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transmitter {
-    /// Nothing, because nothing waits.
+    /// Nothing waits.
     Idle,
-    /// It sends a packet, whose last bit is sent at the end.
+    /// A packet is being sent; its last bit is sent at the end.
     Sends,
     /// The bucket has no tokens; on a link that changes, there is no opportunity, or an outage; the
     /// next slot has not begun.
@@ -150,9 +150,9 @@ enum Transmitter {
 /// far.
 #[derive(Debug)]
 struct Bucket {
-    /// What it holds, in time at the rate.
+    /// Capacity of the bucket, in time at the rate.
     depth: Span,
-    /// When the transmitter would be done.
+    /// The time at which the transmitter would be done.
     done: Time,
 }
 
@@ -449,10 +449,11 @@ impl Link {
         Some(end)
     }
 
-    /// What the queue gave: a packet, if there is one that may go; the link waits for it otherwise.
+    /// Handles the answer of the queue: a packet, if one may leave; otherwise the link waits for
+    /// it.
     ///
     /// # Panics
-    /// If the queue holds its packets back until a time that is not to come.
+    /// If the queue holds its packets back until a time that has passed or will never come.
     #[inline(always)]
     fn taken<'a>(
         &mut self,

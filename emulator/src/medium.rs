@@ -59,7 +59,7 @@ pub struct Medium {
     held: [Time; 2],
 }
 
-/// What the medium does.
+/// The state of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
@@ -76,7 +76,7 @@ impl Medium {
         Medium { config, random, state: State::Free, aggregate, held: [Time::ZERO; 2] }
     }
 
-    /// Which link, 0 or 1, is to take the next step, and when; [`Time::NEVER`] if none is.
+    /// The link, 0 or 1, that takes the next step, and its time; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> (usize, Time) {
         match self.state {
             State::Contention(link, at) | State::Transmission(link, at) => (link, at),
@@ -113,12 +113,13 @@ impl Medium {
         }
     }
 
-    /// A packet was offered to a link: what its queue held back it may now give.
+    /// Handles a packet that was offered to a link: its queue may now release packets that it held
+    /// back.
     pub fn offered(&mut self, link: usize) {
         self.held[link] = Time::ZERO;
     }
 
-    /// If the medium is free and packets wait, contention begins.
+    /// Begins contention if the medium is free and packets wait.
     pub fn contend(&mut self, now: Time, links: [&Link; 2]) {
         if self.state != State::Free {
             return;

@@ -23,27 +23,27 @@ pub struct Decision {
     pub number: u64,
     /// Bytes for which it counts in the queue's books, including framing.
     pub bytes: u32,
-    /// What was decided.
+    /// The decision.
     pub action: Action,
-    /// How long the packet has been in the queue; `None` for what is decided on its arrival.
+    /// Time the packet has been in the queue; `None` for decisions on its arrival.
     pub sojourn: Option<Span>,
-    /// What waits after it.
+    /// The backlog after the decision.
     pub backlog: Backlog,
     /// The algorithm's variables after the call in which it was decided.
     pub probe: Probe,
 }
 
-/// What a queue may decide about a packet.
+/// A queue's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is taken in.
+    /// The packet is accepted.
     Enqueue,
-    /// It goes to the transmitter.
+    /// The packet goes to the transmitter.
     Dequeue,
-    /// It is marked CE, or would be if it had not arrived with CE: what the queue counts as marked.
-    /// Its `Enqueue`, `Dequeue` or `Drop` of the same call follows.
+    /// The packet is marked CE, or would be if it had not arrived with CE: the queue counts both as
+    /// marked. The packet's `Enqueue`, `Dequeue` or `Drop` of the same call follows.
     Mark,
-    /// It is discarded: refused on arrival (without a sojourn time), or thrown out later.
+    /// The packet is discarded: refused on arrival (without a sojourn time), or dropped later.
     Drop(DropReason),
 }
 
@@ -70,16 +70,16 @@ struct Ticket {
     arrived: Time,
 }
 
-/// What the decisions of one call have in common.
+/// The common properties of the decisions of one call.
 #[derive(Clone, Copy)]
-struct Call {
+struct CallContext {
     at: Time,
     overhead: u32,
     probe: Probe,
 }
 
 impl Recording {
-    /// A packet is about to be enqueued: gives it a ticket.
+    /// Gives a packet that is about to be enqueued a ticket.
     #[cold]
     pub(crate) fn offer(&mut self, now: Time, packet: &mut Packet) {
         self.offered += 1;
@@ -106,7 +106,7 @@ impl Recording {
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
     ) {
-        let call = Call { at: now, overhead, probe: queue.probe() };
+        let call = CallContext { at: now, overhead, probe: queue.probe() };
         let taken_in = queue.counters().enqueued.packets > self.enqueued;
         let ticket = self.tickets[offered.slot as usize];
         for _ in 0..self.new_marks(queue.counters()) {
@@ -135,7 +135,7 @@ impl Recording {
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
     ) {
-        let call = Call { at: now, overhead, probe: queue.probe() };
+        let call = CallContext { at: now, overhead, probe: queue.probe() };
         for dropped in drops {
             let Framed(packet) = &mut dropped.packet;
             self.discard(call, packet, dropped.reason, false);
@@ -165,7 +165,7 @@ impl Recording {
         self.decisions.drain(..)
     }
 
-    fn discard(&mut self, call: Call, packet: &mut Packet, reason: DropReason, refused: bool) {
+    fn discard(&mut self, call: CallContext, packet: &mut Packet, reason: DropReason, refused: bool) {
         let ticket = self.redeem(packet);
         if !refused {
             self.backlog.remove(packet.wire_len);
@@ -174,7 +174,7 @@ impl Recording {
         self.push(call, ticket, *packet, Action::Drop(reason), sojourn);
     }
 
-    /// A packet is out of the queue: it gets its slot back.
+    /// Gives a packet that has left the queue its slot back.
     fn redeem(&mut self, packet: &mut Packet) -> Ticket {
         let ticket = self.tickets[packet.slot as usize];
         self.free.push(packet.slot);
@@ -188,8 +188,8 @@ impl Recording {
         marks
     }
 
-    fn push(&mut self, call: Call, ticket: Ticket, packet: Packet, action: Action, sojourn: Option<Span>) {
-        let Call { at, overhead, probe } = call;
+    fn push(&mut self, call: CallContext, ticket: Ticket, packet: Packet, action: Action, sojourn: Option<Span>) {
+        let CallContext { at, overhead, probe } = call;
         let bytes = packet.wire_len;
         let packet = Packet { slot: ticket.slot, wire_len: bytes - overhead, ..packet };
         let backlog = self.backlog;

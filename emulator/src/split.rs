@@ -24,13 +24,13 @@ const LEN: u32 = u64::BITS;
 /// The most paths of a split.
 pub const MAX_PATHS: usize = 16;
 
-/// Which packets take which of several paths.
+/// The assignment of packets to several paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SplitRule {
-    /// Of two paths: cycling through a vector of 64 bits, the lowest first, in which a 1 is the
-    /// second path.
+    /// Two paths: cycles through a vector of 64 bits, the lowest first, in which a 1 is the second
+    /// path.
     Vector(u64),
-    /// In turn, each as often as its weight says.
+    /// Each path in turn, as often as its weight says.
     Weighted(Vec<u32>),
     /// At random, with these odds.
     Random(Vec<u32>),
@@ -38,20 +38,20 @@ pub enum SplitRule {
     FlowHash(Vec<u32>),
     /// All packets over one path, and after each period over the next one.
     Flip {
-        /// How long a path is taken; above 0.
+        /// Time for which a path is taken; above 0.
         period: Span,
-        /// How many there are.
+        /// The number of paths.
         paths: usize,
     },
 }
 
 impl SplitRule {
-    /// One packet each in turn.
+    /// A rule that gives each path one packet in turn.
     pub fn round_robin(paths: usize) -> SplitRule {
         SplitRule::Weighted(vec![1; paths])
     }
 
-    /// How many paths it is for.
+    /// The number of paths.
     pub fn paths(&self) -> usize {
         match self {
             SplitRule::Vector(_) => 2,
@@ -67,7 +67,7 @@ pub struct Split {
     rule: SplitRule,
     /// The position in a send vector.
     position: u32,
-    /// What each path of a weighted round robin has gained.
+    /// The gain of each path of a weighted round robin.
     gains: [i64; MAX_PATHS],
     /// The sum of the weights.
     total: u64,

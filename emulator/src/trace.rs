@@ -36,13 +36,13 @@ pub const OPPORTUNITY: u32 = 1504;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     kind: Kind,
-    /// It starts again after its last time, which is above zero.
+    /// The trace starts again after its last time, which is above zero.
     repeats: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// In order, at least one.
+    /// Sorted times, at least one, and bytes per opportunity.
     Opportunities { times: Vec<Span>, bytes: u32 },
     /// Times in ascending order, the first 0, with rates in bit/s.
     Rates(Vec<(Span, u64)>),
@@ -66,7 +66,7 @@ impl Trace {
         last.unwrap_or_default()
     }
 
-    /// How many lines it has.
+    /// The number of its lines.
     pub fn lines(&self) -> usize {
         match &self.kind {
             Kind::Opportunities { times, .. } => times.len(),
@@ -102,14 +102,14 @@ impl Trace {
         (now.as_nanos() / length, Span::from_nanos(now.as_nanos() % length))
     }
 
-    /// How many opportunities there are until `now`, those at `now` included.
+    /// The number of opportunities until `now`, including those at `now`.
     pub(crate) fn opportunities_by(&self, now: Time) -> u64 {
         let Kind::Opportunities { times, .. } = &self.kind else { return 0 };
         let (rounds, within) = self.round(now);
         rounds.saturating_mul(times.len() as u64) + times.partition_point(|&at| at <= within) as u64
     }
 
-    /// How many opportunities there are at `now`.
+    /// The number of opportunities at `now`.
     pub(crate) fn opportunities_at(&self, now: Time) -> u64 {
         let before = Time::from_nanos(now.as_nanos().wrapping_sub(1));
         self.opportunities_by(now) - if now == Time::ZERO { 0 } else { self.opportunities_by(before) }

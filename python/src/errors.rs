@@ -67,7 +67,7 @@ pub(crate) fn batch(error: &BatchError) -> PyErr {
     }
 }
 
-/// What keeps a scenario from being read.
+/// The exception for a scenario that cannot be read.
 pub(crate) fn load(error: &LoadError) -> PyErr {
     match error {
         LoadError::Scenario(error) => scenario(error, None),

@@ -83,7 +83,7 @@ fn floats(buffer: &Bound<'_, PyByteArray>) -> Vec<f32> {
     floats.collect()
 }
 
-/// What NumPy sees: the actions, and what a step gives.
+/// Memory shared with NumPy: the actions, and the results of a step.
 #[derive(Debug)]
 struct Buffers {
     actions: Py<PyByteArray>,
@@ -129,7 +129,7 @@ fn recorded(source: &Source, flows: &[String], own: &ackclock::Own) -> Result<Op
     Ok(scenario.records_anything().then_some(scenario))
 }
 
-/// Whether Ctrl-C has not come; an exception that it raised is kept.
+/// Returns `false` after Ctrl-C; keeps the exception that it raised.
 fn goes_on(raised: &mut Option<PyErr>) -> bool {
     if raised.is_none() {
         *raised = Python::attach(|py| py.check_signals()).err();
@@ -308,7 +308,7 @@ impl Environments {
         self.paths.clone()
     }
 
-    /// Whether the scenario asks for records that are not kept.
+    /// Returns `true` if the scenario asks for records that are not kept.
     #[getter]
     fn loses_records(&self) -> bool {
         self.loses_records
@@ -372,7 +372,7 @@ impl Environments {
         Ok(envs.env(number).map(|env| (env.drawn().to_vec(), env.run_seed())).unwrap_or_default())
     }
 
-    /// Where an environment stands: its seed and the number of the episode since that was given,
+    /// The state of an environment: its seed, the number of the episode since the seed was given,
     /// whether there was one, and the actions so far.
     fn snapshot<'py>(&self, py: Python<'py>, number: usize) -> PyResult<(u64, u64, bool, Bound<'py, PyBytes>)> {
         self.check(number)?;

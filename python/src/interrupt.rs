@@ -11,14 +11,14 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
-/// How often SIGINT has come while somebody watched.
+/// The number of SIGINTs while anything watched.
 static SEEN: AtomicU64 = AtomicU64::new(0);
 /// The handler before ours.
 static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
-/// How many watch, and what was there before the first one.
+/// The number of watchers, and the action before the first one.
 static WATCHING: Mutex<(usize, Option<libc::sigaction>)> = Mutex::new((0, None));
 
-/// Counts and hands on. It may run at any time: it touches atomics alone.
+/// Counts the signal and passes it on. It may run at any time: it touches atomics only.
 extern "C" fn count(signal: libc::c_int) {
     SEEN.fetch_add(1, Ordering::Relaxed);
     let before = BEFORE.load(Ordering::Relaxed);
@@ -63,7 +63,7 @@ fn put_back(before: &libc::sigaction) {
     }
 }
 
-/// Whether SIGINT has come since this was made.
+/// Tells whether SIGINT has arrived since it was created.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
 pub(crate) struct Interrupts(u64);
@@ -80,7 +80,7 @@ impl Interrupts {
         Interrupts(SEEN.load(Ordering::Relaxed))
     }
 
-    /// Whether it has.
+    /// Returns `true` if SIGINT has arrived.
     fn seen(&self) -> bool {
         SEEN.load(Ordering::Relaxed) != self.0
     }

@@ -12,7 +12,7 @@ use crate::lines::Lines;
 use crate::packed;
 use crate::scenario::Scenario;
 
-/// What runs of a sweep have measured, until all have.
+/// The measurements of a sweep's runs, until all are complete.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
 pub(crate) struct Judge {
@@ -27,7 +27,7 @@ impl Judge {
         Judge { scenario: scenario.0.clone(), measures: Mutex::default() }
     }
 
-    /// What the scenario measures in runs, as bytes for [`Judge::add`].
+    /// The scenario's measurements in runs, as bytes for [`Judge::add`].
     #[staticmethod]
     fn measure<'py>(py: Python<'py>, scenario: &Scenario, lines: &Lines) -> PyResult<Bound<'py, PyBytes>> {
         let measured = py.detach(|| {

@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use crate::table::Table;
 
-    /// How figures show metrics: titles, units, and what is shown, as JSON.
+    /// The presentation of metrics in figures as JSON: titles, units, and selection.
     #[pyfunction]
     fn figures() -> String {
         metrics::figures::json().to_string()
@@ -77,7 +77,7 @@ mod _core {
     fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
         py.detach(|| {
             let status = ackclock::main_from(arguments, ackclock::Own::new());
-            // What a program writes last has no line end.
+            // A program's last output may lack a line end.
             let _ = std::io::stdout().flush();
             status
         })

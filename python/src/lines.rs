@@ -15,11 +15,11 @@ use crate::packed;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
-/// What is in a summary beside its numbers: lists of objects, each a table of its own.
+/// The lists of objects in a summary, each a table of its own.
 const PARTS: [&str; 9] =
     ["flows", "links", "groups", "kinds", "windows", "workloads", "commands", "expectations", "datagrams"];
 
-/// What says which run a row is of.
+/// The columns that identify the run of a row.
 const KEYS: [&str; 2] = ["index", "run"];
 
 /// Lines of JSON, one for each run, with what the runs have recorded.
@@ -75,7 +75,7 @@ impl Lines {
         PyBytes::new(py, &bytes)
     }
 
-    /// What `pack` gave.
+    /// The inverse of `pack`.
     #[staticmethod]
     fn unpack(py: Python<'_>, bytes: &[u8]) -> PyResult<Lines> {
         let lines = py.detach(|| packed::unpack(bytes));
@@ -115,7 +115,7 @@ impl Lines {
         Ok(dict)
     }
 
-    /// How many runs have failed.
+    /// The number of failed runs.
     #[getter]
     fn failed(&self) -> usize {
         self.0.iter().filter(|line| line.failed).count()

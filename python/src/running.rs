@@ -124,7 +124,7 @@ impl Batch {
         })
     }
 
-    /// How many runs have been done, parts included, and how many there are.
+    /// The number of completed runs, parts included, and the number of all runs.
     fn reached(&self) -> (f64, f64) {
         self.0.control.reached()
     }
@@ -137,7 +137,7 @@ impl Batch {
         }
     }
 
-    /// How many lines have not been taken.
+    /// The number of lines that have not been taken.
     fn waiting(&self) -> usize {
         self.0.state().lines.len()
     }
@@ -168,7 +168,7 @@ impl Drop for Batch {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("no reason given").to_owned()

@@ -28,7 +28,7 @@ impl Scenario {
     }
 }
 
-/// What of the classes the parser is given.
+/// The algorithms that the parser gets from the classes.
 pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
     own.map_or_else(ackclock::Own::new, |own| own.get().0.clone())
 }
@@ -36,11 +36,11 @@ pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
 /// Files and their contents.
 type Packed<'py> = Vec<(String, Bound<'py, PyBytes>)>;
 
-/// What a pickle has: `Scenario.unpack` and its arguments.
+/// The contents of a pickle: `Scenario.unpack` and its arguments.
 type Reduced<'py> =
     (Bound<'py, PyAny>, (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>, Option<Py<Own>>));
 
-/// What it was read from.
+/// The text of a scenario and its origin.
 #[derive(Debug)]
 struct Source {
     name: String,
@@ -116,7 +116,7 @@ impl Scenario {
         })
     }
 
-    /// How many places there are for pieces of its runs, and how many of them stay together.
+    /// The number of places for pieces of its runs, and the number of places that stay together.
     #[pyo3(signature = (only = None, shard = None))]
     fn places(&self, only: Option<String>, shard: Option<String>) -> PyResult<(usize, usize)> {
         let options = Options { only, shard, ..Options::default() };
@@ -131,15 +131,15 @@ impl Scenario {
         batch::runs(&self.0, &options).map_err(|error| errors::batch(&error))
     }
 
-    /// How many runs may go on at the same time with so many bytes of memory, at most so many; and
-    /// a note if they may not fit after all.
+    /// The number of concurrent runs, up to `most`, for so many bytes of memory; and a note if they
+    /// may not fit.
     #[pyo3(signature = (most, memory = None))]
     fn plan(&self, py: Python<'_>, most: usize, memory: Option<u64>) -> PyResult<(usize, Option<String>)> {
         let planned = py.detach(|| batch::plan(&self.0, None, memory)).map_err(|error| errors::batch(&error))?;
         Ok((planned.0.clamp(1, most.max(1)), planned.1))
     }
 
-    /// Whether runs are fed with captures, by paths from the working directory.
+    /// Returns `true` if runs are fed with captures, by paths from the working directory.
     #[getter]
     fn is_replay(&self) -> bool {
         self.0.is_replay()
@@ -151,7 +151,7 @@ impl Scenario {
         Ok(Lines(Arc::new(vec![line])))
     }
 
-    /// How many expectations there are.
+    /// The number of expectations.
     #[getter]
     fn expectations(&self) -> usize {
         self.0.expectations()
@@ -172,31 +172,31 @@ impl Scenario {
         self.0.title()
     }
 
-    /// How many runs there are, at most if the sweep is adaptive.
+    /// The number of runs, at most if the sweep is adaptive.
     #[getter]
     fn runs(&self) -> usize {
         self.0.runs()
     }
 
-    /// How often each point is run, at most.
+    /// The most repetitions of each point.
     #[getter]
     fn repeat(&self) -> usize {
         self.0.repeat()
     }
 
-    /// Whether there is a `[sweep]`.
+    /// Returns `true` if there is a `[sweep]`.
     #[getter]
     fn is_sweep(&self) -> bool {
         self.0.is_sweep()
     }
 
-    /// Whether repetitions end when enough is known.
+    /// Returns `true` if repetitions end when the results are accurate enough.
     #[getter]
     fn is_adaptive(&self) -> bool {
         self.0.is_adaptive()
     }
 
-    /// Whether runs need the machine's clock.
+    /// Returns `true` if runs need the machine's clock.
     #[getter]
     fn is_live(&self) -> bool {
         self.0.is_live()
@@ -208,7 +208,7 @@ impl Scenario {
         self.0.axes().map(str::to_owned).collect()
     }
 
-    /// What the clock leaves out of what the file says, in sentences.
+    /// The parts of the file that the clock ignores, in sentences.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.0.notes()

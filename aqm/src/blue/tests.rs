@@ -47,7 +47,8 @@ fn the_backlog_exceeds_the_limit_by_one_packet_at_most() {
 #[test]
 fn a_change_freezes_the_probability() {
     let config = BlueConfig::default();
-    let mut law = Law { pmark: 0.5, last_rise: ms(100), last_fall: ms(100), idle: false, area: 0.0, since: Time::ZERO };
+    let mut law =
+        BlueLaw { pmark: 0.5, last_rise: ms(100), last_fall: ms(100), idle: false, area: 0.0, since: Time::ZERO };
     law.rise(&config, ms(110));
     assert_close(law.pmark, 0.5);
     law.rise(&config, ms(110) + Span::from_nanos(1));
@@ -63,7 +64,8 @@ fn a_change_freezes_the_probability() {
 #[test]
 fn separate_update_times_freeze_rises_and_falls_apart() {
     let config = BlueConfig { updates: BlueUpdates::Separate, ..BlueConfig::default() };
-    let mut law = Law { pmark: 0.5, last_rise: ms(100), last_fall: ms(100), idle: false, area: 0.0, since: Time::ZERO };
+    let mut law =
+        BlueLaw { pmark: 0.5, last_rise: ms(100), last_fall: ms(100), idle: false, area: 0.0, since: Time::ZERO };
     law.rise(&config, ms(111));
     law.fall(&config, ms(111));
     assert_close(law.pmark, 0.50125);
@@ -83,7 +85,7 @@ fn separate_update_times_freeze_rises_and_falls_apart() {
 fn the_probability_stays_within_its_bounds() {
     let config = BlueConfig { max: 0.9, ..BlueConfig::default() };
     let mut law =
-        Law { pmark: 0.0, last_rise: Time::ZERO, last_fall: Time::ZERO, idle: false, area: 0.0, since: Time::ZERO };
+        BlueLaw { pmark: 0.0, last_rise: Time::ZERO, last_fall: Time::ZERO, idle: false, area: 0.0, since: Time::ZERO };
     for step in 1..=359 {
         law.rise(&config, ms(11 * step));
     }

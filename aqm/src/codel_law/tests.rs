@@ -70,9 +70,9 @@ fn newton_follows_a_count_that_climbs() {
     }
 }
 
-/// What the comment on [`ControlLaw::Linux`] says of jumps. Down: from 40 to 9 the root of 1/3 is
-/// asked for and 0.158 / 2 * (3 - 9 / 40) = 0.219 given, 0.66 of it; the larger the jump, the
-/// nearer to 1.5 times the root before.
+/// The comment on [`ControlLaw::Linux`] about jumps. Down: from 40 to 9 the root of 1/3 is asked
+/// for and 0.158 / 2 * (3 - 9 / 40) = 0.219 given, 0.66 of it; the larger the jump, the nearer to
+/// 1.5 times the root before.
 #[test]
 fn newton_is_far_off_where_the_count_jumps() {
     let at = |count: u32| (2..=count).fold(u16::MAX, newton);

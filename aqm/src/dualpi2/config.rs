@@ -5,7 +5,7 @@ use ackclock_units::{Size, Span};
 
 use crate::disciplines::{MAX, MTU, POSITIVE};
 
-/// Where the step of the L4S queue is.
+/// The position of the step of the L4S queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepThreshold {
     /// Packets that waited longer than this are marked.
@@ -31,8 +31,8 @@ pub struct DualPi2Config {
     pub alpha: f64,
     /// Weight of the delay's change since the last update, in Hz. Default: 819/256, about 3.2.
     pub beta: f64,
-    /// How many times the base probability L4S packets are marked with, 1 or more (RFC 9332 section
-    /// 2.1, `k`). Default: 2.
+    /// The ratio of the L4S marking probability to the base probability, 1 or more (RFC 9332
+    /// section 2.1, `k`). Default: 2.
     pub coupling_factor: u32,
     /// The step above which L4S packets are marked. Default: 1 ms.
     pub step_thresh: StepThreshold,
@@ -128,7 +128,7 @@ impl DualPi2Config {
         DualPi2Config { target: typical_rtt, tupdate, alpha, beta: 0.3 / max, ..DualPi2Config::default() }
     }
 
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub(super) fn problem(&self) -> Option<&'static str> {
         let usable = |gain: f64| gain.is_finite() && gain >= 0.0;
         if self.tupdate == Span::ZERO {

@@ -121,7 +121,7 @@ fn classic_is_squared_and_l4s_coupled() {
 fn overflow_marks_all_of_l4s_and_drops_none() {
     let config = DualPi2Config { drop_on_overload: false, ..frozen() };
     let mut queue = standing(config, 1000, 0, Ecn::NotEct);
-    // What an earlier setting may have left behind.
+    // A probability that an earlier setting may have left.
     queue.state.probability = 0.51;
     let mut drops = Drops::new();
     while queue.ask(Time::ZERO, &mut drops).is_some() {}
@@ -188,9 +188,9 @@ fn the_step_marks_l4s_alone() {
     let tc = || DualPi2Config { tupdate: Span::MAX, ..DualPi2Config::default() };
     assert_eq!(marks(tc(), 1000), 0);
     assert_eq!(marks(tc(), 1001), 5);
-    // Those that leave more than two behind: the first two.
+    // The step marks packets that leave more than two behind: the first two.
     assert_eq!(marks(DualPi2Config { step_thresh: StepThreshold::Packets(2), ..tc() }, 0), 2);
-    // Those that found three or more: the last two.
+    // The step marks packets that found three or more: the last two.
     assert_eq!(marks(DualPi2Config { min_qlen_step: 3, ..tc() }, 2000), 2);
 }
 
@@ -378,8 +378,8 @@ proptest! {
     }
 }
 
-/// What a packet is dropped or marked with (RFC 9332 section 2.1): p' squared in the classic queue,
-/// twice p' in the L4S queue, up to certainty.
+/// The probability with which a packet is dropped or marked (RFC 9332 section 2.1): p' squared in
+/// the classic queue, twice p' in the L4S queue, up to certainty.
 #[test]
 fn the_probe_shows_what_the_packets_meet() {
     for (base, classic, l4s) in [(0.0, 0.0, 0.0), (0.2, 0.04, 0.4), (0.5, 0.25, 1.0), (0.75, 0.5625, 1.0)] {

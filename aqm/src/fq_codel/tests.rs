@@ -300,7 +300,7 @@ fn the_probe_is_of_the_flow_at_hand() {
     assert_eq!(delay(&bed), Some(0));
     bed.offer(7, 1, 3..4, 1514);
     assert_eq!(delay(&bed), Some(6));
-    // Whether it signals, too: flow 1 after an interval above the target, flow 2 not.
+    // The law's dropping state: flow 1 after an interval above the target, flow 2 not.
     bed.send(110, 2);
     assert_eq!(bed.queue.probe().dropping, Some(true));
     bed.offer(110, 3, 101..102, 100);

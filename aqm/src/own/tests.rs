@@ -2,7 +2,7 @@ use super::*;
 use crate::stub::{Ask, Stub, stub};
 use crate::{Dropped, Fifo, FifoConfig, Limit};
 
-/// What the discipline [`Wrong`] does wrong.
+/// The fault of the discipline [`Wrong`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
@@ -30,7 +30,7 @@ struct Wrong {
     fifo: Fifo<Described>,
     first: Option<Described>,
     failure: Option<Failure>,
-    /// How many packets it should have: what it says, since it does not know better.
+    /// The number of packets that it should have, which it reports.
     should_have: u64,
 }
 

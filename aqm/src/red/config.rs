@@ -108,7 +108,7 @@ pub struct RedFloyd {
 /// Weight of a packet in the authors' average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RedWeight {
-    /// From `burst`, a power of two, as `tc` does.
+    /// A power of two that is derived from `burst`, as in `tc`.
     Burst,
     /// This number (Floyd, Jacobson 1993 section 6: 0.002).
     Fixed(f64),
@@ -205,12 +205,12 @@ impl RedConfig {
         })
     }
 
-    /// What is wrong with these parameters, if anything is.
+    /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         self.average().err()
     }
 
-    /// How the average is computed, if nothing is wrong with these parameters.
+    /// The computation of the average, or the problem with these parameters.
     pub(super) fn average(&self) -> Result<Average<'_>, &'static str> {
         let (min, max) = self.thresholds();
         let problem = if self.avpkt == 0 {
@@ -264,15 +264,15 @@ impl RedConfig {
     }
 }
 
-/// How the average queue is computed, by parameters that were checked.
+/// The computation of the average queue, with parameters that were checked.
 pub(super) enum Average<'a> {
-    /// As Linux does: Wlog, and the damping of idle times.
+    /// Linux's average: Wlog, and the damping of idle times.
     Linux(u32, Damping),
-    /// As the authors of RED do: the options, and the weight.
+    /// The average of RED's authors: the options, and the weight.
     Floyd(&'a RedFloyd, f64),
 }
 
-/// What a probability may be.
+/// The range of a probability.
 const UNIT: std::ops::RangeInclusive<f64> = 0.0..=1.0;
 
 impl RedAdaptive {

@@ -19,7 +19,7 @@
 
 use ackclock_units::{Random, Time, maths};
 
-use super::{Reaction, RedConfig, RedFloyd};
+use super::{RedConfig, RedFloyd, RedReaction};
 
 #[derive(Clone, Debug)]
 pub(super) struct Floyd {
@@ -35,13 +35,12 @@ pub(super) struct Floyd {
     /// Packets that the link carries in a second (ns-2's `ptc`).
     packets_per_second: f64,
     pub(super) max_p: f64,
-    /// In bytes.
+    /// The average queue, in bytes.
     pub(super) average: f64,
     /// Packets since the last mark, and their bytes.
     pub(super) count: u64,
     pub(super) count_bytes: u64,
-    /// Whether the packet before found the average above `min` and the queue not empty (ns-2's
-    /// `old`).
+    /// The previous packet found the average above `min` and the queue not empty (ns-2's `old`).
     pub(super) above: bool,
     pub(super) idle_since: Option<Time>,
 }
@@ -72,32 +71,32 @@ impl Floyd {
     }
 
     /// A packet of `bytes` bytes arrives and finds `backlog` bytes.
-    pub(super) fn arrival(&mut self, now: Time, backlog: u64, bytes: u32, random: &mut Random) -> Reaction {
+    pub(super) fn arrival(&mut self, now: Time, backlog: u64, bytes: u32, random: &mut Random) -> RedReaction {
         self.average = self.average_at(now) * (1.0 - self.weight) + self.weight * backlog as f64;
         self.idle_since = None;
         self.count += 1;
         self.count_bytes += u64::from(bytes);
         if self.average < self.min || backlog == 0 {
             self.above = false;
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         if self.mark_p.is_none() && self.average >= if self.gentle { 2.0 * self.max } else { self.max } {
             self.restart(0, 0);
-            return Reaction::Forced;
+            return RedReaction::Forced;
         }
         if !self.above {
             self.above = true;
             self.restart(1, bytes);
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         if !random.chance(self.spaced(self.probability(), bytes)) {
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         self.restart(0, 0);
-        Reaction::Early
+        RedReaction::Early
     }
 
-    /// Whether the probability of the average is one that packets are marked with.
+    /// Returns `true` if packets are marked at the probability of the average.
     pub(super) fn may_mark(&self) -> bool {
         self.mark_p.is_none_or(|mark_p| self.probability() < mark_p)
     }
@@ -149,7 +148,7 @@ impl Floyd {
             (false, ..1.0) => probability / (1.0 - passed),
             _ => return 1.0,
         };
-        // What is certain stays so, whatever the packet's size.
+        // Certainty does not depend on the packet's size.
         let scaled = if self.bytemode && spaced < 1.0 { spaced * f64::from(bytes) / self.avpkt } else { spaced };
         scaled.min(1.0)
     }

@@ -6,7 +6,7 @@
 
 use ackclock_units::{Random, Rate, Span, Time, maths};
 
-use super::{Reaction, RedConfig, weight_of};
+use super::{RedConfig, RedReaction, weight_of};
 
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
@@ -23,7 +23,7 @@ pub(super) struct Linux {
     /// Packets since the last mark (`qcount`); `None` while the average is not between `min` and
     /// `max`.
     pub(super) count: Option<u64>,
-    /// What they have to add up to for the next (`qR`).
+    /// The sum at which the next packet is marked or dropped (`qR`).
     pub(super) gap: u64,
     pub(super) idle_since: Option<Time>,
 }
@@ -48,33 +48,33 @@ impl Linux {
     }
 
     /// A packet arrives and finds `backlog` bytes.
-    pub(super) fn arrival(&mut self, now: Time, backlog: u64, random: &mut Random) -> Reaction {
+    pub(super) fn arrival(&mut self, now: Time, backlog: u64, random: &mut Random) -> RedReaction {
         self.scaled_average = match self.idle_since.take() {
             Some(since) => self.damping.apply(self.scaled_average, now.since(since)),
             None => self.scaled_average - (self.scaled_average >> self.wlog) + backlog,
         };
         if self.scaled_average < self.min {
             self.count = None;
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         if self.scaled_average >= self.max {
             self.count = None;
-            return Reaction::Forced;
+            return RedReaction::Forced;
         }
         let Some(count) = &mut self.count else {
             // The first packet between the thresholds only starts the count.
             self.count = Some(0);
             self.gap = self.draw(random);
-            return Reaction::Pass;
+            return RedReaction::Pass;
         };
         *count += 1;
         let above = (self.scaled_average - self.min) >> self.wlog;
         if above.saturating_mul(*count) < self.gap {
-            return Reaction::Pass;
+            return RedReaction::Pass;
         }
         self.count = Some(0);
         self.gap = self.draw(random);
-        Reaction::Early
+        RedReaction::Early
     }
 
     /// Uniform between 0 and (`max` - `min`) / max_P.
@@ -109,13 +109,13 @@ impl Linux {
     }
 }
 
-/// What time without a queue does to the average.
+/// The effect on the average of a time without a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Damping {
     /// Binary logarithm of the time that a cell of the table stands for.
     pub(super) cell_log: u32,
-    /// By how many bits the average is shifted down. Apart, as only a packet that ends an idle time
-    /// reads it.
+    /// Bits by which the average is shifted down. Stored separately, as only a packet that ends an
+    /// idle time reads it.
     pub(super) shifts: Box<[u8; 256]>,
 }
 

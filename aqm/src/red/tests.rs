@@ -17,18 +17,18 @@ fn red(config: RedConfig) -> Red<Stub> {
 
 /// Linux's law with these parameters.
 fn linux(config: &RedConfig) -> Linux {
-    match Law::new(config, config.average().unwrap()) {
-        Law::Linux(law) => law,
-        Law::Floyd(_) => unreachable!("no `floyd`"),
+    match RedLaw::new(config, config.average().unwrap()) {
+        RedLaw::Linux(law) => law,
+        RedLaw::Floyd(_) => unreachable!("no `floyd`"),
     }
 }
 
 /// The law of RED's authors with these parameters and options.
 fn floyd_law(config: &RedConfig, floyd: &RedFloyd) -> Floyd {
     let config = RedConfig { floyd: Some(floyd.clone()), ..config.clone() };
-    match Law::new(&config, config.average().unwrap()) {
-        Law::Floyd(law) => law,
-        Law::Linux(_) => unreachable!("with `floyd`"),
+    match RedLaw::new(&config, config.average().unwrap()) {
+        RedLaw::Floyd(law) => law,
+        RedLaw::Linux(_) => unreachable!("with `floyd`"),
     }
 }
 
@@ -156,8 +156,8 @@ fn time_without_a_queue_starts_once() {
     for floyd in [None, Some(RedFloyd::default())] {
         let mut queue = red(RedConfig { floyd, ..RedConfig::default() });
         match &mut queue.law {
-            Law::Linux(law) => law.scaled_average = 30_000 << law.wlog,
-            Law::Floyd(law) => law.average = 30_000.0,
+            RedLaw::Linux(law) => law.scaled_average = 30_000 << law.wlog,
+            RedLaw::Floyd(law) => law.average = 30_000.0,
         }
         let mut drops = Drops::new();
         for millis in [1_000, 11_000, 20_990] {
@@ -178,7 +178,7 @@ fn time_without_a_queue_starts_once() {
 /// before.
 #[test]
 fn a_forced_mark_forgets_the_count() {
-    for (average, verdict) in [(7_000, Reaction::Forced), (1_000, Reaction::Pass)] {
+    for (average, verdict) in [(7_000, RedReaction::Forced), (1_000, RedReaction::Pass)] {
         let mut law = linux(&RedConfig { probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
         // Weight 1/2: arrivals that find the average leave it where it is.
         law.scaled_average = 4_000 << 1;
@@ -187,12 +187,12 @@ fn a_forced_mark_forgets_the_count() {
         assert_eq!(law.arrival(Time::ZERO, average, &mut random(1)), verdict);
         assert_eq!(law.count, None);
         law.scaled_average = 4_000 << 1;
-        assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Reaction::Pass);
+        assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), RedReaction::Pass);
         assert_eq!(law.count, Some(0));
         // The gap is drawn anew, below (max - min) / max_P = 4000: 2000 above `min` reach it within
         // two packets.
         let next = [0; 2].map(|_| law.arrival(Time::ZERO, 4_000, &mut random(2)));
-        assert!(next.contains(&Reaction::Early), "{next:?}");
+        assert!(next.contains(&RedReaction::Early), "{next:?}");
     }
 }
 
@@ -210,11 +210,11 @@ fn the_packet_that_crosses_min_counts() {
             let mut law = floyd_law(&config, &RedFloyd { bytemode, ..floyd.clone() });
             law.average = 4_000.0;
             let mut random = random(seed);
-            assert_eq!(law.arrival(Time::ZERO, 4_000, 1000, &mut random), Reaction::Pass);
+            assert_eq!(law.arrival(Time::ZERO, 4_000, 1000, &mut random), RedReaction::Pass);
             for (gaps, shortest) in seen.iter_mut().zip([1, 2]) {
                 let gap = 1
                     + (0..10)
-                        .take_while(|_| law.arrival(Time::ZERO, 4_000, 1000, &mut random) == Reaction::Pass)
+                        .take_while(|_| law.arrival(Time::ZERO, 4_000, 1000, &mut random) == RedReaction::Pass)
                         .count();
                 gaps[gap - shortest] += 1;
             }
@@ -226,22 +226,22 @@ fn the_packet_that_crosses_min_counts() {
 
 /// At an average that stays, the packets from one mark to the next: how often each number of them
 /// occurs.
-fn gaps(mut arrival: impl FnMut(&mut Random) -> Reaction, marks: u32) -> Vec<u32> {
+fn gaps(mut arrival: impl FnMut(&mut Random) -> RedReaction, marks: u32) -> Vec<u32> {
     let mut random = random(3);
     let mut counts = vec![0; 1000];
     let (mut gap, mut seen) = (0, 0);
     while seen <= marks {
         gap += 1;
         match arrival(&mut random) {
-            Reaction::Pass => {}
-            Reaction::Early => {
+            RedReaction::Pass => {}
+            RedReaction::Early => {
                 // The first does not follow a mark.
                 if seen > 0 {
                     counts[gap] += 1;
                 }
                 (seen, gap) = (seen + 1, 0);
             }
-            Reaction::Forced => panic!("the average is below max"),
+            RedReaction::Forced => panic!("the average is below max"),
         }
     }
     counts
@@ -268,7 +268,7 @@ fn marks_are_spaced_evenly() {
     assert_uniform(&gaps(|random| law.arrival(Time::ZERO, 4_000, random), 100_000), 1..=100);
 }
 
-/// What becomes of a packet that can carry a mark and of one that cannot: sch_red.c.
+/// The reaction to a packet that can carry a mark and to one that cannot: sch_red.c.
 #[test]
 fn ecn_harddrop_and_nodrop_decide_what_a_mark_is() {
     // (ecn, harddrop, nodrop), average above max; then (marked, dropped) of the two packets.
@@ -287,7 +287,7 @@ fn ecn_harddrop_and_nodrop_decide_what_a_mark_is() {
         let mut queue = red(RedConfig { ecn, harddrop, nodrop, probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
         let mut drops = Drops::new();
         for (id, packet) in [capable(0, 1000), stub(1, 1000)].into_iter().enumerate() {
-            let Law::Linux(law) = &mut queue.law else { unreachable!() };
+            let RedLaw::Linux(law) = &mut queue.law else { unreachable!() };
             // The arrival halves it: an average of 25,000, or of 5000 with the next mark due.
             law.scaled_average = if forced { 100_000 } else { 20_000 };
             law.count = Some(1_000_000);

@@ -197,7 +197,7 @@ fn a_hash_of_zero_would_count_nowhere() {
     assert_eq!(hash_in(42, 42), 1);
 }
 
-/// Which of the bins of flow 1 flow 2 shares.
+/// The levels at which flows 1 and 2 share a bin.
 fn shared_bins(queue: &Sfb<Stub>, slot: usize) -> Vec<usize> {
     let hashes = [1, 2].map(|flow| hash_in(flow, queue.law.sets[slot].perturbation));
     (0..LEVELS).filter(|&level| index(hashes[0], level) == index(hashes[1], level)).collect()

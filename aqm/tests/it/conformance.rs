@@ -1,6 +1,6 @@
-//! What every queue discipline keeps, whatever its law. Every discipline of the table is held to it
-//! out of the box; those in [`cases`] are configurations that change its course, with what their
-//! laws promise.
+//! Properties of every queue discipline, whatever its law. Every discipline of the table must have
+//! them with its defaults; [`cases`] has configurations that change its course, with the properties
+//! that their laws promise.
 
 mod allocations;
 mod change;
@@ -24,19 +24,19 @@ struct Case {
     make: fn(Random) -> Box<dyn QueueDisc<StubPacket>>,
     /// The most that may wait after any call.
     limit: Limit,
-    /// How many packets of 1000 bytes, all of other flows and at one time, wait before the next one
-    /// is too much; `None` if the law objects before there are so many.
+    /// The number of packets of 1000 bytes, all of different flows and at one time, that are
+    /// accepted; `None` if the law objects earlier.
     holds: Option<u64>,
-    /// Whether packets leave in order of arrival altogether, not only within a flow.
+    /// Packets leave in order of arrival across flows.
     one_queue: bool,
-    /// Whether it may mark.
+    /// It may mark.
     marks: bool,
     /// The reasons for which it drops under [`overload`].
     drops: &'static [DropReason],
 }
 
 impl Case {
-    /// What packets have in common that keep their order.
+    /// The queue of a packet: packets of one queue keep their order.
     fn queue_of(&self, packet: &StubPacket) -> u64 {
         if self.one_queue {
             0
@@ -444,8 +444,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// That the link is idle is said by `idle` alone: whoever asks an empty discipline changes
-    /// nothing.
+    /// Only `idle` reports an idle link: asking an empty discipline changes nothing.
     #[test]
     fn asking_an_empty_discipline_changes_nothing(steps in queue_steps(300)) {
         for case in cases() {

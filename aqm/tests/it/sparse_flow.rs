@@ -17,7 +17,7 @@ fn sparse_sojourns(mut queue: impl QueueDisc<StubPacket>) -> Vec<Span> {
     let (mut now, mut next_sparse) = (Time::ZERO, Time::ZERO);
     let mut sojourns = Vec::new();
     while now < Time::from_secs(60) {
-        // What came while the last packet was being sent.
+        // Arrivals during the transmission of the last packet.
         while next_sparse <= now {
             queue.enqueue(next_sparse, packet(BULK, 200), &mut drops);
             next_sparse += Span::from_millis(20);

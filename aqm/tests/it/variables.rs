@@ -1,4 +1,4 @@
-//! What laws with several queues say of each.
+//! The variables of laws with several queues.
 
 use std::collections::BTreeMap;
 

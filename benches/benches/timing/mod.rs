@@ -41,7 +41,7 @@ impl Pair {
         Ok(Pair { short, long, packets: run.packets - less.packets })
     }
 
-    /// Of a data packet, in nanoseconds.
+    /// Time of a data packet, in nanoseconds.
     pub(crate) fn packet(&self) -> f64 {
         (self.long - self.short) / self.packets * 1e9
     }

@@ -36,40 +36,41 @@ mod stream;
 mod tests;
 mod writer;
 
-pub(crate) use reader::{Captured, Changes, Reader};
-pub(crate) use writer::Writer;
+pub(crate) use reader::{CaptureReader, Captured, Changes};
+pub(crate) use writer::CaptureWriter;
 
 /// The beginning of `shb_userappl` in ackclock's own captures.
 const APPLICATION: &str = "ackclock";
 
-/// The beginning of a comment that says what was changed.
+/// The beginning of the comment that records a change.
 const CHANGE: &str = "set ";
 
-/// Where the comment of a section names the scenario.
+/// Introduces the scenario's fingerprint in the comment of a section.
 const SCENARIO: &str = "scenario ";
 
-/// The packet begins with its IP header: `DLT_RAW`, which libpcap and Wireshark take for
-/// LINKTYPE_RAW (101). With that number itself libpcap reads the first interface of a file alone:
-/// it compares the others' with what it has made of the first one's, and that is `DLT_RAW`.
+/// Link type of packets that begin with their IP header: `DLT_RAW`, which libpcap and Wireshark
+/// read as LINKTYPE_RAW (101). With 101 itself, libpcap reads only the first interface of a file:
+/// it maps that interface's type to `DLT_RAW` and then refuses the others, whose type seems to
+/// differ.
 const RAW_IP: u16 = 12;
 
-/// `epb_flags`, bits 0 and 1: the host has received it.
+/// `epb_flags`, bits 0 and 1: received by the host.
 const INBOUND: u32 = 1;
-/// The host has sent it.
+/// `epb_flags`, bits 0 and 1: sent by the host.
 const OUTBOUND: u32 = 2;
 
-/// Which way a packet passed its device.
+/// The direction in which a packet passed its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Read from the device: the host has sent it.
+pub(crate) enum CaptureDirection {
+    /// Read from the device: sent by the host.
     FromHost,
-    /// Written to the device.
+    /// Written to the device: sent to the host.
     ToHost,
 }
 
-/// A number for everything that determines the course of a run, apart from arrivals: the scenario
-/// without the parts that only measure, and the version. With a controller from outside it is
-/// specific to one process.
+/// A hash of everything that determines the course of a run, apart from arrivals: the version, and
+/// the scenario without the parts that only measure. With a controller from outside it is specific
+/// to one process.
 pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
     let mut spec = spec.clone();
     spec.title.clear();
@@ -81,16 +82,16 @@ pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
         live.offload = false;
         live.lateness_limit = None;
     }
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut hash = FingerprintHasher(0xcbf2_9ce4_8422_2325);
     let written = write!(hash, "{} {spec:?}", env!("CARGO_PKG_VERSION"));
     debug_assert!(written.is_ok(), "it takes everything");
     hash.0
 }
 
 /// FNV-1a, the same on every machine.
-struct Fnv(u64);
+struct FingerprintHasher(u64);
 
-impl Write for Fnv {
+impl Write for FingerprintHasher {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

@@ -1,4 +1,4 @@
-//! Programs that run on hosts during a run, each at its time, started by a separate thread: the
+//! Programs that run on hosts at set times during a run. A separate thread starts them, so that the
 //! loop does not fork.
 
 mod guard;
@@ -30,43 +30,43 @@ use crate::LiveError;
 use crate::runner::have_programs_heed_interrupts;
 use crate::testbed::Testbed;
 use guard::Guard;
-use output::Output;
+use output::ProgramOutput;
 
-/// How long a program has to end after SIGINT, and to be gone after SIGKILL.
+/// The time a program has to end after SIGINT, and to disappear after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What runs commands.
+/// The shell that runs commands.
 pub(crate) const SHELL: &str = "/bin/sh";
 
-/// The variable in which programs find this one, for `"$ACKCLOCK" pattern`.
+/// The environment variable that tells programs the path of ackclock, for `"$ACKCLOCK" pattern`.
 const ACKCLOCK: &str = "ACKCLOCK";
 
-/// What a shell exits with if there is no such program, or if it is none.
+/// A shell's exit statuses for a program that does not exist or cannot be executed.
 const NOT_FOUND: [i32; 2] = [127, 126];
 
-/// The programs of a run; dropped, they are killed.
+/// The programs of a run, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    control: Sender<Event>,
-    /// `None` once it has been waited for.
+    control: Sender<CommandEvent>,
+    /// `None` once it has been joined.
     thread: Option<JoinHandle<Vec<CommandSummary>>>,
-    /// Whether the one that has the terminal has ended.
+    /// The program that has the terminal has ended.
     over: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
-enum Event {
-    /// A program has ended, and waits to be asked for its status.
+enum CommandEvent {
+    /// A program has ended and is a zombie.
     Ended(usize, Instant),
-    /// The run is over: all have to end.
+    /// The run is over: all programs have to end.
     Stop,
-    /// At once.
+    /// All programs are killed immediately.
     Kill,
 }
 
-/// A program and how far it is.
+/// A program and its state.
 #[derive(Debug)]
-struct Program {
+struct ScheduledProgram {
     spec: CommandSpec,
     state: State,
     summary: CommandSummary,
@@ -82,35 +82,35 @@ enum State {
 #[derive(Debug)]
 struct Running {
     child: Child,
-    output: Output,
-    /// Whether it began a process group.
+    output: ProgramOutput,
+    /// It leads a process group of its own.
     is_group: bool,
-    /// When it was sent SIGINT.
+    /// The time of SIGINT.
     asked: Option<Instant>,
-    /// When it was sent SIGKILL.
+    /// The time of SIGKILL.
     killed: Option<Instant>,
 }
 
-/// All programs, and what they need.
+/// All programs, and the thread's state.
 struct Schedule {
-    programs: Vec<Program>,
+    programs: Vec<ScheduledProgram>,
     testbed: Arc<Testbed>,
     directory: Option<PathBuf>,
     /// Time 0 of the run.
     zero: Instant,
-    events: Sender<Event>,
+    events: Sender<CommandEvent>,
     over: Arc<AtomicBool>,
-    /// Kills them if this process cannot.
+    /// Kills the programs if this process is killed.
     _guard: Option<Guard>,
 }
 
 impl Commands {
-    /// Starts the clock of the programs: time 0 is now. `output` is where their output goes, as
-    /// `ID.stdout` and `ID.stderr`; without, what is measured of it is held in memory.
+    /// Starts the clock of the programs: time 0 is now. Their output goes to `ID.stdout` and
+    /// `ID.stderr` in the directory `output`; without one, output to be measured is held in memory.
     ///
     /// # Errors
-    /// [`LiveError::File`] if the directory cannot be created. How a program ended is in its
-    /// summary.
+    /// [`LiveError::File`] if the directory cannot be created, [`LiveError::SetUp`] if the thread
+    /// cannot be started. A program's own failure is in its summary.
     pub(crate) fn start(
         spec: &LiveSpec,
         testbed: Arc<Testbed>,
@@ -122,7 +122,7 @@ impl Commands {
         if spec.commands.is_empty() {
             return Ok(Commands { control, thread: None, over });
         }
-        // It is by SIGINT that they are asked to end. If this fails they are killed.
+        // Programs are asked to end by SIGINT. If this fails they are killed.
         let _ = have_programs_heed_interrupts();
         if let Some(path) = &output {
             fs::create_dir_all(path).map_err(|source| LiveError::File { path: path.clone(), source })?;
@@ -131,10 +131,10 @@ impl Commands {
             let host = spec.nodes[command.node].name.clone();
             let summary =
                 CommandSummary { id: command.id.clone(), host, run: command.run.clone(), ..Default::default() };
-            Program { spec: command.clone(), state: State::Waiting, summary }
+            ScheduledProgram { spec: command.clone(), state: State::Waiting, summary }
         });
         let programs = programs.collect();
-        // Without a shell there is nothing to guard.
+        // Without a shell no program can be started either.
         let guard = Guard::over(&testbed.mark()).ok();
         let (events_of_it, told) = (control.clone(), over.clone());
         let schedule =
@@ -148,14 +148,15 @@ impl Commands {
         Ok(Commands { control, thread: Some(thread), over })
     }
 
-    /// Becomes true when the program that has the terminal has ended.
+    /// A flag that is set when the program that has the terminal has ended.
     pub(crate) fn over(&self) -> Arc<AtomicBool> {
         self.over.clone()
     }
 
-    /// Asks running programs to end, waits for them briefly, and returns how all of them ended.
+    /// Asks running programs to end, waits for them briefly, and returns the summaries of all
+    /// programs.
     pub(crate) fn stop(mut self) -> Vec<CommandSummary> {
-        let _ = self.control.send(Event::Stop);
+        let _ = self.control.send(CommandEvent::Stop);
         let thread = self.thread.take();
         thread.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).unwrap_or_default()
     }
@@ -163,7 +164,7 @@ impl Commands {
 
 impl Drop for Commands {
     fn drop(&mut self) {
-        let _ = self.control.send(Event::Kill);
+        let _ = self.control.send(CommandEvent::Kill);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -171,7 +172,7 @@ impl Drop for Commands {
 }
 
 impl Schedule {
-    fn run(mut self, events: &Receiver<Event>) -> Vec<CommandSummary> {
+    fn run(mut self, events: &Receiver<CommandEvent>) -> Vec<CommandSummary> {
         let mut stopping = false;
         loop {
             let now = now();
@@ -188,22 +189,22 @@ impl Schedule {
                 None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match event {
-                Ok(Event::Ended(index, at)) => self.ended(index, at),
-                Ok(Event::Stop) => stopping = true,
-                // One sender is this thread's own: the channel has no other end.
-                Ok(Event::Kill) | Err(RecvTimeoutError::Disconnected) => {
+                Ok(CommandEvent::Ended(index, at)) => self.ended(index, at),
+                Ok(CommandEvent::Stop) => stopping = true,
+                // This thread itself has a sender, so that the channel is never disconnected.
+                Ok(CommandEvent::Kill) | Err(RecvTimeoutError::Disconnected) => {
                     stopping = true;
-                    self.programs.iter_mut().for_each(Program::kill);
+                    self.programs.iter_mut().for_each(ScheduledProgram::kill);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        // What they have started and left behind.
+        // Descendants that programs have left behind.
         self.testbed.kill_programs();
         self.programs.into_iter().map(|program| program.summary).collect()
     }
 
-    /// Does what is due for a program; when something will be next.
+    /// Handles everything due for a program; returns the next time at which something will be due.
     fn act(&mut self, index: usize, now: Instant, stopping: bool) -> Option<Instant> {
         let program = &mut self.programs[index];
         let start = self.zero + Duration::from_nanos(program.spec.at.as_nanos());
@@ -232,7 +233,7 @@ impl Schedule {
                 }
                 (Some(asked), None) => Some(asked + PATIENCE),
                 (None, None) if stopping || until.is_some_and(|until| now >= until) => {
-                    // An interactive shell does not heed SIGINT.
+                    // Interactive shells ignore SIGINT.
                     running.signal(if running.is_group { Signal::SIGINT } else { Signal::SIGHUP });
                     running.asked = Some(now);
                     program.summary.stopped = true;
@@ -254,10 +255,10 @@ impl Schedule {
                 let events = events.clone();
                 let waiter = thread::Builder::new().name(format!("command {}", program.spec.id));
                 let waiting = waiter.spawn(move || {
-                    // It stays a zombie, so that its number is nobody else's until it has been
-                    // asked for its status.
+                    // The program remains a zombie, so that its process ID is not reused before its
+                    // status has been read.
                     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
-                    let _ = events.send(Event::Ended(index, now()));
+                    let _ = events.send(CommandEvent::Ended(index, now()));
                 });
                 if let Err(error) = waiting {
                     program.kill();
@@ -285,7 +286,7 @@ impl Schedule {
         self.told(index);
     }
 
-    /// The run ends with the program that has the terminal, also if that could not be started.
+    /// Ends the run with the program that has the terminal, also if that could not be started.
     fn told(&self, index: usize) {
         if self.programs[index].spec.terminal && matches!(self.programs[index].state, State::Over) {
             self.over.store(true, Ordering::Relaxed);
@@ -293,23 +294,23 @@ impl Schedule {
     }
 }
 
-impl Program {
+impl ScheduledProgram {
     fn spawn(&self, testbed: &Testbed, directory: Option<&Path>) -> io::Result<Running> {
         let mut command = Command::new(SHELL);
         command.arg("-c").arg(&self.spec.run).envs(self.spec.env.iter().cloned());
-        // A program that runs inside another one, such as Python, has set it. It may be gone: then
-        // nothing of it could be run.
+        // A program that embeds this one, such as Python, has set the variable. The executable may
+        // have been removed: then no command can use it.
         if env::var_os(ACKCLOCK).is_none()
             && let Ok(path) = env::current_exe()
         {
             command.env(ACKCLOCK, path);
         }
-        let output = Output::prepare(&mut command, &self.spec, directory)?;
+        let output = ProgramOutput::prepare(&mut command, &self.spec, directory)?;
         let mut child = match self.spec.terminal {
             true => testbed.spawn_in_terminal(self.spec.node, &mut command)?,
             false => testbed.spawn(self.spec.node, &mut command)?,
         };
-        // Its own ends of pipes would keep them open.
+        // The command's own ends of the pipes would keep them open.
         drop(command);
         let output = output.begin(&mut child);
         let is_group = !self.spec.terminal;
@@ -324,7 +325,7 @@ impl Program {
         }
     }
 
-    fn summarise(&mut self, status: ExitStatus, output: Output) {
+    fn summarise(&mut self, status: ExitStatus, output: ProgramOutput) {
         let summary = &mut self.summary;
         (summary.exit, summary.signal) = (status.code(), status.signal());
         let read = output.read();
@@ -341,10 +342,10 @@ impl Program {
 }
 
 impl Running {
-    /// To its whole process group: a shell, what it runs, and what that has started. To itself
-    /// alone, if it is in ours.
+    /// Signals the whole process group (a shell, its commands, and their descendants), or the
+    /// program alone if that is in our group.
     fn signal(&self, signal: Signal) {
-        // Its process number is not reused until its status has been read.
+        // The process ID is not reused until the status has been read.
         let pid = pid(&self.child);
         let _ = if self.is_group { killpg(pid, signal) } else { kill(pid, signal) };
     }

@@ -1,8 +1,7 @@
-//! Changes that a person makes while a run goes on.
+//! Changes that a person makes during a run.
 //!
-//! They are read elsewhere, on another thread, and are handed to the loop as finished changes of
-//! link directions. The loop takes them between two packets, gives them their time, and says which
-//! it was; it waits for nobody.
+//! Another thread reads them and hands finished changes of link directions to the loop. The loop
+//! takes them between two packets, gives them their time and reports it; it waits for nobody.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,16 +11,16 @@ use ackclock_emulator::Change;
 use ackclock_sim::DirectionId;
 use ackclock_units::Time;
 
-/// The way from those who change a run to its loop.
+/// The channel from those who change a run to its loop.
 #[derive(Clone, Debug, Default)]
 pub struct Control(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// There are orders.
+    /// `orders` is not empty.
     pending: AtomicBool,
     orders: Mutex<Vec<Order>>,
-    /// The time of the run, as far as the loop has told.
+    /// The time of the run that the loop reported last, in nanoseconds.
     now: AtomicU64,
     begun: AtomicBool,
     over: AtomicBool,
@@ -30,33 +29,33 @@ struct Inner {
 /// Changes that are made together.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// One for each direction; the loop gives them their time.
+    /// The change of each direction; the loop sets its time.
     pub changes: Vec<(DirectionId, Change)>,
-    /// As they were given, `KEY=VALUE`.
+    /// The changes as they were entered, `KEY=VALUE`.
     pub set: Vec<String>,
-    /// When they were made.
+    /// The time at which the changes were made.
     pub made: Made,
 }
 
-/// The time at which an order was carried out, once that is known.
+/// The time at which an order was carried out, once known; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Made(Arc<AtomicU64>);
 
 impl Made {
-    /// The time.
+    /// The time at which the order was carried out; `None` before.
     pub fn at(&self) -> Option<Time> {
-        // Nothing is made at time 0 of this count.
+        // 0 stands for an order that has not been carried out.
         self.0.load(Ordering::Acquire).checked_sub(1).map(Time::from_nanos)
     }
 
-    /// It was carried out at this time.
+    /// Records that the order was carried out at `at`.
     pub fn tell(&self, at: Time) {
         self.0.store(at.as_nanos().saturating_add(1), Ordering::Release);
     }
 }
 
 impl Control {
-    /// Hands an order in. `false` if the run is over.
+    /// Submits an order; `false` if the run is over.
     pub fn hand_in(&self, order: Order) -> bool {
         let mut orders = self.0.orders.lock().unwrap_or_else(PoisonError::into_inner);
         if self.0.over.load(Ordering::Acquire) {
@@ -67,8 +66,8 @@ impl Control {
         true
     }
 
-    /// What has been handed in since the last call. The loop does not wait for it: what is being
-    /// handed in comes with the next call.
+    /// The orders submitted since the last call. Does not block: an order whose submission is in
+    /// progress is returned by a later call.
     pub fn take(&self) -> Vec<Order> {
         if !self.0.pending.load(Ordering::Acquire) {
             return Vec::new();
@@ -78,44 +77,43 @@ impl Control {
         std::mem::take(&mut *orders)
     }
 
-    /// The loop has come to this time.
+    /// Reports that the loop has reached `now`.
     pub fn reach(&self, now: Time) {
         self.0.now.store(now.as_nanos(), Ordering::Release);
         self.0.begun.store(true, Ordering::Release);
     }
 
-    /// The time that the loop has told last.
+    /// The time that the loop reported last.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.0.now.load(Ordering::Acquire))
     }
 
-    /// Whether the loop goes round.
+    /// Returns `true` if the run has begun and is not over.
     pub fn goes_on(&self) -> bool {
         self.0.begun.load(Ordering::Acquire) && !self.0.over.load(Ordering::Acquire)
     }
 
-    /// The run is over; what has not been taken is not made.
+    /// Ends the run and discards orders that have not been taken.
     pub fn close(&self) {
         let mut orders = self.0.orders.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.over.store(true, Ordering::Release);
         orders.clear();
     }
 
-    /// Whether the run is over.
+    /// Returns `true` if the run is over.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Acquire)
     }
 }
 
-/// Reads the changes of a capture, `KEY=VALUE`, that were made together at a time; what is wrong is
-/// said on a line.
+/// Reads the changes of a capture (`KEY=VALUE`) that were made together at a time.
 #[derive(Clone)]
 pub struct ChangeReader(Arc<Read>);
 
 type Read = dyn Fn(Time, &[&str]) -> Result<Vec<(DirectionId, Change)>, String> + Send + Sync;
 
 impl ChangeReader {
-    /// By this function.
+    /// A reader that calls `read` with the time and the texts; an error is one line.
     pub fn new(
         read: impl Fn(Time, &[&str]) -> Result<Vec<(DirectionId, Change)>, String> + Send + Sync + 'static,
     ) -> ChangeReader {

@@ -1,4 +1,4 @@
-//! What a run by the machine's clock is made of.
+//! The parts of a run by the machine's clock.
 
 pub(crate) use crate::runner::{interrupt, interrupted, listen, run};
 pub(crate) use crate::testbed::{addresses, enter_private, is_privileged};

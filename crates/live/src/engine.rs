@@ -1,17 +1,41 @@
 //! A run with external hosts, without devices and without a clock.
 //!
-//! A packet that a host has sent is inspected once, at its entry: where it goes, what a router does
-//! to it, to which flow it belongs. After that it is a handle on its path. A packet for a local
-//! endpoint is also parsed there, its checksums are verified, and its bytes are no longer needed; a
-//! packet between two kernels stays in the buffer into which it was read, until it is written from
-//! there. Everything is done in chronological order: what is due until an arrival precedes it. The
-//! same arrivals therefore give the same packets, at the same times, by whatever clock and however
-//! late the engine is called.
+//! ```text
+//!   arrive(now, node, len)                            advance(now) -> Outgoing { at, node, bytes }
+//!       |                                                                 ^
+//!       v   forward                                                       | outgoing
+//!   +--------+  +----------+  +---------+  inject   +-------+  outbound  +-----------+
+//!   | buffer |->| entry:   |->| router: |---------->| World |----------->| DueOutput |
+//!   +--------+  | host,    |  | hops,   |           +-------+            +-----------+
+//!               | flow,    |  | MTU     |            |    ^               ^
+//!               | segment  |  +---------+            v    | answer        |
+//!               +----------+       |              in-process host         |
+//!                                  +--------------------------------------+
+//!                                     ICMP message
+//! ```
 //!
-//! Not forwarded are packets to addresses that belong to no host and lie behind none, or behind one
-//! without a path. Kernels send such packets unprompted on every new device (router solicitations,
-//! multicast listener reports, mDNS); they are counted. The source address is not checked, as in a
-//! router without filters.
+//! A packet that a host has sent is inspected once, at its entry (`entry`): the destination address
+//! determines the host, possibly one in front of a network (`routes`); ports determine the flow
+//! (`connections`); a router counts the hop, and fragments or refuses the packet. After that the
+//! packet is a handle on its path. If it is for a local endpoint it is also parsed, its checksums
+//! are verified, and its bytes are no longer needed. A packet between two kernels stays in the
+//! buffer into which it was read (`buffers`), and is written from there; segments of several
+//! packets are cut at the entry and joined again at the exit (`segments`).
+//!
+//! # Invariants
+//! - Everything is done in chronological order: `arrive` first does what is due until `now`. The
+//!   same arrivals therefore produce the same packets at the same times, with any clock and however
+//!   late the engine is called.
+//! - `now` never decreases from call to call. [`Outgoing::at`] is the due time, not that of the
+//!   call.
+//! - A buffer is free, held, or assigned to one packet on its way; it is never copied.
+//! - [`Outgoing`] borrows the engine: its bytes are valid until the next call.
+//!
+//! # Packets that are not forwarded
+//! Packets to addresses of no host and behind none, or of a host without a path, are counted and
+//! discarded. Kernels send such packets unprompted on every new device (router solicitations,
+//! multicast listener reports, mDNS). The source address is not checked, as in a router without
+//! filters.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,13 +48,13 @@ use ackclock_trace::LiveHost;
 use ackclock_units::{Ecn, Random, Time};
 
 use crate::Offload;
-use crate::in_process::{Answer, InProcessHost};
-use crate::router::{Forward, Header, mark_ce};
-use buffers::{Buffer, Buffers};
-use connections::{Connections, MOST_CONNECTIONS, Ours, Subflow};
+use crate::in_process::{HostAnswer, InProcessHost};
+use crate::router::{ForwardDecision, Header, mark_ce};
+use buffers::{HeldBuffer, PacketBuffers};
+use connections::{Connections, LocalEnd, MOST_CONNECTIONS, WireConnection};
 use corruption::flip_bit;
-use entry::Entries;
-use routes::Routes;
+use entry::PathEntries;
+use routes::HostRoutes;
 
 mod buffers;
 mod connections;
@@ -43,90 +67,91 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-/// Packets as bytes in, packets as bytes out, time as an argument.
+/// A run with external hosts: packets as bytes in, packets as bytes out, time as an argument.
 #[derive(Debug)]
 pub struct Engine {
     world: World,
-    nodes: Vec<Node>,
-    /// The hosts' addresses, in order.
+    nodes: Vec<HostState>,
+    /// The hosts' addresses, sorted.
     addresses: Vec<(IpAddr, usize)>,
     /// Broadcast addresses of the hosts' subnets.
     broadcasts: Vec<Ipv4Addr>,
-    /// What lies behind hosts.
-    routes: Routes,
-    entries: Entries,
+    /// Prefixes behind hosts.
+    routes: HostRoutes,
+    entries: PathEntries,
     connections: Connections,
-    buffers: Buffers,
-    /// What is read of a packet at most.
+    buffers: PacketBuffers,
+    /// The most bytes that are read of a packet.
     limit: usize,
-    /// What is for hosts behind devices, in order of time: at equal times as it came about.
-    outgoing: VecDeque<Ready>,
-    /// Messages that were handed over, to be used again.
+    /// Packets and messages for hosts behind devices, in chronological order; those of the same
+    /// time in the order in which they were created.
+    outgoing: VecDeque<DueOutput>,
+    /// Buffers of ICMP messages, for reuse.
     used: Vec<Vec<u8>>,
-    /// Whether every packet is to be as on a wire, from its entry on.
+    /// Every packet is completed at its entry, as a wire would carry it.
     keeps_whole: bool,
-    /// Packets that were handed over with the first.
+    /// The packets of the segment that was returned last, its first packet included.
     together: Vec<Outbound>,
-    /// What was handed over last, until the next call.
-    handed: Handed,
-    /// A packet as it is handed over, if it differs from what was read: a segment of a local
-    /// endpoint, or marked on its way.
+    /// The output that was returned last, kept until the next call.
+    handed: ReturnedOutput,
+    /// The bytes of an outgoing packet that differ from its buffer: a segment of a local endpoint,
+    /// or a packet that was marked or corrupted.
     scratch: Vec<u8>,
-    /// Which bits of corrupted packets are wrong.
+    /// Draws the bits that corruption changes.
     corrupting: Random,
-    /// A packet that is cut into pieces.
+    /// A packet that is being fragmented.
     whole: Vec<u8>,
     error: Option<RunError>,
 }
 
 #[derive(Debug)]
-struct Node {
+struct HostState {
     counts: LiveHost,
-    /// `None` for one behind a device.
+    /// `None` for a host behind a device.
     in_process: Option<InProcessHost>,
-    /// The last destination of its packets, and the host with that address.
+    /// The last destination of the host's packets, and the host with that address.
     recent: Option<(IpAddr, usize)>,
 }
 
-/// Packets to hand over.
+/// Output that is due to a host behind a device.
 #[derive(Debug)]
-enum Ready {
-    /// It has reached its host.
+enum DueOutput {
+    /// A packet that has reached its host.
     Packet(Outbound),
-    /// A message of a router to the host that a packet came from.
+    /// A router's ICMP message to the host that sent the packet.
     Message { at: Time, node: usize, bytes: Vec<u8> },
 }
 
-impl Ready {
+impl DueOutput {
     fn at(&self) -> Time {
         match self {
-            Ready::Packet(packet) => packet.at,
-            Ready::Message { at, .. } => *at,
+            DueOutput::Packet(packet) => packet.at,
+            DueOutput::Message { at, .. } => *at,
         }
     }
 }
 
 #[derive(Debug)]
-enum Handed {
+enum ReturnedOutput {
     Nothing,
     Packet(Outbound),
     Message(Vec<u8>),
 }
 
-/// A packet for a host behind a device, or several that are handed over as one segment.
+/// A packet for a host behind a device, or several packets in one segment.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// When it has reached the host; of several the first.
+    /// The time at which the packet, or the first of several, reached the host.
     pub at: Time,
-    /// The host, by number in [`ackclock_sim::spec::LiveSpec::nodes`].
+    /// The host, an index into [`ackclock_sim::spec::LiveSpec::nodes`].
     pub node: usize,
-    /// The packet, or the beginning of it.
+    /// The packet, or its beginning.
     pub bytes: &'a [u8],
-    /// What follows; empty for packets that were taken in whole.
+    /// The rest of the packet; empty for packets that were not cut from a segment.
     pub rest: &'a [u8],
-    /// What the host's kernel has to do on it.
+    /// The work that is left to the host's kernel.
     pub offload: Offload,
-    /// How many packets it is.
+    /// The number of packets.
     pub packets: u32,
 }
 
@@ -134,14 +159,14 @@ impl Engine {
     /// A run at time 0.
     ///
     /// # Panics
-    /// If `spec` has no hosts outside.
+    /// If `spec` has no external hosts.
     pub fn new(spec: &RunSpec) -> Engine {
         let spec = mtu::with_path_mtu(spec);
         let live = spec.live.as_deref().expect("a run with hosts outside");
         let limit = live.nodes.iter().map(|node| usize::from(node.mtu)).max().unwrap_or(0) + 1;
-        // A local host answers with up to 40 bytes and those of the packet.
-        let buffers = Buffers::new(limit.max(1501));
-        let node = |spec: &ackclock_sim::spec::NodeSpec| Node {
+        // A local host's answer has up to 40 bytes more than the packet that it answers.
+        let buffers = PacketBuffers::new(limit.max(1501));
+        let node = |spec: &ackclock_sim::spec::NodeSpec| HostState {
             counts: LiveHost {
                 id: spec.name.clone(),
                 tun: spec.tun.clone().unwrap_or_default(),
@@ -160,8 +185,8 @@ impl Engine {
             nodes: live.nodes.iter().map(node).collect(),
             broadcasts: live.nodes.iter().flat_map(|node| &node.addresses).filter_map(broadcast).collect(),
             addresses,
-            routes: Routes::new(&live.nodes),
-            entries: Entries::new(live),
+            routes: HostRoutes::new(&live.nodes),
+            entries: PathEntries::new(live),
             connections: Connections::new(&spec, live),
             buffers,
             limit,
@@ -169,7 +194,7 @@ impl Engine {
             used: Vec::new(),
             keeps_whole: false,
             together: Vec::new(),
-            handed: Handed::Nothing,
+            handed: ReturnedOutput::Nothing,
             scratch: vec![0; usize::from(u16::MAX)],
             corrupting: Random::for_component(spec.seed, spec.run, "live.corruption"),
             whole: Vec::new(),
@@ -177,18 +202,18 @@ impl Engine {
         }
     }
 
-    /// The run behind it, for records and the summary.
+    /// The run's world, for records and the summary.
     pub fn world(&mut self) -> &mut World {
         &mut self.world
     }
 
-    /// What each host behind a device has sent and received so far, and what happened to its
-    /// packets that were not forwarded.
+    /// Packet counts of each host behind a device so far, including those that were not forwarded,
+    /// by reason.
     pub fn hosts(&self) -> impl Iterator<Item = &LiveHost> {
         self.nodes.iter().filter(|node| node.in_process.is_none()).map(|node| &node.counts)
     }
 
-    /// Why measures say less than they should.
+    /// Reasons why measurements are incomplete.
     pub fn faults(&self) -> impl Iterator<Item = String> {
         self.world.incomplete_flows().map(|flow| {
             format!(
@@ -198,31 +223,31 @@ impl Engine {
         })
     }
 
-    /// Wrong data from a host: the run is over.
+    /// The first wrong data from a host; it ends the run.
     pub fn error(&self) -> Option<&RunError> {
         self.error.as_ref()
     }
 
-    /// Hands the last records on, once everything is done.
+    /// Writes the last records, once everything is done.
     ///
     /// # Errors
-    /// Wrong data, or an interruption by a recorder.
+    /// Wrong data, or a recorder that interrupts the run.
     pub fn complete(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
         self.world.complete(recorders)?;
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    /// Room for the next packet that is read; what is in it is unspecified. As long as the longest
-    /// packet of any host and a byte, by which one that was cut off is known.
+    /// Room for the next packet that is read, with unspecified contents: one byte longer than the
+    /// longest packet of any host, so that truncation shows.
     pub fn buffer(&mut self) -> &mut [u8] {
         &mut self.buffers.spare_mut()[..self.limit]
     }
 
-    /// The buffer holds `len` bytes: a packet that host `node` has sent. What is due until `now` is
-    /// handled before.
+    /// Accepts the packet of `len` bytes in the [buffer](Engine::buffer), which host `node` sent.
+    /// First does everything that is due until `now`.
     ///
     /// # Panics
-    /// If `len` is more than there was room for, or there is no such host.
+    /// If `len` exceeds the buffer, or there is no such host.
     pub fn arrive(&mut self, now: Time, node: usize, len: usize) {
         while self.step(now) {}
         let counts = &mut self.nodes[node].counts;
@@ -240,8 +265,8 @@ impl Engine {
         self.buffers.keep(spare);
     }
 
-    /// Changes link directions at `at`; what is due before is handled first, and nothing of that
-    /// time or later has been.
+    /// Changes link directions at `at`, first doing everything that is due before. Nothing that is
+    /// due at `at` or later may have been done.
     ///
     /// # Panics
     /// As [`World::change`].
@@ -253,24 +278,24 @@ impl Engine {
         }
     }
 
-    /// Handles what is due until `now` up to the next packet to hand over to a host behind a
-    /// device, and returns that; `None` once everything is done.
+    /// Does what is due until `now`, up to the next packet for a host behind a device, and returns
+    /// that packet; `None` once everything is done.
     pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
         self.take_back();
         loop {
             match self.outgoing.pop_front() {
-                Some(Ready::Message { at, node, bytes }) => {
-                    self.handed = Handed::Message(bytes);
+                Some(DueOutput::Message { at, node, bytes }) => {
+                    self.handed = ReturnedOutput::Message(bytes);
                     return self.outgoing(at, node);
                 }
-                Some(Ready::Packet(packet)) => {
+                Some(DueOutput::Packet(packet)) => {
                     let (at, node) = (packet.at, packet.node);
                     if let Some(tail) = self.tail(&packet) {
                         self.gather(now, packet, tail);
                         return self.segment(at, node, tail);
                     }
                     let sent = self.prepare(&packet);
-                    self.handed = Handed::Packet(packet);
+                    self.handed = ReturnedOutput::Packet(packet);
                     if sent {
                         return self.outgoing(at, node);
                     }
@@ -282,35 +307,35 @@ impl Engine {
         }
     }
 
-    /// When something is due next.
+    /// The time at which something is due next.
     pub fn next_due(&self) -> Time {
-        self.outgoing.front().map_or_else(|| self.world.next_due(), Ready::at)
+        self.outgoing.front().map_or_else(|| self.world.next_due(), DueOutput::at)
     }
 
-    /// Handles the next thing that is due by `now`; `false` if there is none.
+    /// Does the next thing that is due by `now`; `false` if there is none.
     fn step(&mut self, now: Time) -> bool {
         let stepped = self.world.advance(now).is_some();
         let mut took = false;
         while let Some(packet) = self.world.outbound() {
             took = true;
             match self.nodes[packet.node].in_process {
-                None => self.outgoing.push_back(Ready::Packet(packet)),
+                None => self.outgoing.push_back(DueOutput::Packet(packet)),
                 Some(_) => self.answer(packet),
             }
         }
         stepped || took
     }
 
-    /// A packet has reached a host of ours, and is of no connection.
+    /// Handles a packet that has reached a local host and belongs to no connection.
     fn answer(&mut self, packet: Outbound) {
         if self.listens_on(&packet) {
             return self.world.release(packet);
         }
         let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
         let mut reply = self.claim();
-        let mut answer = Answer::Nothing;
+        let mut answer = HostAnswer::Nothing;
         if packet.packet.class.is_corrupted() {
-            answer = Answer::Discarded;
+            answer = HostAnswer::Discarded;
         } else if let Some(token) = packet.token
             && let Some(host) = &mut self.nodes[node].in_process
         {
@@ -318,24 +343,24 @@ impl Engine {
             answer = host.answer(at, &bytes[..len], out);
         }
         let left = match answer {
-            Answer::Reply(len) => self.forward(at, node, reply, len),
+            HostAnswer::Reply(len) => self.forward(at, node, reply, len),
             _ => Some(reply),
         };
         if let Some(reply) = left {
             self.buffers.give_back(reply);
         }
         match answer {
-            Answer::Reply(_) | Answer::Nothing => {}
-            Answer::Error(addresses, ports, error) => match self.connections.sent_by(addresses, ports) {
+            HostAnswer::Reply(_) | HostAnswer::Nothing => {}
+            HostAnswer::Error(addresses, ports, error) => match self.connections.sent_by(addresses, ports) {
                 Some((end, path)) => self.world.icmp(at, end, path, &error),
                 None => self.count_discarded(&packet),
             },
-            Answer::Discarded => self.count_discarded(&packet),
+            HostAnswer::Discarded => self.count_discarded(&packet),
         }
         self.world.release(packet);
     }
 
-    /// A local host cannot interpret a packet.
+    /// Counts a packet that a local host cannot interpret, for the host that sent it.
     #[cold]
     fn count_discarded(&mut self, packet: &Outbound) {
         let len = packet.packet.wire_len as usize;
@@ -351,7 +376,7 @@ impl Engine {
         Some(self.addresses[found].1)
     }
 
-    /// The host to which a packet of host `from` is addressed.
+    /// The host to which host `from` has addressed a packet.
     #[inline]
     fn destination(&mut self, from: usize, address: IpAddr) -> Option<usize> {
         if let Some((recent, node)) = self.nodes[from].recent
@@ -364,33 +389,32 @@ impl Engine {
         Some(node)
     }
 
-    /// The host behind which an address lies that no host has.
+    /// The host behind which `address`, which no host has, is reached.
     #[cold]
     fn behind(&self, from: usize, address: IpAddr) -> Option<usize> {
         let all = self.broadcasts.iter().any(|broadcast| address == *broadcast);
         if all { None } else { self.routes.find(address, |to| self.entries.leads([from, to])) }
     }
 
-    /// What was handed over last is done with.
+    /// Releases the output that was returned last.
     fn take_back(&mut self) {
-        match std::mem::replace(&mut self.handed, Handed::Nothing) {
-            Handed::Nothing => {}
-            Handed::Packet(packet) => self.world.release(packet),
-            Handed::Message(message) => self.used.push(message),
+        match std::mem::replace(&mut self.handed, ReturnedOutput::Nothing) {
+            ReturnedOutput::Nothing => {}
+            ReturnedOutput::Packet(packet) => self.world.release(packet),
+            ReturnedOutput::Message(message) => self.used.push(message),
         }
         while let Some(packet) = self.together.pop() {
             self.world.release(packet);
         }
     }
 
-    /// Makes the bytes of a packet what they are when it reaches its host; `false` if there are
-    /// none.
+    /// Writes the bytes of a packet as it reaches its host; `false` if there are none.
     fn prepare(&mut self, outbound: &Outbound) -> bool {
         let ecn = outbound.packet.ecn;
         if let Some(token) = outbound.token {
             if is_changed(&outbound.packet) {
-                // Of two copies of a packet one may be changed and the other not: the buffer stays
-                // as it is.
+                // One copy of a duplicated packet may be changed and the other not: the buffer
+                // stays as it is.
                 let len = outbound.packet.wire_len as usize;
                 let changed = &mut self.scratch[..len];
                 if outbound.packet.class.is_corrupted() {
@@ -409,18 +433,20 @@ impl Engine {
         }
         let (path, mut segment) = (self.world.path_of(&outbound.packet), *self.world.segment(outbound));
         let sender = outbound.end.and_then(|end| self.connections.sender_of(end, path, &segment));
-        let Some((Ours { layout, .. }, Subflow { node, addresses, ports, .. })) = sender else { return false };
+        let Some((LocalEnd { layout, .. }, WireConnection { node, addresses, ports, .. })) = sender else {
+            return false;
+        };
         let between = [*node, outbound.node];
         (segment.source_port, segment.destination_port) = *ports;
         let dscp = outbound.packet.class.dscp();
         let emitted = codec::emit_with(&segment, *layout, *addresses, dscp, ecn, &mut self.scratch);
         let Ok(len) = emitted else { return false };
-        // The router has passed it on as it does with other packets; that it was not too long is
-        // seen to.
+        // The router has forwarded the segment like any packet. Its length does not exceed the path
+        // MTU.
         let packet = &mut self.scratch[..len];
         let passed = match (self.entries.router(between), Header::read(packet)) {
             (Some(router), Ok(header)) => {
-                router.forward(outbound.at, &header, packet, &mut self.whole) == Forward::Whole
+                router.forward(outbound.at, &header, packet, &mut self.whole) == ForwardDecision::Whole
             }
             _ => true,
         };
@@ -430,13 +456,13 @@ impl Engine {
         passed
     }
 
-    /// What is handed over.
+    /// Describes the output in `handed`.
     fn outgoing(&mut self, at: Time, node: usize) -> Option<Outgoing<'_>> {
         let mut offload = Offload::default();
         let bytes: &[u8] = match &self.handed {
-            Handed::Nothing => return None,
-            Handed::Message(message) => message,
-            Handed::Packet(packet) => {
+            ReturnedOutput::Nothing => return None,
+            ReturnedOutput::Message(message) => message,
+            ReturnedOutput::Packet(packet) => {
                 let len = packet.packet.wire_len as usize;
                 if let (Some(token), false) = (packet.token, packet.packet.class.is_corrupted()) {
                     offload.checksum = self.buffers.left(token).checksum;
@@ -453,8 +479,8 @@ impl Engine {
         Some(Outgoing { at, node, bytes, rest: &[], offload, packets: 1 })
     }
 
-    /// A buffer that nobody has.
-    fn claim(&mut self) -> Buffer {
+    /// A free buffer.
+    fn claim(&mut self) -> HeldBuffer {
         while let Some(number) = self.world.freed() {
             self.buffers.come_back(number);
         }
@@ -462,13 +488,13 @@ impl Engine {
     }
 }
 
-/// Whether the bytes of a packet are no longer those that came in.
+/// Returns `true` if the bytes of a packet differ from those that came in.
 fn is_changed(packet: &Packet) -> bool {
     packet.ecn == Ecn::Ce || packet.class.is_corrupted()
 }
 
-/// The broadcast address of the subnet that an address is in; there is none of less than four
-/// addresses (RFC 3021).
+/// The broadcast address of the subnet of an address; subnets of fewer than four addresses have
+/// none (RFC 3021).
 fn broadcast(&(address, length): &(IpAddr, u8)) -> Option<Ipv4Addr> {
     match address {
         IpAddr::V4(address) if length < 31 => Some(Ipv4Addr::from(u32::from(address) | u32::MAX >> length)),

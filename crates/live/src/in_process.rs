@@ -1,11 +1,10 @@
-//! Hosts in this process: how they handle packets that do not belong to a connection of one of
-//! their endpoints.
+//! Local hosts: the handling of packets that belong to no connection of their endpoints.
 //!
-//! An ICMP echo request is answered, a segment for no connection is reset (RFC 9293 section
-//! 3.10.7.1), a datagram is answered by port unreachable, other protocols by protocol unreachable
-//! (RFC 1122 section 3.2.2.1). They support IPv4 only. Fragments are not reassembled, but counted.
-//! An ICMP error about a segment of a local endpoint goes to that endpoint (RFC 1122 section
-//! 3.2.2.1); one about anything else is counted as well.
+//! A local host answers an ICMP echo request, resets a segment of no connection (RFC 9293 section
+//! 3.10.7.1), and reports port unreachable for a datagram and protocol unreachable for other
+//! protocols (RFC 1122 section 3.2.2.1). It supports IPv4 only. Fragments are not reassembled, but
+//! counted. An ICMP error about a segment of a local endpoint goes to that endpoint (RFC 1122
+//! section 3.2.2.1); errors about anything else are counted.
 
 use ackclock_packet::codec::{self, Addresses};
 use ackclock_sim::spec::NodeSpec;
@@ -18,20 +17,20 @@ use crate::router::{Header, Reporter, protocol};
 #[derive(Debug)]
 pub(crate) struct InProcessHost {
     reporter: Reporter,
-    /// The answer in hand.
+    /// The answer being written.
     message: Vec<u8>,
 }
 
-/// What a host does with a packet.
+/// A local host's reaction to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// It sends a packet of this many bytes back.
+pub(crate) enum HostAnswer {
+    /// A packet of this many bytes.
     Reply(usize),
-    /// The packet asks for nothing.
+    /// None: the packet requires no answer.
     Nothing,
-    /// It is an ICMP error about a segment with these addresses and ports, which it may have sent.
+    /// None: the packet is an ICMP error about a segment with these addresses and ports.
     Error(Addresses, (u16, u16), IcmpError),
-    /// It cannot make anything of it.
+    /// None: the host cannot interpret the packet.
     Discarded,
 }
 
@@ -40,29 +39,29 @@ impl InProcessHost {
         InProcessHost { reporter: Reporter::new(spec.ipv4(), None), message: Vec::new() }
     }
 
-    /// Takes in a packet, and writes what it answers to `out`.
-    pub(crate) fn answer(&mut self, now: Time, packet: &[u8], out: &mut [u8]) -> Answer {
-        let Ok(header) = Header::read(packet) else { return Answer::Discarded };
+    /// Handles a packet, and writes the answer to `out`.
+    pub(crate) fn answer(&mut self, now: Time, packet: &[u8], out: &mut [u8]) -> HostAnswer {
+        let Ok(header) = Header::read(packet) else { return HostAnswer::Discarded };
         if header.protocol == protocol::TCP && !header.fragment {
-            let Ok(parsed) = codec::parse(packet) else { return Answer::Discarded };
-            let Some(reset) = reset_for(&parsed.segment) else { return Answer::Nothing };
+            let Ok(parsed) = codec::parse(packet) else { return HostAnswer::Discarded };
+            let Some(reset) = reset_for(&parsed.segment) else { return HostAnswer::Nothing };
             return match codec::emit(&reset, parsed.addresses.reversed(), Ecn::NotEct, out) {
-                Ok(len) => Answer::Reply(len),
-                Err(_) => Answer::Nothing,
+                Ok(len) => HostAnswer::Reply(len),
+                Err(_) => HostAnswer::Nothing,
             };
         }
         if let Some(error) = quoted(&header, packet) {
             return error;
         }
         if !self.reporter.answer(now, &header, packet, &mut self.message) {
-            return Answer::Discarded;
+            return HostAnswer::Discarded;
         }
         match out.get_mut(..self.message.len()) {
             Some(out) => {
                 out.copy_from_slice(&self.message);
-                Answer::Reply(self.message.len())
+                HostAnswer::Reply(self.message.len())
             }
-            None => Answer::Discarded,
+            None => HostAnswer::Discarded,
         }
     }
 }
@@ -70,21 +69,21 @@ impl InProcessHost {
 /// Types of ICMP errors: destination unreachable, source quench, time exceeded, parameter problem
 /// (RFC 792).
 const ERRORS: [u8; 4] = [3, 4, 11, 12];
-/// Bytes of an ICMP error before the packet that it quotes, and of a TCP header up to its sequence
-/// number's end.
+/// Bytes of an ICMP error before the packet that it quotes, and of a TCP header up to and including
+/// its sequence number.
 const ICMP_HEADER: usize = 8;
 const PORTS_AND_SEQUENCE: usize = 8;
 
-/// The ICMP error that `packet` is, if it quotes the beginning of a TCP segment. Its checksum has
-/// to be right.
-fn quoted(header: &Header, packet: &[u8]) -> Option<Answer> {
+/// The ICMP error in `packet`, if its checksum is right and it quotes the beginning of a TCP
+/// segment.
+fn quoted(header: &Header, packet: &[u8]) -> Option<HostAnswer> {
     let message = packet.get(header.payload..header.len)?;
     let kind = *message.first()?;
     if header.protocol != protocol::ICMP || header.fragment || !ERRORS.contains(&kind) || !is_sum_right(message) {
         return None;
     }
     let inner = message.get(ICMP_HEADER..)?;
-    // What is quoted may have been cut, and its header's checksum changed on the way.
+    // The quoted packet may be truncated, and its header checksum changed on the way.
     let length = 4 * usize::from(inner.first()? & 0xf);
     let is_tcp = inner[0] >> 4 == 4 && length >= 20 && *inner.get(9)? == protocol::TCP;
     let first = u16::from_be_bytes([*inner.get(6)?, *inner.get(7)?]) & 0x1fff == 0;
@@ -100,7 +99,7 @@ fn quoted(header: &Header, packet: &[u8]) -> Option<Answer> {
         sequence: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
         length: u32::from(word(inner, 2)),
     };
-    Some(Answer::Error(addresses, (word(segment, 0), word(segment, 2)), error))
+    Some(HostAnswer::Error(addresses, (word(segment, 0), word(segment, 2)), error))
 }
 
 /// The checksum of ICMP (RFC 792).

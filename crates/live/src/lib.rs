@@ -1,14 +1,89 @@
-//! The live clock: packets of real kernels and applications, read from TUN devices, through the
-//! links and queues of a run, in real time; and the replay of recorded packets, in virtual time.
+//! Runs with external hosts: packets of real kernels and applications, read from TUN devices, pass
+//! through the links and queues of a run in real time; recorded packets do so in virtual time.
+//!
+//! ```text
+//!   kernel A       TUN device A                                      TUN device B       kernel B
+//!      |                |                                                 ^                |
+//!      +--- packets ----+                                                 +--- packets ----+
+//!                       | read: bytes, time of arrival                    | write: bytes
+//!  - - - - - - - - - - -|- - - - - - - - - - - - - - - - - - - - - - - - -|- - - - runner / replay
+//!                       v  Engine::arrive                 Engine::advance |
+//!      +---------------------------------- Engine ------------------------------------------+
+//!      |  entry: host, flow --> router --> World: queues, links --> Outbound --> Outgoing   |
+//!      |                          |         ^   |                                   ^       |
+//!      |                          |         |   +--> endpoints of ackclock (hosts   |       |
+//!      |                          |         +------- without a device)              |       |
+//!      |                          +--- ICMP message to the source ------------------+       |
+//!      +------------------------------------------------------------------------------------+
+//! ```
 //!
 //! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets
-//! as bytes out, time as an argument. `runner` drives it by the machine's clock, `replay` by a
-//! capture. `testbed` creates namespaces, devices and addresses, and removes them.
+//! as bytes out, time as an argument. `runner` drives it by the machine's clock ([`run`] with
+//! [`Clock::Real`]), `replay` by a capture ([`Clock::Replay`]). `router` decrements hop limits,
+//! fragments, and writes ICMP messages. `offload` divides segments into packets. `capture` reads
+//! and writes pcapng files. `testbed` creates namespaces, devices and addresses, and removes them;
+//! `commands` starts programs in them.
 //!
-//! Devices are Linux's, and the feature `devices` (on by default) can be left out. Everything but
-//! runs by the machine's clock remains: `no_devices` is what answers for those.
+//! # Invariants
+//! - *The time of arrival is the time of the read.* It is also the time in a capture. Everything
+//!   due until then is done before the packet enters.
+//! - *A replay decides as the live run did.* The course of a run depends on scenario, seed, the
+//!   arrivals with their times, and the changes made during the run. A capture contains all of
+//!   these, and the packets to hosts, with which a replay of the same scenario compares its own.
+//! - *Lateness changes no decision.* The engine does everything at its due time, however late it is
+//!   called. Only the packets that it hands over are late, and the summary says by how much.
+//! - *Payload is not copied* between two kernels: packets stay in the buffers they were read into.
+//! - *Nothing remains.* Everything that a run creates on the machine is registered before, and
+//!   removed after the run or, if the run was killed, by the next one.
+//!
+//! # Example
+//! An echo request from `left`, a host behind a device, and the reply of `right`, a host in this
+//! process. No device is needed: the example is the device.
+//!
+//! ```
+//! use ackclock_live::Engine;
+//! use ackclock_scenario::Scenario;
+//! use ackclock_units::Time;
+//! use etherparse::PacketBuilder;
+//!
+//! let scenario = br#"
+//!     schema = 1
+//!     title  = "ping"
+//!     [run]
+//!     duration = "1s"
+//!     [links.wire]
+//!     rate  = "1mbit"
+//!     delay = "10ms"
+//!     queue = "pfifo"
+//!     [hosts.left]
+//!     tun     = "left0"
+//!     address = "10.0.0.1/24"
+//!     [hosts.right]
+//!     address = "10.0.0.2/24"
+//!     [[paths]]
+//!     between = ["left", "right"]
+//!     path    = ["wire"]
+//! "#;
+//! let spec = Scenario::parse("ping.toml", scenario, &[])?.spec(0);
+//! let mut engine = Engine::new(&spec);
+//!
+//! let request = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).icmpv4_echo_request(1, 1);
+//! let mut bytes = Vec::new();
+//! request.write(&mut bytes, &[0; 97])?;
+//! engine.buffer()[..bytes.len()].copy_from_slice(&bytes);
+//! engine.arrive(Time::ZERO, 0, bytes.len());
+//!
+//! // Twice 125 bytes at 1 Mbit/s, and twice 10 ms.
+//! let reply = engine.advance(Time::from_secs(1)).expect("a reply");
+//! assert_eq!((reply.node, reply.at, reply.bytes.len()), (0, Time::from_millis(22), 125));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//! `devices` (default) contains devices, namespaces and the event loop, all of them Linux's.
+//! Without it, everything but runs by the machine's clock remains; `no_devices` refuses those.
 
-// What only the runner uses is part of every build, and is checked in those that have it.
+// Everything but the loop itself is part of every build and checked by builds with devices.
 #![cfg_attr(not(all(feature = "devices", target_os = "linux")), allow(dead_code, unused_imports))]
 
 mod capture;
@@ -50,57 +125,57 @@ pub use engine::{Engine, Outgoing};
 pub use offload::Offload;
 pub use watch::{LONGEST_STALL, Late, LiveWatch, Moment};
 
-/// Where a run puts what is not in its summary.
+/// The outputs and controls of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The directory for the output of commands, `ID.stdout` and `ID.stderr`; without, only what is
-    /// measured of it is kept.
+    /// The directory for the output of commands, `ID.stdout` and `ID.stderr`. Without it, only
+    /// output that is measured is kept, in memory.
     pub commands: Option<PathBuf>,
-    /// The capture (pcapng) of what passes the devices.
+    /// The capture (pcapng) of all packets that pass the devices.
     pub capture: Option<PathBuf>,
-    /// The most bytes of a packet that it has; all without.
+    /// The most bytes of each packet in the capture; `None` captures all.
     pub snap: Option<u32>,
-    /// Whoever watches how punctual a run in real time is.
+    /// Receives the punctuality of a run in real time while it goes on.
     pub watch: Option<Arc<dyn LiveWatch>>,
-    /// Where changes come from while the run goes on.
+    /// The source of changes during a run.
     pub control: Option<Control>,
-    /// What reads the changes that a capture has; without, it must have none.
+    /// Reads the changes in a capture; without it, a capture with changes is refused.
     pub changes: Option<ChangeReader>,
 }
 
-/// A run that has ended.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its summary, up to where it came.
+    /// The summary up to the end of the run.
     pub summary: Summary<()>,
-    /// Why it ended before its time; the summary is then marked partial.
+    /// The error that ended the run early; the summary is then marked partial.
     pub broken_off: Option<LiveError>,
 }
 
-/// Why a run did not begin, or ended before its time.
+/// The reason why a run did not begin, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// A requirement of a live run is missing.
     #[error("{0}")]
     Missing(String),
-    /// A namespace, a device or an address could not be made.
+    /// A namespace, a device or an address could not be created.
     #[error("host {host}: {what}")]
     SetUp {
         /// The host.
         host: String,
-        /// What was tried.
+        /// The object that could not be created.
         what: String,
-        /// Why it failed.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A device is gone, or does not work any more.
+    /// A device no longer exists or works.
     #[error("host {host}: the device {tun} is gone or down")]
     Device {
         /// The host.
         host: String,
         /// The device.
         tun: String,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A file could not be read or written.
@@ -108,27 +183,27 @@ pub enum LiveError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A capture is none.
+    /// A capture is invalid, or does not fit the scenario.
     #[error("{}: {problem}", path.display())]
     Capture {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The problem and its position.
         problem: String,
     },
-    /// A signal asked for it.
+    /// A signal ended the run.
     #[error("interrupted")]
     Interrupted,
-    /// The run failed by itself.
+    /// The run itself failed.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
-/// Whether this build can run by the machine's clock: with the feature `devices`, on Linux. What
-/// such a run needs of the machine is seen when it begins.
+/// Checks that this build can run by the machine's clock: with the feature `devices`, on Linux. The
+/// requirements on the machine are checked when a run begins.
 ///
 /// # Errors
 /// [`LiveError::Missing`] if it cannot.
@@ -136,68 +211,68 @@ pub fn check_available() -> Result<(), LiveError> {
     devices::check_available()
 }
 
-/// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From
-/// the first one on, or from [`listen`], these signals no longer end the program by themselves:
-/// anything it does apart from live runs has to ask.
+/// Returns `true` if a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has arrived since the
+/// last live run. After the first live run, or [`listen`], these signals no longer end the program
+/// by themselves: it has to ask.
 pub fn interrupted() -> bool {
     devices::interrupted()
 }
 
-/// Has this process, which has one thread and not the rights for live runs, continue in a network
-/// of its own, where it may do everything, and from which nothing leads out.
+/// Moves this process, which must have a single thread, into a user and network namespace of its
+/// own. Live runs need no further privileges there; nothing leads out of it.
 ///
 /// # Errors
-/// The kernel or the settings of the machine do not allow it, or this build has no live runs.
+/// The kernel or the machine's settings do not allow it, or this build has no live runs.
 pub fn enter_own_network() -> io::Result<()> {
     devices::enter_private()
 }
 
-/// Whether the program at the other end of a Unix socket is of the user of this one, or of root.
-/// Where the kernel does not say whose it is, the permissions of the socket have to do.
+/// Whether the program at the other end of a Unix socket belongs to the same user, or to root.
+/// `true` where the kernel does not tell, since the permissions of the socket restrict it as well.
 ///
 /// # Errors
-/// The other end is gone.
+/// The other end no longer exists.
 #[cfg(unix)]
 pub fn is_same_user(socket: &impl std::os::fd::AsFd) -> io::Result<bool> {
     peer::is_same_user(socket)
 }
 
-/// Whether this process may make devices and namespaces.
+/// Returns `true` if this process may create devices and namespaces.
 pub fn is_privileged() -> bool {
     devices::is_privileged()
 }
 
-/// The addresses that the machine has in the network namespace of this process.
+/// The machine's addresses in the network namespace of this process.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel refuses the request.
 pub fn addresses() -> io::Result<Vec<IpAddr>> {
     devices::addresses()
 }
 
-/// Listens to signals before any live run, so that [`interrupted`] tells of them, and they do not
-/// end the program.
+/// Listens to signals before any live run, so that [`interrupted`] reports them and they do not end
+/// the program.
 ///
 /// # Errors
-/// There is nothing to listen with; signals then end the program.
+/// There are no resources to listen with; signals then end the program.
 pub fn listen() -> io::Result<()> {
     devices::listen()
 }
 
-/// Has a signal come that ends the live run, as by a person; also a run in virtual time, if it asks
-/// ([`interrupted`]).
+/// Sends this process a signal that ends a live run, and a run in virtual time that checks
+/// [`interrupted`].
 pub fn interrupt() {
     devices::interrupt();
 }
 
-/// Runs `spec`, which has hosts outside, by its clock.
+/// Runs `spec`, which has external hosts, by its clock.
 ///
 /// # Errors
-/// Before anything has started: something that it needs is missing, or could not be made. What ends
-/// a run later is in its outcome.
+/// A requirement is missing, or something could not be created; nothing has run then. The error
+/// that ends a run later is part of its outcome.
 ///
 /// # Panics
-/// If `spec` has no hosts outside.
+/// If `spec` has no external hosts.
 pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     match &live.clock {

@@ -1,5 +1,5 @@
-//! A build without devices: there are no runs by the machine's clock, and signals are listened to
-//! without an event loop.
+//! Replacements in a build without devices: no runs by the machine's clock, and signals without an
+//! event loop.
 
 use std::io;
 use std::net::IpAddr;

@@ -1,16 +1,16 @@
-//! Who is at the other end of a Unix socket.
+//! The user at the other end of a Unix socket.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use nix::unistd::Uid;
 
-/// Whether the other end is of the same user, or of root.
+/// Whether the other end belongs to the same user, or to root.
 pub(crate) fn is_same_user(socket: &impl AsFd) -> io::Result<bool> {
     Ok(user(socket)?.is_none_or(|peer| peer == Uid::effective() || peer.is_root()))
 }
 
-/// The user at the other end, if the kernel says whose it is.
+/// The user at the other end, where the kernel reports it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn user(socket: &impl AsFd) -> io::Result<Option<Uid>> {
     let credentials = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerCredentials)?;

@@ -1,8 +1,8 @@
-//! Prefixes of addresses.
+//! Address prefixes.
 
 use std::net::IpAddr;
 
-/// Whether the first `length` bits of two addresses of a kind are the same.
+/// Returns `true` if two addresses are of one family and agree in the first `length` bits.
 pub(crate) fn contains((prefix, length): (IpAddr, u8), address: IpAddr) -> bool {
     let (differing, bits) = match (prefix, address) {
         (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(u32::from(a) ^ u32::from(b)), 32),

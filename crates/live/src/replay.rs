@@ -1,4 +1,4 @@
-//! A capture in virtual time.
+//! Replaying a capture in virtual time.
 
 use std::path::Path;
 
@@ -7,26 +7,26 @@ use ackclock_sim::spec::RunSpec;
 use ackclock_trace::{ChangeSummary, LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
-use crate::capture::{Captured, Changes, Reader, Way, fingerprint};
+use crate::capture::{CaptureDirection, CaptureReader, Captured, Changes, fingerprint};
 use crate::router::{Discard, Header, set_checksum};
 use crate::{ChangeReader, Engine, LiveError, Outcome};
-use check::{Check, Run};
+use check::{ComparedRun, OutputCheck};
 
 mod check;
 #[cfg(test)]
 mod tests;
 
-/// How much is done between two times that records are handed on.
+/// Virtual time between two calls of the recorders.
 const STRIDE: Span = Span::from_millis(100);
 
-/// Runs `spec` with the arrivals of a capture: what hosts have sent enters at its time, what leaves
-/// is counted and goes nowhere. It ends when the recorded run did, if that was before its time.
+/// Runs `spec` with the arrivals of a capture: packets that hosts sent enter at their time; packets
+/// to hosts are counted and discarded. The replay ends no later than the recorded run did.
 ///
-/// A capture of the same scenario has also what the recorded run sent to hosts. If this run sends
-/// anything else, or at another time, it says so and is not valid.
+/// A capture of the same scenario also contains the packets to hosts. If the replay sends anything
+/// else or at another time, it reports this and is invalid.
 ///
 /// # Errors
-/// There is no such capture, or it is none. What is wrong further behind breaks the run off.
+/// The file cannot be opened, or is no capture. An error further into the file ends the run early.
 pub(crate) fn run(
     spec: &RunSpec,
     recorders: Recorders<'_>,
@@ -34,14 +34,14 @@ pub(crate) fn run(
     changes: Option<&ChangeReader>,
 ) -> Result<Outcome, LiveError> {
     let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
-    let reader = Reader::open(capture, nodes)?;
+    let reader = CaptureReader::open(capture, nodes)?;
     let same = reader.scenario() == Some(fingerprint(spec));
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let mut replay = Replay {
         engine,
         recorders,
-        check: same.then(|| Check::new(nodes.iter().map(|node| node.name.clone()).collect())),
+        check: same.then(|| OutputCheck::new(nodes.iter().map(|node| node.name.clone()).collect())),
         done: Time::ZERO,
         recorded: None,
         first: None,
@@ -53,38 +53,38 @@ pub(crate) fn run(
     Ok(replay.finish(end, failure))
 }
 
-/// A replay on its way.
+/// A replay in progress.
 #[derive(Debug)]
 struct Replay<'a> {
     engine: Engine,
     recorders: Recorders<'a>,
-    /// What it sends against what the recorded run sent, if that can be compared.
-    check: Option<Check>,
-    /// Everything before has been handled.
+    /// Compares the packets to hosts with the recorded ones, if the scenario is the same.
+    check: Option<OutputCheck>,
+    /// Everything before this time has been done.
     done: Time,
-    /// When the recorded run ended.
+    /// The end of the recorded run.
     recorded: Option<Time>,
-    /// What the first packet was.
+    /// A description of the first packet.
     first: Option<String>,
-    /// What reads the changes of the recorded run, and those that were made so far.
+    /// Reads the changes of the recorded run.
     changes: Option<ChangeReader>,
     made: Vec<ChangeSummary>,
 }
 
 impl Replay<'_> {
-    /// The whole run, up to `end` or to where the recorded one was broken off.
-    fn play(&mut self, mut reader: Reader, path: &Path, end: Time) -> Result<(), LiveError> {
+    /// The whole run, up to `end` or the end of the recorded run.
+    fn play(&mut self, mut reader: CaptureReader, path: &Path, end: Time) -> Result<(), LiveError> {
         let own = reader.scenario().is_some();
         while let Some(Captured { at, node, way, bytes, len, changes }) = reader.next()? {
             self.make(changes, path, end)?;
             match way {
-                Way::ToHost => {
+                CaptureDirection::ToHost => {
                     if let Some(check) = &mut self.check {
-                        check.sent(Run::Recorded, at, node, len, bytes);
+                        check.sent(ComparedRun::Recorded, at, node, len, bytes);
                     }
                 }
-                Way::FromHost if at >= end => break,
-                Way::FromHost => {
+                CaptureDirection::FromHost if at >= end => break,
+                CaptureDirection::FromHost => {
                     self.advance(after(at))?;
                     let room = self.engine.buffer();
                     let most = room.len().saturating_sub(1);
@@ -99,7 +99,7 @@ impl Replay<'_> {
                     let (known, unknown) = room.split_at_mut(bytes.len());
                     known.copy_from_slice(bytes);
                     unknown.fill(0);
-                    // A card computes what stands for a sum in a capture of somebody else.
+                    // In a capture of another tool, a zero checksum is left to a network card.
                     if !own && lacks_checksum(room) {
                         let header = usize::from(room[0] & 0xf) * 4;
                         room.get_mut(..header).into_iter().for_each(set_checksum);
@@ -120,7 +120,7 @@ impl Replay<'_> {
         self.make(reader.last_changes(), path, end)?;
         self.recorded = reader.end();
         match self.recorded {
-            // It was broken off once all had been done that was due.
+            // The recorded run was interrupted after doing everything that was due.
             Some(recorded) if recorded < end => self.advance(after(recorded)),
             _ => self.advance(end),
         }?;
@@ -130,7 +130,7 @@ impl Replay<'_> {
         }
     }
 
-    /// That packets arrived, and there was no way for any of them.
+    /// The error if packets arrived, and none of them was forwarded.
     fn without_way(&self) -> Option<String> {
         let arrived: u64 = self.engine.hosts().map(|host| host.received_packets).sum();
         let refused = |host: &LiveHost| host.unroutable + host.truncated + host.discarded + host.bad_checksums;
@@ -157,8 +157,7 @@ impl Replay<'_> {
             if *at < self.done {
                 return Err(wrong("a packet after it comes before it in the file".to_owned()));
             }
-            // A packet that was read a nanosecond before may still come: records are handed on
-            // later.
+            // A packet read a nanosecond earlier may follow: the recorders are called later.
             self.advance(Time::from_nanos(at.as_nanos().saturating_sub(1)))?;
             self.engine.change(*at, &read);
             self.made.extend(set.iter().map(|set| ChangeSummary { at_ns: at.as_nanos(), set: set.clone() }));
@@ -166,16 +165,16 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Handles what is due before `until`.
+    /// Does everything due before `until`.
     fn advance(&mut self, until: Time) -> Result<(), LiveError> {
         while self.done < until {
-            // An idle time is passed at once, a busy one in parts.
+            // Skips idle time in one step, and passes busy time in several.
             let from = self.engine.next_due().max(self.done);
             let next = Time::from_nanos(from.as_nanos().saturating_add(STRIDE.as_nanos())).min(until);
             let last = Time::from_nanos(next.as_nanos() - 1);
             while let Some(packet) = self.engine.advance(last) {
                 if let Some(check) = &mut self.check {
-                    check.sent(Run::Replay, packet.at, packet.node, packet.bytes.len(), packet.bytes);
+                    check.sent(ComparedRun::Replay, packet.at, packet.node, packet.bytes.len(), packet.bytes);
                 }
             }
             self.done = next;
@@ -190,7 +189,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// The outcome, up to where it came.
+    /// Completes the run, whole or in part.
     fn finish(mut self, end: Time, failure: Option<LiveError>) -> Outcome {
         let ended = match (&failure, self.recorded) {
             (Some(_), _) => self.done,
@@ -217,12 +216,12 @@ impl Replay<'_> {
     }
 }
 
-/// Whether a packet is one of IPv4 whose checksum is left to a network card.
+/// Returns `true` if a packet is IPv4 with a zero header checksum, which is left to a network card.
 fn lacks_checksum(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 4) && packet.get(10..12) == Some(&[0, 0])
 }
 
-/// What a packet is, for messages.
+/// Describes a packet, for messages.
 fn described(packet: &[u8]) -> String {
     match Header::read(packet) {
         Ok(header) => format!("from {} to {}", header.source, header.destination),
@@ -232,7 +231,7 @@ fn described(packet: &[u8]) -> String {
     }
 }
 
-/// The moment behind `at`.
+/// The nanosecond after `at`.
 fn after(at: Time) -> Time {
     Time::from_nanos(at.as_nanos().saturating_add(1))
 }

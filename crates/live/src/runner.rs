@@ -1,4 +1,4 @@
-//! Runs by the machine's clock: packets of devices through the engine, in real time.
+//! Runs by the machine's clock: packets of devices pass through the engine in real time.
 
 mod clock;
 mod drive;
@@ -21,70 +21,69 @@ use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 use tokio::runtime::Runtime;
 
-use crate::capture::Writer;
+use crate::capture::CaptureWriter;
 use crate::commands::Commands;
-use crate::testbed::{Device, Testbed, check};
+use crate::testbed::{Testbed, TunDevice, check};
 use crate::{Engine, LiveError, Offload, Options, Outcome, Outgoing};
-use drive::{Drive, Driven, End, Port};
-use listener::Listener;
+use drive::{Drive, Driven, LoopEnd, Port};
+use listener::SignalListener;
 pub(crate) use listener::{have_programs_heed_interrupts, interrupt, interrupted, listen};
 use punctuality::{Processor, Punctuality};
 use scheduling::Scheduled;
 
-/// How long what is on its way at the end may take beyond the longest delay of a path: that of its
-/// queue.
+/// The time that draining may take beyond the longest delay of a path, for its queues.
 const QUEUES: Span = Span::from_secs(5);
 
-/// What is spun for longer than that makes up for no wakeup.
+/// A longer spin than this compensates for no late wakeup.
 const LONG_SPIN: Span = Span::from_micros(200);
 
-impl Port for Device {
+impl Port for TunDevice {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        Device::read(self, buffer)
+        TunDevice::read(self, buffer)
     }
 
     fn offloads(&self) -> bool {
-        Device::offloads(self)
+        TunDevice::offloads(self)
     }
 
     fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
-        Device::read_offloaded(self, buffers)
+        TunDevice::read_offloaded(self, buffers)
     }
 
     fn write(&self, packet: &Outgoing<'_>) -> io::Result<()> {
-        Device::write(self, packet.bytes, packet.rest, packet.offload)
+        TunDevice::write(self, packet.bytes, packet.rest, packet.offload)
     }
 
     fn check(&self) -> io::Result<()> {
-        Device::check(self)
+        TunDevice::check(self)
     }
 }
 
 /// Runs `spec` in real time.
 ///
 /// # Errors
-/// Before anything has started: something that it needs is missing, or could not be made.
+/// A requirement is missing, or something could not be created; nothing has run then.
 pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     check(live)?;
     Scheduled::check(&live.scheduling)?;
-    // Before there is something that a signal would leave behind.
-    let mut listener = Listener::take().map_err(here("event loop"))?;
-    // Ctrl-C is for the program that has the terminal.
+    // A signal from here on leaves nothing behind.
+    let mut listener = SignalListener::take().map_err(here("event loop"))?;
+    // Ctrl-C is meant for the program that has the terminal.
     listener.leave_interrupts(live.commands.iter().any(|command| command.terminal)).map_err(here("signals"))?;
     if listener.heard() {
         return Err(LiveError::Interrupted);
     }
-    let Listener { runtime, signals } = listener;
+    let SignalListener { runtime, signals } = listener;
     let inside = runtime.enter();
     let testbed = Arc::new(Testbed::set_up(live)?);
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
-    let capture = options.capture.as_deref().map(|path| Writer::create(path, spec, options.snap)).transpose()?;
+    let capture = options.capture.as_deref().map(|path| CaptureWriter::create(path, spec, options.snap)).transpose()?;
     let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
     let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
 
-    // Time 0 of all of them.
+    // Time 0 of both programs and loop.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
     let mut drive =
         Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
@@ -96,34 +95,33 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let (mut end, processor) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
     let (changes, longest) = drive.no_more_changes();
-    // What comes later is not read any more, and dropped.
+    // Packets that arrive later are dropped unread.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
     let engine = drive.engine();
-    if !matches!(end, End::Over) {
-        // What was due by then has been done, though not handed over if a device is gone: as in a
-        // replay.
+    if !matches!(end, LoopEnd::Over) {
+        // Everything due by then counts as done, as in a replay, even if a device is gone.
         while engine.advance(ended).is_some() {}
         engine.world().end_at(ended);
     }
-    if let (Err(error), false) = (engine.complete(&mut recorders), matches!(end, End::Run(_))) {
-        end = End::Run(error);
+    if let (Err(error), false) = (engine.complete(&mut recorders), matches!(end, LoopEnd::Run(_))) {
+        end = LoopEnd::Run(error);
     }
     let mut summary = engine.world().summary();
     summary.changes = changes;
-    if live.drain && matches!(end, End::Over | End::Interrupted | End::Program) {
+    if live.drain && matches!(end, LoopEnd::Over | LoopEnd::Interrupted | LoopEnd::Program) {
         let _scheduled = Scheduled::set(&live.scheduling).ok();
         let drained = runtime.block_on(drive.drain(longest_delay(spec) + longest + QUEUES));
-        if !matches!(drained, End::Over | End::Interrupted) {
+        if !matches!(drained, LoopEnd::Over | LoopEnd::Interrupted) {
             end = drained;
         }
     }
     summary.commands = commands.stop();
     let Driven { engine, ports, capture, punctuality, sleeps, spin, mut signals } = drive.finish();
-    if matches!(end, End::Interrupted) {
+    if matches!(end, LoopEnd::Interrupted) {
         signals.forget();
     }
     drop(inside);
-    Listener { runtime, signals }.keep();
+    SignalListener { runtime, signals }.keep();
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
     let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
     let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
@@ -134,8 +132,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     Ok(Outcome { summary, broken_off })
 }
 
-/// What hosts behind devices have counted; beside it, what each did not take, and what its kernel
-/// dropped.
+/// The counts of hosts behind devices, combined with the packets that each device refused and its
+/// kernel dropped.
 fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveHost> {
     let with = |(host, (refused, device_dropped)): (&LiveHost, (u64, u64))| LiveHost {
         refused,
@@ -146,14 +144,14 @@ fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveH
     engine.hosts().zip(lost).map(with).collect()
 }
 
-/// The run by the loop, whose thread has its priority for as long. Also what it had of processors.
+/// Runs the loop, with its thread's priority, and measures the processor time of the thread.
 fn go(
-    drive: &mut Drive<'_, Device>,
+    drive: &mut Drive<'_, TunDevice>,
     runtime: &Runtime,
     recorders: &mut Recorders<'_>,
     scheduling: &Scheduling,
-) -> Result<(End, Option<Processor>), LiveError> {
-    // Threads that were started before are as they were.
+) -> Result<(LoopEnd, Option<Processor>), LiveError> {
+    // Threads that already exist keep their scheduling.
     let scheduled = Scheduled::set(scheduling)?;
     let before = Processor::of_this_thread();
     let end = runtime.block_on(drive.run(recorders));
@@ -162,18 +160,18 @@ fn go(
     Ok((end, processor))
 }
 
-/// Why a run ended before its time.
-fn why<'n>(end: End, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
+/// The error that ended a run early.
+fn why<'n>(end: LoopEnd, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
     match end {
-        End::Over | End::Program | End::Capture => None,
-        End::Interrupted => Some(LiveError::Interrupted),
-        End::Gone(index, source) => Some(gone(host(index), source)),
-        End::Run(error) => Some(LiveError::Run(error)),
-        End::Sleep(source) => Some(here("event loop")(source)),
+        LoopEnd::Over | LoopEnd::Program | LoopEnd::Capture => None,
+        LoopEnd::Interrupted => Some(LiveError::Interrupted),
+        LoopEnd::Gone(index, source) => Some(gone(host(index), source)),
+        LoopEnd::Run(error) => Some(LiveError::Run(error)),
+        LoopEnd::Sleep(source) => Some(here("event loop")(source)),
     }
 }
 
-/// How punctual the run was, what its hosts have counted, and whether it is valid.
+/// The punctuality of the run, its hosts' counts, and its validity.
 fn live_summary(
     live: &LiveSpec,
     punctuality: &Punctuality,
@@ -205,7 +203,7 @@ fn live_summary(
     }
 }
 
-/// What would make a run less late that was `behind` for so long, and `waited` for a processor.
+/// Advice for a run that was `behind` for so long and `waited` for a processor.
 fn advice(scheduling: &Scheduling, waited: Option<Span>, behind: Span) -> &'static str {
     let crowded = waited.is_some_and(|waited| waited * 2 >= behind);
     match (crowded, scheduling) {
@@ -223,19 +221,19 @@ fn advice(scheduling: &Scheduling, waited: Option<Span>, behind: Span) -> &'stat
     }
 }
 
-/// Why something that is not of one host could not be set up.
+/// The error of setting up something that belongs to no single host.
 fn here(what: &str) -> impl Fn(io::Error) -> LiveError + use<> {
     let what = what.to_owned();
     move |source| LiveError::SetUp { host: "(all)".to_owned(), what: what.clone(), source }
 }
 
-/// What no path's delay exceeds, without what packets wait in queues: that of all links.
+/// An upper bound of the delay of any path, without queues: the sum over all links.
 fn longest_delay(spec: &RunSpec) -> Span {
     let delays = spec.links.iter().map(|link| link.forward.delay.max(link.reverse.delay));
     delays.fold(Span::ZERO, |sum, delay| sum + delay)
 }
 
-/// How many packets the device of a host has dropped so far. One that is gone does not tell.
+/// Packets that the device of a host has dropped so far; 0 if the device is gone.
 fn dropped(testbed: &Testbed, node: usize) -> u64 {
     testbed.dropped(node).unwrap_or(0)
 }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::libc::{self, c_int};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 
-/// Whether one has come since somebody began to listen.
+/// A signal has arrived since listening began.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn see(_: c_int) {
     SEEN.store(true, Ordering::Relaxed);
 }
 
-/// Listens from now on, to those that are not ignored: `nohup` and shells ask for that.
+/// Listens from now on to signals that are not ignored, as `nohup` and shells make them.
 pub(crate) fn listen() -> io::Result<()> {
     let action = SigAction::new(SigHandler::Handler(see), SaFlags::SA_RESTART, SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
@@ -30,7 +30,7 @@ pub(crate) fn listen() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a signal has come.
+/// Returns `true` if a signal has arrived.
 pub(crate) fn interrupted() -> bool {
     SEEN.load(Ordering::Relaxed)
 }
@@ -40,7 +40,7 @@ pub(crate) fn interrupt() {
     let _ = raise(Signal::SIGTERM);
 }
 
-/// Whether this process ignores a signal.
+/// Returns `true` if this process ignores a signal.
 fn is_ignored(signal: Signal) -> bool {
     let mut found = MaybeUninit::<libc::sigaction>::uninit();
     #[expect(unsafe_code, reason = "nothing safe asks for a disposition without setting one")]

@@ -1,39 +1,38 @@
-//! What those get who watch a run in real time.
+//! Punctuality of a run in real time, as it is reported during the run.
 
 use std::fmt;
 
 use ackclock_trace::LiveHost;
 use ackclock_units::{Span, Time};
 
-/// How long the loop of a run in real time may stand still at a time. What comes meanwhile is dated
-/// when it is read, so that lateness does not show it.
+/// The longest stall of the loop in a valid run in real time. Packets that arrive during a stall
+/// get the time at which they are read, so that their lateness does not show it.
 pub const LONGEST_STALL: Span = Span::from_millis(100);
 
-/// Watches a run in real time.
+/// Receives the punctuality of a run in real time.
 pub trait LiveWatch: fmt::Debug + Send + Sync {
-    /// About every 100 ms, on the thread of the run: packets wait until it returns. Each host
-    /// behind a device comes with the packets that its device did not take, which `sent_packets`
-    /// counts as well.
+    /// Called about every 100 ms on the thread of the run: packets wait until it returns. `hosts`
+    /// are those behind devices, each with the packets that its device refused, which
+    /// `sent_packets` includes.
     fn look(&self, moment: &Moment, hosts: &mut dyn Iterator<Item = (&LiveHost, u64)>);
 }
 
-/// How punctual a run in real time is.
+/// The punctuality of a run in real time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// When.
+    /// Time of the run.
     pub now: Time,
-    /// How much later than due packets were handed to their device.
+    /// Time from a packet's due time until its device has taken it.
     pub lateness: Late,
-    /// How long packets may have waited in their device before they were read.
+    /// The longest time that each packet may have waited in its device before it was read.
     pub unread: Late,
-    /// For how long something that was due had not been done yet, in the whole run.
+    /// Time during which due work was outstanding, in the whole run.
     pub behind: Span,
-    /// The longest time for which the loop did not look although it was to, likewise.
+    /// The longest interval in which the loop missed its poll of the devices, in the whole run.
     pub longest_stall: Span,
 }
 
-/// Times by which something came too late since the last [`Moment`], within 3 %; `None` without
-/// samples.
+/// Delays since the last [`Moment`], within 3 %; `None` without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late {
     /// The median.
@@ -44,6 +43,6 @@ pub struct Late {
     pub max: Option<Span>,
     /// The 99th percentile of the whole run, by which it is valid.
     pub run_p99: Option<Span>,
-    /// How many there are.
+    /// Number of samples.
     pub samples: u64,
 }

@@ -1,5 +1,4 @@
-//! Which addresses the two ends know of each other: ADD_ADDR, REMOVE_ADDR and MP_PRIO (RFC 8684
-//! sections 3.3.8 and 3.4).
+//! Address management: ADD_ADDR, REMOVE_ADDR and MP_PRIO (RFC 8684 sections 3.3.8 and 3.4).
 
 use ackclock_packet::{AddAddress, AddressIds, MptcpOption};
 use ackclock_units::{Span, Time};
@@ -10,29 +9,29 @@ use crate::input::{is_synchronized, reason};
 use crate::keys;
 use crate::subflow::Stage;
 
-/// How often an address is announced: once, and again as often as Linux does
+/// Transmissions of an announcement: the first, and as many retransmissions as Linux's
 /// (`ADD_ADDR_RETRANS_MAX`).
 const ANNOUNCEMENTS: u32 = 1 + 3;
 
-/// An address that the peer was told of.
+/// A local address that was announced to the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
     pub(crate) path: usize,
-    /// When it is announced again.
+    /// The time of the next announcement.
     pub(crate) again_at: Time,
     wait: Span,
     times: u32,
 }
 
 impl Connection {
-    /// The pairs of addresses that it knows, in the order of their numbers.
+    /// The known pairs of addresses, indexed by path.
     pub fn paths(&self) -> &[Path] {
         &self.config.paths
     }
 
-    /// The number of the path between two addresses, which is a new one unless it is known: the
-    /// peer's addresses may become known only by its options and its SYNs. `None` if there are too
-    /// many.
+    /// The number of the path between two addresses, which is added unless known: the peer's
+    /// addresses may become known only from its options and SYNs. `None` if there are
+    /// [`MAX_SUBFLOWS`] paths already.
     pub fn add_path(&mut self, path: Path) -> Option<usize> {
         let paths = &mut self.config.paths;
         let known = paths.iter().position(|known| (known.local, known.remote) == (path.local, path.remote));
@@ -43,15 +42,15 @@ impl Connection {
         known
     }
 
-    /// The number of our address on a path: that of the path, unless the path was added and has an
-    /// address that another one has.
+    /// The identifier of our address on a path: the path's number, unless the path was added later
+    /// and shares its address with another.
     pub(crate) fn address_id(&self, path: usize) -> u8 {
         let own = self.config.paths.get(path).filter(|_| path >= self.configured).map(|path| path.local);
         let same = own.and_then(|own| self.config.paths.iter().position(|path| path.local == own));
         same.unwrap_or(path) as u8
     }
 
-    /// Both ends know that the other one speaks MPTCP: other addresses may be used.
+    /// Uses further addresses, as both ends now know that the other supports MPTCP.
     pub(crate) fn confirmed(&mut self, now: Time) {
         for path in 1..self.config.paths.len() {
             if self.is_client && self.config.join_unannounced {
@@ -62,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Tells the peer of our address on a path.
+    /// Announces our address on a path to the peer.
     fn announce(&mut self, now: Time, path: usize) {
         let wait = self.config.announcement_timeout;
         self.announced.retain(|announced| announced.path != path);
@@ -80,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Announcements that were not confirmed are repeated.
+    /// Repeats announcements that were not confirmed.
     pub(crate) fn announce_again(&mut self, now: Time) {
         let mut due = Vec::new();
         self.announced.retain_mut(|announced| {
@@ -98,7 +97,7 @@ impl Connection {
         due.into_iter().for_each(|path| self.send_announcement(path));
     }
 
-    /// An address of the peer, or its confirmation of one of ours.
+    /// Handles an announcement by the peer, or its confirmation of one of ours.
     pub(crate) fn take_address(&mut self, index: usize, add: &AddAddress) {
         let Some(hmac) = add.hmac else {
             self.announced.retain(|announced| announced.path != usize::from(add.id));
@@ -116,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Addresses that the peer uses no longer: their subflows end.
+    /// Ends the subflows of addresses that the peer has removed.
     pub(crate) fn forget_addresses(&mut self, now: Time, ids: &AddressIds) {
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];
@@ -127,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// Our address on a path is gone: its subflow ends, and the peer is told on another one.
+    /// Removes our address on a path: its subflow ends, and another subflow informs the peer.
     pub fn remove_path(&mut self, now: Time, path: usize) {
         if !self.is_multipath() || self.removed.contains(&path) {
             return;
@@ -145,7 +144,7 @@ impl Connection {
         self.push(now);
     }
 
-    /// Our address on a path is back.
+    /// Restores our address on a path.
     pub fn restore_path(&mut self, now: Time, path: usize) {
         self.removed.retain(|removed| *removed != path);
         if !self.is_multipath() || path >= self.config.paths.len() {
@@ -159,8 +158,8 @@ impl Connection {
         self.push(now);
     }
 
-    /// Data is to be sent on the subflow of a path only if there is no other, or as on any other;
-    /// the peer is told.
+    /// Sets whether the subflow of a path is a backup, which carries data only if there is no
+    /// other, and informs the peer.
     pub fn set_backup(&mut self, now: Time, path: usize, backup: bool) {
         if let Some(path) = self.config.paths.get_mut(path) {
             path.backup = backup;

@@ -4,41 +4,41 @@ use std::net::IpAddr;
 
 use ackclock_units::Span;
 
-/// How many subflows a connection has at most.
+/// The most subflows of a connection.
 pub const MAX_SUBFLOWS: usize = 16;
 
-/// One pair of addresses over which a subflow may run.
+/// A pair of addresses over which a subflow may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Our address.
     pub local: IpAddr,
-    /// The peer's.
+    /// The peer's address.
     pub remote: IpAddr,
-    /// Data is to be sent over it only if there is no other.
+    /// A backup path, which carries data only if there is no other.
     pub backup: bool,
 }
 
-/// Which subflow new data goes to.
+/// The scheduler, which selects the subflow for new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchedulerKind {
-    /// The one with the smallest smoothed RTT of those whose congestion window has room: the
-    /// default of the Linux MPTCP that was kept outside the kernel (multipath-tcp.org).
+    /// The subflow with the smallest smoothed RTT among those whose congestion window has room: the
+    /// default of the out-of-tree Linux MPTCP (multipath-tcp.org).
     #[default]
     MinRtt,
-    /// The one that would have flushed what waits in it first, in bursts of 64 KiB: `default` of
-    /// the kernel's MPTCP since 5.9 (`mptcp_subflow_get_send`).
+    /// The subflow that would flush its queue first, in bursts of 64 KiB: `default` of the Linux
+    /// kernel since 5.9 (`mptcp_subflow_get_send`).
     Linux,
-    /// Each in turn, as far as its congestion window has room.
+    /// Each subflow in turn, if its congestion window has room.
     RoundRobin,
-    /// Everything over every subflow.
+    /// All data over every subflow.
     Redundant,
-    /// As the smallest RTT, but no slower subflow is used if the faster one would be blocked by it
-    /// (Ferlin, Alay, Mehani, Boreli, "BLEST", IFIP Networking 2016).
+    /// Smallest RTT, but no slower subflow is used if that would block the faster one (Ferlin,
+    /// Alay, Mehani, Boreli, "BLEST", IFIP Networking 2016).
     Blest,
 }
 
 impl SchedulerKind {
-    /// All of them.
+    /// All schedulers.
     pub const ALL: [SchedulerKind; 5] = [
         SchedulerKind::MinRtt,
         SchedulerKind::Linux,
@@ -59,29 +59,29 @@ impl SchedulerKind {
     }
 }
 
-/// How a connection uses its subflows.
+/// The settings of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MptcpConfig {
     /// The pairs of addresses; the first is that of the initial subflow.
     pub paths: Vec<Path>,
-    /// Who gets new data.
+    /// Selects the subflow for new data.
     pub scheduler: SchedulerKind,
-    /// Where the shared receive window is full, its first bytes are sent again on a faster subflow
-    /// (Raiciu et al., "How hard can it be?", NSDI 2012, section 4.2).
+    /// When the shared receive window is full, its first bytes are retransmitted on a faster
+    /// subflow (Raiciu et al., "How hard can it be?", NSDI 2012, section 4.2).
     pub opportunistic_retransmission: bool,
-    /// Where that happens, the window of the subflow that holds these bytes is halved, at most once
-    /// per RTT of it (same paper).
+    /// When the shared receive window is full, the window of the subflow that holds its first bytes
+    /// is halved, at most once per RTT (same paper).
     pub penalization: bool,
-    /// Bytes that are written and not acknowledged by the peer's connection.
+    /// The most bytes that are written and not acknowledged by the peer's connection.
     pub send_buffer: u64,
-    /// The client opens subflows on all paths once the connection is confirmed; otherwise to the
+    /// The client opens subflows on all paths once the connection is confirmed; otherwise only to
     /// addresses that the server announces.
     pub join_unannounced: bool,
-    /// How long an ADD_ADDR waits for its echo before it is sent again; it is twice.
+    /// The time until an unconfirmed ADD_ADDR is retransmitted, which then doubles.
     pub announcement_timeout: Span,
-    /// The peer is another implementation: the payload of its segments has the offset that it has
-    /// in the stream of their subflow, since a segment by itself tells no other, and whoever reads
-    /// it off the wire checks it ([`crate::Connection::stream_offset`]).
+    /// The peer is another implementation. The payload offset of its segments is then that in their
+    /// subflow's stream, the only one that a segment itself determines, and the reader of the wire
+    /// checks the data ([`crate::Connection::stream_offset`]).
     pub foreign_peer: bool,
 }
 

@@ -22,87 +22,88 @@ use crate::subflow::{Stage, Subflow};
 /// Bytes of options that every data segment carries: DSS with a short data acknowledgment and a
 /// mapping with a long data sequence number, and its padding.
 const DSS_LEN: u8 = 24;
-/// The same with a long data acknowledgment.
+/// Bytes of options with a long data acknowledgment instead.
 const LONG_DSS_LEN: u8 = 28;
 
-/// What makes the controller of the subflow on a path.
+/// Creates the congestion controller of a subflow on a path.
 pub type MakeController = Box<dyn FnMut(usize) -> Box<dyn CongestionControl> + Send>;
 
-/// What the two ends speak.
+/// The protocol of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It is not settled yet.
+    /// Not negotiated yet.
     Opening,
-    /// MPTCP. It is confirmed once the peer has shown that it knows.
+    /// MPTCP, confirmed once the peer has shown that it uses MPTCP as well.
     Multipath { confirmed: bool },
     /// Plain TCP on the initial subflow (RFC 8684 section 3.7).
     Plain,
 }
 
-/// The sending half of the connection. Numbers are offsets in the application's stream.
+/// The sending half of the connection. Positions are offsets in the application's stream.
 #[derive(Debug, Default)]
-pub(crate) struct Sending {
+pub(crate) struct SendHalf {
     /// Our initial data sequence number.
     pub(crate) initial: u64,
     /// Bytes that the application has written.
     pub(crate) written: u64,
-    /// It writes no more.
+    /// The application has closed the stream.
     pub(crate) closed: bool,
     /// The first byte that no subflow was given.
     pub(crate) next: u64,
     /// The first byte that the peer's connection has not acknowledged.
     pub(crate) una: u64,
-    /// Where the peer's window ends.
+    /// The right edge of the peer's window.
     pub(crate) window_end: u64,
-    /// The largest window there was.
+    /// The largest window so far, in bytes.
     pub(crate) max_window: u64,
-    /// DATA_FIN has its place, and is acknowledged.
+    /// DATA_FIN was sent, and was acknowledged.
     pub(crate) fin_sent: bool,
     pub(crate) fin_acked: bool,
-    /// What was given to a subflow that failed, and goes out on another one.
+    /// Data of failed subflows, to be sent on another one.
     pub(crate) reinject: Ranges,
-    /// What lies below was sent again because the window was full.
+    /// The end of the data that was retransmitted because the window was full.
     pub(crate) opportune: u64,
-    /// When something is done about data that nobody acknowledges.
+    /// The retransmission timer of the connection.
     pub(crate) timer: Time,
     pub(crate) expiries: u32,
 }
 
-/// The receiving half.
+/// The receiving half of the connection.
 #[derive(Debug, Default)]
-pub(crate) struct Receiving {
+pub(crate) struct ReceiveHalf {
     /// The peer's initial data sequence number.
     pub(crate) initial: u64,
     /// The first byte that is missing.
     pub(crate) next: u64,
-    /// What the application has read.
+    /// Bytes that the application has read.
     pub(crate) read: u64,
-    /// What is beyond gaps.
+    /// Data beyond gaps.
     pub(crate) beyond: Ranges,
-    /// Where the window ends that the peer was told of.
+    /// The right edge of the advertised window.
     pub(crate) edge: u64,
-    /// The most bytes that are kept for the application.
+    /// Size of the receive buffer, in bytes.
     pub(crate) buffer: u64,
-    /// A mapping has come.
+    /// A mapping has arrived.
     pub(crate) is_mapped: bool,
-    /// The last number of the peer's data had 64 bits.
+    /// The peer's last data sequence number had 64 bits.
     pub(crate) is_long: bool,
-    /// One of them had: there is room for as long an acknowledgment.
+    /// A data sequence number had 64 bits: there is room for as long an acknowledgment.
     pub(crate) was_long: bool,
-    /// Where the stream ends, once DATA_FIN has said so.
+    /// The length of the stream, once DATA_FIN has arrived.
     pub(crate) fin: Option<u64>,
     /// Bytes that arrived more than once.
     pub(crate) duplicate: u64,
-    /// Bytes that arrived where the peer was not allowed to send.
+    /// Bytes that arrived beyond the window or the end of the stream.
     pub(crate) refused: u64,
-    /// The most that was beyond gaps.
+    /// The most bytes beyond gaps.
     pub(crate) most_beyond: u64,
-    /// The first offset whose bytes were not those of the stream.
+    /// The first offset at which the data was wrong.
     pub(crate) integrity_error: Option<u64>,
 }
 
-impl Receiving {
-    /// Bytes have arrived. What lies beyond the window or the end is dropped, and not acknowledged.
+impl ReceiveHalf {
+    /// Accepts data that has arrived. Data beyond the window or the end is dropped, and not
+    /// acknowledged.
     pub(crate) fn take(&mut self, data: Range<u64>) {
         let len = data.end - data.start;
         let end = data.end.min(self.fin.unwrap_or(u64::MAX));
@@ -126,10 +127,9 @@ impl Receiving {
 
 /// One end of an MPTCP connection.
 ///
-/// It is driven as an [`Endpoint`] is: [`Connection::input`] for every packet that arrives, with
-/// the number of the path that it came over, [`Connection::on_deadline`] when
-/// [`Connection::next_deadline`] has come, and [`Connection::transmit`] after each of these and
-/// each call of the application, until it has nothing more.
+/// The driver calls [`Connection::input`] for every packet that arrives, with the number of its
+/// path; [`Connection::on_deadline`] at [`Connection::next_deadline`]; and [`Connection::transmit`]
+/// after each of these and each call of the application, until it returns `None`.
 pub struct Connection {
     pub(crate) config: MptcpConfig,
     pub(crate) tcp: Arc<Config>,
@@ -138,37 +138,37 @@ pub struct Connection {
     pub(crate) ports: Ports,
     pub(crate) is_client: bool,
     pub(crate) mode: Mode,
-    /// Ours, and the peer's once it is known.
+    /// Our key, and the peer's once it is known.
     pub(crate) key: u64,
     pub(crate) peer_key: Option<u64>,
     pub(crate) subflows: Vec<Subflow>,
-    /// How many were ever opened.
+    /// Subflows opened so far.
     pub(crate) opened: u16,
-    /// Another one than the initial subflow has been open.
+    /// A further subflow has been open.
     pub(crate) joined: bool,
-    /// The peer wants no subflow to the address of the initial one (flag C of MP_CAPABLE).
+    /// The peer refuses further subflows to the initial one's address (flag C of MP_CAPABLE).
     pub(crate) no_join: bool,
     pub(crate) scheduler: Scheduler,
-    pub(crate) sending: Sending,
-    pub(crate) receiving: Receiving,
-    /// Our addresses that the peer was told of and has not confirmed.
+    pub(crate) sending: SendHalf,
+    pub(crate) receiving: ReceiveHalf,
+    /// Our announced addresses that the peer has not confirmed.
     pub(crate) announced: Vec<Announced>,
-    /// Paths that are not to be used.
+    /// Paths that must not be used.
     pub(crate) removed: Vec<usize>,
-    /// Paths that it had from the start.
+    /// The number of paths that the connection had from the start.
     pub(crate) configured: usize,
-    /// Answers to what belongs to no subflow, with their paths.
+    /// Replies to segments of no subflow, with their paths.
     pub(crate) replies: VecDeque<(usize, Segment)>,
-    /// The path and the subflow of what was sent last.
+    /// The path and the subflow of the last segment that was sent.
     pub(crate) last: (usize, Option<usize>),
-    /// It is aborted: every subflow is reset.
+    /// The connection was aborted: every subflow is reset.
     pub(crate) aborted: bool,
-    /// What subflows declare lost is noted.
+    /// The subflows' loss declarations are recorded.
     pub(crate) observes_losses: bool,
     pub(crate) error: Option<Error>,
-    /// Where candidates are listed; empty between calls.
+    /// Scratch space of the scheduler; valid within a call only.
     pub(crate) candidates: Vec<Candidate>,
-    /// Where a controller reads of its siblings.
+    /// Scratch space: the subflows as a coupled controller sees them.
     siblings: Vec<Sibling>,
 }
 
@@ -184,9 +184,9 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// A connection that is closed. `tcp` are the settings of every subflow, and `ports` those of
-    /// the initial one; `random` is for keys and numbers. Of `config`, up to [`MAX_SUBFLOWS`] paths
-    /// are used; without any, it has one with addresses of no meaning.
+    /// A closed connection. `tcp` are the settings of every subflow, and `ports` those of the
+    /// initial one; `random` draws keys and initial numbers. Up to [`MAX_SUBFLOWS`] paths of
+    /// `config` are used; an empty list stands for one path with unspecified addresses.
     pub fn new(
         mut config: MptcpConfig,
         tcp: Config,
@@ -202,10 +202,10 @@ impl Connection {
         let key = random.bits();
         let scheduler = Scheduler::new(config.scheduler);
         let configured = config.paths.len();
-        // What a burst decides at once would be decided before the next mapping is known.
+        // Header prediction would decide a burst before the next mapping is known.
         let tcp = Arc::new(Config { header_prediction: false, ..tcp.with_shared_window() });
         let buffer = tcp.receive_buffer;
-        let sending = Sending { initial: keys::initial_sequence(key), timer: Time::NEVER, ..Sending::default() };
+        let sending = SendHalf { initial: keys::initial_sequence(key), timer: Time::NEVER, ..SendHalf::default() };
         let mut connection = Connection {
             config,
             tcp,
@@ -222,7 +222,7 @@ impl Connection {
             no_join: false,
             scheduler,
             sending,
-            receiving: Receiving { buffer, ..Receiving::default() },
+            receiving: ReceiveHalf { buffer, ..ReceiveHalf::default() },
             announced: Vec::new(),
             removed: Vec::new(),
             configured,
@@ -238,7 +238,8 @@ impl Connection {
         connection
     }
 
-    /// A new subflow on a path; one that has come to its end there makes room for it.
+    /// Opens a subflow on a path, in the place of one there that has ended, if any; returns its
+    /// index.
     pub(crate) fn open(&mut self, path: usize, ports: Ports, stage: Stage) -> usize {
         let mut endpoint = Endpoint::new(
             Arc::clone(&self.tcp),
@@ -267,7 +268,7 @@ impl Connection {
         self.subflows.len() - 1
     }
 
-    /// Tells the controller of a subflow of its siblings, if it asks for them.
+    /// Informs the controller of a subflow about its siblings, if it is coupled.
     pub(crate) fn couple(&mut self, index: usize) {
         if !self.subflows[index].endpoint.is_coupled() || !self.subflows[index].is_open() {
             return;
@@ -289,12 +290,12 @@ impl Connection {
         self.subflows[0].endpoint.connect();
     }
 
-    /// Opens it passively.
+    /// Opens the connection passively.
     pub fn listen(&mut self) {
         self.subflows[0].endpoint.listen();
     }
 
-    /// The application writes up to `bytes` more bytes; returns how many were taken.
+    /// Writes up to `bytes` bytes, as the application; returns the number accepted.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         if self.sending.closed || self.is_over() {
             return 0;
@@ -305,12 +306,12 @@ impl Connection {
         taken
     }
 
-    /// Bytes that the send buffer has room for.
+    /// Free bytes of the send buffer.
     pub fn send_space(&self) -> u64 {
         self.config.send_buffer.saturating_sub(self.sending.written.saturating_sub(self.sending.una))
     }
 
-    /// The application reads up to `most` bytes; returns how many it got.
+    /// Reads up to `most` bytes, as the application; returns the number read.
     pub fn read(&mut self, most: u64) -> u64 {
         let taken = most.min(self.unread());
         self.receiving.read += taken;
@@ -324,15 +325,15 @@ impl Connection {
         taken
     }
 
-    /// The peer is told that there is room again, once that is two segments or half of the buffer
-    /// (RFC 9293 section 3.8.6.2.2).
+    /// Sends a window update once two segments or half of the buffer have become free (RFC 9293
+    /// section 3.8.6.2.2).
     fn update_window(&mut self) {
         let receiving = &self.receiving;
         let gained = (receiving.read + receiving.buffer).saturating_sub(receiving.edge);
         let left = receiving.edge.saturating_sub(receiving.next);
         let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.is_open()) else { return };
         let two = 2 * u64::from(subflow.endpoint.full_segment());
-        // As long as there is a window, data will bring an ACK.
+        // With an open window, further data elicits an ACK.
         if left < two && gained >= two.min(receiving.buffer / 2) {
             subflow.endpoint.acknowledge_now();
         }
@@ -343,13 +344,14 @@ impl Connection {
         self.receiving.next.saturating_sub(self.receiving.read)
     }
 
-    /// The application writes no more: DATA_FIN follows the last byte.
+    /// Closes the stream, as the application: DATA_FIN follows the last byte.
     pub fn shutdown(&mut self, now: Time) {
         self.sending.closed = true;
         self.push(now);
     }
 
-    /// Closes hard: MP_FASTCLOSE and RST on every subflow (RFC 8684 section 3.5, option R).
+    /// Aborts the connection: MP_FASTCLOSE and RST on every subflow (RFC 8684 section 3.5, option
+    /// R).
     pub fn abort(&mut self) {
         self.aborted = true;
         for subflow in &mut self.subflows {
@@ -367,31 +369,31 @@ impl Connection {
         self.receiving.next
     }
 
-    /// Bytes of the peer's stream that arrived, what lies beyond gaps of it or a subflow included.
+    /// Bytes of the peer's stream that arrived, including those beyond gaps of the stream or a
+    /// subflow.
     pub fn received_bytes(&self) -> u64 {
         let held = |endpoint: &Endpoint| endpoint.received_bytes() - endpoint.delivered_bytes();
         let held: u64 = self.subflows.iter().map(|subflow| held(&subflow.endpoint)).sum();
         self.receiving.next + self.receiving.beyond.len() + held
     }
 
-    /// Whether a range of the peer's stream has arrived.
+    /// Returns `true` if a range of the peer's stream has arrived.
     pub fn holds(&self, from: u64, to: u64) -> bool {
         to <= self.receiving.next || self.receiving.beyond.contain(from.max(self.receiving.next)..to)
     }
 
-    /// The first stream offset whose bytes were not those of the stream.
+    /// The first stream offset at which the data was wrong.
     pub fn integrity_error(&self) -> Option<u64> {
         let of_subflows = self.subflows.iter().filter_map(|subflow| subflow.endpoint.integrity_error());
         self.receiving.integrity_error.into_iter().chain(of_subflows).min()
     }
 
-    /// Why the congestion controller of a subflow cannot go on, if it is one from outside that has
-    /// failed.
+    /// The failure of a subflow's congestion controller from outside, if any.
     pub fn controller_failure(&self) -> Option<&Failure> {
         self.subflows.iter().find_map(|subflow| subflow.endpoint.controller_failure())
     }
 
-    /// Whether the peer has closed and every byte has arrived.
+    /// Returns `true` if the peer has closed and every byte has arrived.
     pub fn peer_finished(&self) -> bool {
         match self.mode {
             Mode::Plain => self.subflows[0].endpoint.peer_finished(),
@@ -399,7 +401,7 @@ impl Connection {
         }
     }
 
-    /// Whether the handshake is over, and the connection with it not yet.
+    /// Returns `true` if the handshake is complete and the connection is not closed.
     pub fn is_open(&self) -> bool {
         let is_open = |subflow: &Subflow| {
             !matches!(subflow.endpoint.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
@@ -407,7 +409,7 @@ impl Connection {
         self.subflows.iter().any(is_open)
     }
 
-    /// Whether both sides have closed and everything is acknowledged.
+    /// Returns `true` if both sides have closed and everything is acknowledged.
     pub fn is_finished(&self) -> bool {
         let all = self.sending.closed && self.sending.una == self.sending.written;
         match self.mode {
@@ -423,7 +425,7 @@ impl Connection {
         }
     }
 
-    /// Whether no subflow is open any more, and none will be.
+    /// Returns `true` if no subflow is open, and none will be.
     pub fn is_over(&self) -> bool {
         let is_over = |subflow: &Subflow| {
             subflow.endpoint.is_finished()
@@ -432,47 +434,48 @@ impl Connection {
         self.error.is_some() || self.subflows.iter().all(is_over)
     }
 
-    /// Why it ended, if not by both sides closing it.
+    /// The error that ended the connection; `None` if both sides closed it.
     pub fn error(&self) -> Option<Error> {
         self.error
     }
 
-    /// Whether MPTCP is in use.
+    /// Returns `true` if the connection uses MPTCP.
     pub fn is_multipath(&self) -> bool {
         matches!(self.mode, Mode::Multipath { .. })
     }
 
-    /// Whether it has fallen back to plain TCP.
+    /// Returns `true` if the connection has fallen back to plain TCP.
     pub fn is_plain(&self) -> bool {
         self.mode == Mode::Plain
     }
 
-    /// By which a SYN with MP_JOIN names this connection.
+    /// The token that identifies this connection in a SYN with MP_JOIN.
     pub fn token(&self) -> u32 {
         keys::token(self.key)
     }
 
-    /// Its subflows, the initial one first.
+    /// The subflows, the initial one first.
     pub fn subflows(&self) -> &[Subflow] {
         &self.subflows
     }
 
-    /// The path of the segment that [`Connection::transmit`] gave last.
+    /// The path of the segment that [`Connection::transmit`] returned last.
     pub fn last_path(&self) -> usize {
         self.last.0
     }
 
-    /// The subflow of that segment; `None` if it is of none.
+    /// The subflow of the segment that [`Connection::transmit`] returned last; `None` if it has
+    /// none.
     pub fn last_subflow(&self) -> Option<&Subflow> {
         self.subflows.get(self.last.1?)
     }
 
-    /// Bytes beyond gaps in the stream: now, and the most there were.
+    /// Bytes beyond gaps in the stream: the present and the largest number.
     pub fn reordered_bytes(&self) -> (u64, u64) {
         (self.receiving.beyond.len(), self.receiving.most_beyond)
     }
 
-    /// The congestion windows of all open subflows together.
+    /// The sum of the open subflows' congestion windows, in bytes.
     pub fn cwnd(&self) -> u64 {
         self.subflows.iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.endpoint.cwnd()).sum()
     }
@@ -482,14 +485,14 @@ impl Connection {
         self.subflows.iter().filter(|subflow| subflow.is_open()).filter_map(|subflow| subflow.endpoint.srtt()).min()
     }
 
-    /// When [`Connection::on_deadline`] is to be called next.
+    /// The time at which [`Connection::on_deadline`] is due.
     pub fn next_deadline(&self) -> Time {
         let subflows = self.subflows.iter().map(Subflow::next_deadline);
         let announced = self.announced.iter().map(|announced| announced.again_at);
         subflows.chain(announced).fold(self.sending.timer, Time::min)
     }
 
-    /// Another controller takes over on every subflow that there is, and on those to come.
+    /// Replaces the congestion controllers of all subflows, present and future.
     pub fn set_congestion_control(&mut self, now: Time, make_controller: MakeController) {
         self.make_controller = make_controller;
         for subflow in &mut self.subflows {

@@ -1,5 +1,4 @@
-//! What the segments of a connection with another implementation tell those who read them off the
-//! wire.
+//! Segments of a connection with another implementation, as read from the wire.
 
 use ackclock_packet::{DataNumber, Dss, Mapping, MptcpOption, Segment};
 use ackclock_tcp::IcmpError;
@@ -9,8 +8,9 @@ use crate::connection::{Connection, Mode};
 use crate::subflow::{Stage, Subflow};
 
 impl Connection {
-    /// Where the payload of a segment of the peer over `path` lies in the connection's stream: by
-    /// the mapping that it carries, or by one that has arrived. `None` if neither tells.
+    /// The offset in the connection's stream of the payload of a segment that the peer sent over
+    /// `path`, determined by the mapping that it carries or one that has arrived; `None` without
+    /// either.
     pub fn stream_offset(&self, path: usize, segment: &Segment) -> Option<u64> {
         let subflow = self.subflows.iter().find(|subflow| subflow.is_addressed(path, segment))?;
         let at = subflow.endpoint.stream_offset(segment.seq)?;
@@ -44,7 +44,7 @@ impl Connection {
         Some(acked.min(self.receiving.fin.unwrap_or(u64::MAX)))
     }
 
-    /// An ICMP error about a segment that we have sent over `path`.
+    /// Handles an ICMP error about a segment that we sent over `path`.
     pub fn icmp(&mut self, now: Time, path: usize, error: &IcmpError) {
         let of_path = |subflow: &&mut Subflow| subflow.path == path && subflow.stage != Stage::Closed;
         if let Some(subflow) = self.subflows.iter_mut().find(of_path) {
@@ -53,16 +53,16 @@ impl Connection {
     }
 }
 
-/// The number that a mapping gives to the byte at `at`: the first one is 1.
+/// The subflow sequence number in a mapping of the byte at `at`; that of the first byte is 1.
 fn segment_unit(at: u64) -> u32 {
     (at as u32).wrapping_add(1)
 }
 
-/// The offset that the data acknowledgment of a segment stands for, in a stream that begins behind
-/// `initial` and is acknowledged up to about `near`.
+/// The stream offset of a segment's data acknowledgment, in a stream that begins after `initial`
+/// and is acknowledged up to about `near`.
 fn offset(segment: &Segment, initial: u64, near: u64) -> Option<u64> {
     let first = initial.wrapping_add(1);
     let ack: DataNumber = segment.mptcp.dss()?.ack?;
-    // Before the first byte there is nothing to acknowledge.
+    // A number before the first byte acknowledges nothing.
     Some(ack.near(first.wrapping_add(near)).wrapping_sub(first)).filter(|&offset| offset < 1 << 60)
 }

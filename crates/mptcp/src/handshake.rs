@@ -5,13 +5,13 @@ use ackclock_tcp::State;
 
 use crate::connection::{Connection, Mode};
 use crate::keys;
-use crate::mapping::Map;
+use crate::mapping::DataMap;
 
 impl Connection {
-    /// The SYN or SYN/ACK of the initial subflow.
+    /// Handles the SYN or SYN/ACK of the initial subflow.
     pub(crate) fn accept_capable(&mut self, segment: &Segment) -> bool {
-        // A server answers later versions with its own, and nobody extensions that it does not know
-        // (RFC 8684 section 3.1).
+        // A server answers later versions with its own; unknown extensions are never accepted (RFC
+        // 8684 section 3.1).
         let is_known = |capable: &Capable| match self.is_client {
             true => capable.version == 1,
             false => capable.version >= 1,
@@ -38,12 +38,13 @@ impl Connection {
         self.receiving.initial = keys::initial_sequence(key);
     }
 
-    /// At the server, the third packet or the first one with data: both have both keys.
+    /// Handles the third packet of the handshake, or the first with data, at the server: both ends
+    /// then have both keys.
     pub(crate) fn accept_third(&mut self, segment: &Segment) -> bool {
         if self.is_client || self.mode == Mode::Opening || self.subflows[0].endpoint.state() != State::SynReceived {
             return true;
         }
-        // Both have agreed on the version.
+        // Both ends have agreed on the version.
         match capable(segment).filter(|capable| capable.version == 1 && is_understood(capable)) {
             Some(capable @ Capable { sender_key: Some(key), receiver_key: Some(own), checksum: false, .. })
                 if own == self.key =>
@@ -52,29 +53,29 @@ impl Connection {
                 self.mode = Mode::Multipath { confirmed: true };
                 self.take_capable_data(&capable);
             }
-            // The keys are still to come: it will be sent again.
+            // The packet with the keys is missing and will be retransmitted.
             _ if segment.mptcp.dss().is_some() => return false,
             _ => self.fall_back(),
         }
         true
     }
 
-    /// The mapping of the first data.
+    /// Handles the mapping of the first data.
     pub(crate) fn take_capable_data(&mut self, capable: &Capable) {
-        // Which keys it repeats is not looked at, as in Linux: both ends have them already.
+        // As in Linux, the repeated keys are not compared: both ends have them already.
         let Some(len) = capable.data_len.filter(|&len| len > 0 && self.peer_key.is_some()) else { return };
-        // Whoever sends it has numbers of 64 bits (Linux).
+        // Senders of this option use 64-bit numbers (Linux).
         self.note_number_len(true);
         self.receiving.is_mapped = true;
         let subflow = &mut self.subflows[0];
         if subflow.taken == 0 {
-            // A segment that was sent again may have less in it: it says the same.
-            let _ = subflow.incoming.insert(Map { at: 0, data: 0, len: len.into() });
+            // A shorter retransmission has a consistent mapping.
+            let _ = subflow.incoming.insert(DataMap { at: 0, data: 0, len: len.into() });
         }
     }
 }
 
-/// Whether it asks for nothing but what is done here: HMAC-SHA256, and no extension.
+/// Returns `true` if the option requests only supported features: HMAC-SHA256, and no extension.
 fn is_understood(capable: &Capable) -> bool {
     capable.hmac_sha256 && !capable.extensible
 }

@@ -1,11 +1,11 @@
-//! What arrives: options of the handshake and of data, and the data.
+//! Input: options of the handshake and of data, and the data.
 
 use ackclock_packet::{DataNumber, Dss, Flags, Mapping, MptcpOption, Payload, Segment};
 use ackclock_tcp::{Acknowledgment, Error, State, reset_for};
 use ackclock_units::{Ecn, Time};
 
 use crate::connection::{Connection, Mode};
-use crate::mapping::Map;
+use crate::mapping::DataMap;
 use crate::subflow::{Stage, Subflow};
 
 /// Reasons of MP_TCPRST (IANA registry "MPTCP MP_TCPRST Reason Codes").
@@ -15,12 +15,12 @@ pub(crate) mod reason {
     pub(crate) const MIDDLEBOX: u8 = 6;
 }
 
-/// No stream is as long.
+/// A bound of stream lengths, in bytes.
 pub(crate) const LONGEST: u64 = 1 << 60;
 
 impl Connection {
-    /// Takes in a segment that arrived over `path` with codepoint `ecn`. Of its payload, the offset
-    /// is that in the connection's stream.
+    /// Handles a segment that arrived over `path` with codepoint `ecn`. Its payload offset is that
+    /// in the connection's stream.
     pub fn input(&mut self, now: Time, path: usize, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         let una = self.sending.una;
         let arrival = match self.subflows.iter().position(|subflow| subflow.is_addressed(path, segment)) {
@@ -34,7 +34,7 @@ impl Connection {
         Acknowledgment { acked: self.sending.una - una, ..arrival }
     }
 
-    /// A segment of no subflow: the SYN of one, or nothing of ours.
+    /// Handles a segment of no subflow: the SYN of a new one, or an unrelated segment.
     fn input_unknown(&mut self, now: Time, path: usize, segment: &Segment, ecn: Ecn) {
         match self.admit(path, segment) {
             Some(index) => {
@@ -42,13 +42,13 @@ impl Connection {
             }
             None => {
                 let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
-                // RFC 8684 section 3.2, whatever it is refused for.
+                // RFC 8684 section 3.2, for any refusal.
                 self.refuse(path, segment, joins.then_some(reason::MPTCP_SPECIFIC));
             }
         }
     }
 
-    /// Answers a segment by RST, with the reason if it is one of MPTCP.
+    /// Answers a segment by RST, with an MPTCP reason if given.
     pub(crate) fn refuse(&mut self, path: usize, segment: &Segment, reason: Option<u8>) {
         let Some(mut reset) = reset_for(segment) else { return };
         if let Some(reason) = reason {
@@ -58,7 +58,7 @@ impl Connection {
     }
 
     fn input_subflow(&mut self, now: Time, index: usize, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        // Nothing is believed that TCP would not believe (RFC 8684 section 3.4.1).
+        // Options count only on segments that TCP accepts (RFC 8684 section 3.4.1).
         let is_valid = self.subflows[index].endpoint.would_accept(now, segment);
         let resets = segment.flags.contains(Flags::RST);
         if is_valid && !resets && !self.accept_options(now, index, segment) {
@@ -99,7 +99,8 @@ impl Connection {
         arrival
     }
 
-    /// What the options say, before the endpoint sees the segment; `false` if it is to be dropped.
+    /// Handles the options before the endpoint sees the segment; `false` if the segment is to be
+    /// dropped.
     fn accept_options(&mut self, now: Time, index: usize, segment: &Segment) -> bool {
         if self.mode == Mode::Plain {
             return true;
@@ -111,7 +112,7 @@ impl Connection {
             Stage::Joining => self.accept_join(index, segment),
             Stage::Unproven if !is_syn => self.accept_proof(index, segment),
             Stage::Proving { .. } if !is_syn => {
-                // Anything shows that the proof has arrived.
+                // Any segment shows that the proof has arrived.
                 self.subflows[index].stage = Stage::Open;
                 self.accept_signals(now, index, segment)
             }
@@ -121,7 +122,7 @@ impl Connection {
         }
     }
 
-    /// The options of a reset that TCP has believed.
+    /// Handles the options of a reset that TCP has accepted.
     fn accept_reset(&mut self, now: Time, index: usize, segment: &Segment) {
         if self.mode == Mode::Plain {
             return;
@@ -129,7 +130,7 @@ impl Connection {
         for option in segment.mptcp.iter() {
             match option {
                 MptcpOption::FastClose { key } if key == self.key => self.peer_aborted(now),
-                // The path is not to be tried again (section 3.6).
+                // The path must not be tried again (section 3.6).
                 MptcpOption::Reset { transient: false, .. } if index > 0 => {
                     self.removed.push(self.subflows[index].path);
                 }
@@ -138,7 +139,7 @@ impl Connection {
         }
     }
 
-    /// The options of an open subflow.
+    /// Handles the options of an open subflow.
     fn accept_signals(&mut self, now: Time, index: usize, segment: &Segment) -> bool {
         if segment.mptcp.is_empty() {
             return self.miss_options(now, index, segment);
@@ -173,12 +174,12 @@ impl Connection {
         }
         let Some(Mapping { sequence, subflow_sequence, len, checksum }) = dss.mapping else { return };
         if checksum.is_some() {
-            // It was not agreed on (RFC 8684 section 3.3).
+            // Checksums were not negotiated (RFC 8684 section 3.3).
             return self.reset_subflow(now, index, reason::MPTCP_SPECIFIC);
         }
         if len == 0 && segment.payload.len == 0 {
-            // It maps nothing: an infinite mapping comes with data (section 3.7), and Linux sends
-            // and ignores these.
+            // An empty mapping: an infinite one comes with data (section 3.7), and Linux sends and
+            // ignores these.
             return;
         }
         if len == 0 {
@@ -191,7 +192,7 @@ impl Connection {
         if payload > 0 && is_long != self.receiving.is_long {
             self.note_number_len(is_long);
         }
-        // What lies before the first byte is known, as what has arrived is.
+        // Data before the first byte counts as received.
         let data = self.offset_of(sequence);
         if dss.fin && data.is_none_or(|data| data < LONGEST) {
             self.take_fin(index, data.unwrap_or(0) + payload, payload == 0);
@@ -199,16 +200,15 @@ impl Connection {
         self.take_mapping(now, index, segment, (data.unwrap_or(LONGEST), subflow_sequence, payload));
     }
 
-    /// The place in the peer's stream that a data sequence number stands for; `None` before the
-    /// first byte.
+    /// The offset in the peer's stream of a data sequence number; `None` before the first byte.
     fn offset_of(&self, sequence: DataNumber) -> Option<u64> {
         let expected = self.receiving.initial.wrapping_add(1 + self.receiving.next);
         let ahead = sequence.near(expected).wrapping_sub(expected).cast_signed();
         self.receiving.next.checked_add_signed(ahead)
     }
 
-    /// Data came with numbers of 64 or 32 bits, and our acknowledgments have as many from here on
-    /// (RFC 8684 section 3.3.2; Linux `use_64bit_ack`).
+    /// Adopts the length of the peer's data sequence numbers, 64 or 32 bits, for our
+    /// acknowledgments (RFC 8684 section 3.3.2; Linux `use_64bit_ack`).
     pub(crate) fn note_number_len(&mut self, is_long: bool) {
         self.receiving.is_long = is_long;
         if !is_long || std::mem::replace(&mut self.receiving.was_long, true) {
@@ -217,13 +217,14 @@ impl Connection {
         for Subflow { endpoint, .. } in &mut self.subflows {
             endpoint.reserve_options(self.receiving.dss_len());
             if is_synchronized(endpoint.state()) {
-                // What a segment holds follows from the MTU, and is less from here on.
+                // The segment size follows from the MTU and the option length.
                 endpoint.set_path_mtu(endpoint.path_mtu());
             }
         }
     }
 
-    /// DATA_FIN says that the peer's stream ends at `end`; alone, it is answered at once.
+    /// Handles DATA_FIN, which ends the peer's stream at `end`; without data it is acknowledged
+    /// immediately.
     fn take_fin(&mut self, index: usize, end: u64, is_alone: bool) {
         let receiving = &mut self.receiving;
         let arrived = receiving.next + receiving.beyond.len();
@@ -235,25 +236,25 @@ impl Connection {
         }
     }
 
-    /// A mapping of `len` bytes from the subflow's number `at` on. It has to be of bytes of the
-    /// segment that it comes with (RFC 8684 section 3.3.1).
+    /// Handles a mapping of `len` bytes from the subflow sequence number `number` on. It must cover
+    /// bytes of the segment that carries it (RFC 8684 section 3.3.1).
     fn take_mapping(&mut self, now: Time, index: usize, segment: &Segment, (data, number, len): (u64, u32, u64)) {
         let subflow = &mut self.subflows[index];
         let Some(place) = subflow.endpoint.stream_offset(segment.seq) else { return };
         let ahead = number.wrapping_sub(1).wrapping_sub(place as u32).cast_signed();
         let Some(at) = place.checked_add_signed(ahead.into()) else { return };
         let overlaps = at < place + u64::from(segment.payload.len) && place < at + len;
-        // What was taken already needs no mapping any more.
+        // Data that was read needs no mapping.
         let skip = subflow.taken.saturating_sub(at).min(len);
-        let map = Map { at: at + skip, data: data + skip, len: len - skip };
+        let map = DataMap { at: at + skip, data: data + skip, len: len - skip };
         self.receiving.is_mapped |= overlaps;
         if overlaps && map.len > 0 && subflow.incoming.insert(map).is_err() {
             self.reset_subflow(now, index, reason::MPTCP_SPECIFIC);
         }
     }
 
-    /// Gives the payload its place in the subflow's stream, where it is checked by the endpoint;
-    /// where it comes from in the connection's is checked here.
+    /// Sets the payload offset to that in the subflow's stream, which the endpoint checks. The
+    /// offset in the connection's stream is checked here.
     fn place(&mut self, index: usize, segment: &mut Segment) {
         let subflow = &self.subflows[index];
         let Some(at) = subflow.endpoint.stream_offset(segment.seq) else { return };
@@ -273,7 +274,7 @@ impl Connection {
         }
     }
 
-    /// What has arrived in order on a subflow is the connection's.
+    /// Moves data that has arrived in order on a subflow to the connection.
     fn take_data(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         let mut at = subflow.taken;
@@ -281,7 +282,7 @@ impl Connection {
         let end = subflow.taken;
         while at < end {
             let Some(data) = subflow.incoming.data(at..end) else {
-                // Nobody has said what it is.
+                // The data has no mapping.
                 subflow.incoming.forget_while(|map| map.end() <= at);
                 return self.miss_mapping(now, index, at);
             };
@@ -293,16 +294,16 @@ impl Connection {
         subflow.incoming.forget_while(|map| map.end() <= end);
     }
 
-    /// The window of the connection ends no earlier than this segment says. It counts from the data
-    /// acknowledgment of the same segment (RFC 8684 section 3.3.1): one that has come over a slow
-    /// path says less than one that has overtaken it.
+    /// Advances the right edge of the connection's window. The window counts from the data
+    /// acknowledgment of the same segment (RFC 8684 section 3.3.1): a segment that was overtaken on
+    /// a faster path does not reduce it.
     fn take_window(&mut self, index: usize, segment: &Segment) {
         if segment.flags.contains(Flags::RST) || !is_synchronized(self.subflows[index].endpoint.state()) {
             return;
         }
         let from = match segment.mptcp.dss().and_then(|dss| dss.ack) {
             Some(ack) => self.offset_acknowledged(ack),
-            // The handshake.
+            // A segment of the handshake.
             None if self.sending.una == 0 => 0,
             None => return,
         };
@@ -314,14 +315,14 @@ impl Connection {
         self.sending.window_end = self.sending.window_end.max(from + window);
     }
 
-    /// The place in our stream up to which a number acknowledges it; far beyond it if the number
-    /// makes no sense.
+    /// The offset in our stream up to which a number acknowledges it; far beyond its end if the
+    /// number is invalid.
     fn offset_acknowledged(&self, ack: DataNumber) -> u64 {
         let first = self.sending.initial.wrapping_add(1);
         ack.near(first.wrapping_add(self.sending.una)).wrapping_sub(first)
     }
 
-    /// MP_FASTCLOSE of the peer: all subflows are reset.
+    /// Handles the peer's MP_FASTCLOSE: all subflows are reset.
     fn peer_aborted(&mut self, now: Time) {
         self.error = Some(Error::Reset);
         for index in 0..self.subflows.len() {
@@ -329,7 +330,7 @@ impl Connection {
         }
     }
 
-    /// A subflow ends by a reset that says why; what it has not delivered goes out on others.
+    /// Resets a subflow with a reason; its undelivered data is sent on others.
     pub(crate) fn reset_subflow(&mut self, now: Time, index: usize, reason: u8) {
         let subflow = &mut self.subflows[index];
         subflow.reset_reason = Some(reason);

@@ -1,5 +1,5 @@
-//! Additional subflows: MP_JOIN at both ends, and how a subflow begins and ends (RFC 8684 sections
-//! 3.2 and 3.6).
+//! Further subflows: MP_JOIN at both ends, and the beginning and end of a subflow (RFC 8684
+//! sections 3.2 and 3.6).
 
 use ackclock_packet::{Flags, MptcpOption, Segment};
 use ackclock_tcp::{Ports, Shutdown, State};
@@ -12,7 +12,7 @@ use crate::keys;
 use crate::subflow::Stage;
 
 impl Connection {
-    /// Opens a subflow on a path, as the client, unless one is there.
+    /// Opens a subflow on a path, as the client, unless there is one.
     pub(crate) fn join(&mut self, path: usize) {
         let is_there = self.subflows.iter().any(|subflow| subflow.path == path && subflow.stage != Stage::Closed);
         let unusable = self.removed.contains(&path) || self.is_denied(path);
@@ -27,15 +27,15 @@ impl Connection {
         subflow.endpoint.connect();
     }
 
-    /// Whether there is no such path, or the peer wants no further subflow to the address that it
-    /// leads to.
+    /// Returns `true` if there is no such path, or the peer refuses further subflows to its remote
+    /// address.
     fn is_denied(&self, path: usize) -> bool {
         let Some(wanted) = self.config.paths.get(path) else { return true };
         self.no_join && wanted.remote == self.config.paths[0].remote
     }
 
-    /// The SYN of a subflow that belongs to this connection; its number, with its endpoint in
-    /// LISTEN.
+    /// Accepts the SYN of a subflow for this connection; returns the subflow's index, with its
+    /// endpoint in LISTEN.
     pub(crate) fn admit(&mut self, path: usize, segment: &Segment) -> Option<usize> {
         let is_syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         let confirmed = self.mode == Mode::Multipath { confirmed: true };
@@ -61,7 +61,7 @@ impl Connection {
         Some(index)
     }
 
-    /// The SYN/ACK of a subflow that we open.
+    /// Handles the SYN/ACK of a subflow that we open.
     pub(crate) fn accept_join(&mut self, index: usize, segment: &Segment) -> bool {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return true;
@@ -79,7 +79,7 @@ impl Connection {
             subflow.backup |= backup;
             return true;
         }
-        // Nobody who knows the keys, or options do not get through (RFC 8684 section 3.7).
+        // The sender does not know the keys, or options are removed (RFC 8684 section 3.7).
         subflow.endpoint.abort();
         subflow.stage = Stage::Closed;
         let path = subflow.path;
@@ -87,15 +87,15 @@ impl Connection {
         false
     }
 
-    /// The ACK that ends the handshake of a subflow that the peer opens.
+    /// Handles the ACK that completes the handshake of a subflow that the peer opens.
     pub(crate) fn accept_proof(&mut self, index: usize, segment: &Segment) -> bool {
         let Some(keys) = self.keys() else { return false };
         let [own, peer] = self.subflows[index].nonces;
         let expected = keys::join_hmac([keys[1], keys[0]], [peer, own]);
         let is_proven = segment.mptcp.iter().any(|option| option == MptcpOption::JoinAck { hmac: expected });
         if !is_proven {
-            // Nobody who knows the keys, or options do not get through: no data comes before the
-            // proof has been answered (RFC 8684 sections 3.2 and 3.7).
+            // The sender does not know the keys, or options are removed: no data precedes the
+            // answer to the proof (RFC 8684 sections 3.2 and 3.7).
             let subflow = &mut self.subflows[index];
             subflow.reset_reason = Some(reason::MPTCP_SPECIFIC);
             subflow.endpoint.abort();
@@ -104,7 +104,7 @@ impl Connection {
         is_proven
     }
 
-    /// The endpoint of a subflow has opened.
+    /// Handles the opening of a subflow's endpoint.
     pub(crate) fn opened_subflow(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         match subflow.stage {
@@ -125,15 +125,15 @@ impl Connection {
             Stage::Unproven => {
                 self.joined = true;
                 subflow.stage = Stage::Open;
-                // The fourth packet.
+                // The fourth packet of the handshake.
                 subflow.endpoint.acknowledge_now();
             }
             Stage::Proving { .. } | Stage::Open | Stage::Closed => {}
         }
     }
 
-    /// The proof of a subflow may be lost. After as many times as a SYN is sent again, the subflow
-    /// is given up.
+    /// Retransmits the proof of a subflow, which may be lost. The subflow is given up after as many
+    /// attempts as a SYN has.
     pub(crate) fn prove_again(&mut self, now: Time) {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Notes what has become of a subflow's endpoint.
+    /// Handles the closing of a subflow's endpoint, if it has closed.
     pub(crate) fn note_end(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.stage == Stage::Closed {
@@ -161,7 +161,7 @@ impl Connection {
             let over = self.receiving.fin == Some(self.receiving.next);
             if !over && !subflow.closing {
                 subflow.closing = true;
-                // The peer has given it up: what it has not acknowledged goes out on others.
+                // The peer has closed it: data that it has not acknowledged is sent on others.
                 subflow.endpoint.shutdown(Shutdown::Write);
                 self.give_up_on(now, index);
             }
@@ -186,7 +186,7 @@ impl Connection {
         }
     }
 
-    /// What the connection has not acknowledged of what a subflow was given goes out on others.
+    /// Schedules a subflow's data that the peer's connection has not acknowledged for the others.
     pub(crate) fn give_up_on(&mut self, now: Time, index: usize) {
         let una = self.sending.una;
         for map in self.subflows[index].maps.iter() {
@@ -195,7 +195,7 @@ impl Connection {
         self.start_timer(now);
     }
 
-    /// Everything is acknowledged and the peer knows: the subflows close.
+    /// Closes the subflows, once everything is acknowledged and the peer knows.
     pub(crate) fn close_subflows(&mut self) {
         for subflow in &mut self.subflows {
             if is_synchronized(subflow.endpoint.state()) {

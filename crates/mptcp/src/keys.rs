@@ -1,9 +1,9 @@
-//! What the keys of a connection stand for: tokens, initial data sequence numbers and the
-//! authentication of what is added to it.
+//! Values derived from the keys of a connection: tokens, initial data sequence numbers, and the
+//! authentication of subflows and addresses.
 //!
 //! # Source
-//! RFC 8684 sections 3.1 (token, initial data sequence number), 3.2 (MP_JOIN) and 3.4.1
-//! (ADD_ADDR), all with SHA-256.
+//! RFC 8684 sections 3.1 (token, initial data sequence number), 3.2 (MP_JOIN) and 3.4.1 (ADD_ADDR),
+//! all with SHA-256.
 
 use std::net::IpAddr;
 
@@ -18,14 +18,14 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     std::array::from_fn(|i| bytes[i])
 }
 
-/// The token by which who has drawn `key` knows the connection: the most significant 32 bits of its
+/// The token of a connection at the end that has drawn `key`: the most significant 32 bits of its
 /// hash.
 pub fn token(key: u64) -> u32 {
     u32::from_be_bytes(first(&hash(key)))
 }
 
-/// The initial data sequence number of who has drawn `key`: the least significant 64 bits of its
-/// hash.
+/// The initial data sequence number of the end that has drawn `key`: the least significant 64 bits
+/// of its hash.
 pub fn initial_sequence(key: u64) -> u64 {
     u64::from_be_bytes(first(&hash(key)[24..]))
 }
@@ -38,19 +38,20 @@ fn hmac(keys: [u64; 2], message: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// What proves in MP_JOIN that its sender, whose key and nonce come first, has both keys.
+/// The HMAC of MP_JOIN, which proves that its sender has both keys. The sender's key and nonce come
+/// first.
 pub fn join_hmac(keys: [u64; 2], nonces: [u32; 2]) -> [u8; 20] {
     let [own, peer] = nonces.map(u32::to_be_bytes);
     first(&hmac(keys, &[&own, &peer]))
 }
 
-/// The part of it that a SYN/ACK has room for.
+/// The truncated [`join_hmac`] of a SYN/ACK.
 pub fn short_join_hmac(keys: [u64; 2], nonces: [u32; 2]) -> u64 {
     u64::from_be_bytes(first(&join_hmac(keys, nonces)))
 }
 
-/// What proves in ADD_ADDR that its sender, whose key comes first, has both keys; without a port it
-/// counts as 0.
+/// The HMAC of ADD_ADDR, which proves that its sender, whose key comes first, has both keys. No
+/// port counts as 0.
 pub fn address_hmac(keys: [u64; 2], id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let port = port.unwrap_or(0).to_be_bytes();
     let octets = match address {

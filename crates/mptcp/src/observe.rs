@@ -1,4 +1,4 @@
-//! What a driver observes of a connection, for its records.
+//! Observation of a connection, for the records of a driver.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use crate::connection::Connection;
 use crate::subflow::Subflow;
 
 impl Connection {
-    /// Notes from now on what subflows declare lost, for [`Connection::loss_declarations`]. Whoever
-    /// asks for it has to fetch it.
+    /// Records the loss declarations of subflows from now on. The caller must then fetch them
+    /// ([`Connection::loss_declarations`]).
     pub fn observe_losses(&mut self) {
         self.observes_losses = true;
         self.subflows.iter_mut().for_each(|subflow| subflow.endpoint.observe_losses());
     }
 
-    /// What subflows have declared lost since the last time, each with its path and its own port;
-    /// offsets are those of its stream. Nothing unless it is observed.
+    /// The subflows' loss declarations since the last call, each with its path and local port;
+    /// offsets are those of the subflow's stream. Empty unless they are recorded.
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = (usize, u16, LossDeclaration)> {
         let noted = self.subflows.iter_mut().filter(|subflow| subflow.endpoint.has_loss_declarations());
         noted.flat_map(|subflow| {
@@ -26,13 +26,13 @@ impl Connection {
         })
     }
 
-    /// The subflow to which a segment that comes over a path belongs.
+    /// The subflow of a segment that arrives over a path.
     pub fn subflow_of(&self, path: usize, segment: &Segment) -> Option<&Subflow> {
         self.subflows.iter().find(|subflow| subflow.is_addressed(path, segment))
     }
 
-    /// Where bytes of our stream are in those of the subflows that were given them, as far as these
-    /// or the peer's connection have yet to acknowledge them.
+    /// The positions of bytes of our stream in the subflows that were given them, unless both
+    /// subflow and connection have been acknowledged.
     pub fn copies(&self, data: Range<u64>) -> impl Iterator<Item = (&Subflow, Range<u64>)> {
         self.subflows.iter().flat_map(move |subflow| {
             let (start, end) = (data.start, data.end);
@@ -44,23 +44,23 @@ impl Connection {
         })
     }
 
-    /// Bytes of the peer's stream that arrived more than once, by the same subflow or another.
+    /// Bytes of the peer's stream that arrived more than once, over the same subflow or another.
     pub fn duplicate_bytes(&self) -> u64 {
         self.receiving.duplicate
     }
 
-    /// What holds a subflow back now; `None` unless it is open, and once everything has been sent
-    /// and the connection has closed.
+    /// The present limit of a subflow; `None` unless it is open, and once everything was sent and
+    /// the connection has closed.
     /// - `Pacing`: the time of its next segment has not come.
     /// - `Cwnd`: data waits, in it or for it in the connection, and its congestion window is full.
     /// - `Window`: data waits in the connection for the peer's window, and the congestion window
     ///   has room.
-    /// - `Application`: there is nothing for it. No data waits, or too little, or it is for others.
+    /// - `Application`: no data waits, or too little, or it is for other subflows.
     pub fn limit_of(&self, subflow: &Subflow) -> Option<Limit> {
         let (endpoint, sending) = (&subflow.endpoint, &self.sending);
         match endpoint.limited_by() {
             _ if !subflow.takes_data() => return None,
-            // In plain TCP its data and its window are all there are.
+            // In plain TCP the subflow has all data and the only window.
             own if self.is_plain() => return own,
             own @ Some(Limit::Pacing | Limit::Cwnd) => return own,
             Some(Limit::Window | Limit::Application) | None => {}
@@ -68,7 +68,7 @@ impl Connection {
         let available = sending.written.saturating_sub(sending.next);
         let left = sending.window_end.saturating_sub(sending.next);
         let mss = u64::from(endpoint.full_segment());
-        // Less than a segment may wait for more (Nagle).
+        // Nagle's algorithm may delay less than a segment.
         let delays = self.tcp.nagle && !sending.closed && sending.una < sending.next;
         if available == 0 || delays && available < mss.min(left + 1) {
             return (!sending.closed).then_some(Limit::Application);
@@ -82,8 +82,8 @@ impl Connection {
         }
     }
 
-    /// What holds the connection back now: one of what holds its subflows back, in this order:
-    /// `Pacing`, `Window`, `Cwnd`, `Application`.
+    /// The present limit of the connection: the first in this order that limits one of its
+    /// subflows: `Pacing`, `Window`, `Cwnd`, `Application`.
     pub fn limited_by(&self) -> Option<Limit> {
         let limits = || self.subflows.iter().filter_map(|subflow| self.limit_of(subflow));
         let order = [Limit::Pacing, Limit::Window, Limit::Cwnd, Limit::Application];

@@ -1,4 +1,4 @@
-//! What goes out: a segment of a subflow, and the options that the connection adds.
+//! Output: the segments of subflows, and the options that the connection adds.
 
 use ackclock_packet::{Capable, DataNumber, Dss, Flags, Mapping, MptcpOption, MptcpOptions, Segment, options_len};
 use ackclock_units::{Ecn, Time};
@@ -8,15 +8,15 @@ use crate::input::reason;
 use crate::keys;
 use crate::subflow::Stage;
 
-/// How many retransmitted SYNs ask for MPTCP before one asks for plain TCP (RFC 8684 section 3.7;
-/// Linux `net.mptcp.syn_retrans_before_tcp_fallback`, since 6.15).
+/// Retransmitted SYNs that request MPTCP before one requests plain TCP (RFC 8684 section 3.7; Linux
+/// `net.mptcp.syn_retrans_before_tcp_fallback`, since 6.15).
 const SYN_RETRANSMISSIONS: u64 = 2;
-/// Bytes of options that a header has room for.
+/// The most bytes of options in a header.
 const MAX_OPTIONS: u32 = 40;
 
 impl Connection {
-    /// Writes the next segment to be sent into `out`, for the path [`Connection::last_path`], and
-    /// returns the codepoint of its IP header; `None` when there is nothing to send now.
+    /// Writes the next segment to `out`, for the path [`Connection::last_path`], and returns the
+    /// ECN codepoint of its IP header; `None` if there is nothing to send now.
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         if let Some((path, reply)) = self.replies.pop_front() {
             (*out, self.last) = (reply, (path, None));
@@ -44,7 +44,7 @@ impl Connection {
         } else if out.flags.contains(Flags::RST) {
             self.add_to_reset(index, out);
         } else if self.subflows[index].stage == Stage::Joining {
-            // It answers something that is none of its own.
+            // It answers an unrelated segment.
         } else if let Stage::Proving { .. } | Stage::Unproven = self.subflows[index].stage {
             self.add_proof(index, out);
         } else {
@@ -54,7 +54,7 @@ impl Connection {
         out.sack.truncate(room as usize);
     }
 
-    /// Both keys, as the sender of MP_CAPABLE or MP_JOIN has them.
+    /// Both keys, ours first; `None` until the peer's is known.
     pub(crate) fn keys(&self) -> Option<[u64; 2]> {
         Some([self.key, self.peer_key?])
     }
@@ -115,7 +115,7 @@ impl Connection {
         out.mptcp.push(&option);
     }
 
-    /// The ACK that ends the handshake of an additional subflow.
+    /// Adds the option of the ACK that completes the handshake of a further subflow.
     fn add_proof(&mut self, index: usize, out: &mut Segment) {
         let subflow = &self.subflows[index];
         if let (Stage::Proving { .. }, Some(keys)) = (subflow.stage, self.keys()) {
@@ -123,7 +123,7 @@ impl Connection {
         }
     }
 
-    /// What every segment of an open subflow carries.
+    /// Adds the options of a segment of an open subflow.
     fn add_signal(&mut self, index: usize, out: &mut Segment) {
         let at = out.payload.offset;
         let has_data = out.payload.len > 0;
@@ -135,7 +135,7 @@ impl Connection {
         }
         let is_first = index == 0 && subflow.endpoint.is_first_number(out.seq);
         let ends = self.sending.closed && self.sending.next == self.sending.written && !self.sending.fin_acked;
-        // DATA_FIN goes first, unless the peer may still lack the keys: they take turns.
+        // DATA_FIN goes first, unless the peer may still lack the keys: then the two alternate.
         let fin_first = ends && !has_data && self.sending.fin_sent && self.sending.expiries.is_multiple_of(2);
         if self.is_client && !confirmed && is_first && !fin_first {
             // The third packet, and the first one with data (RFC 8684 section 3.1).
@@ -155,7 +155,7 @@ impl Connection {
                 len: out.payload.len as u16 + u16::from(ends && fin_here),
                 checksum: None,
             }),
-            // DATA_FIN alone.
+            // DATA_FIN without data.
             None if ends && !has_data && !waits => {
                 Some(Mapping { sequence: number(self.sending.written), subflow_sequence: 0, len: 1, checksum: None })
             }
@@ -169,32 +169,32 @@ impl Connection {
         if waits {
             self.add_waiting(index, out);
         } else if !subflow.waiting.is_empty() {
-            // It rides on pure ACKs alone: one follows.
+            // Only pure ACKs carry waiting options: one follows.
             self.subflows[index].endpoint.acknowledge_now();
         }
         self.share_window(index, out);
     }
 
-    /// The data sequence number that we expect next.
+    /// The next expected data sequence number.
     pub(crate) fn data_ack(&self) -> u64 {
         let fin = u64::from(self.receiving.fin == Some(self.receiving.next));
         self.receiving.initial.wrapping_add(1 + self.receiving.next + fin)
     }
 
-    /// The next option that waited for a pure ACK.
+    /// Adds the next option that waited for a pure ACK.
     fn add_waiting(&mut self, index: usize, out: &mut Segment) {
         let subflow = &mut self.subflows[index];
         let Some(option) = subflow.waiting.pop_front() else { return };
         let others = Segment { sack: Default::default(), mptcp: MptcpOptions::default(), ..*out };
         let mut both = Segment { mptcp: out.mptcp, ..others };
         let fits = if let MptcpOption::AddAddress(_) = option {
-            // Linux has it before DSS; nothing depends on that.
+            // Linux puts it before DSS; nothing depends on the order.
             both.mptcp.clear();
             both.mptcp.push(&option) && out.mptcp.iter().all(|dss| both.mptcp.push(&dss))
         } else {
             both.mptcp.push(&option)
         };
-        // What does not fit beside DSS goes without: another segment will carry that.
+        // An option that does not fit beside DSS replaces it: another segment will carry DSS.
         if !fits || options_len(&both) == options_len(&others) {
             both.mptcp.clear();
             both.mptcp.push(&option);
@@ -205,9 +205,9 @@ impl Connection {
         }
     }
 
-    /// The window of a subflow is that of the connection: it counts from the data acknowledgment,
-    /// and its right edge never moves left, on whichever subflow it was told (RFC 8684 section
-    /// 3.3.4).
+    /// Sets the window of a subflow's segment to that of the connection: it counts from the data
+    /// acknowledgment, and its right edge never moves left, whichever subflow advertises it (RFC
+    /// 8684 section 3.3.4).
     fn share_window(&mut self, index: usize, out: &mut Segment) {
         let shift = self.subflows[index].endpoint.window_shift();
         let unread = self.unread();

@@ -1,11 +1,11 @@
-//! What is given to which subflow: new data, what a failed subflow held, and what blocks the
-//! shared window.
+//! Assigning data to subflows: new data, data of failed subflows, and data that blocks the shared
+//! window.
 //!
 //! # Source
 //! RFC 8684 sections 3.3.4 to 3.3.6; multipath-tcp.org v0.95, `mptcp_write_xmit`,
 //! `mptcp_rcv_buf_optimization` (`net/mptcp/mptcp_output.c`, `mptcp_sched.c`) and
 //! `mptcp_sub_retransmit_timer`: a subflow whose timer expires is potentially failed until
-//! something on it is acknowledged, and what it holds goes out on others.
+//! something on it is acknowledged, and its data is sent on others.
 
 use std::ops::Range;
 
@@ -19,15 +19,15 @@ use crate::input::is_synchronized;
 use crate::scheduler::{Candidate, SharedWindow};
 use crate::subflow::{Stage, Subflow};
 
-/// The shortest time after which data that the peer's connection has not acknowledged is sent on
-/// another subflow, whatever the subflows do (Linux `TCP_RTO_MIN`).
+/// The shortest time until data that the peer's connection has not acknowledged is sent on another
+/// subflow, whatever the state of the subflows (Linux `TCP_RTO_MIN`).
 const LEAST_WAIT: Span = Span::from_millis(200);
-/// How much is sent again at a time of what no subflow holds any more: a page fragment, in which
-/// Linux keeps the stream (`__mptcp_retrans` sends one).
+/// Bytes of data without a holding subflow that are retransmitted at a time: a page fragment, in
+/// which Linux stores the stream (`__mptcp_retrans` sends one).
 const DROPPED: u64 = 32 << 10;
 
 impl Connection {
-    /// Gives the subflows what they may send now.
+    /// Gives the subflows the data that they may send now.
     pub(crate) fn push(&mut self, now: Time) {
         match self.mode {
             Mode::Opening => {}
@@ -56,8 +56,8 @@ impl Connection {
         }
     }
 
-    /// Lists the subflows that may be given data: backups only if there are no others, failed ones
-    /// only if all have failed.
+    /// Lists the subflows that may be given data: backups only without others, failed ones only if
+    /// all have failed.
     pub(crate) fn list_candidates(&mut self) {
         self.candidates.clear();
         for allowed in [(false, false), (true, false), (false, true), (true, true)] {
@@ -73,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// A candidate was given something.
+    /// Updates a candidate that was given data.
     fn review_candidate(&mut self, number: usize) {
         let known = self.candidates.iter_mut().find(|candidate| candidate.subflow == number);
         if let Some(known) = known {
@@ -96,7 +96,7 @@ impl Connection {
             let window = SharedWindow { size: sending.window_end.saturating_sub(sending.una), left };
             if left == 0 {
                 if sending.timer == Time::NEVER {
-                    // Nothing is on its way: the window is probed.
+                    // Nothing is in flight: the window is probed.
                     self.start_timer(now);
                 }
                 return self.unblock(now);
@@ -113,7 +113,7 @@ impl Connection {
             let next = sending.next;
             let taken = self.subflows[number].give(next, len);
             if taken == 0 {
-                // Its buffer is full: the others may have room.
+                // Its send buffer is full: others may have room.
                 self.candidates.retain(|candidate| candidate.subflow != number);
                 continue;
             }
@@ -126,18 +126,19 @@ impl Connection {
         }
     }
 
-    /// Whether a small segment waits for the application or an acknowledgment (Nagle's rule, RFC
-    /// 9293 section 3.7.4).
+    /// Returns `true` if a small segment waits for more data or an acknowledgment (Nagle's
+    /// algorithm, RFC 9293 section 3.7.4).
     fn waits_for_more(&self) -> bool {
         self.tcp.nagle && !self.sending.closed && self.sending.una < self.sending.next
     }
 
-    /// Whether what is left of the window is too little for a segment (RFC 9293 section 3.8.6.2.1).
+    /// Returns `true` if the rest of the window is too small for a segment (RFC 9293 section
+    /// 3.8.6.2.1).
     fn is_silly(&self, left: u64) -> bool {
         left < self.sending.max_window.div_ceil(2) && self.sending.una < self.sending.next
     }
 
-    /// Every subflow gets everything that the peer's connection has not acknowledged.
+    /// Gives every subflow everything that the peer's connection has not acknowledged.
     fn push_everywhere(&mut self, now: Time) {
         for subflow in self.subflows.iter_mut().filter(|subflow| subflow.takes_data()) {
             loop {
@@ -161,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// What a failed subflow held goes out on others.
+    /// Gives the data of failed subflows to others.
     fn reinject(&mut self, now: Time) {
         self.sending.reinject.forget_below(self.sending.una);
         if self.sending.reinject.first().is_none() {
@@ -184,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Gives a subflow a segment of what another one was given; where it ends.
+    /// Gives a subflow a segment of another subflow's data; returns its end.
     fn give_again(&mut self, number: usize, range: Range<u64>) -> Option<u64> {
         let subflow = &mut self.subflows[number];
         let len = u64::from(subflow.endpoint.full_segment()).min(range.end - range.start);
@@ -193,8 +194,8 @@ impl Connection {
         (taken > 0).then_some(range.start + taken)
     }
 
-    /// The shared window is full. Its first bytes are sent on a subflow that has room and was not
-    /// given them, and the one that holds them is slowed down.
+    /// Handles a full shared window: its first bytes are retransmitted on a subflow that has room
+    /// and was not given them, and the subflow that holds them is penalized.
     fn unblock(&mut self, now: Time) {
         let una = self.sending.una;
         let holds = |subflow: &Subflow| subflow.takes_data() && !subflow.failed && subflow.has_in_flight(una);
@@ -204,8 +205,8 @@ impl Connection {
         let others = self.candidates.iter().filter(is_free);
         let Some(fast) = others.min_by_key(|one| one.srtt).filter(|one| one.srtt < slow) else { return };
         let number = fast.subflow;
-        // Worth it where the holder has hardly a window, or takes four times as long
-        // (multipath-tcp.org v0.95).
+        // This pays where the holder has a small window or a fourfold RTT (multipath-tcp.org
+        // v0.95).
         let held = &self.subflows[holder].endpoint;
         let few = held.cwnd() <= 4 * u64::from(held.full_segment());
         let is_far = fast.srtt.zip(slow).is_some_and(|(fast, slow)| fast * 4 < slow);
@@ -221,8 +222,8 @@ impl Connection {
         }
     }
 
-    /// The window of the subflow that holds the first bytes is halved, once per RTT of the one that
-    /// waits for them, and not while it repairs losses.
+    /// Halves the window of the subflow that holds the first bytes, at most once per RTT of the
+    /// waiting subflow, and not during loss recovery.
     fn penalize(&mut self, now: Time, fast: usize, holder: usize) {
         let waiting = &mut self.subflows[fast];
         let srtt = waiting.endpoint.srtt().unwrap_or_default();
@@ -235,14 +236,14 @@ impl Connection {
         let subflow = &mut self.subflows[holder];
         let mss = u64::from(subflow.endpoint.full_segment());
         let halved = (subflow.endpoint.congestion_control().window().cwnd / 2).max(mss);
-        // The threshold as well (NSDI 2012, section 4.2); multipath-tcp.org leaves it in slow
-        // start, where the window is back after a round trip.
+        // The threshold is reduced as well (NSDI 2012, section 4.2); multipath-tcp.org stays in
+        // slow start, where the window recovers within a round trip.
         subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh: halved.max(2 * mss) });
         subflow.carried.penalties += 1;
     }
 
-    /// The peer's connection has acknowledged the data sequence space up to `ack`, counted from the
-    /// first byte; one more is DATA_FIN.
+    /// Handles a data acknowledgment up to `ack`, counted from the first byte; DATA_FIN counts as
+    /// one byte.
     pub(crate) fn data_acknowledged(&mut self, now: Time, ack: u64) {
         let sending = &mut self.sending;
         let most = sending.next + u64::from(sending.closed && sending.next == sending.written);
@@ -262,11 +263,11 @@ impl Connection {
         self.start_timer(now);
     }
 
-    /// DATA_FIN goes out once everything was given to a subflow.
+    /// Sends DATA_FIN once all data was given to a subflow.
     fn finish(&mut self, now: Time) {
         let sending = &mut self.sending;
         if sending.fin_acked {
-            // Also of what has opened since.
+            // This includes subflows that have opened since.
             return self.close_subflows();
         }
         if !sending.closed || sending.next < sending.written || sending.fin_sent {
@@ -286,7 +287,7 @@ impl Connection {
     /// Restarts the timer of the connection, or stops it if everything is acknowledged.
     pub(crate) fn start_timer(&mut self, now: Time) {
         let sending = &self.sending;
-        // Unacknowledged data, data that waits for a window, or DATA_FIN.
+        // Unacknowledged data, data that waits for the window, or DATA_FIN.
         let waits = sending.una < sending.written || sending.fin_sent && !sending.fin_acked;
         if !waits || !self.is_multipath() {
             self.sending.timer = Time::NEVER;
@@ -298,7 +299,7 @@ impl Connection {
         self.sending.timer = now + Span::from_nanos(wait);
     }
 
-    /// Does what is due at `now`.
+    /// Does everything that is due at `now`.
     pub fn on_deadline(&mut self, now: Time) {
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];
@@ -324,9 +325,9 @@ impl Connection {
         self.push(now);
     }
 
-    /// Nothing was acknowledged to the connection for long: its first bytes go out on another
-    /// subflow, a closed window is probed, or DATA_FIN goes out again. It is given up when a
-    /// subflow would be.
+    /// Handles the expiry of the connection's timer: its first bytes are sent on another subflow, a
+    /// closed window is probed, or DATA_FIN is retransmitted. The connection is given up after as
+    /// many expiries as a subflow.
     fn expire(&mut self, now: Time) {
         self.sending.expiries = self.sending.expiries.saturating_add(1);
         if self.sending.expiries > self.tcp.max_retries {
@@ -337,10 +338,10 @@ impl Connection {
         let sending = &self.sending;
         let may_fall_back = !self.joined && !self.subflows[0].data_acked;
         if sending.una < sending.next && may_fall_back {
-            // The stream of the only subflow has to stay that of the connection.
+            // The stream of the only subflow must remain that of the connection.
         } else if sending.una < sending.next {
-            // Where no subflow holds it, the peer has acknowledged it there and dropped it: Linux
-            // does that when its receive buffer is full.
+            // Without a holding subflow, the peer acknowledged the data there and dropped it, as
+            // Linux does when its receive buffer is full.
             let holder = self.subflows.iter().find(|subflow| subflow.has_in_flight(sending.una));
             let len = holder.map_or(DROPPED, |subflow| u64::from(subflow.endpoint.full_segment()));
             let range = sending.una..(sending.una + len).min(sending.next);
@@ -353,8 +354,8 @@ impl Connection {
         self.start_timer(now);
     }
 
-    /// A closed window is probed: the last byte that was acknowledged goes out again, as Linux has
-    /// it (RFC 9293 section 3.8.6.1), which is answered by an ACK with the window.
+    /// Probes a closed window: retransmits the last acknowledged byte, as Linux does (RFC 9293
+    /// section 3.8.6.1), which elicits an ACK with the window.
     fn probe(&mut self) {
         self.list_candidates();
         let Some(number) = self.candidates.first().map(|candidate| candidate.subflow) else { return };

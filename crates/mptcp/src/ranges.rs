@@ -1,13 +1,13 @@
-//! Ranges of a stream that are known, in order and without overlaps.
+//! Sets of bytes of a stream, as sorted ranges.
 
 use std::ops::Range;
 
-/// What has arrived of a stream beyond what is in order.
+/// A set of bytes of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
-    /// In order, with a gap between any two.
+    /// Sorted, with a gap between any two.
     all: Vec<Range<u64>>,
-    /// Bytes in all of them.
+    /// The number of bytes in the set.
     total: u64,
 }
 
@@ -27,7 +27,8 @@ impl Ranges {
         self.total -= merged;
     }
 
-    /// Takes out what follows `next` without a gap; returns where that ends, or `next`.
+    /// Removes everything up to the end of the range that contains or follows `next` without a gap;
+    /// returns that end, or `next`.
     pub(crate) fn advance(&mut self, next: u64) -> u64 {
         let reached = self.all.partition_point(|known| known.start <= next);
         let end = self.all[..reached].last().map_or(next, |known| known.end.max(next));
@@ -36,23 +37,23 @@ impl Ranges {
         end
     }
 
-    /// Whether all of a range is among them.
+    /// Returns `true` if the set contains all of a range.
     pub(crate) fn contain(&self, range: Range<u64>) -> bool {
         let at = self.all.partition_point(|known| known.end < range.end);
         self.all.get(at).is_some_and(|known| known.start <= range.start && range.end <= known.end)
     }
 
-    /// Bytes in all of them.
+    /// The number of bytes in the set.
     pub(crate) fn len(&self) -> u64 {
         self.total
     }
 
-    /// The first one.
+    /// The first range.
     pub(crate) fn first(&self) -> Option<Range<u64>> {
         self.all.first().cloned()
     }
 
-    /// Leaves out everything below `edge`.
+    /// Removes everything below `edge`.
     pub(crate) fn forget_below(&mut self, edge: u64) {
         if self.all.first().is_none_or(|first| first.start >= edge) {
             return;
@@ -64,7 +65,7 @@ impl Ranges {
         self.total = self.all.iter().map(len).sum();
     }
 
-    /// Leaves out everything.
+    /// Removes everything.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
         self.total = 0;

@@ -1,22 +1,21 @@
-//! Which subflow new data goes to.
+//! Schedulers, which select the subflow for new data.
 //!
 //! # Source
 //! Smallest RTT, round robin and redundant: multipath-tcp.org v0.95, `net/mptcp/mptcp_sched.c`,
 //! `mptcp_rr.c` and `mptcp_redundant.c`. Linux: 6.1, `mptcp_subflow_get_send`
-//! (`net/mptcp/protocol.c`). BLEST: Ferlin, Alay, Mehani, Boreli, "BLEST: Blocking
-//! estimation-based MPTCP scheduler for heterogeneous networks", IFIP Networking 2016, and
-//! `mptcp_blest.c` of multipath-tcp.org.
+//! (`net/mptcp/protocol.c`). BLEST: Ferlin, Alay, Mehani, Boreli, "BLEST: Blocking estimation-based
+//! MPTCP scheduler for heterogeneous networks", IFIP Networking 2016, and `mptcp_blest.c` of
+//! multipath-tcp.org.
 //!
 //! # Departures
-//! - Round robin gives one segment at a time (`num_segments` 1) and goes on to the next subflow
-//!   where a congestion window is full (`cwnd_limited` 1).
-//! - Linux's memory of a socket is counted by bytes of payload; its limit, which grows with the
+//! - Round robin gives one segment at a time (`num_segments` 1), and skips subflows whose
+//!   congestion window is full (`cwnd_limited` 1).
+//! - Linux's memory of a socket is counted in bytes of payload; its limit, which grows with the
 //!   congestion window (`tcp_sndbuf_expand`), is two windows.
-//! - BLEST's correction factor is raised by a window that was blocked and lowered otherwise, once
-//!   per smoothed RTT of the slower subflow, by 0.1 down to 1 and up to 2 (v0.95: from 1.2 within 1
-//!   and 1.3, by 0.04 and 0.01). RTTs of the fastest subflow within one of the slower are not
-//!   rounded (v0.95: up), and its window grows by a segment in each (v0.95: in slow start to
-//!   twice).
+//! - BLEST's correction factor is raised if the window was blocked and lowered otherwise, once per
+//!   smoothed RTT of the slower subflow, by 0.1 within 1 and 2 (v0.95: from 1.2 within 1 and 1.3,
+//!   by 0.04 and 0.01). The ratio of the RTTs is not rounded (v0.95: up), and the window of the
+//!   fastest subflow grows by a segment per RTT (v0.95: in slow start to twice).
 
 use ackclock_units::{Span, Time};
 
@@ -25,19 +24,19 @@ use crate::config::SchedulerKind;
 /// `MPTCP_SEND_BURST_SIZE`: 64 KiB, less the headers of TCP, IPv6 and a fragment.
 const BURST: u64 = (1 << 16) - 20 - 40 - 40 - 8;
 
-/// What a scheduler knows of a subflow that may be used.
+/// The state of a subflow that a scheduler considers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
-    /// Its number.
+    /// The index of the subflow.
     pub(crate) subflow: usize,
     pub(crate) srtt: Option<Span>,
     pub(crate) mss: u64,
     pub(crate) cwnd: u64,
-    /// Bytes that the congestion window has room for beyond what waits.
+    /// Bytes of the congestion window beyond the queued ones.
     pub(crate) room: u64,
     /// Bytes that are queued, sent or not, and not acknowledged.
     pub(crate) queued: u64,
-    /// Congestion window by RTT, bytes per second.
+    /// The congestion window divided by the RTT, in bytes per second.
     pub(crate) rate: Option<u64>,
 }
 
@@ -51,26 +50,26 @@ impl Candidate {
     }
 }
 
-/// The shared window.
+/// The window that all subflows share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharedWindow {
-    /// Bytes that the peer takes from the first unacknowledged one on.
+    /// Bytes that the peer accepts from the first unacknowledged one on.
     pub(crate) size: u64,
-    /// Of these, how many are not sent.
+    /// Bytes of the window that were not sent.
     pub(crate) left: u64,
 }
 
-/// A scheduler with what it remembers.
+/// A scheduler and its state.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     kind: SchedulerKind,
     /// The subflow that was chosen last.
     last: usize,
-    /// What it may still get of its burst.
+    /// Remaining bytes of its burst.
     burst: u64,
     /// `avg_pacing_rate` of each subflow.
     rates: Vec<u64>,
-    /// BLEST's factor, and when it was reviewed.
+    /// BLEST's correction factor, and the time of its last change.
     lambda: f64,
     reviewed_at: Time,
     blocked: bool,
@@ -81,17 +80,17 @@ impl Scheduler {
         Scheduler { kind, last: 0, burst: 0, rates: Vec::new(), lambda: 1.0, reviewed_at: Time::ZERO, blocked: false }
     }
 
-    /// The shared window was full while a subflow had room.
+    /// Records that the shared window was full while a subflow had room.
     pub(crate) fn note_blocked(&mut self) {
         self.blocked = true;
     }
 
-    /// The subflow that was chosen last was given so many bytes.
+    /// Records that the subflow chosen last was given `bytes`.
     pub(crate) fn note_given(&mut self, bytes: u64) {
         self.burst = self.burst.saturating_sub(bytes);
     }
 
-    /// Another subflow takes the place of one.
+    /// Resets the state of a subflow that is replaced by another.
     pub(crate) fn forget(&mut self, subflow: usize) {
         if let Some(rate) = self.rates.get_mut(subflow) {
             *rate = 0;
@@ -101,7 +100,7 @@ impl Scheduler {
         }
     }
 
-    /// Which of the candidates the next segment goes to; `None` if none, for now.
+    /// Selects a candidate for the next segment; `None` if none is suitable now.
     pub(crate) fn choose(&mut self, now: Time, candidates: &[Candidate], window: SharedWindow) -> Option<usize> {
         let chosen = match self.kind {
             SchedulerKind::MinRtt | SchedulerKind::Redundant => fastest(candidates.iter().filter(|one| one.has_room())),
@@ -149,8 +148,8 @@ impl Scheduler {
         Some(chosen)
     }
 
-    /// The fastest subflow; a slower one only if the window has room for what the fastest can send
-    /// while a segment on the slower one is on its way.
+    /// The fastest subflow, or a slower one only if the window has room for everything that the
+    /// fastest can send during the RTT of the slower one.
     fn unblocked<'c>(&mut self, now: Time, candidates: &'c [Candidate], window: SharedWindow) -> Option<&'c Candidate> {
         let chosen = fastest(candidates.iter().filter(|one| one.has_room()))?;
         let best = fastest(candidates.iter())?;
@@ -162,12 +161,12 @@ impl Scheduler {
             self.lambda = (self.lambda + step).clamp(1.0, 2.0);
             self.reviewed_at = now;
         }
-        // What the fastest sends in an RTT of the slower one, its window growing by a segment per
-        // RTT of its own (section III).
+        // Bytes that the fastest sends in an RTT of the slower one, while its window grows by a
+        // segment per RTT (section III).
         let rtts = chosen.srtt().as_nanos() as f64 / best.srtt().as_nanos() as f64;
         let segments = best.cwnd as f64 / best.mss as f64;
         let sends = best.mss as f64 * (segments + (rtts - 1.0) / 2.0) * rtts;
-        // Without what is on its way on the slower one and the segment in question.
+        // This excludes the bytes in flight on the slower subflow and the segment in question.
         let room = window.size.saturating_sub(chosen.queued + chosen.mss);
         (sends * self.lambda <= room as f64).then_some(chosen)
     }
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(scheduler.choose(Time::ZERO, &full[1..], WINDOW), None);
     }
 
-    /// cwnd 10, 10 RTTs: (10 + 9 / 2) * 10 = 145 segments go over the fast path meanwhile.
+    /// cwnd 10, 10 RTTs: (10 + 9 / 2) * 10 = 145 segments use the fast path meanwhile.
     #[test]
     fn blest_leaves_the_slow_path_where_it_would_block_the_fast_one() {
         let both = [candidate(0, 100, 5000), candidate(1, 10, 0)];

@@ -1,4 +1,4 @@
-//! One subflow: a TCP endpoint, and what the connection knows of it.
+//! A subflow: a TCP endpoint, and its state within the connection.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,78 +7,77 @@ use ackclock_packet::{MptcpOption, Segment};
 use ackclock_tcp::{Endpoint, Ports, State, Stats};
 use ackclock_units::{Span, Time};
 
-use crate::mapping::{Map, Mappings};
+use crate::mapping::{DataMap, Mappings};
 use crate::scheduler::Candidate;
 
-/// How far a subflow has come.
+/// The stage of a subflow's lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The handshake of the initial subflow.
     Opening,
-    /// MP_JOIN, as who opens: the SYN is sent.
+    /// MP_JOIN, at the opening end: the SYN was sent.
     Joining,
-    /// The SYN/ACK has come. The ACK that proves the keys is repeated at this time, until something
-    /// shows that it has arrived (RFC 8684 section 3.2).
+    /// MP_JOIN, at the opening end: the SYN/ACK has arrived. The ACK that proves the keys is
+    /// repeated at `again_at` until any segment shows that it has arrived (RFC 8684 section 3.2).
     Proving { again_at: Time, wait: Span, times: u32 },
-    /// MP_JOIN, as who is asked: the proof has not come.
+    /// MP_JOIN, at the accepting end: the proof has not arrived.
     Unproven,
     /// Data may be sent.
     Open,
-    /// The endpoint has come to its end.
+    /// The endpoint has closed.
     Closed,
 }
 
-/// What a subflow has carried.
+/// The data that a subflow has carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// Bytes of the connection that it was given.
     pub scheduled: u64,
-    /// Of these, bytes that another subflow had been given before.
+    /// Bytes among `scheduled` that another subflow had been given before.
     pub reinjected: u64,
-    /// Bytes of the connection that arrived by it, known ones included.
+    /// Bytes of the connection that arrived over it, including duplicates.
     pub received: u64,
-    /// How often its congestion window was halved because it blocked the shared window.
+    /// Reductions of its congestion window because it blocked the shared window.
     pub penalties: u64,
 }
 
-/// One subflow.
+/// A subflow of a connection.
 #[derive(Debug)]
 pub struct Subflow {
     pub(crate) endpoint: Endpoint,
     pub(crate) path: usize,
     pub(crate) stage: Stage,
     pub(crate) backup: bool,
-    /// The numbers of the addresses at its ends, ours first.
+    /// The identifiers of its addresses, ours first.
     pub(crate) address_ids: [u8; 2],
-    /// Ours and the peer's.
+    /// Our nonce and the peer's.
     pub(crate) nonces: [u32; 2],
-    /// Of what it was given to send, until both the subflow and the connection have acknowledged
-    /// it.
+    /// Mappings of sent data, until both the subflow and the connection have been acknowledged.
     pub(crate) maps: Mappings,
     /// Bytes that it was given.
     pub(crate) given: u64,
-    /// Of what the peer sends.
+    /// Mappings of the peer's data.
     pub(crate) incoming: Mappings,
-    /// Bytes that were taken from it, in order.
+    /// Bytes that were read from it, in order.
     pub(crate) taken: u64,
-    /// A data acknowledgment has come by it: options get through.
+    /// A data acknowledgment has arrived on it: options pass.
     pub(crate) data_acked: bool,
-    /// The peer has given it up, and so have we.
+    /// Both ends have given it up.
     pub(crate) closing: bool,
-    /// Its timer has expired, and nothing was acknowledged since: potentially failed.
+    /// Potentially failed: its timer has expired, and nothing was acknowledged since.
     pub(crate) failed: bool,
-    /// Timeouts that were noticed.
+    /// Timeouts that the connection has handled.
     pub(crate) timeouts: u64,
     /// Options that wait for a pure ACK.
     pub(crate) waiting: VecDeque<MptcpOption>,
-    /// Why it is reset (MP_TCPRST).
+    /// The reason of its reset (MP_TCPRST).
     pub(crate) reset_reason: Option<u8>,
-    /// When another one was last slowed down for it.
+    /// The last time at which another subflow was penalized in its favour.
     pub(crate) penalized_at: Option<Time>,
-    /// Under the redundant scheduler, the first byte that it was not given.
+    /// The first byte that it was not given, with the redundant scheduler.
     pub(crate) redundant_to: u64,
     pub(crate) carried: Carried,
-    /// Of those before it on the same path.
+    /// Totals of earlier subflows on the same path.
     pub(crate) past: Stats,
 }
 
@@ -108,32 +107,32 @@ impl Subflow {
         }
     }
 
-    /// Its endpoint.
+    /// The TCP endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The number of its path.
+    /// The number of the path.
     pub fn path(&self) -> usize {
         self.path
     }
 
-    /// Whether data may be sent on it.
+    /// Returns `true` if data may be sent on it.
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
 
-    /// What it has carried.
+    /// The data that it has carried.
     pub fn carried(&self) -> Carried {
         self.carried
     }
 
-    /// Totals of its endpoint, and of those before it on the same path.
+    /// Totals of its endpoint, and of earlier subflows on the same path.
     pub fn totals(&self) -> Stats {
         self.past + *self.endpoint.stats()
     }
 
-    /// Whether a segment that came over `path` is of this subflow.
+    /// Returns `true` if a segment that arrived over `path` belongs to this subflow.
     pub(crate) fn is_addressed(&self, path: usize, segment: &Segment) -> bool {
         let Ports { local, remote } = self.endpoint.ports();
         self.path == path
@@ -141,12 +140,12 @@ impl Subflow {
             && (segment.destination_port, segment.source_port) == (local, remote)
     }
 
-    /// Whether the application's data may be given to it.
+    /// Returns `true` if it may be given data of the application.
     pub(crate) fn takes_data(&self) -> bool {
         self.is_open() && !self.closing && matches!(self.endpoint.state(), State::Established | State::CloseWait)
     }
 
-    /// What a scheduler knows of it.
+    /// Its state as a scheduler sees it.
     pub(crate) fn candidate(&self, subflow: usize) -> Candidate {
         Candidate {
             subflow,
@@ -159,7 +158,8 @@ impl Subflow {
         }
     }
 
-    /// Gives it bytes of the connection from `data` on, as many of `len` as its buffer takes.
+    /// Gives it up to `len` bytes of the connection from `data` on; returns the number that its
+    /// buffer accepts.
     pub(crate) fn give(&mut self, data: u64, len: u64) -> u64 {
         let continues = self.maps.continues(self.given, data);
         if !continues {
@@ -167,15 +167,14 @@ impl Subflow {
         }
         let taken = self.endpoint.write(len);
         if taken > 0 {
-            self.maps.append(Map { at: self.given, data, len: taken });
+            self.maps.append(DataMap { at: self.given, data, len: taken });
             self.given += taken;
             self.carried.scheduled += taken;
         }
         taken
     }
 
-    /// Whether it is known where the bytes of a range of the peer's stream belong, or they were
-    /// taken already.
+    /// Returns `true` if all bytes of a range of the peer's stream are mapped or were read already.
     pub(crate) fn covers(&self, range: Range<u64>) -> bool {
         let mut at = range.start.max(self.taken);
         while at < range.end {
@@ -185,26 +184,26 @@ impl Subflow {
         true
     }
 
-    /// Whether it was given a byte of the connection and the peer's end of it has not acknowledged
-    /// that.
+    /// Returns `true` if it was given a byte of the connection that the peer has not acknowledged
+    /// on it.
     pub(crate) fn has_in_flight(&self, data: u64) -> bool {
         let acked = self.endpoint.acked_bytes();
         self.maps.iter().any(|map| map.end() > acked && (map.data..map.data_end()).contains(&data))
     }
 
-    /// The peer's connection has acknowledged everything below `una`.
+    /// Forgets data that both the subflow and, below `una`, the connection have acknowledged.
     pub(crate) fn forget(&mut self, una: u64) {
         let acked = self.endpoint.acked_bytes();
         self.maps.forget_while(|map| map.end() <= acked && map.data_end() <= una);
     }
 
-    /// An option goes out with the next pure ACK, which goes out at once.
+    /// Sends an option with the next pure ACK, which is sent immediately.
     pub(crate) fn signal(&mut self, option: MptcpOption) {
         self.waiting.push_back(option);
         self.endpoint.acknowledge_now();
     }
 
-    /// When something is due.
+    /// The time at which something is due.
     pub(crate) fn next_deadline(&self) -> Time {
         let own = if let Stage::Proving { again_at, .. } = self.stage { again_at } else { Time::NEVER };
         if self.stage == Stage::Closed { Time::NEVER } else { own.min(self.endpoint.next_deadline()) }

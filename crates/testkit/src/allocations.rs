@@ -21,7 +21,7 @@ use std::cell::Cell;
 #[derive(Clone, Copy, Debug)]
 pub struct CountingAllocator;
 
-/// What a closure allocated on its own thread.
+/// The allocations of a closure on its own thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
     /// Calls that asked for memory, for more of it or for less.
@@ -35,7 +35,7 @@ thread_local! {
     static SO_FAR: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
 }
 
-/// What `work` allocates. Without [`CountingAllocator`] installed that is always nothing.
+/// Counts the allocations of `work`; none without [`CountingAllocator`] installed.
 pub fn allocations(work: impl FnOnce()) -> Allocations {
     let before = SO_FAR.get();
     work();

@@ -13,16 +13,16 @@ use crate::skipped;
 /// Bits of the sets of capabilities (`linux/capability.h`).
 const CAPABILITIES: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)];
 
-/// Whether `test`, which makes devices and namespaces and runs `programs`, can do so here. If not,
-/// says so: past the capture of the test harness, so that a run in which tests were left out shows
-/// which and why.
+/// Returns `true` if `test`, which makes devices and namespaces and runs `programs`, can do so
+/// here. If not, prints the reason past the test harness's capture, so that the output shows which
+/// tests were skipped and why.
 pub fn can_go_live(test: &str, programs: &[&str]) -> bool {
     let Some(why) = missing(programs) else { return true };
     skipped(test, &why);
     false
 }
 
-/// What is missing of what such tests take.
+/// The first requirement that is missing.
 fn missing(programs: &[&str]) -> Option<String> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
         return Some(format!("/dev/net/tun: {error}"));

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 /// A minimal packet: what a queue sees, and a number that identifies it; as large as a real handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StubPacket {
-    /// What [`Queued::flow_hash`] returns.
+    /// The value of [`Queued::flow_hash`].
     pub flow: u64,
     /// A number of the test's choice.
     pub id: u32,
-    /// What [`Queued::wire_len`] returns.
+    /// The value of [`Queued::wire_len`].
     pub wire_len: u32,
-    /// What [`Queued::ecn`] returns.
+    /// The value of [`Queued::ecn`].
     pub ecn: Ecn,
 }
 
@@ -56,7 +56,7 @@ impl<P: Queued, Q: QueueDisc<P> + ?Sized> Ask<P> for Q {
     }
 }
 
-/// What happens next at a queue.
+/// The next event at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAction {
     /// A packet arrives; it is numbered in order of arrival.
@@ -77,7 +77,7 @@ pub enum QueueAction {
 pub struct QueueStep {
     /// Time since the last step.
     pub gap: Span,
-    /// What happens.
+    /// The event.
     pub action: QueueAction,
 }
 

@@ -60,8 +60,8 @@ pub(super) enum State {
 }
 
 impl GilbertElliott {
-    /// Whether the next packet is lost. The state changes before the loss is drawn, but the packet
-    /// has the probability of the state in which it found the chain, as in netem.
+    /// Returns `true` if the next packet is lost. The state changes before the loss is drawn, but
+    /// the packet has the probability of the state in which it found the chain, as in netem.
     pub(super) fn loses(&self, state: &mut State, random: &mut Random) -> bool {
         let loss = self.probability(*state);
         *state = match *state {
@@ -80,7 +80,7 @@ impl GilbertElliott {
 }
 
 impl Markov {
-    /// Whether the next packet is lost.
+    /// Returns `true` if the next packet is lost.
     pub(super) fn loses(&self, state: &mut State, random: &mut Random) -> bool {
         let draw = random.unit();
         *state = match *state {

@@ -66,7 +66,7 @@ impl JitterDistribution {
             }
             JitterDistribution::ParetoNormal => Some(TABLES[2].get_or_init(|| {
                 let normal = normal();
-                // Of whole numbers, as the source has it.
+                // Whole numbers, as in the source.
                 let entry = |n: usize| {
                     let pareto = i32::from(limited(pareto(1.0 - n as f64 / ENTRIES as f64)));
                     limited(f64::from((normal[n].round_ties_even() as i32 + 3 * pareto) / 4))
@@ -164,7 +164,7 @@ impl Correlated {
         mixed as u32
     }
 
-    /// When a packet arrives that was sent at `sent` and would arrive at `arrival`.
+    /// The arrival time of a packet that was sent at `sent` and would arrive at `arrival`.
     pub(crate) fn delay(&mut self, sent: Time, arrival: Time, jitter: Span, table: Option<&[i16]>) -> Time {
         let draw = self.next();
         let Some(table) = table else {

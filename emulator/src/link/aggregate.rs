@@ -1,4 +1,4 @@
-//! What a link does on a shared medium ([`crate::Medium`]), which tells it when.
+//! The operation of a link on a shared medium ([`crate::Medium`]), which determines the times.
 
 use ackclock_aqm::{Entry, QueueDisc};
 use ackclock_packet::Packet;
@@ -17,7 +17,7 @@ impl Link {
         Link { state: Transmitter::Refills, ..Link::new(config, queue, random) }
     }
 
-    /// Whether its queue holds packets.
+    /// Returns `true` if its queue contains packets.
     pub fn is_waiting(&self) -> bool {
         self.waiting > 0
     }
@@ -56,7 +56,7 @@ impl Link {
         (end, held)
     }
 
-    /// Whether the next packet ends within the longest airtime.
+    /// Returns `true` if the next packet ends within the longest airtime.
     fn fits(&self, so_far: Span, longest: Span) -> bool {
         let (Some(Entry { packet: Framed(packet), .. }), Some(rate)) = (self.queue.peek(), self.rate()) else {
             return true;
@@ -76,7 +76,7 @@ impl Link {
     }
 }
 
-/// How long so many bytes take, rounded up.
+/// The transmission time of so many bytes, rounded up.
 fn airtime(bytes: u32, rate: Rate) -> Span {
     let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(rate.as_bps()));
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

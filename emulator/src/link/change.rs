@@ -34,8 +34,8 @@ impl Link {
         at
     }
 
-    /// What [`Link::usage`] of a link that does not change would be if it had changed by nothing
-    /// until `now`, to which it has caught up; of another one, its usage.
+    /// The [`Link::usage`] until `now`, to which the link has caught up; of a link without changes,
+    /// as if it had changed by nothing.
     pub fn usage_by(&self, now: Time) -> Usage {
         match &self.varying {
             Some(varying) => varying.usage(),
@@ -59,7 +59,7 @@ impl Link {
         Varying::taking_over((self.rate(), self.delay), now, bytes, end, self.sends())
     }
 
-    /// Whether a packet is in transmission. One that takes forever is on no wire.
+    /// Returns `true` if a packet is in transmission. A transmission without end does not count.
     fn sends(&self) -> bool {
         self.state == Transmitter::Sends && self.until < Time::NEVER
     }

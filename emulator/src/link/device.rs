@@ -26,9 +26,10 @@ use super::{Framed, Link, LinkEventKind, LinkSink, Transmitter};
 pub(super) struct Device {
     /// Descriptors.
     most: usize,
-    /// What the driver has taken, with the end of its transmission. The first one is being sent.
+    /// The packets in the driver's ring, with the end of their transmission. The first one is being
+    /// sent.
     ring: VecDeque<(Time, Packet)>,
-    /// When the last of them has been sent.
+    /// The end of the last packet's transmission.
     done: Time,
     /// The queue gives nothing before this.
     held: Time,
@@ -39,7 +40,7 @@ impl Device {
         self.ring.len() < self.most
     }
 
-    /// When the packet in transmission has been sent.
+    /// The end of the present transmission.
     fn next_end(&self) -> Time {
         self.ring.front().map_or(Time::NEVER, |&(end, _)| end)
     }

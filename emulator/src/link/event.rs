@@ -1,4 +1,4 @@
-//! What a link reports.
+//! The events that a link reports.
 
 use ackclock_aqm::DropReason;
 use ackclock_packet::Packet;
@@ -12,7 +12,7 @@ pub struct LinkEvent {
     pub at: Time,
     /// Packets that wait in the queue after it.
     pub backlog: u32,
-    /// What.
+    /// The kind of event.
     pub kind: LinkEventKind,
 }
 
@@ -36,10 +36,10 @@ pub enum LinkEventKind {
     Offered,
     /// A packet left the queue for the transmitter.
     Sent {
-        /// How long it had waited.
+        /// Waiting time in the queue.
         sojourn: Span,
-        /// How long its transmission takes; with a bucket, at the bucket's rate, after everything
-        /// sent before. Zero on a link that changes ([`crate::Link::usage`]).
+        /// Transmission time; with a bucket, at the bucket's rate, after everything sent before.
+        /// Zero on a link that changes ([`crate::Link::usage`]).
         busy: Span,
     },
     /// The queue discarded a packet.

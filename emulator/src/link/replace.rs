@@ -6,10 +6,10 @@ use ackclock_units::{Random, Time};
 
 use super::{Link, LinkSink};
 
-/// What is left of disciplines that were replaced.
+/// The totals of disciplines that were replaced.
 #[derive(Debug, Default)]
 pub(super) struct Replaced {
-    /// How many there were.
+    /// The number of disciplines.
     number: u64,
     counters: Counters,
     /// The integral of their probabilities.

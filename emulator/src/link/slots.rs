@@ -19,10 +19,10 @@ use ackclock_units::{Random, Span, Time};
 use super::{Framed, Link, LinkEventKind, LinkSink, Transmitter};
 use crate::impairments::{Correlated, JitterDistribution, JitterTable};
 
-/// When slots begin and what they take.
+/// The times and capacities of slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slots {
-    /// From the packet that fills a slot, or that comes after it has begun, to the next slot.
+    /// Time to the next slot from the packet that fills a slot, or that comes after it has begun.
     pub delay: Span,
     /// Random delay: uniform from 0 to this, or a deviation around the delay.
     pub jitter: Span,
@@ -30,9 +30,9 @@ pub struct Slots {
     pub jitter_distribution: JitterDistribution,
     /// A table in place of the distribution.
     pub jitter_table: Option<JitterTable>,
-    /// A slot is full with so many packets.
+    /// The most packets of a slot.
     pub packets: Option<u64>,
-    /// A slot is full with the packet by which it has so many bytes.
+    /// Bytes of a slot: the packet that reaches them is its last.
     pub bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Slot {
     slots: Slots,
     random: Correlated,
     begins: Time,
-    /// What it still takes.
+    /// The rest of the slot's capacity.
     packets: u64,
     bytes: u64,
 }
@@ -70,7 +70,7 @@ impl Slot {
         self.fill(begins);
     }
 
-    /// A packet is sent at `now`.
+    /// Takes a packet's share of the slot at `now`.
     fn take(&mut self, now: Time, bytes: u32) {
         self.packets -= 1;
         self.bytes = self.bytes.saturating_sub(bytes.into());

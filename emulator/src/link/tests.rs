@@ -63,7 +63,7 @@ fn link(config: LinkConfig) -> Link {
     Link::new(config, pfifo(100), random("link"))
 }
 
-/// What arrived until the end: times in microseconds and slots.
+/// Arrivals until the end: times in microseconds and slots.
 fn drain(link: &mut Link, events: &mut Vec<LinkEvent>) -> Vec<(u64, u32)> {
     let mut arrivals = Vec::new();
     while let Some((at, packet)) = link.deliver(Time::from_secs(1_000_000), events) {
@@ -202,7 +202,8 @@ fn every_event_shows_a_packet_without_the_overhead() {
     assert_eq!(lengths, [("dropped", 3, 1250), ("lost", 1, 1250), ("duplicated", 2, 1250)]);
 }
 
-/// Where the order is kept, a jitter of nothing is none, and a link without impairments has none.
+/// A link that keeps the order reports no jitter for a jitter of nothing, and none without
+/// impairments.
 #[test]
 fn what_a_link_says_of_itself() {
     let impairments = Impairments { loss: Loss::Iid(0.25), ..Impairments::default() };
@@ -223,8 +224,8 @@ fn what_a_link_says_of_itself() {
     assert_eq!((lossy.rate(), link(config()).rate()), (None, Rate::from_bps(10 * MBIT)));
 }
 
-/// What was due until now has happened when a link is caught up with: the second packet has left
-/// the queue, and nothing has arrived.
+/// Catching up does everything that was due: the second packet has left the queue, and nothing has
+/// arrived.
 #[test]
 fn catching_up_sends_what_was_due() {
     let mut link = link(LinkConfig { delay: Span::from_secs(1), ..config() });
@@ -240,7 +241,7 @@ fn catching_up_sends_what_was_due() {
     assert_eq!(link.deliver(us(1000), &mut events), None);
 }
 
-/// What a queue marks arrives marked; the rest does not.
+/// Packets that a queue marks arrive marked; the rest does not.
 #[test]
 fn marks_arrive() {
     let queue = Codel::new(CodelConfig { ce_threshold: Some(Span::ZERO), ..CodelConfig::default() });
@@ -289,7 +290,7 @@ enum AnyQueue {
 }
 
 impl AnyQueue {
-    /// Whether packets leave it in the order in which they came.
+    /// Returns `true` if packets leave it in order of arrival.
     fn keeps_order(&self) -> bool {
         match self {
             AnyQueue::FqCodel | AnyQueue::FqPie | AnyQueue::DualPi2(_) => false,

@@ -7,21 +7,21 @@
 use ackclock_aqm::ChangeError;
 use ackclock_units::{Rate, Span, Time};
 
-use self::pace::{OF_A_BYTE, Pace, Ramp};
+use self::pace::{OF_A_BYTE, Ramp, RatePace};
 use super::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Transmitter};
 use crate::course::{Change, Course, Up};
 
 mod pace;
 
-/// What a link that changes could have sent since its start, and what it has sent, in bits. Nothing
-/// counts at an unlimited rate, nor what could have been sent while an outage holds packets.
+/// The capacity and the use of a link that changes since its start, in bits. An unlimited rate does
+/// not count, nor does the time of an outage that holds packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// What it could have sent.
+    /// Bits that could have been sent.
     pub possible: u64,
-    /// What it has sent, the begun part of a packet included.
+    /// Bits that were sent, including part of a packet in transmission.
     pub sent: u64,
-    /// For how long it had a rate, outages included.
+    /// Time for which it had a rate, including outages.
     pub limited: Span,
 }
 
@@ -29,24 +29,24 @@ pub struct Usage {
 #[derive(Debug)]
 pub(super) struct Varying {
     course: Course,
-    /// How many changes of the schedule have been made.
+    /// Changes of the schedule that have been made.
     made: usize,
-    /// When the rate of a trace is another next.
+    /// The time of the trace's next rate.
     next_rate: Time,
-    pace: Pace,
+    pace: RatePace,
     delay: Ramp,
     up: Up,
     /// A packet is in transmission, of which so much work is left; between two packets, what the
     /// last one left of a nanosecond.
     sending: bool,
     left: u128,
-    /// When the last transmission ended.
+    /// The end of the last transmission.
     ended: Time,
-    /// When the transmitter is through with the packet, or has its next opportunity.
+    /// The time at which the transmitter is done with the packet, or has its next opportunity.
     due: Time,
-    /// When the link is to be called although it is idle: for a change that its queue sees.
+    /// The time at which an idle link has to be called, for a change that its queue sees.
     idle_until: Time,
-    /// Until when work has been counted.
+    /// The time until which work has been counted.
     counted: Time,
     possible: u128,
     sent: u128,
@@ -80,9 +80,10 @@ impl Varying {
         varying
     }
 
-    /// That of a link of this rate and delay that has been constant until `now`, and has sent so
-    /// many bytes of whole packets. `end` is when its last transmission ends, with what that takes
-    /// beyond whole nanoseconds in units of 1/rate; `sends` is whether it goes on.
+    /// The state of a link with this rate and delay that has been constant until `now` and has sent
+    /// `bytes` bytes of whole packets. `end` is the end of its last transmission, and `rest` the
+    /// fraction of a nanosecond beyond it, in units of 1/rate; `sends` tells whether that
+    /// transmission is still in progress.
     pub(super) fn taking_over(
         (rate, delay): (Option<Rate>, Span),
         now: Time,
@@ -152,7 +153,7 @@ impl Varying {
     fn follow_trace(&mut self, now: Time) {
         let Some(trace) = &self.course.trace else { return };
         // The transmitter of opportunities sends in no other way.
-        self.pace = Pace::Constant(trace.rate_at(now).unwrap_or(0));
+        self.pace = RatePace::Constant(trace.rate_at(now).unwrap_or(0));
         if trace.opportunity().is_none() {
             self.next_rate = trace.next_after(now);
         }
@@ -190,7 +191,7 @@ impl Varying {
         if now <= self.counted {
             return;
         }
-        if self.pace != Pace::Unlimited {
+        if self.pace != RatePace::Unlimited {
             self.limited += now.since(self.counted);
         }
         let possible = match (self.up, self.opportunity(), &self.course.trace) {
@@ -217,7 +218,7 @@ impl Varying {
     fn change(&mut self, at: Time) -> Option<Change> {
         self.count(at);
         if self.pace.ends_at() <= at {
-            self.pace = self.pace.at(at).map_or(Pace::Unlimited, Pace::Constant);
+            self.pace = self.pace.at(at).map_or(RatePace::Unlimited, RatePace::Constant);
         }
         if self.next_rate <= at {
             self.follow_trace(at);
@@ -229,7 +230,7 @@ impl Varying {
         self.made += 1;
         if let Some(rate) = change.rate {
             self.pace = match (self.pace.at(at), rate, change.until) {
-                (Some(from), Some(to), Some(end)) => Pace::Ramp(Ramp::new(from, to.as_bps(), at, end)),
+                (Some(from), Some(to), Some(end)) => RatePace::Ramp(Ramp::new(from, to.as_bps(), at, end)),
                 (_, rate, _) => pace_of(rate),
             };
         }
@@ -244,7 +245,7 @@ impl Varying {
         Some(change)
     }
 
-    /// When the transmitter is through with what it sends, or has its next opportunity to go on.
+    /// The time at which the transmitter is done with the packet, or has its next opportunity.
     fn next_due(&self, now: Time, state: Transmitter) -> Time {
         match (self.up, self.opportunity(), &self.course.trace) {
             _ if state == Transmitter::Idle => Time::NEVER,
@@ -256,18 +257,18 @@ impl Varying {
     }
 }
 
-fn pace_of(rate: Option<Rate>) -> Pace {
-    rate.map_or(Pace::Unlimited, |rate| Pace::Constant(rate.as_bps()))
+fn pace_of(rate: Option<Rate>) -> RatePace {
+    rate.map_or(RatePace::Unlimited, |rate| RatePace::Constant(rate.as_bps()))
 }
 
 impl Link {
-    /// What it could have sent and what it has sent until [`Link::catch_up`] was called last;
-    /// `None` if the link does not change.
+    /// The capacity and use of the link until the last [`Link::catch_up`]; `None` if the link does
+    /// not change.
     pub fn usage(&self) -> Option<Usage> {
         self.varying.as_ref().map(|varying| varying.usage())
     }
 
-    /// Is called for the first change.
+    /// Schedules the call for the first change.
     pub(super) fn scheduled(mut self) -> Link {
         if let Some(varying) = &mut self.varying {
             varying.idle_until = varying.next_of_queue();
@@ -382,7 +383,7 @@ impl Link {
         let sojourn = at.since(entry.enqueued_at);
         self.report(at, LinkEventKind::Sent { sojourn, busy: Span::ZERO }, events);
         self.wire.begin(at, self.delay, packet, self.overhead);
-        // What the last packet left of a nanosecond is done first, if this one follows at once.
+        // The last packet's rest of a nanosecond is done first, if this one follows immediately.
         let carried = if varying.ended == at { varying.left } else { 0 };
         varying.left = carried + u128::from(packet.wire_len) * OF_A_BYTE;
         varying.sending = true;
@@ -394,7 +395,7 @@ impl Link {
         let backlog = self.waiting as u32;
         let report = |kind| events.event(LinkEvent { at: end, backlog, kind });
         (varying.sending, varying.ended) = (false, end);
-        if varying.pace == Pace::Unlimited {
+        if varying.pace == RatePace::Unlimited {
             varying.left = 0;
         }
         match varying.up {
@@ -422,7 +423,7 @@ impl Link {
         }
     }
 
-    /// What waits does so for an opportunity.
+    /// Makes waiting packets wait for an opportunity.
     fn await_opportunity(&mut self, varying: &Varying) {
         let waits = varying.sending || self.waiting > 0;
         self.state = if waits { Transmitter::Refills } else { Transmitter::Idle };

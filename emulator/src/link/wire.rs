@@ -1,4 +1,4 @@
-//! What lies behind the transmitter: the propagation delay, and impairments if there are any.
+//! The wire behind the transmitter: the propagation delay, and impairments if there are any.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use ackclock_units::{Random, Span, Time};
 use self::impaired::Impaired;
 use self::line::Line;
 use crate::LinkEventKind;
-use crate::impairments::{Fate, Impairments};
+use crate::impairments::{Impairments, WireFates};
 
 mod impaired;
 mod line;
@@ -25,13 +25,13 @@ pub(super) enum Wire {
 
 impl Wire {
     pub(super) fn new(impairments: Impairments, random: Random) -> Wire {
-        let fate = Fate::new(impairments, random);
+        let fate = WireFates::new(impairments, random);
         if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
     }
 
-    /// That of a link that changes: a packet's arrival is known at the end of its transmission.
+    /// The wire of a link that changes: a packet's arrival is known at the end of its transmission.
     pub(super) fn changing(impairments: Impairments, random: Random) -> Wire {
-        Wire::Impaired(Box::new(Impaired::new(Fate::new(impairments, random).changing())))
+        Wire::Impaired(Box::new(Impaired::new(WireFates::new(impairments, random).changing())))
     }
 
     /// The link changes from now on. `sends` is whether a packet is in transmission; `random` is
@@ -46,15 +46,15 @@ impl Wire {
                 while let Some(packet) = line.pop() {
                     behind.push_back(packet);
                 }
-                let fate = Fate::new(Impairments::default(), random.clone());
+                let fate = WireFates::new(Impairments::default(), random.clone());
                 let sending = sending.map(|(_, packet)| packet);
                 *self = Wire::Impaired(Box::new(Impaired::taking_over(fate, sending, behind)));
             }
         }
     }
 
-    /// What a packet takes at least, where the propagation delay is `delay` and the jitter this, or
-    /// what it is now.
+    /// The least delay of a packet, for the propagation delay `delay` and the larger of `jitter`
+    /// and the present jitter.
     pub(super) fn least_delay(&self, delay: Span, jitter: Span) -> Span {
         match self {
             Wire::Plain(_) => delay,
@@ -87,7 +87,7 @@ impl Wire {
     #[inline(always)]
     pub(super) fn begin(&mut self, end: Time, delay: Span, packet: &Packet, framing: u32) {
         match self {
-            // What ends at `NEVER` does not end.
+            // A transmission with end `NEVER` does not end.
             Wire::Plain(_) if end == Time::NEVER => {}
             Wire::Plain(line) => line.push(end + delay, packet, framing),
             Wire::Impaired(impaired) => impaired.begin(packet, framing),
@@ -102,8 +102,8 @@ impl Wire {
         }
     }
 
-    /// When a packet whose transmission has ended arrives next; on a plain wire, one whose
-    /// transmission has begun.
+    /// The time of the next arrival of a packet whose transmission has ended; on a plain wire, of
+    /// one whose transmission has begun.
     #[inline(always)]
     pub(super) fn next_at(&self) -> Time {
         match self {

@@ -29,7 +29,7 @@ fn packet(slot: u32, ecn: Ecn) -> Packet {
     Packet { flow_hash: u64::from(slot % 3), slot, wire_len: 1236, route: slot, hop: 0, ecn, class: Class::default() }
 }
 
-/// What is told apart by eye: time in us, number, slot, action, sojourn in us, packets that wait.
+/// The main fields of decisions: time in us, number, slot, action, sojourn in us, waiting packets.
 fn short(decisions: impl Iterator<Item = Decision>) -> Vec<(u64, u64, u32, Action, Option<u64>, u64)> {
     let us = |nanos: u64| nanos / 1000;
     decisions

@@ -55,12 +55,12 @@ pub enum Model {
         rates: [Rate; 2],
         /// The shortest and the longest delay.
         delays: [Span; 2],
-        /// How long nothing is sent after a handover.
+        /// The pause after a handover.
         gap: Span,
     },
 }
 
-/// How a trace is written.
+/// The notation of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// Mahimahi's: a line for each opportunity of 1504 bytes, with its time in milliseconds. The
@@ -72,18 +72,18 @@ pub enum Notation {
     Schedule,
 }
 
-/// How often the rate of an LTE link changes: Sprout's step.
+/// The interval of rate changes of an LTE link: Sprout's step.
 const TICK: Span = Span::from_millis(20);
 
-/// How long a satellite serves.
+/// The time for which a satellite serves.
 const TURN: Span = Span::from_secs(15);
 
 /// The bits of an opportunity.
 const BITS: u64 = OPPORTUNITY as u64 * 8;
 
-/// From a time on, a rate in bit/s, and perhaps another delay.
+/// A rate in bit/s, and perhaps another delay, from a time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct RateStep {
     at: Span,
     bps: u64,
     delay: Option<Span>,
@@ -125,7 +125,7 @@ fn normal(random: &mut Random) -> f64 {
     }
 }
 
-fn markov(states: &[(Rate, Span)], length: Span, random: &mut Random) -> Vec<Step> {
+fn markov(states: &[(Rate, Span)], length: Span, random: &mut Random) -> Vec<RateStep> {
     let sum = states.iter().fold(Span::ZERO, |sum, &(_, mean)| sum + mean);
     let mut left = random.below(sum.as_nanos());
     let mut state = 0;
@@ -136,7 +136,7 @@ fn markov(states: &[(Rate, Span)], length: Span, random: &mut Random) -> Vec<Ste
     let (mut steps, mut at) = (Vec::new(), Span::ZERO);
     while at < length {
         let (rate, mean) = states[state];
-        steps.push(Step { at, bps: rate.as_bps(), delay: None });
+        steps.push(RateStep { at, bps: rate.as_bps(), delay: None });
         at += exponential(mean.as_secs_f64(), random).max(Span::from_nanos(1));
         if states.len() > 1 {
             let other = random.below(states.len() as u64 - 1) as usize;
@@ -176,18 +176,18 @@ impl Wandering {
     }
 }
 
-fn lte(max: Rate, sigma: u64, outage: Span, length: Span, random: &mut Random) -> Vec<Step> {
+fn lte(max: Rate, sigma: u64, outage: Span, length: Span, random: &mut Random) -> Vec<RateStep> {
     let mut wandering = Wandering::new(max, sigma, outage);
     let (mut steps, mut at) = (Vec::new(), Span::ZERO);
     while at < length {
-        steps.push(Step { at, bps: wandering.rate as u64, delay: None });
+        steps.push(RateStep { at, bps: wandering.rate as u64, delay: None });
         wandering.step(random);
         at += TICK;
     }
     steps
 }
 
-fn satellite(rates: [Rate; 2], delays: [Span; 2], gap: Span, length: Span, random: &mut Random) -> Vec<Step> {
+fn satellite(rates: [Rate; 2], delays: [Span; 2], gap: Span, length: Span, random: &mut Random) -> Vec<RateStep> {
     let mut uniform = |[low, high]: [u64; 2]| low + random.below(high.saturating_sub(low).saturating_add(1));
     let (mut steps, mut at) = (Vec::new(), Span::ZERO);
     while at < length {
@@ -196,10 +196,10 @@ fn satellite(rates: [Rate; 2], delays: [Span; 2], gap: Span, length: Span, rando
         let delay = Some(Span::from_micros(uniform(delays.map(Span::as_micros))));
         let begins = if at > Span::ZERO { at + gap } else { at };
         if begins > at {
-            steps.push(Step { at, bps: 0, delay });
+            steps.push(RateStep { at, bps: 0, delay });
         }
         if begins < length && gap < TURN {
-            steps.push(Step { at: begins, bps, delay });
+            steps.push(RateStep { at: begins, bps, delay });
         }
         at += TURN;
     }
@@ -207,17 +207,17 @@ fn satellite(rates: [Rate; 2], delays: [Span; 2], gap: Span, length: Span, rando
 }
 
 /// The steps with their ends.
-fn intervals(steps: &[Step], length: Span) -> impl Iterator<Item = (Step, Span)> {
+fn intervals(steps: &[RateStep], length: Span) -> impl Iterator<Item = (RateStep, Span)> {
     let ends = steps.iter().skip(1).map(|step| step.at).chain([length]);
     steps.iter().copied().zip(ends)
 }
 
 /// The times of a Poisson process.
-fn scattered(steps: &[Step], length: Span, random: &mut Random) -> Vec<Span> {
+fn scattered(steps: &[RateStep], length: Span, random: &mut Random) -> Vec<Span> {
     let mut times = Vec::new();
     for (step, end) in intervals(steps, length).filter(|(step, _)| step.bps > 0) {
         let mean = BITS as f64 / step.bps as f64;
-        // What is left of an exponential time is distributed as a new one.
+        // The rest of an exponential time is distributed as a new one.
         let mut at = step.at + exponential(mean, random);
         while at < end {
             times.push(at);
@@ -228,7 +228,7 @@ fn scattered(steps: &[Step], length: Span, random: &mut Random) -> Vec<Span> {
 }
 
 /// The times at which a link of these rates has sent another opportunity's bytes.
-fn earned(steps: &[Step], length: Span) -> Vec<Span> {
+fn earned(steps: &[RateStep], length: Span) -> Vec<Span> {
     let opportunity = u128::from(BITS) * 1_000_000_000;
     let (mut times, mut left) = (Vec::new(), opportunity);
     for (step, end) in intervals(steps, length).filter(|(step, _)| step.bps > 0) {
@@ -256,7 +256,7 @@ fn lines(mut times: Vec<Span>, length: Span) -> String {
     text
 }
 
-fn rates(steps: &[Step], length: Span) -> String {
+fn rates(steps: &[RateStep], length: Span) -> String {
     let mut text = "time_us,rate_bit\n".to_owned();
     let last = steps.last().map_or(0, |step| step.bps);
     let micros = |at: Span| at.as_nanos().div_ceil(1000);
@@ -270,7 +270,7 @@ fn rates(steps: &[Step], length: Span) -> String {
     text
 }
 
-fn schedule(steps: &[Step]) -> String {
+fn schedule(steps: &[RateStep]) -> String {
     let mut text = "schedule = [\n".to_owned();
     let (mut rate, mut delay, mut up) = (None, None, true);
     for step in steps {

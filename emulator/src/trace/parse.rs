@@ -25,14 +25,14 @@ pub enum Format {
     Rates,
 }
 
-/// What is wrong with a trace.
+/// The problem of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     /// The line, from 1; `None` if it is none of them.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What was expected.
+    /// The expected text.
     pub expected: String,
 }
 

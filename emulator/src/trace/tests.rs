@@ -119,7 +119,7 @@ proptest! {
         let _ = (Trace::parse(&text, MAHIMAHI, repeats), Trace::parse(&text, Format::Rates, repeats));
     }
 
-    /// What is found by arithmetic is what one finds by going through the trace.
+    /// Arithmetic finds the same as going through the trace.
     #[test]
     fn any_time_is_found(gaps in prop::collection::vec(0u64..4, 1..20), now in 0u64..100) {
         let times: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();

@@ -25,7 +25,7 @@ impl Controller {
 
 #[pymethods]
 impl Controller {
-    /// That of the first flow of a scenario, with a stream of random numbers from `seed`.
+    /// The controller of the first flow of a scenario, with a stream of random numbers from `seed`.
     #[staticmethod]
     fn of_scenario(scenario: &Scenario, seed: u64) -> PyResult<Controller> {
         let spec = scenario.0.spec(0);

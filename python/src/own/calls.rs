@@ -28,7 +28,7 @@ impl fmt::Display for Raised {
 
 impl Error for Raised {}
 
-/// Where a run learns that an instance cannot go on; the first time counts.
+/// Informs a run that an instance has failed; the first failure counts.
 #[derive(Debug, Default)]
 pub(crate) struct Fuse(OnceLock<Failure>);
 

@@ -69,12 +69,12 @@ impl Class {
         Ok(Class { name: name.to_owned(), class, parameters: Vec::new(), hooks, needs: Needs::default() })
     }
 
-    /// Whether it overrides a hook.
+    /// Returns `true` if the class overrides a hook.
     pub(crate) fn has(&self, hook: &str) -> bool {
         self.hooks.contains(&hook)
     }
 
-    /// What a controller asks for: what its hooks are for, and what its attributes say.
+    /// The needs of a controller, from its hooks and attributes.
     fn needs(&self, py: Python<'_>) -> PyResult<Needs> {
         let class = self.class.bind(py);
         let says = |attribute: &str| -> PyResult<bool> {

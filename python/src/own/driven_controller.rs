@@ -29,7 +29,7 @@ pub(crate) struct DrivenController {
     /// The instance, as its base class; `None` if it could not be made.
     base: Option<Py<controller::CongestionControl>>,
     hooks: Bindings<{ HOOKS.len() }>,
-    /// What reacts where there is no instance.
+    /// The controller that reacts without an instance.
     reno: NewReno,
     /// The window after the last hook.
     window: Window,
@@ -79,7 +79,7 @@ impl DrivenController {
         self.hooks.get(hook).is_some() && !self.fuse.is_blown()
     }
 
-    /// What reacts where no method does.
+    /// Calls the built-in controller, for a hook that no method overrides.
     fn native<T>(&mut self, f: impl FnOnce(&mut NewReno) -> T) -> T {
         let (given, window) = match &self.base {
             Some(base) => base.get().with(|reno| (f(reno), reno.window())),

@@ -29,13 +29,13 @@ pub(crate) struct DrivenQueue {
     hooks: Bindings<{ HOOKS.len() }>,
     /// Packets by their slots, for [`QueueDisc::peek`].
     entries: Vec<Entry<Described>>,
-    /// How many packets it has neither given out nor dropped.
+    /// Packets that it has neither dequeued nor dropped.
     waiting: u64,
     now: Time,
     fuse: Fuse,
 }
 
-/// What `dequeue` gives.
+/// The result of `dequeue`.
 enum Given {
     Packet(Described, Time),
     NotBefore(Time),

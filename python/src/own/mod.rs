@@ -21,7 +21,7 @@ use driven_queue::DrivenQueue;
 
 /// Name, class, and name, default, least and most of each parameter.
 pub(crate) type Listed<'py> = (String, Bound<'py, PyAny>, Vec<(String, f64, f64, f64)>);
-/// Those of controllers, and those of queues.
+/// Classes of controllers, and of queues.
 pub(crate) type Classes<'py> = (Vec<Listed<'py>>, Vec<Listed<'py>>);
 /// The same as [`Listed`], to be kept.
 type Kept = (String, Py<PyAny>, Vec<(String, f64, f64, f64)>);
@@ -32,7 +32,7 @@ type Kept = (String, Py<PyAny>, Vec<(String, f64, f64, f64)>);
 pub(crate) struct Own(pub(crate) ackclock::Own, Vec<Kept>, Vec<Kept>);
 
 impl Own {
-    /// What it was made of.
+    /// The classes that it was created from.
     pub(crate) fn made_of<'py>(&self, py: Python<'py>) -> Classes<'py> {
         let listed = |(name, class, parameters): &Kept| (name.clone(), class.bind(py).clone(), parameters.clone());
         (self.1.iter().map(listed).collect(), self.2.iter().map(listed).collect())

@@ -1,5 +1,5 @@
-//! What hooks are told, as objects that cannot be changed. Times are nanoseconds, sizes bytes, and
-//! both are whole numbers.
+//! Arguments of hooks, as immutable objects. Times are nanoseconds, sizes bytes, both whole
+//! numbers.
 
 use ackclock::cc::{self, EcnFeedback};
 use ackclock::units::{Span, Time};
@@ -54,7 +54,7 @@ fn shown(value: &impl std::fmt::Debug) -> String {
 }
 
 object! {
-    /// What the sender knows at the moment of a hook.
+    /// The state of the sender at the time of a hook.
     Flight(cc::Flight), |of| {
         now: u64 = nanos(of.now);
         mss: u32 = of.mss.max(1);
@@ -195,7 +195,7 @@ impl Signal {
     }
 }
 
-/// What a controller did with an ACK.
+/// A controller's reaction to an ACK.
 #[pyclass(frozen, eq, eq_int, hash, module = "ackclock", rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {

@@ -22,7 +22,7 @@ impl Packet {
         Packet { of, arrived, marked: AtomicBool::new(of.marked) }
     }
 
-    /// What the link knows it by, marked if it has been.
+    /// The link's description of it, marked if it has been.
     pub(crate) fn described(&self) -> Described {
         let mut of = self.of;
         if self.marked.load(Ordering::Relaxed) {

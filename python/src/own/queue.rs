@@ -32,7 +32,7 @@ const LIMIT: u64 = 1000;
 struct State {
     fifo: VecDeque<Py<Packet>>,
     bytes: u64,
-    /// What was dropped in the call of a hook that goes on.
+    /// Packets dropped in the present call of a hook.
     dropped: Vec<(Py<Packet>, DropReason)>,
     stream: Stream,
 }
@@ -52,7 +52,7 @@ impl QueueDisc {
         self.state().stream = Stream::seeded(random);
     }
 
-    /// What was dropped since the last call.
+    /// Takes the packets dropped since the last call.
     pub(crate) fn take_dropped(&self) -> Vec<(Py<Packet>, DropReason)> {
         std::mem::take(&mut self.state().dropped)
     }

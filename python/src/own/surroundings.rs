@@ -1,6 +1,6 @@
-//! What runs with classes of Python need on their threads: the interpreter, for a whole run at a
-//! time. A hook is then a call and nothing else; other threads of Python get their turn whenever a
-//! hook runs, as between any two of their instructions, and now and then in between.
+//! Surroundings of runs with Python classes: their threads hold the interpreter for a whole run, so
+//! that a hook is a plain call. Other Python threads get their turn whenever a hook runs, as
+//! between any two of their instructions, and occasionally in between.
 
 use std::ffi::c_long;
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// How long the end of the interpreter waits for runs.
+/// The longest time for which the interpreter's end waits for runs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The batches whose runs may call Python.

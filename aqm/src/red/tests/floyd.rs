@@ -38,8 +38,8 @@ fn gentle_rises_to_one_at_twice_max() {
         }
     }
     let verdict = |average, gentle| law(average, gentle).arrival(Time::ZERO, average as u64, 1000, &mut random(1));
-    assert_eq!((verdict(6_000.0, true), verdict(6_000.0, false)), (Reaction::Pass, Reaction::Forced));
-    assert_eq!((verdict(11_999.0, true), verdict(12_000.0, true)), (Reaction::Pass, Reaction::Forced));
+    assert_eq!((verdict(6_000.0, true), verdict(6_000.0, false)), (RedReaction::Pass, RedReaction::Forced));
+    assert_eq!((verdict(11_999.0, true), verdict(12_000.0, true)), (RedReaction::Pass, RedReaction::Forced));
 }
 
 /// 10 Mbit/s carry 1250 packets of 1000 bytes in a second: 5 ms without a queue let 6 pass, and
@@ -63,7 +63,7 @@ fn the_authors_count_the_packets_that_could_have_passed() {
 #[test]
 fn adaptive_red_moves_the_probability_towards_the_target() {
     let config = RedConfig { min: Some(10_000), max: Some(20_000), ..RedConfig::default() };
-    let adaptation = Adaptation::new(RedAdaptive::default(), &config, Time::ZERO);
+    let adaptation = RedAdaptation::new(RedAdaptive::default(), &config, Time::ZERO);
     for (max_p, average, expected) in [
         // Above: 0.01 more, but at most a quarter.
         (0.02, 16_001.0, 0.025),
@@ -107,7 +107,7 @@ fn at_average(mark_p: Option<f64>, average: f64, capable_too: bool) -> RedStats 
     let mut drops = Drops::new();
     queue.enqueue(Time::ZERO, stub(0, 1000), &mut drops);
     for id in 1..200 {
-        let Law::Floyd(law) = &mut queue.law else { unreachable!() };
+        let RedLaw::Floyd(law) = &mut queue.law else { unreachable!() };
         (law.average, law.above) = (average, true);
         let packet = if capable_too { capable(id, 1000) } else { stub(id, 1000) };
         queue.enqueue(Time::ZERO, packet, &mut drops);
@@ -153,7 +153,7 @@ fn edges_belong_to_what_is_above_them() {
     law.arrival(Time::ZERO, 2_000, &mut random(1));
     assert_eq!(law.count, Some(0));
     (law.scaled_average, law.count, law.gap) = (4_000 << 1, Some(2), 6_000);
-    assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Reaction::Early);
+    assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), RedReaction::Early);
 
     let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
     let mut law = floyd_law(&config, &floyd);
@@ -191,14 +191,14 @@ fn an_overflow_starts_the_authors_count_anew() {
         let mut drops = Drops::new();
         (0..5).for_each(|id| queue.enqueue(Time::ZERO, stub(id, 1000), &mut drops));
         match &mut queue.law {
-            Law::Floyd(law) => (law.average, law.above) = (2_100.0, true),
-            Law::Linux(law) => (law.scaled_average, law.count, law.gap) = (2_100 << law.wlog, Some(7), u64::MAX),
+            RedLaw::Floyd(law) => (law.average, law.above) = (2_100.0, true),
+            RedLaw::Linux(law) => (law.scaled_average, law.count, law.gap) = (2_100 << law.wlog, Some(7), u64::MAX),
         }
         queue.enqueue(Time::ZERO, stub(5, 1000), &mut drops);
         assert_eq!(queue.stats().pdrop, 1);
         match queue.law {
-            Law::Floyd(law) => (law.count, law.count_bytes),
-            Law::Linux(law) => (law.count.unwrap(), 0),
+            RedLaw::Floyd(law) => (law.count, law.count_bytes),
+            RedLaw::Linux(law) => (law.count.unwrap(), 0),
         }
     };
     assert_eq!(overflowing(Some(RedFloyd::default())), (0, 0));
@@ -237,8 +237,8 @@ fn updates_with_a_queue_raise_the_probability_each_by_its_own_step() {
             ..RedConfig::default()
         });
         match &mut queue.law {
-            Law::Linux(law) => law.scaled_average = 20_000 << law.wlog,
-            Law::Floyd(law) => law.average = 20_000.0,
+            RedLaw::Linux(law) => law.scaled_average = 20_000 << law.wlog,
+            RedLaw::Floyd(law) => law.average = 20_000.0,
         }
         queue.catch_up(Time::from_millis(3_100));
         // The fifth step is a quarter of 0.0390625, 0.009765625; from 0.048828125 on it is 0.01.
@@ -266,7 +266,7 @@ fn updates_see_the_average_of_their_own_time() {
             floyd: Some(floyd),
             ..RedConfig::default()
         });
-        let Law::Floyd(law) = &mut queue.law else { unreachable!() };
+        let RedLaw::Floyd(law) = &mut queue.law else { unreachable!() };
         (law.average, law.idle_since) = (40_000.0, Some(Time::ZERO));
         queue.catch_up(Time::from_millis(until));
         queue.stats().max_p
@@ -281,7 +281,7 @@ fn updates_see_the_average_of_their_own_time() {
         floyd: Some(RedFloyd { weight: RedWeight::Fixed(1.0 / 4096.0), ..RedFloyd::default() }),
         ..RedConfig::default()
     });
-    let Law::Floyd(law) = &mut resting.law else { unreachable!() };
+    let RedLaw::Floyd(law) = &mut resting.law else { unreachable!() };
     (law.average, law.idle_since) = (17_400.0, Some(Time::ZERO));
     resting.catch_up(Time::from_secs(1));
     assert_close(resting.stats().max_p, 0.09);

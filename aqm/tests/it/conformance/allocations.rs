@@ -14,7 +14,7 @@ fn a_warm_queue_allocates_nothing() {
     let steps = overload();
     let of_cases = cases().into_iter().map(|case| (case.name, (case.make)(Random::for_component(1, 0, case.name))));
     let of_table = table().into_iter().map(|(mut spec, case)| {
-        // What a load needs is then known after one pass.
+        // One pass then shows the needs of a load.
         each(&mut spec, &mut |of, _| match (of.name, of.domain) {
             ("limit", Domain::Packets(..)) => Some(Value::Whole(60)),
             ("limit", Domain::Bytes(..)) => Some(Value::Whole(90_000)),
@@ -37,7 +37,7 @@ fn a_warm_queue_allocates_nothing() {
                 }
                 drops.clear();
             }
-            // What waits at the end would make the second pass a larger load than the first.
+            // Packets that wait at the end would make the second pass a larger load than the first.
             while queue.ask(now, &mut drops).is_some() {
                 drops.clear();
             }

@@ -9,7 +9,7 @@ use ackclock_aqm::{
 
 use super::*;
 
-/// What a discipline does with the packets that wait.
+/// The effect of a change on waiting packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     /// It discards those beyond the new limit.

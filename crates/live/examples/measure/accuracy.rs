@@ -1,4 +1,4 @@
-//! How near delays and rates are to those that were asked for.
+//! Measured delays and rates, compared with the configured ones.
 
 use std::time::Duration;
 

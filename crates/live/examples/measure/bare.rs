@@ -16,7 +16,7 @@ const BATCH: usize = 32;
 pub(crate) trait Port: AsRawFd {
     fn recv(&self, buffer: &mut [u8]) -> io::Result<usize>;
     fn send(&self, bytes: &[u8]) -> io::Result<usize>;
-    /// How many packets of a wire these bytes are.
+    /// The number of packets of a wire in `bytes`.
     fn packets(bytes: &[u8]) -> u64;
 }
 

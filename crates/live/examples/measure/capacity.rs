@@ -1,4 +1,4 @@
-//! How much a link without limits carries, compared with a loop that only copies packets, in
+//! The capacity of an unlimited link, compared with that of a loop that only copies packets, in
 //! alternation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ enum Loop {
 /// Loops, each with and without offloads; the ratio is of one to the one before.
 const LOOPS: [(Loop, bool); 4] = [(Loop::Bare, false), (Loop::Ours, false), (Loop::Bare, true), (Loop::Ours, true)];
 
-/// What a loop did for a load.
+/// The result of a loop under a load.
 pub(crate) struct Done<T> {
     load: T,
     packets: u64,
@@ -75,7 +75,7 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
     Ok(())
 }
 
-/// What passes of packets of one length, per second.
+/// The throughput of packets of one length, in packets per second.
 pub(crate) struct Lossless {
     /// The highest rate without a loss.
     pub(crate) lossless: f64,

@@ -1,4 +1,4 @@
-//! What queues cost a router: packets of three lengths through a byte FIFO, RED and BLUE, in
+//! The cost of queues in a router: packets of three lengths through a byte FIFO, RED and BLUE, in
 //! alternation.
 
 use ackclock_aqm::{BlueConfig, FifoConfig, Limit, QueueSpec, RedConfig};

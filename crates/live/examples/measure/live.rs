@@ -24,7 +24,7 @@ pub(crate) struct Path {
     /// Without, packets are sent at once.
     pub(crate) rate: Option<u64>,
     pub(crate) delay: Duration,
-    /// Whether its devices have offloads.
+    /// Its devices have offloads.
     pub(crate) offload: bool,
     pub(crate) queue: QueueSpec,
 }

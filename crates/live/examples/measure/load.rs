@@ -88,7 +88,7 @@ pub(crate) fn udp(lab: &Lab, stream: Stream) -> Result<Streamed> {
     thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(&receiver, stream.bytes - HEADERS, &done));
         let sent = send(&sender, stream);
-        // What is on its way may have a queue before it.
+        // Packets on their way may have a queue before them.
         thread::sleep(Duration::from_millis(1500));
         done.store(true, Ordering::Relaxed);
         let mut result = receiving.join().map_err(|_| io::Error::other("the receiver failed"))??;
@@ -200,7 +200,7 @@ pub(crate) fn tcp(lab: &Lab, seconds: u64, congestion: &str) -> Result<f64> {
 /// measures them: until the kernel has the answer, not until this process has been told. `ping`
 /// itself prints tenths of a millisecond beyond 10 ms.
 pub(crate) fn ping(lab: &Lab, rate: u32, time: Duration) -> Result<Histogram> {
-    /// Of the packet without the header of IP: that of ICMP and 56 bytes, as `ping` has.
+    /// Bytes of the packet without the IP header: ICMP header and 56 bytes, as `ping` sends.
     const LENGTH: usize = 64;
     drop(socket(lab, 1)?);
     let _up = socket(lab, 0)?;

@@ -1,18 +1,17 @@
-//! What a link between two kernels is worth on this machine, as root, with iproute2, iperf3 and
-//! ping:
+//! Measures a link between two kernels on this machine, as root, with iproute2, iperf3 and ping:
 //!
 //!     cargo run --release -p ackclock-live --example measure -- capacity
 //!     cargo run --release -p ackclock-live --example measure -- accuracy
 //!     cargo run --release -p ackclock-live --example measure -- recording
 //!     cargo run --release -p ackclock-live --example measure -- forwarding
 //!
-//! `capacity` compares a link without limits with a loop that only copies packets between two
-//! devices: packets of 64 bytes per second, TCP at an MTU of 1500 bytes, time of a processor for
-//! each packet. `accuracy` is delays and rates against those that were asked for. `recording` is
-//! TCP over a link without limits, with a capture and without one; each capture is replayed.
-//! `forwarding` compares a byte FIFO, RED and BLUE with packets of 64, 512 and 1518 bytes.
-//! `--spin 200us` (or `auto`), `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept
-//! busy meanwhile), `--file FILE` (where the capture is written).
+//! `capacity` compares an unlimited link with a loop that only copies packets between two devices:
+//! packets of 64 bytes per second, TCP at an MTU of 1500 bytes, processor time per packet.
+//! `accuracy` compares delays and rates with the configured ones. `recording` is TCP over an
+//! unlimited link, with and without a capture; each capture is replayed. `forwarding` compares a
+//! byte FIFO, RED and BLUE with packets of 64, 512 and 1518 bytes. Options: `--spin 200us` (or
+//! `auto`), `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy meanwhile),
+//! `--file FILE` (the path of the capture).
 
 #![expect(clippy::print_stdout, reason = "tables are what this program is for")]
 
@@ -36,12 +35,12 @@ use lab::Lab;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-/// What is measured how.
+/// The settings of the measurements.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
     /// `None` is what the loop finds out by itself.
     pub(crate) spin: Option<Duration>,
-    /// How often each thing is measured.
+    /// Repetitions of each measurement.
     pub(crate) rounds: usize,
     /// For how long each time.
     pub(crate) seconds: u64,
@@ -52,7 +51,7 @@ pub(crate) struct Settings {
 /// Time of a processor.
 pub(crate) type CpuTime = Duration;
 
-/// What the calling thread has taken of a processor.
+/// Processor time of the calling thread.
 pub(crate) fn thread_time() -> CpuTime {
     let of = |time: TimeVal| Duration::from_micros(time.num_microseconds() as u64);
     getrusage(UsageWho::RUSAGE_THREAD).map_or(Duration::ZERO, |usage| of(usage.user_time()) + of(usage.system_time()))

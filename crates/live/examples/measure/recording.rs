@@ -1,4 +1,4 @@
-//! What a capture costs a link without limits, and how fast it is replayed.
+//! The cost of a capture for an unlimited link, and the speed of its replay.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,35 +1,36 @@
-//! What is wrong with a capture.
+//! Errors of reading a capture.
 
 use std::io;
 
 use super::link::KNOWN;
 
-/// Why there is no next packet; where is added to it.
+/// The reason why there is no next packet. [`CaptureReader`](super::CaptureReader) adds the
+/// position in the file.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum ReadFailure {
     Io(io::Error),
     Problem(String),
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Io(error)
+impl From<io::Error> for ReadFailure {
+    fn from(error: io::Error) -> ReadFailure {
+        ReadFailure::Io(error)
     }
 }
 
-impl From<String> for Failure {
-    fn from(problem: String) -> Failure {
-        Failure::Problem(problem)
+impl From<String> for ReadFailure {
+    fn from(problem: String) -> ReadFailure {
+        ReadFailure::Problem(problem)
     }
 }
 
-impl From<&str> for Failure {
-    fn from(problem: &str) -> Failure {
-        Failure::Problem(problem.to_owned())
+impl From<&str> for ReadFailure {
+    fn from(problem: &str) -> ReadFailure {
+        ReadFailure::Problem(problem.to_owned())
     }
 }
 
-pub(super) fn cut() -> Failure {
+pub(super) fn cut() -> ReadFailure {
     "the file ends in the middle of a block or packet: it was cut".into()
 }
 

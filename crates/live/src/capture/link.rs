@@ -3,19 +3,19 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// A link layer that IP packets are found in; numbers as of
+/// A link layer whose frames may contain IP packets, by its number in
 /// <https://www.tcpdump.org/linktypes.html>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
-    /// None: LINKTYPE_RAW, `_IPV4`, `_IPV6`, and what systems have for `DLT_RAW`.
+pub(super) enum LinkLayer {
+    /// None: LINKTYPE_RAW, `_IPV4`, `_IPV6`, and the values that systems use for `DLT_RAW`.
     Raw,
     /// LINKTYPE_ETHERNET.
     Ethernet,
-    /// LINKTYPE_LINUX_SLL, of "any" interface.
+    /// LINKTYPE_LINUX_SLL, the cooked header of the "any" interface.
     Sll,
     /// LINKTYPE_LINUX_SLL2.
     Sll2,
-    /// LINKTYPE_NULL and LINKTYPE_LOOP, of BSD's loopback device: four bytes in front.
+    /// LINKTYPE_NULL and LINKTYPE_LOOP, BSD's loopback device: four bytes before the packet.
     Loopback,
     /// LINKTYPE_PPP, and LINKTYPE_PPP_HDLC with the address and control bytes of RFC 1662.
     Ppp,
@@ -23,42 +23,42 @@ pub(super) enum Link {
     PppEther,
 }
 
-/// What of it is read, for messages.
+/// The link layers that are read, for error messages.
 pub(super) const KNOWN: &str = "raw IP (101, 228, 229), Ethernet (1), Linux cooked (113, 276), BSD loopback (0, 108) and \
                                PPP (9, 50, 51)";
 
-/// 802.1Q and 802.1ad tags, four bytes before the type that counts.
+/// 802.1Q and 802.1ad tags, four bytes each, before the EtherType of the payload.
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// IPv4 and IPv6.
+/// EtherTypes of IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 
-/// The same in PPP (RFC 1332, RFC 5072).
+/// PPP protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072).
 const IP_IN_PPP: [u16; 2] = [0x0021, 0x0057];
 
-/// A session of PPPoE (RFC 2516), and the bytes of its header.
+/// EtherType of a PPPoE session (RFC 2516), and the bytes of its header.
 const PPPOE: u16 = 0x8864;
 const PPPOE_HEADER: usize = 6;
 
-impl Link {
-    pub(super) fn new(number: i32) -> Option<Link> {
+impl LinkLayer {
+    pub(super) fn new(number: i32) -> Option<LinkLayer> {
         match number {
-            12 | 14 | 101 | 228 | 229 => Some(Link::Raw),
-            1 => Some(Link::Ethernet),
-            113 => Some(Link::Sll),
-            276 => Some(Link::Sll2),
-            0 | 108 => Some(Link::Loopback),
-            9 | 50 => Some(Link::Ppp),
-            51 => Some(Link::PppEther),
+            12 | 14 | 101 | 228 | 229 => Some(LinkLayer::Raw),
+            1 => Some(LinkLayer::Ethernet),
+            113 => Some(LinkLayer::Sll),
+            276 => Some(LinkLayer::Sll2),
+            0 | 108 => Some(LinkLayer::Loopback),
+            9 | 50 => Some(LinkLayer::Ppp),
+            51 => Some(LinkLayer::PppEther),
             _ => None,
         }
     }
 
-    /// Where the IP packet is in a frame of `original` bytes, of which `frame` was captured; `None`
-    /// if there is none.
+    /// The range of the IP packet within a frame of `original` bytes, of which `frame` was
+    /// captured; `None` if the frame contains no IP packet.
     pub(super) fn ip(self, frame: &[u8], original: usize) -> Option<Range<usize>> {
         let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
-        // Behind an EtherType at `at`, its tags and PPPoE.
+        // Skips tags and PPPoE behind the EtherType at `at`.
         let behind = |mut at: usize| {
             while TAGS.contains(&word(at)?) {
                 at += 4;
@@ -69,20 +69,19 @@ impl Link {
             }
         };
         let from = match self {
-            Link::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..original),
-            Link::Ethernet => behind(12)?,
-            Link::Sll => behind(14)?,
-            // The type is in front, and what a tag says behind the header.
-            Link::Sll2 if TAGS.contains(&word(0)?) => behind(22)?,
-            Link::Sll2 => IP.contains(&word(0)?).then_some(20)?,
-            // The numbers of IPv6 differ from system to system, and their byte order: the packet
-            // says it too.
-            Link::Loopback => 4,
-            Link::Ppp => behind_ppp(frame, 0)?,
-            Link::PppEther => behind_ppp(frame, PPPOE_HEADER)?,
+            LinkLayer::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..original),
+            LinkLayer::Ethernet => behind(12)?,
+            LinkLayer::Sll => behind(14)?,
+            // The type is the first field; a tag continues behind the header.
+            LinkLayer::Sll2 if TAGS.contains(&word(0)?) => behind(22)?,
+            LinkLayer::Sll2 => IP.contains(&word(0)?).then_some(20)?,
+            // Systems differ in the number of IPv6 and in byte order; the packet's version decides.
+            LinkLayer::Loopback => 4,
+            LinkLayer::Ppp => behind_ppp(frame, 0)?,
+            LinkLayer::PppEther => behind_ppp(frame, PPPOE_HEADER)?,
         };
-        // A short frame is padded, and may have a trailer. Without a length it is a segment that
-        // was never sent as one.
+        // Short frames are padded and may have a trailer. A packet whose length field is 0 is a
+        // segment that was captured before segmentation offload.
         let len = match frame.get(from)? >> 4 {
             4 => usize::from(word(from + 2)?),
             6 => match usize::from(word(from + 4)?) {
@@ -96,8 +95,8 @@ impl Link {
     }
 }
 
-/// Where the IP packet is behind the header of PPP at `at`: with or without address and control,
-/// the protocol in one byte or two (RFC 1661 section 6.5 and 6.6).
+/// The offset of the IP packet behind the PPP header at `at`, with or without the address and
+/// control bytes, with a protocol field of one byte or two (RFC 1661 sections 6.5 and 6.6).
 fn behind_ppp(frame: &[u8], at: usize) -> Option<usize> {
     let rest = frame.get(at..)?;
     let at = if rest.starts_with(&[0xff, 0x03]) { at + 2 } else { at };

@@ -1,4 +1,4 @@
-//! Reading a capture: one of ackclock's, or that of another tool.
+//! Reading captures of ackclock and of other tools.
 
 use std::fs::File;
 use std::io;
@@ -14,128 +14,128 @@ use pcap_parser::{
     parse_pcap_header, parse_sectionheaderblock,
 };
 
-use super::failure::{Failure, cut, malformed, unknown_link};
-use super::link::{self, Link};
-use super::section::{Section, Ticks};
-use super::stream::Stream;
-use super::{INBOUND, OUTBOUND, Way};
+use super::failure::{ReadFailure, cut, malformed, unknown_link};
+use super::link::{self, LinkLayer};
+use super::section::{PcapSection, TimestampFormat};
+use super::stream::PieceReader;
+use super::{CaptureDirection, INBOUND, OUTBOUND};
 use crate::LiveError;
 
-/// The predecessor of the enhanced packet block (appendix A): no tool of these days writes it.
+/// The predecessor of the enhanced packet block (appendix A); current tools do not write it.
 const OBSOLETE_PACKET: u32 = 2;
 
-/// The longest block that is read into memory; one with an IP packet is shorter.
+/// The longest block that is read into memory; a block with an IP packet is shorter.
 const LONGEST: usize = 1 << 20;
 
-/// Bytes of the header of a pcap file, and of a packet in it.
+/// Bytes of the header of a pcap file, and of the header of a packet in it.
 const PCAP_HEADER: usize = 24;
 const PCAP_PACKET: usize = 16;
 
-/// The packets of a capture, in order of time, in constant memory.
+/// The packets of a capture, in chronological order, in constant memory.
 ///
-/// In ackclock's own captures interfaces are hosts by name, directions tell what a host has sent,
-/// and the end has to be present. In any other capture, pcapng or pcap, an interface with the name
-/// of a host or of its device is that host's; if a packet has a direction there, it counts. Every
-/// other packet is attributed to the host that has the source address, and ignored if there is
-/// none. Its time 0 is the first packet.
+/// In ackclock's own captures an interface is the host of the same name, every packet has a
+/// direction, and the capture must be complete. In any other capture, pcapng or pcap, an interface
+/// belongs to the host whose name or device it is named after, and directions are used where they
+/// are present. Every other packet is attributed to the host that owns its source address, or
+/// ignored if no host does. Time 0 is the first packet.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct CaptureReader {
     path: PathBuf,
-    stream: Stream,
+    stream: PieceReader,
     nodes: Vec<NodeSpec>,
-    format: Format,
-    /// How many packets there were, and of these how many of a host.
+    format: CaptureFormat,
+    /// Packets read so far, and the number of these that belong to a host.
     packets: u64,
     matched: u64,
-    /// Whether what is being read is a packet: the last of them.
+    /// Packet number `packets` is being read.
     in_packet: bool,
     /// Time 0, in nanoseconds since the epoch.
     start: Option<i128>,
-    /// The time of the last packet that a host has sent.
+    /// The time of the last packet that a host sent.
     last: Time,
-    /// Changes that were made after the last packet but one.
+    /// Changes that were made since the previous packet.
     changes: Vec<Changes>,
-    /// When the recorded run ended, at the end of ackclock's own captures.
+    /// The end of the recorded run, set at the end of ackclock's own captures.
     end: Option<Time>,
 }
 
-/// Changes that were made together: when, and what was set (`KEY=VALUE`).
+/// Changes that were made together: their time, and their texts (`KEY=VALUE`).
 pub(crate) type Changes = (Time, Vec<String>);
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Captured<'a> {
-    /// When.
+    /// Time since the beginning of the run.
     pub(crate) at: Time,
-    /// The host that has sent or received it.
+    /// The host that sent or received it.
     pub(crate) node: usize,
-    /// Which of the two.
-    pub(crate) way: Way,
-    /// The packet from its IP header on, as far as it was captured.
+    /// Sent or received.
+    pub(crate) way: CaptureDirection,
+    /// The packet from its IP header on, up to the snapshot length.
     pub(crate) bytes: &'a [u8],
-    /// The bytes of all of it.
+    /// The length of the whole packet, in bytes.
     pub(crate) len: usize,
-    /// What was changed between the packet before it and this one.
+    /// Changes that were made between the previous packet and this one.
     pub(crate) changes: &'a [Changes],
 }
 
 #[derive(Debug)]
-enum Format {
-    Pcapng(Section),
-    Pcap { big_endian: bool, clock: Ticks, link: Link },
+enum CaptureFormat {
+    Pcapng(PcapSection),
+    Pcap { big_endian: bool, clock: TimestampFormat, link: LinkLayer },
 }
 
-/// A packet as it is in the file.
+/// A captured frame as it is in the file.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct CapturedFrame {
     /// Nanoseconds since the epoch.
     at: i128,
-    link: Link,
-    /// The host whose interface it was captured at.
+    link: LinkLayer,
+    /// The host at whose interface it was captured.
     node: Option<usize>,
-    way: Option<Way>,
-    /// Where it is in the piece of the file.
+    way: Option<CaptureDirection>,
+    /// Offset of the frame within the piece of the file.
     from: usize,
     captured: usize,
     original: u64,
 }
 
-/// A packet of a host, with its place in the piece of the file.
+/// A packet of a host, with its range within the piece of the file.
 #[derive(Debug)]
-struct Found {
+struct HostPacket {
     at: Time,
     node: usize,
-    way: Way,
+    way: CaptureDirection,
     place: Range<usize>,
     len: usize,
 }
 
-/// What comes next in the file.
+/// The next item of the file.
 #[derive(Debug)]
-enum Step {
-    Frame(Frame),
+enum CaptureItem {
+    Frame(CapturedFrame),
     Other,
     End,
 }
 
-impl Reader {
+impl CaptureReader {
     /// Opens a capture and reads its first header.
-    pub(crate) fn open(path: &Path, nodes: &[NodeSpec]) -> Result<Reader, LiveError> {
+    pub(crate) fn open(path: &Path, nodes: &[NodeSpec]) -> Result<CaptureReader, LiveError> {
         let file = File::open(path).map_err(|source| LiveError::File { path: path.to_owned(), source })?;
-        Reader::new(path, file, nodes)
+        CaptureReader::new(path, file, nodes)
     }
 
-    /// The same of what is read from `file`, which messages call `path`.
+    /// Reads a capture from `file`, which messages call `path`.
     pub(super) fn new(
         path: &Path,
         file: impl io::Read + Send + 'static,
         nodes: &[NodeSpec],
-    ) -> Result<Reader, LiveError> {
-        let mut reader = Reader {
+    ) -> Result<CaptureReader, LiveError> {
+        let mut reader = CaptureReader {
             path: path.to_owned(),
-            stream: Stream::new(file),
+            stream: PieceReader::new(file),
             nodes: nodes.to_vec(),
-            format: Format::Pcapng(Section::default()),
+            format: CaptureFormat::Pcapng(PcapSection::default()),
             packets: 0,
             matched: 0,
             in_packet: false,
@@ -150,34 +150,34 @@ impl Reader {
         }
     }
 
-    /// The scenario with which it was recorded, in ackclock's own captures.
+    /// The fingerprint of the recorded scenario, in ackclock's own captures.
     pub(crate) fn scenario(&self) -> Option<u64> {
         match &self.format {
-            Format::Pcapng(section) => section.scenario,
-            Format::Pcap { .. } => None,
+            CaptureFormat::Pcapng(section) => section.scenario,
+            CaptureFormat::Pcap { .. } => None,
         }
     }
 
-    /// When the recorded run ended: known once there are no more packets, in ackclock's own
-    /// captures.
+    /// The end of the recorded run: known after the last packet, in ackclock's own captures.
     pub(crate) fn end(&self) -> Option<Time> {
         self.end
     }
 
-    /// The changes that were made after the last packet: known once there are no more.
+    /// The changes that were made after the last packet: known once [`next`](CaptureReader::next)
+    /// has returned `None`.
     pub(crate) fn last_changes(&self) -> &[Changes] {
         &self.changes
     }
 
-    /// The next packet that a host has sent or received; `None` at the end.
+    /// The next packet that a host sent or received; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, or what follows is no capture, or one that was cut, or not in order.
-    /// There is no going on then.
+    /// The file cannot be read, is no capture, was cut, or is not in chronological order. No
+    /// further packet can be read after an error.
     pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
         self.changes.clear();
         match self.advance() {
-            Ok(Some(Found { at, node, way, place, len })) => {
+            Ok(Some(HostPacket { at, node, way, place, len })) => {
                 Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place], len, changes: &self.changes }))
             }
             Ok(None) => Ok(None),
@@ -185,22 +185,22 @@ impl Reader {
         }
     }
 
-    fn error(&self, failure: Failure) -> LiveError {
+    fn error(&self, failure: ReadFailure) -> LiveError {
         let path = self.path.clone();
         let (byte, packets) = (self.stream.position(), self.packets);
         match failure {
-            Failure::Io(source) => LiveError::File { path, source },
-            Failure::Problem(problem) if self.in_packet => {
+            ReadFailure::Io(source) => LiveError::File { path, source },
+            ReadFailure::Problem(problem) if self.in_packet => {
                 LiveError::Capture { path, problem: format!("packet {packets}, at byte {byte}: {problem}") }
             }
-            Failure::Problem(problem) => {
+            ReadFailure::Problem(problem) => {
                 LiveError::Capture { path, problem: format!("at byte {byte}, after {packets} packets: {problem}") }
             }
         }
     }
 
-    /// The first header of a file.
-    fn header(&mut self) -> Result<(), Failure> {
+    /// Reads the first header of the file.
+    fn header(&mut self) -> Result<(), ReadFailure> {
         let magic = self.stream.look(4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         match magic {
             Some(SHB_MAGIC) => self.block().map(drop),
@@ -210,9 +210,10 @@ impl Reader {
                 }
                 let (_, header) = parse_pcap_header(self.stream.piece()).map_err(|_| "it has no pcap header")?;
                 let linktype = header.network.0 & 0xffff;
-                let link = Link::new(linktype).ok_or_else(|| unknown_link(linktype))?;
-                let clock = Ticks::new(if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 });
-                self.format = Format::Pcap { big_endian: header.is_bigendian(), clock, link };
+                let link = LinkLayer::new(linktype).ok_or_else(|| unknown_link(linktype))?;
+                let clock =
+                    TimestampFormat::new(if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 });
+                self.format = CaptureFormat::Pcap { big_endian: header.is_bigendian(), clock, link };
                 Ok(())
             }
             Some(_) => Err("it does not begin as a capture does, pcapng or pcap".into()),
@@ -221,20 +222,20 @@ impl Reader {
     }
 
     /// The next packet of a host.
-    fn advance(&mut self) -> Result<Option<Found>, Failure> {
+    fn advance(&mut self) -> Result<Option<HostPacket>, ReadFailure> {
         loop {
             self.in_packet = false;
             let step = match self.format {
-                Format::Pcapng(_) => self.block()?,
-                Format::Pcap { big_endian, clock, link } => self.pcap_packet(big_endian, clock, link)?,
+                CaptureFormat::Pcapng(_) => self.block()?,
+                CaptureFormat::Pcap { big_endian, clock, link } => self.pcap_packet(big_endian, clock, link)?,
             };
             match step {
-                Step::Other => {}
-                Step::End => {
+                CaptureItem::Other => {}
+                CaptureItem::End => {
                     self.close()?;
                     return Ok(None);
                 }
-                Step::Frame(frame) => {
+                CaptureItem::Frame(frame) => {
                     if let Some(found) = self.packet(frame)? {
                         return Ok(Some(found));
                     }
@@ -244,17 +245,17 @@ impl Reader {
     }
 
     /// The next block of a pcapng file.
-    fn block(&mut self) -> Result<Step, Failure> {
-        let Format::Pcapng(section) = &mut self.format else { return Ok(Step::End) };
+    fn block(&mut self) -> Result<CaptureItem, ReadFailure> {
+        let CaptureFormat::Pcapng(section) = &mut self.format else { return Ok(CaptureItem::End) };
         self.stream.leave();
         let start = self.stream.look(12)?;
         if start.is_empty() {
-            return Ok(Step::End);
+            return Ok(CaptureItem::End);
         }
         let Some(start) = start.first_chunk::<12>() else { return Err(cut()) };
         let [kind, len, order] = [0, 4, 8].map(|at| [start[at], start[at + 1], start[at + 2], start[at + 3]]);
         let kind_le = u32::from_le_bytes(kind);
-        // The section header's type reads the same both ways, and it says which way the rest is.
+        // The type of the section header is a palindrome; its magic number tells the byte order.
         let big_endian = match kind_le {
             SHB_MAGIC if order == BOM_MAGIC.to_le_bytes() => false,
             SHB_MAGIC if order == BOM_MAGIC.to_be_bytes() => true,
@@ -268,12 +269,12 @@ impl Reader {
             self.in_packet = true;
             self.packets += 1;
         }
-        // Type, length, and length again.
+        // The type and two copies of the length.
         if len < 12 || len % 4 != 0 {
             return Err(format!("a block of {len} bytes; they have at least 12, and whole words").into());
         }
         if !is_packet && ![SHB_MAGIC, IDB_MAGIC, ISB_MAGIC].contains(&kind) {
-            return if self.stream.skip(u64::from(len))? { Ok(Step::Other) } else { Err(cut()) };
+            return if self.stream.skip(u64::from(len))? { Ok(CaptureItem::Other) } else { Err(cut()) };
         }
         if len as usize > LONGEST {
             return Err(format!("a block of {len} bytes, more than one with an IP packet has").into());
@@ -284,9 +285,9 @@ impl Reader {
         self.whole_block(kind, big_endian)
     }
 
-    /// What the block that has been read says.
-    fn whole_block(&mut self, kind: u32, big_endian: bool) -> Result<Step, Failure> {
-        let Format::Pcapng(section) = &mut self.format else { return Ok(Step::End) };
+    /// Interprets the block that has been read.
+    fn whole_block(&mut self, kind: u32, big_endian: bool) -> Result<CaptureItem, ReadFailure> {
+        let CaptureFormat::Pcapng(section) = &mut self.format else { return Ok(CaptureItem::End) };
         let piece = self.stream.piece();
         let (first, last) = (&piece[4..8], &piece[piece.len() - 4..]);
         if first != last {
@@ -298,15 +299,15 @@ impl Reader {
                     return Err("a capture of ackclock has one section".into());
                 }
                 let (_, header) = parse_sectionheaderblock(piece).map_err(|_| malformed("section header"))?;
-                *section = Section::new(&header)?;
-                Ok(Step::Other)
+                *section = PcapSection::new(&header)?;
+                Ok(CaptureItem::Other)
             }
             IDB_MAGIC => {
                 let parse =
                     if big_endian { parse_interfacedescriptionblock_be } else { parse_interfacedescriptionblock_le };
                 let (_, interface) = parse(piece).map_err(|_| malformed("interface description"))?;
                 section.add(&interface, &self.nodes)?;
-                Ok(Step::Other)
+                Ok(CaptureItem::Other)
             }
             ISB_MAGIC => {
                 let parse =
@@ -318,12 +319,12 @@ impl Reader {
                     let at = begun.and_then(|begun| u64::try_from(at - begun).ok()).map(Time::from_nanos);
                     let at =
                         at.filter(|&at| at >= self.last).ok_or("a change that was made before what precedes it")?;
-                    // Changes that come together are nanoseconds apart, and the next packet may
-                    // have the time of the one before them.
+                    // Changes made together are nanoseconds apart, and the next packet may have the
+                    // time of the change before them.
                     self.last = self.last.max(Time::ZERO + at.since(Time::from_micros(1)));
                     self.changes.push((at, set));
                 }
-                Ok(Step::Other)
+                Ok(CaptureItem::Other)
             }
             EPB_MAGIC => {
                 let frame = enhanced_packet(section, piece)?;
@@ -336,18 +337,23 @@ impl Reader {
                         );
                     }
                 }
-                Ok(Step::Frame(frame))
+                Ok(CaptureItem::Frame(frame))
             }
             _ => Err("a packet without a time (a simple or an obsolete packet block) cannot be replayed".into()),
         }
     }
 
     /// The next packet of a pcap file.
-    fn pcap_packet(&mut self, big_endian: bool, clock: Ticks, link: Link) -> Result<Step, Failure> {
+    fn pcap_packet(
+        &mut self,
+        big_endian: bool,
+        clock: TimestampFormat,
+        link: LinkLayer,
+    ) -> Result<CaptureItem, ReadFailure> {
         self.stream.leave();
         let start = self.stream.look(PCAP_PACKET)?;
         if start.is_empty() {
-            return Ok(Step::End);
+            return Ok(CaptureItem::End);
         }
         self.in_packet = true;
         self.packets += 1;
@@ -363,7 +369,7 @@ impl Reader {
         }
         let parse = if big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
         let (_, packet) = parse(self.stream.piece()).map_err(|_| malformed("packet"))?;
-        Ok(Step::Frame(Frame {
+        Ok(CaptureItem::Frame(CapturedFrame {
             at: clock.seconds_and(packet.ts_sec, packet.ts_usec),
             link,
             node: None,
@@ -374,16 +380,16 @@ impl Reader {
         }))
     }
 
-    /// Whose packet a frame is; `None` if it is nobody's.
-    fn packet(&mut self, frame: Frame) -> Result<Option<Found>, Failure> {
+    /// Assigns a frame to a host; `None` if it belongs to none.
+    fn packet(&mut self, frame: CapturedFrame) -> Result<Option<HostPacket>, ReadFailure> {
         let start = *self.start.get_or_insert(frame.at);
         let Some(bytes) = self.stream.piece().get(frame.from..frame.from + frame.captured) else {
             return Err(malformed("packet").into());
         };
-        // Everything that ackclock's own devices read is a packet, whatever its contents.
+        // ackclock's own devices read nothing but packets, whatever the contents.
         let original = usize::try_from(frame.original).unwrap_or(usize::MAX).max(bytes.len());
         let whole = match (frame.way, frame.link) {
-            (Some(_), Link::Raw) => Some(0..original),
+            (Some(_), LinkLayer::Raw) => Some(0..original),
             _ => frame.link.ip(bytes, original),
         };
         let Some(whole) = whole else { return Ok(None) };
@@ -396,15 +402,16 @@ impl Reader {
                     spec.tun.is_some() && spec.addresses.iter().any(|&(address, _)| address == source)
                 };
                 match self.nodes.iter().position(has) {
-                    // What another host has sent was captured where it arrived.
-                    Some(found) if node.is_none_or(|node| node == found) => (found, Way::FromHost),
+                    // Packets that another host sent were captured where they arrived.
+                    Some(found) if node.is_none_or(|node| node == found) => (found, CaptureDirection::FromHost),
                     _ => return Ok(None),
                 }
             }
         };
         let nanos = frame.at - start;
-        // What a host has got stands where it was written, and has the time at which it was due.
-        let last = if way == Way::FromHost { self.last } else { Time::ZERO };
+        // A received packet is at the position at which it was written, with the time at which it
+        // was due.
+        let last = if way == CaptureDirection::FromHost { self.last } else { Time::ZERO };
         let last = i128::from(last.as_nanos());
         if nanos < last {
             let early = (last - nanos) as f64 / 1e9;
@@ -414,17 +421,17 @@ impl Reader {
         }
         let at =
             u64::try_from(nanos).map(Time::from_nanos).map_err(|_| "its time is centuries after the first one's")?;
-        if way == Way::FromHost {
+        if way == CaptureDirection::FromHost {
             self.last = at;
         }
         self.matched += 1;
         let place = frame.from + place.start..frame.from + place.end;
-        Ok(Some(Found { at, node, way, place, len }))
+        Ok(Some(HostPacket { at, node, way, place, len }))
     }
 
-    /// The file is at its end: it has to be whole.
-    fn close(&mut self) -> Result<(), Failure> {
-        let Format::Pcapng(section) = &self.format else { return self.nothing() };
+    /// Checks at the end of the file that the capture is complete.
+    fn close(&mut self) -> Result<(), ReadFailure> {
+        let CaptureFormat::Pcapng(section) = &self.format else { return self.nothing() };
         if !section.own {
             return self.nothing();
         }
@@ -442,8 +449,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The end of a capture of somebody else: something has to have been in it.
-    fn nothing(&self) -> Result<(), Failure> {
+    /// Refuses a foreign capture without a packet of any host.
+    fn nothing(&self) -> Result<(), ReadFailure> {
         if self.matched > 0 {
             return Ok(());
         }
@@ -454,8 +461,8 @@ impl Reader {
     }
 }
 
-/// An enhanced packet block (s4.3).
-fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure> {
+/// Reads an enhanced packet block (s4.3).
+fn enhanced_packet(section: &mut PcapSection, block: &[u8]) -> Result<CapturedFrame, ReadFailure> {
     let parse = if section.big_endian { parse_enhancedpacketblock_be } else { parse_enhancedpacketblock_le };
     let (_, packet) = parse(block).map_err(|_| malformed("enhanced packet"))?;
     let flags = section.flags(&packet.options);
@@ -465,16 +472,16 @@ fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure
     };
     interface.packets += 1;
     let way = match flags.map(|flags| flags & 3) {
-        Some(OUTBOUND) => Some(Way::FromHost),
-        Some(INBOUND) => Some(Way::ToHost),
+        Some(OUTBOUND) => Some(CaptureDirection::FromHost),
+        Some(INBOUND) => Some(CaptureDirection::ToHost),
         _ => None,
     };
-    Ok(Frame {
+    Ok(CapturedFrame {
         at: interface.clock.nanos(packet.ts_high, packet.ts_low),
         link: interface.link.ok_or_else(|| unknown_link(interface.linktype))?,
         node: interface.node,
         way: way.filter(|_| interface.node.is_some()),
-        // Behind type, length, interface, timestamp and two lengths.
+        // Type, block length, interface, timestamp and two packet lengths come first.
         from: 28,
         captured: packet.caplen as usize,
         original: u64::from(packet.origlen),

@@ -1,38 +1,38 @@
-//! A capture on a disk that is full: whole blocks, and the statistics that end a capture.
+//! Completing a capture on a full disk: whole blocks, and room for the closing statistics.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 
 use pcap_parser::EPB_MAGIC;
 
-/// Bytes of the shortest block, and of an enhanced packet block up to its timestamp's end.
+/// Bytes of the shortest block, and of an enhanced packet block up to and including its timestamp.
 const SHORTEST: usize = 12;
 const UP_TO_TIME: usize = 20;
 
-/// A file with blocks, and what is in it.
+/// A file of blocks, with an account of what it contains.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct BlockFile {
     file: File,
-    /// All that was written.
-    all: Extent,
-    /// So much of it that there is room for statistics behind it.
-    less: Extent,
+    /// Everything that was written.
+    all: BlockExtent,
+    /// The longest prefix that leaves room for statistics.
+    less: BlockExtent,
     /// Bytes of the statistics.
     room: u64,
 }
 
 /// Whole blocks from the beginning of a file.
 #[derive(Clone, Debug)]
-pub(super) struct Extent {
+pub(super) struct BlockExtent {
     bytes: u64,
     /// Packets of each interface.
     pub(super) packets: Vec<u64>,
-    /// The time of the latest packet, ns since the epoch.
+    /// The time of the latest packet, in nanoseconds since the epoch.
     pub(super) last: u64,
 }
 
-impl Extent {
-    /// Adds the blocks of `bytes` that end by `limit`.
+impl BlockExtent {
+    /// Adds the blocks of `bytes` that end at or before `limit`, and returns their length.
     fn add(&mut self, bytes: &[u8], limit: usize) -> usize {
         let mut at = 0;
         while let Some(len) = length(&bytes[at..]).filter(|len| at + len <= limit) {
@@ -51,7 +51,7 @@ impl Extent {
     }
 }
 
-/// The length of the block at the beginning of `bytes`, if it is whole.
+/// The length of the block at the beginning of `bytes`, if the block is complete.
 fn length(bytes: &[u8]) -> Option<usize> {
     let len = bytes.get(4..8).map(|_| word(bytes, 4) as usize)?;
     (SHORTEST..=bytes.len()).contains(&len).then_some(len)
@@ -61,19 +61,20 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-impl Blocks {
-    /// An empty file. `start` is the time of the beginning, in ns since the epoch; statistics of
-    /// `interfaces` interfaces, which take `room` bytes, are to fit.
-    pub(super) fn new(file: File, interfaces: usize, start: u64, room: usize) -> Blocks {
-        let nothing = Extent { bytes: 0, packets: vec![0; interfaces], last: start };
-        Blocks { file, all: nothing.clone(), less: nothing, room: room as u64 }
+impl BlockFile {
+    /// An empty file of a capture that begins at `start`, in nanoseconds since the epoch; the
+    /// statistics of its `interfaces` interfaces take `room` bytes.
+    pub(super) fn new(file: File, interfaces: usize, start: u64, room: usize) -> BlockFile {
+        let nothing = BlockExtent { bytes: 0, packets: vec![0; interfaces], last: start };
+        BlockFile { file, all: nothing.clone(), less: nothing, room: room as u64 }
     }
 
     pub(super) fn into_file(self) -> File {
         self.file
     }
 
-    /// Writes a chunk of whole blocks. If it fails, what is there is [kept](Blocks::keep).
+    /// Writes a chunk of whole blocks. An error comes with the number of bytes written, for
+    /// [`keep`](BlockFile::keep).
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), (io::Error, usize)> {
         let mut written = 0;
         while written < chunk.len() {
@@ -88,7 +89,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// The first `written` bytes of a chunk are in the file.
+    /// Accounts for the first `written` bytes of a chunk.
     fn take_in(&mut self, chunk: &[u8], written: usize) {
         let limit = (written as u64).saturating_sub(self.room) as usize;
         if limit > 0 {
@@ -98,9 +99,9 @@ impl Blocks {
         self.all.add(chunk, written);
     }
 
-    /// Cuts the file, to the end of which `written` bytes of `chunk` have come, where a block ends,
-    /// and ends it with the statistics of what is left. `false` if that is no packet.
-    pub(super) fn keep(&mut self, chunk: &[u8], written: usize, end: impl FnOnce(&Extent) -> Vec<u8>) -> bool {
+    /// Cuts the file, which ends with the first `written` bytes of `chunk`, at the end of a block,
+    /// and appends the statistics of the rest. `false` if that leaves no packet.
+    pub(super) fn keep(&mut self, chunk: &[u8], written: usize, end: impl FnOnce(&BlockExtent) -> Vec<u8>) -> bool {
         self.take_in(chunk, written);
         if self.less.packets.iter().all(|&packets| packets == 0) {
             return false;
@@ -112,7 +113,7 @@ impl Blocks {
             return false;
         }
         if self.file.write_all(&statistics).is_err() {
-            // Without them it is one for other tools.
+            // Other tools can read the capture without its statistics.
             let _ = self.file.set_len(bytes);
         }
         let _ = self.file.sync_all();

@@ -3,73 +3,72 @@
 use ackclock_sim::spec::NodeSpec;
 use pcap_parser::{InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
 
-use super::link::Link;
+use super::link::LinkLayer;
 use super::{APPLICATION, CHANGE, SCENARIO};
 
-/// Interfaces of a section: more than a capture of "any" on a large machine has.
+/// The most interfaces of a section: more than a capture of "any" has on a large machine.
 const INTERFACES: usize = 4096;
 
 /// A section with its interfaces.
 #[derive(Debug, Default)]
-pub(super) struct Section {
+pub(super) struct PcapSection {
     pub(super) big_endian: bool,
-    /// Whether ackclock wrote it.
+    /// ackclock wrote it.
     pub(super) own: bool,
-    /// The scenario that it was recorded with.
+    /// The fingerprint of the recorded scenario.
     pub(super) scenario: Option<u64>,
     pub(super) interfaces: Vec<Interface>,
-    /// What the statistics that were read last say of changes: nanoseconds since the epoch, and
-    /// what was set.
+    /// The changes in the last statistics block: nanoseconds since the epoch, and the texts.
     pub(super) changed: Option<(i128, Vec<String>)>,
 }
 
 /// An interface of a section.
 #[derive(Debug)]
 pub(super) struct Interface {
-    /// `None` is a link layer that is not read.
-    pub(super) link: Option<Link>,
+    /// `None` for a link layer that is not read.
+    pub(super) link: Option<LinkLayer>,
     pub(super) linktype: i32,
-    pub(super) clock: Ticks,
-    /// The host that has its name.
+    pub(super) clock: TimestampFormat,
+    /// The host with its name.
     pub(super) node: Option<usize>,
     /// Its packets so far.
     pub(super) packets: u64,
-    /// The time in its statistics, in nanoseconds since the epoch.
+    /// `isb_starttime` and `isb_endtime`, in nanoseconds since the epoch.
     pub(super) start: Option<i128>,
     pub(super) end: Option<i128>,
-    /// The number of packets that it ought to have.
+    /// `isb_ifrecv`: the number of packets that it should have.
     pub(super) counted: Option<u64>,
 }
 
-/// What the timestamps of an interface mean.
+/// The timestamp format of an interface.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ticks {
+pub(super) struct TimestampFormat {
     /// Units in a second.
     per_second: u128,
-    /// Seconds to add.
+    /// `if_tsoffset`, in seconds.
     offset: i64,
 }
 
-impl Ticks {
-    pub(super) fn new(per_second: u32) -> Ticks {
-        Ticks { per_second: u128::from(per_second), offset: 0 }
+impl TimestampFormat {
+    pub(super) fn new(per_second: u32) -> TimestampFormat {
+        TimestampFormat { per_second: u128::from(per_second), offset: 0 }
     }
 
-    /// Nanoseconds since the epoch of a time in seconds and units.
+    /// Converts a time in seconds and units to nanoseconds since the epoch.
     pub(super) fn seconds_and(self, seconds: u32, units: u32) -> i128 {
         i128::from(seconds) * 1_000_000_000 + self.nanos(0, units)
     }
 
-    /// Nanoseconds since the epoch, rounded down.
+    /// Converts a timestamp to nanoseconds since the epoch, rounded down.
     pub(super) fn nanos(self, high: u32, low: u32) -> i128 {
         let units = (u128::from(high) << 32) | u128::from(low);
-        // Less than 2^64 times 10^9.
+        // The product is less than 2^64 times 10^9.
         (units * 1_000_000_000 / self.per_second) as i128 + i128::from(self.offset) * 1_000_000_000
     }
 }
 
-impl Section {
-    pub(super) fn new(block: &SectionHeaderBlock<'_>) -> Result<Section, String> {
+impl PcapSection {
+    pub(super) fn new(block: &SectionHeaderBlock<'_>) -> Result<PcapSection, String> {
         if block.major_version != 1 {
             let (major, minor) = (block.major_version, block.minor_version);
             return Err(format!("it is pcapng version {major}.{minor}; only version 1 is supported"));
@@ -80,7 +79,7 @@ impl Section {
             .filter_map(|comment| comment.rsplit_once(SCENARIO))
             .find_map(|(_, number)| u64::from_str_radix(number, 16).ok());
         let scenario = scenario.filter(|_| own);
-        Ok(Section { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new(), changed: None })
+        Ok(PcapSection { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new(), changed: None })
     }
 
     pub(super) fn add(&mut self, block: &InterfaceDescriptionBlock<'_>, nodes: &[NodeSpec]) -> Result<(), String> {
@@ -102,8 +101,8 @@ impl Section {
         }
         let per_second = match find(OptionCode::IfTsresol).and_then(|option| option.value().first().copied()) {
             None => 1_000_000,
-            // Negative powers of 2 if the first bit is set, of 10 otherwise; not more than a
-            // timestamp can count.
+            // Negative powers of 2 if the first bit is set, of 10 otherwise, down to the smallest
+            // unit that fits a timestamp.
             Some(power @ 0..=19) => 10u128.pow(u32::from(power)),
             Some(power @ 0x80..=0xbf) => 1 << (power & 0x7f),
             Some(other) => return Err(format!("if_tsresol of an interface is {other:#04x}, which makes no sense")),
@@ -113,9 +112,9 @@ impl Section {
             None => 0,
         };
         self.interfaces.push(Interface {
-            link: Link::new(block.linktype.0),
+            link: LinkLayer::new(block.linktype.0),
             linktype: block.linktype.0,
-            clock: Ticks { per_second, offset },
+            clock: TimestampFormat { per_second, offset },
             node,
             packets: 0,
             start: None,
@@ -132,7 +131,7 @@ impl Section {
         let find = |code| block.options.iter().find(|option| option.code == code);
         let time = |code| {
             let number = self.number(find(code)?)?;
-            // The upper half comes first, whatever the order of bytes.
+            // The upper half comes first in either byte order.
             let halves = [number as u32, (number >> 32) as u32];
             let [high, low] = if self.big_endian { [halves[1], halves[0]] } else { halves };
             Some(self.interfaces.get(block.if_id as usize)?.clock.nanos(high, low))

@@ -1,25 +1,25 @@
-//! A file read in pieces, each of them contiguous, in constant memory.
+//! Reading a file in contiguous pieces, in constant memory.
 
 use std::fmt;
 use std::io::{self, Read};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ: usize = 256 << 10;
 
-/// A file with a piece of it in memory.
-pub(super) struct Stream {
+/// A file, with a piece of it in memory.
+pub(super) struct PieceReader {
     file: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// The piece, and behind it what has been read already up to `end`.
+    /// The piece; bytes that have been read ahead follow it up to `end`.
     piece: (usize, usize),
     end: usize,
     /// Bytes of the file before the piece.
     position: u64,
 }
 
-impl Stream {
-    pub(super) fn new(file: impl Read + Send + 'static) -> Stream {
-        Stream { file: Box::new(file), buffer: vec![0; READ], piece: (0, 0), end: 0, position: 0 }
+impl PieceReader {
+    pub(super) fn new(file: impl Read + Send + 'static) -> PieceReader {
+        PieceReader { file: Box::new(file), buffer: vec![0; READ], piece: (0, 0), end: 0, position: 0 }
     }
 
     /// The piece last taken.
@@ -27,18 +27,19 @@ impl Stream {
         &self.buffer[self.piece.0..self.piece.1]
     }
 
-    /// Where it begins in the file.
+    /// The offset of the piece in the file.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Leaves the piece: the next one begins behind it, and what is looked at is there.
+    /// Empties the piece: reading continues behind it.
     pub(super) fn leave(&mut self) {
         self.position += (self.piece.1 - self.piece.0) as u64;
         self.piece.0 = self.piece.1;
     }
 
-    /// Looks at the next bytes, up to `len`; there are fewer at the end of the file.
+    /// Returns up to `len` bytes behind the piece without taking them; fewer at the end of the
+    /// file.
     pub(super) fn look(&mut self, len: usize) -> io::Result<&[u8]> {
         self.fill(len)?;
         let from = self.piece.1;
@@ -56,7 +57,7 @@ impl Stream {
         Ok(true)
     }
 
-    /// Passes over the next `len` bytes; `false` if the file has fewer.
+    /// Skips the next `len` bytes; `false` if the file has fewer.
     pub(super) fn skip(&mut self, mut len: u64) -> io::Result<bool> {
         while len > 0 {
             let step = len.min(READ as u64) as usize;
@@ -69,7 +70,7 @@ impl Stream {
         Ok(true)
     }
 
-    /// Reads until `len` bytes are behind the piece, or the file ends.
+    /// Reads until `len` bytes are buffered behind the piece, or the file ends.
     fn fill(&mut self, len: usize) -> io::Result<()> {
         while self.end - self.piece.1 < len {
             if self.piece.0 > 0 && self.buffer.len() - self.piece.1 < len {
@@ -91,8 +92,11 @@ impl Stream {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for PieceReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("position", &self.position).field("piece", &self.piece).finish_non_exhaustive()
+        f.debug_struct("PieceReader")
+            .field("position", &self.position)
+            .field("piece", &self.piece)
+            .finish_non_exhaustive()
     }
 }

@@ -96,7 +96,7 @@ fn ipv4(from: u8, to: u8, len: usize) -> Vec<u8> {
     packet
 }
 
-type Packet = (u64, usize, Way, Vec<u8>);
+type Packet = (u64, usize, CaptureDirection, Vec<u8>);
 
 /// All packets, and the end.
 fn read(bytes: impl AsRef<[u8]> + Send + 'static) -> Result<(Vec<Packet>, Option<Time>), String> {
@@ -104,7 +104,7 @@ fn read(bytes: impl AsRef<[u8]> + Send + 'static) -> Result<(Vec<Packet>, Option
 }
 
 fn read_all(file: impl Read + Send + 'static) -> Result<(Vec<Packet>, Option<Time>), String> {
-    let mut reader = Reader::new(Path::new("x.pcapng"), file, &nodes()).map_err(|error| error.to_string())?;
+    let mut reader = CaptureReader::new(Path::new("x.pcapng"), file, &nodes()).map_err(|error| error.to_string())?;
     let mut packets = Vec::new();
     while let Some(packet) = reader.next().map_err(|error| error.to_string())? {
         packets.push((packet.at.as_nanos(), packet.node, packet.way, packet.bytes.to_vec()));
@@ -115,7 +115,7 @@ fn read_all(file: impl Read + Send + 'static) -> Result<(Vec<Packet>, Option<Tim
 /// A capture of these packets, ended after 5 s.
 fn write(name: &str, packets: &[Packet]) -> Vec<u8> {
     let scratch = Scratch::new(name);
-    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
+    let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     for (at, node, way, bytes) in packets {
         writer.packet(Time::from_nanos(*at), *node, *way, bytes);
     }
@@ -127,11 +127,11 @@ fn write(name: &str, packets: &[Packet]) -> Vec<u8> {
 
 fn some_packets() -> Vec<Packet> {
     vec![
-        (0, 0, Way::FromHost, ipv4(1, 2, 40)),
-        (1_000_000_007, 2, Way::ToHost, ipv4(1, 2, 41)),
-        (1_000_000_007, 2, Way::FromHost, ipv4(2, 1, 1499)),
-        (4_999_999_999, 0, Way::ToHost, vec![0x60; 1501]),
-        (4_999_999_999, 0, Way::FromHost, Vec::new()),
+        (0, 0, CaptureDirection::FromHost, ipv4(1, 2, 40)),
+        (1_000_000_007, 2, CaptureDirection::ToHost, ipv4(1, 2, 41)),
+        (1_000_000_007, 2, CaptureDirection::FromHost, ipv4(2, 1, 1499)),
+        (4_999_999_999, 0, CaptureDirection::ToHost, vec![0x60; 1501]),
+        (4_999_999_999, 0, CaptureDirection::FromHost, Vec::new()),
     ]
 }
 
@@ -145,23 +145,27 @@ fn what_is_written_is_read() {
 #[test]
 fn a_capture_of_many_chunks_is_whole() {
     // 3000 packets of about 1 kB are 3 MB, and chunks have 256 kB.
-    let packet = |n: u64| (n * 1000, [0, 2][n as usize % 2], Way::FromHost, ipv4(1, 2, 500 + n as usize % 1000));
+    let packet =
+        |n: u64| (n * 1000, [0, 2][n as usize % 2], CaptureDirection::FromHost, ipv4(1, 2, 500 + n as usize % 1000));
     let packets: Vec<Packet> = (0..3000).map(packet).collect();
     assert_eq!(read(write("chunks", &packets)), Ok((packets, Some(Time::from_secs(5)))));
 }
 
 #[test]
 fn a_host_without_a_device_has_no_packets() {
-    let file = write("own", &[(5, 1, Way::FromHost, ipv4(3, 1, 40)), (6, 99, Way::FromHost, ipv4(3, 1, 40))]);
+    let file = write(
+        "own",
+        &[(5, 1, CaptureDirection::FromHost, ipv4(3, 1, 40)), (6, 99, CaptureDirection::FromHost, ipv4(3, 1, 40))],
+    );
     assert_eq!(read(file), Ok((Vec::new(), Some(Time::from_secs(5)))));
 }
 
 #[test]
 fn a_packet_may_have_its_beginning_alone() {
     let (scratch, long, short) = (Scratch::new("snap"), ipv4(1, 2, 1499), ipv4(1, 2, 128));
-    let mut writer = Writer::create(&scratch.file(), &spec(), Some(128)).unwrap();
+    let mut writer = CaptureWriter::create(&scratch.file(), &spec(), Some(128)).unwrap();
     for packet in [&long, &short] {
-        writer.packet(Time::ZERO, 0, Way::FromHost, packet);
+        writer.packet(Time::ZERO, 0, CaptureDirection::FromHost, packet);
     }
     writer.finish(Time::from_secs(5)).unwrap();
     let file = fs::read(scratch.file()).unwrap();
@@ -172,7 +176,7 @@ fn a_packet_may_have_its_beginning_alone() {
     assert!(has(&[&[12, 0, 0, 0, 128, 0, 0, 0][..]].concat()));
     assert!(has(&[numbers([128, 1499]), long[..128].to_vec()].concat()) && !has(&long[..129]));
     assert!(has(&[numbers([128, 128]), short.clone()].concat()));
-    let mut reader = Reader::new(&scratch.file(), Cursor::new(file.clone()), &nodes()).unwrap();
+    let mut reader = CaptureReader::new(&scratch.file(), Cursor::new(file.clone()), &nodes()).unwrap();
     for packet in [&long, &short] {
         let read = reader.next().unwrap().unwrap();
         assert_eq!((read.bytes, read.len), (&packet[..128], packet.len()));
@@ -182,7 +186,7 @@ fn a_packet_may_have_its_beginning_alone() {
 
 #[test]
 fn the_bytes_are_those_of_the_draft() {
-    let file = write("golden", &[(0x1_0000_0002, 2, Way::FromHost, ipv4(2, 1, 21))]);
+    let file = write("golden", &[(0x1_0000_0002, 2, CaptureDirection::FromHost, ipv4(2, 1, 21))]);
     let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
 
     // s4.1: type, length, byte-order magic, version 1.0, section length unknown.
@@ -258,14 +262,14 @@ fn the_bytes_are_those_of_the_draft() {
 #[test]
 fn a_file_has_its_name_once_it_is_whole() {
     let scratch = Scratch::new("hidden");
-    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
-    writer.packet(Time::ZERO, 0, Way::FromHost, &ipv4(1, 2, 40));
+    let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
+    writer.packet(Time::ZERO, 0, CaptureDirection::FromHost, &ipv4(1, 2, 40));
     assert_eq!(scratch.names(), [".run.pcapng.partial"]);
     drop(writer);
     assert_eq!(scratch.names(), [""; 0]);
-    // What a killed run has left is overwritten.
+    // The partial file of a killed run is overwritten.
     fs::write(scratch.0.join(".run.pcapng.partial"), vec![1; 100_000]).unwrap();
-    let writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
+    let writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     writer.finish(Time::from_secs(1)).unwrap();
     assert_eq!(scratch.names(), ["run.pcapng"]);
     assert_eq!(read(fs::read(scratch.file()).unwrap()), Ok((Vec::new(), Some(Time::from_secs(1)))));
@@ -297,11 +301,11 @@ fn packets_that_are_missing_are_noticed() {
 
 #[test]
 fn a_full_disk_is_told() {
-    let mut writer = Writer::create(Path::new("/dev/full"), &spec(), None).unwrap();
+    let mut writer = CaptureWriter::create(Path::new("/dev/full"), &spec(), None).unwrap();
     let packet = ipv4(1, 2, 1500);
     let mut taken = 0;
     while !writer.failed() {
-        writer.packet(Time::ZERO, 0, Way::FromHost, &packet);
+        writer.packet(Time::ZERO, 0, CaptureDirection::FromHost, &packet);
         taken += 1;
         assert!(taken < 100_000_000);
     }
@@ -309,7 +313,7 @@ fn a_full_disk_is_told() {
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
 
     // Also if it is noticed at the end alone.
-    let writer = Writer::create(Path::new("/dev/full"), &spec(), None).unwrap();
+    let writer = CaptureWriter::create(Path::new("/dev/full"), &spec(), None).unwrap();
     let Err(LiveError::File { source, .. }) = writer.finish(Time::ZERO) else { panic!() };
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
 }
@@ -318,10 +322,10 @@ fn a_full_disk_is_told() {
 /// takes.
 #[test]
 fn of_a_full_disk_all_whole_blocks_are_a_capture() {
-    let packets: Vec<Packet> = (0..12).map(|n| (1000 * n, 0, Way::FromHost, ipv4(1, 2, 100))).collect();
+    let packets: Vec<Packet> = (0..12).map(|n| (1000 * n, 0, CaptureDirection::FromHost, ipv4(1, 2, 100))).collect();
     let chunk = write("blocks", &packets);
     let scratch = Scratch::new("full-disk");
-    let end = |extent: &salvage::Extent| writer::statistics(0, extent.last, &extent.packets);
+    let end = |extent: &salvage::BlockExtent| writer::statistics(0, extent.last, &extent.packets);
     let room = writer::statistics(0, 0, &[0, 0]).len();
     let first = chunk.windows(4).position(|word| word == 6u32.to_le_bytes()).unwrap();
     for (number, written) in (0..chunk.len()).enumerate() {
@@ -329,7 +333,7 @@ fn of_a_full_disk_all_whole_blocks_are_a_capture() {
         let before = &chunk[..first];
         let after = &chunk[first..];
         let path = scratch.0.join(format!("{number}"));
-        let mut blocks = salvage::Blocks::new(fs::File::create(&path).unwrap(), 2, 0, room);
+        let mut blocks = salvage::BlockFile::new(fs::File::create(&path).unwrap(), 2, 0, room);
         let kept = if written < first {
             std::io::Write::write_all(&mut fs::File::options().append(true).open(&path).unwrap(), &chunk[..written])
                 .unwrap();
@@ -359,11 +363,11 @@ fn a_disk_that_does_not_keep_up_is_told() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let mut reader = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(&pipe).unwrap();
-    let mut writer = Writer::create(&pipe, &spec(), None).unwrap();
+    let mut writer = CaptureWriter::create(&pipe, &spec(), None).unwrap();
     let packet = ipv4(1, 2, 1500);
     let mut taken = 0;
     while !writer.failed() {
-        writer.packet(Time::ZERO, 0, Way::FromHost, &packet);
+        writer.packet(Time::ZERO, 0, CaptureDirection::FromHost, &packet);
         taken += 1;
     }
     // Nobody reads. A block has 1544 bytes: 1024 chunks of 262144 / 1544 = 169 packets, and one
@@ -389,7 +393,7 @@ fn a_disk_that_does_not_keep_up_is_told() {
 #[test]
 fn a_place_that_is_not_there_is_told_before_anything() {
     for path in ["/nonexistent-ackt/run.pcapng", "/", ".."] {
-        assert!(matches!(Writer::create(Path::new(path), &spec(), None), Err(LiveError::File { .. })), "{path}");
+        assert!(matches!(CaptureWriter::create(Path::new(path), &spec(), None), Err(LiveError::File { .. })), "{path}");
     }
 }
 
@@ -398,12 +402,12 @@ fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
     let scratch = Scratch::new("replaced");
     let path = scratch.file();
     for _ in 0..2 {
-        Writer::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
+        CaptureWriter::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
     }
     fs::write(&path, "").unwrap();
-    Writer::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
+    CaptureWriter::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
     fs::write(&path, "a thesis").unwrap();
-    let Err(LiveError::File { source, .. }) = Writer::create(&path, &spec(), None) else { panic!() };
+    let Err(LiveError::File { source, .. }) = CaptureWriter::create(&path, &spec(), None) else { panic!() };
     assert!(source.to_string().contains("it is no capture"), "{source}");
     assert_eq!(fs::read(&path).unwrap(), b"a thesis");
 }
@@ -411,7 +415,7 @@ fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
 #[test]
 fn the_scenario_is_known_by_what_decides() {
     let file = write("fingerprint", &[]);
-    let reader = Reader::new(Path::new("x"), Cursor::new(file), &nodes()).unwrap();
+    let reader = CaptureReader::new(Path::new("x"), Cursor::new(file), &nodes()).unwrap();
     let mut same = spec();
     same.title = "Another title, scenario 12".to_owned();
     let live = same.live.as_mut().unwrap();
@@ -431,15 +435,15 @@ fn a_title_of_any_length_fits() {
     let scratch = Scratch::new("title");
     let spec = RunSpec { title: "ü scenario ".repeat(10_000), ..spec() };
     let path = scratch.file();
-    Writer::create(&path, &spec, None).unwrap().finish(Time::ZERO).unwrap();
-    let reader = Reader::open(&path, &nodes()).unwrap();
+    CaptureWriter::create(&path, &spec, None).unwrap().finish(Time::ZERO).unwrap();
+    let reader = CaptureReader::open(&path, &nodes()).unwrap();
     assert_eq!(reader.scenario(), Some(fingerprint(&spec)));
 }
 
 #[test]
 fn tcpdump_reads_it() {
     let scratch = Scratch::new("tcpdump");
-    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
+    let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     for (at, node, way, bytes) in &some_packets()[..3] {
         writer.packet(Time::from_nanos(*at), *node, *way, bytes);
     }

@@ -14,18 +14,17 @@ use ackclock_sim::spec::RunSpec;
 use ackclock_units::Time;
 use pcap_parser::{BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, OptionCode, SHB_MAGIC};
 
-use super::salvage::Blocks;
-use super::{APPLICATION, CHANGE, INBOUND, OUTBOUND, RAW_IP, SCENARIO, Way, fingerprint};
+use super::salvage::BlockFile;
+use super::{APPLICATION, CHANGE, CaptureDirection, INBOUND, OUTBOUND, RAW_IP, SCENARIO, fingerprint};
 use crate::LiveError;
 
-/// Bytes that go to the disk at once.
+/// Bytes per write to the disk.
 const CHUNK: usize = 256 << 10;
 
-/// How many chunks there are at most: 256 MiB may wait for the disk, half a second of 2 Gbit/s that
-/// come and go.
+/// The most chunks: 256 MiB may wait for the disk, half a second of 2 Gbit/s in each direction.
 const CHUNKS: usize = 1024;
 
-/// How many are made before the run begins, their memory touched.
+/// Chunks that are allocated, with their memory touched, before the run begins.
 const READY: usize = 16;
 
 /// The most bytes of a packet that are captured: libpcap's largest snapshot length, and IP has no
@@ -36,60 +35,60 @@ const SNAPLEN: u32 = 262_144;
 /// then `epb_flags`, the end of options and the length again.
 const PACKET_BLOCK: usize = 28 + 8 + 4 + 4;
 
-/// Bytes of a block of statistics without options.
+/// Bytes of a statistics block without options.
 const SHORTEST_STATISTICS: usize = 12 + 12 + 4;
 
-/// The most bytes of a text in an option, which has 16 bits for them.
+/// The most bytes of an option's text; its length field has 16 bits.
 const TEXT: usize = 4096;
 
-/// A capture that is being written, on a thread of its own: the loop neither waits for a disk nor
-/// allocates for a packet.
+/// A capture that a separate thread writes, so that the loop neither waits for a disk nor allocates
+/// per packet.
 ///
 /// The file appears once it is complete: until then it has a hidden name that ends in `.partial`,
-/// and dropped, it is removed. If the disk is full, it is complete up to there. What exists and is
-/// no ordinary file (a pipe) is written as it is.
+/// and is removed if the writer is dropped. On a full disk, what was captured so far is completed
+/// and kept. A path that exists and is no regular file (a pipe) is written to directly.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct CaptureWriter {
     path: PathBuf,
-    hidden: Option<Hidden>,
-    thread: JoinHandle<Result<File, Failure>>,
+    hidden: Option<HiddenFile>,
+    thread: JoinHandle<Result<File, WriteFailure>>,
     full: SyncSender<Vec<u8>>,
-    empty: Arc<Empty>,
-    /// How many chunks there are.
+    empty: Arc<EmptyChunks>,
+    /// Chunks that have been allocated.
     chunks: usize,
-    /// What is being filled.
+    /// The chunk that is being filled.
     chunk: Vec<u8>,
-    /// Nanoseconds from the epoch to time 0.
+    /// Time 0, in nanoseconds since the epoch.
     epoch: u64,
-    /// For each host its interface, if it has a device.
+    /// Each host's interface; `None` for a host without a device.
     interfaces: Vec<Option<u32>>,
-    /// The most bytes of a packet.
+    /// Snapshot length, in bytes.
     snap: u32,
     /// Packets of each interface.
     counts: Vec<u64>,
-    /// The thread has given up.
+    /// The thread has stopped after an error.
     failed: Arc<AtomicBool>,
-    /// How many packets there were when the disk was too far behind.
+    /// Packets captured when the disk had fallen too far behind.
     stalled: Option<u64>,
 }
 
-/// Why the thread has given up.
+/// The error that stopped the thread.
 #[derive(Debug)]
-struct Failure {
+struct WriteFailure {
     source: io::Error,
-    /// What was written before is a capture.
+    /// The file is a valid capture up to the error.
     kept: bool,
 }
 
-/// Chunks that were written. The last one is the first to be used again: it is still in the cache.
+/// Chunks that have been written. The last one is reused first, while it is in the cache.
 #[derive(Debug, Default)]
-struct Empty(Mutex<Vec<Vec<u8>>>);
+struct EmptyChunks(Mutex<Vec<Vec<u8>>>);
 
-/// The hidden file; dropped, it is removed.
+/// The hidden file, removed on drop.
 #[derive(Debug)]
-struct Hidden(PathBuf);
+struct HiddenFile(PathBuf);
 
-/// Whether there is no file, an empty one, or one that begins as pcapng does.
+/// Whether `path` may be overwritten: it does not exist, is empty, or is a pcapng file.
 fn may_be_replaced(path: &Path) -> io::Result<bool> {
     let mut begins = Vec::new();
     match File::open(path) {
@@ -100,10 +99,10 @@ fn may_be_replaced(path: &Path) -> io::Result<bool> {
     Ok(begins.is_empty() || begins == SHB_MAGIC.to_le_bytes())
 }
 
-impl Writer {
-    /// Begins a capture at time 0 of a run, which is now. It takes the place of an earlier one, and
-    /// of no other file. Of each packet it has up to `snap` bytes, or all.
-    pub(crate) fn create(path: &Path, spec: &RunSpec, snap: Option<u32>) -> Result<Writer, LiveError> {
+impl CaptureWriter {
+    /// Begins a capture at time 0 of a run, which is now, with up to `snap` bytes of each packet,
+    /// or all. Replaces an existing capture, but no other file.
+    pub(crate) fn create(path: &Path, spec: &RunSpec, snap: Option<u32>) -> Result<CaptureWriter, LiveError> {
         let failure = |source| LiveError::File { path: path.to_owned(), source };
         let ordinary = fs::metadata(path).map_or(true, |found| found.is_file());
         if ordinary && !may_be_replaced(path).map_err(failure)? {
@@ -112,7 +111,7 @@ impl Writer {
         }
         let hidden = ordinary.then(|| hidden_name(path)).transpose().map_err(failure)?;
         let file = File::create(hidden.as_deref().unwrap_or(path)).map_err(failure)?;
-        let hidden = hidden.map(Hidden);
+        let hidden = hidden.map(HiddenFile);
 
         #[expect(clippy::disallowed_methods, reason = "what a clock on the wall shows at time 0, for people")]
         let now = SystemTime::now();
@@ -121,15 +120,15 @@ impl Writer {
         let devices = || nodes.iter().filter_map(|node| Some((node, node.tun.as_deref()?)));
 
         let (full, to_write) = sync_channel(CHUNKS);
-        // The memory is there once it has been written to.
+        // Writing to the memory makes the kernel provide it.
         let ready = (0..READY).map(|_| vec![1; CHUNK]);
-        let empty = Arc::new(Empty::default());
+        let empty = Arc::new(EmptyChunks::default());
         ready.for_each(|chunk| empty.give_back(chunk));
         let failed = Arc::new(AtomicBool::new(false));
         let (told, give_back) = (failed.clone(), empty.clone());
         let counts = vec![0; devices().count()];
         let room = statistics(epoch, epoch, &counts).len();
-        let blocks = Blocks::new(file, counts.len(), epoch, room);
+        let blocks = BlockFile::new(file, counts.len(), epoch, room);
         let thread = thread::Builder::new()
             .name("capture".to_owned())
             .spawn(move || write_all(blocks, epoch, &to_write, &give_back, &told))
@@ -145,7 +144,7 @@ impl Writer {
             interface_statistics(&mut chunk, interface, epoch, epoch, None);
         }
         let mut numbers = 0..;
-        Ok(Writer {
+        Ok(CaptureWriter {
             path: path.to_owned(),
             hidden,
             thread,
@@ -162,10 +161,10 @@ impl Writer {
         })
     }
 
-    /// Takes a packet down; times of one way must not go back. What failed is told by
-    /// [`Writer::failed`] and [`Writer::finish`].
+    /// Records a packet; the times in one direction must not decrease. [`CaptureWriter::failed`]
+    /// and [`CaptureWriter::finish`] report errors.
     #[inline]
-    pub(crate) fn packet(&mut self, at: Time, node: usize, way: Way, bytes: &[u8]) {
+    pub(crate) fn packet(&mut self, at: Time, node: usize, way: CaptureDirection, bytes: &[u8]) {
         let Some(interface) = self.interfaces.get(node).copied().flatten() else { return };
         let (original, bytes) = (bytes.len(), &bytes[..bytes.len().min(self.snap as usize)]);
         if self.chunk.len() + PACKET_BLOCK + bytes.len() + 3 > CHUNK {
@@ -179,7 +178,7 @@ impl Writer {
         enhanced_packet(&mut self.chunk, (interface, way), at, bytes, original);
     }
 
-    /// Takes changes down that were made together, `KEY=VALUE`.
+    /// Records changes that were made together, each `KEY=VALUE`.
     pub(crate) fn change(&mut self, at: Time, set: &[String]) {
         let room = SHORTEST_STATISTICS + set.iter().map(|text| CHANGE.len() + text.len() + 8).sum::<usize>();
         if self.chunk.len() + room > CHUNK {
@@ -197,12 +196,12 @@ impl Writer {
         end_block(&mut self.chunk, begin);
     }
 
-    /// Whether something could not be written; cheap.
+    /// Returns `true` if writing has failed; cheap.
     pub(crate) fn failed(&self) -> bool {
         self.stalled.is_some() || self.failed.load(Ordering::Relaxed)
     }
 
-    /// Gives the chunk to the thread and takes an empty one.
+    /// Passes the chunk to the thread and takes an empty one.
     #[cold]
     fn hand_over(&mut self) {
         if self.stalled.is_some() {
@@ -221,22 +220,22 @@ impl Writer {
         };
         match self.full.try_send(std::mem::replace(&mut self.chunk, empty)) {
             Ok(()) => {}
-            // There is room for all; a thread that has given up says why.
+            // The channel has room for every chunk; a thread that has stopped returns its error.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.stalled = Some(self.counts.iter().sum());
             }
         }
     }
 
-    /// Completes the capture of a run that has ended at `end`: waits for the disk, and gives the
-    /// file its name.
+    /// Completes the capture of a run that ended at `end`: waits for the disk and renames the file.
     pub(crate) fn finish(mut self, end: Time) -> Result<(), LiveError> {
         let end = self.epoch.saturating_add(end.as_nanos());
         self.chunk.extend(statistics(self.epoch, end, &self.counts));
-        let Writer { path, hidden, thread, full, chunk, stalled, .. } = self;
+        let CaptureWriter { path, hidden, thread, full, chunk, stalled, .. } = self;
         let sent = full.send(chunk);
         drop(full);
-        let died = |_| Err(Failure { source: io::Error::other("the thread that writes it has died"), kept: false });
+        let died =
+            |_| Err(WriteFailure { source: io::Error::other("the thread that writes it has died"), kept: false });
         let appear = || hidden.as_ref().map_or(Ok(()), |hidden| fs::rename(&hidden.0, &path));
         let up_to_there = |source: io::Error| match appear() {
             Ok(()) if hidden.is_some() => {
@@ -245,8 +244,8 @@ impl Writer {
             _ => source,
         };
         let result = match (thread.join().unwrap_or_else(died), stalled, sent) {
-            (Err(Failure { source, kept: true }), ..) => Err(up_to_there(source)),
-            (Err(Failure { source, kept: false }), ..) => Err(source),
+            (Err(WriteFailure { source, kept: true }), ..) => Err(up_to_there(source)),
+            (Err(WriteFailure { source, kept: false }), ..) => Err(source),
             (Ok(_), Some(packets), _) => Err(up_to_there(io::Error::other(format!(
                 "the disk cannot keep up: {} MiB are waiting to be written after {packets} packets",
                 (CHUNK * CHUNKS) >> 20
@@ -262,7 +261,7 @@ impl Writer {
     }
 }
 
-impl Empty {
+impl EmptyChunks {
     fn give_back(&self, mut chunk: Vec<u8>) {
         chunk.clear();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
@@ -273,14 +272,14 @@ impl Empty {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenFile {
     fn drop(&mut self) {
-        // Once it has its name there is none.
+        // After the rename the hidden file no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// The name of a file while it is written, next to its final place.
+/// The name of the file while it is written, in its final directory.
 fn hidden_name(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no name"))?;
     let mut hidden = OsString::from(".");
@@ -289,26 +288,26 @@ fn hidden_name(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// What the thread does, until there will be no more. Time 0 is at `epoch`.
+/// The thread: writes chunks until the channel is closed. Time 0 is at `epoch`.
 fn write_all(
-    mut blocks: Blocks,
+    mut blocks: BlockFile,
     epoch: u64,
     full: &Receiver<Vec<u8>>,
-    empty: &Empty,
+    empty: &EmptyChunks,
     failed: &AtomicBool,
-) -> Result<File, Failure> {
+) -> Result<File, WriteFailure> {
     for chunk in full {
         if let Err((source, written)) = blocks.write(&chunk) {
             failed.store(true, Ordering::Relaxed);
             let kept = blocks.keep(&chunk, written, |extent| statistics(epoch, extent.last, &extent.packets));
-            return Err(Failure { source, kept });
+            return Err(WriteFailure { source, kept });
         }
         empty.give_back(chunk);
     }
     Ok(blocks.into_file())
 }
 
-/// What ends a capture: how many packets each interface has, until `end`.
+/// The blocks that end a capture at `end`: the packet count of each interface.
 pub(super) fn statistics(start: u64, end: u64, packets: &[u64]) -> Vec<u8> {
     let mut blocks = Vec::new();
     for (interface, &packets) in packets.iter().enumerate() {
@@ -343,7 +342,7 @@ fn interface_description(to: &mut Vec<u8>, name: &str, tun: &str, snap: u32) {
     end_block(to, begin);
 }
 
-/// At the beginning with the start of the run, at the end with all.
+/// A statistics block: the start of the run, and at the end also its end and the packet count.
 fn interface_statistics(to: &mut Vec<u8>, interface: u32, start: u64, now: u64, packets: Option<u64>) {
     let begin = begin_block(to, ISB_MAGIC);
     to.extend(interface.to_le_bytes());
@@ -356,9 +355,15 @@ fn interface_statistics(to: &mut Vec<u8>, interface: u32, start: u64, now: u64, 
     end_block(to, begin);
 }
 
-/// A packet of `original` bytes, of which these are captured.
+/// An enhanced packet block for a packet of `original` bytes, captured as `bytes`.
 #[inline]
-fn enhanced_packet(to: &mut Vec<u8>, (interface, way): (u32, Way), at: u64, bytes: &[u8], original: usize) {
+fn enhanced_packet(
+    to: &mut Vec<u8>,
+    (interface, way): (u32, CaptureDirection),
+    at: u64,
+    bytes: &[u8],
+    original: usize,
+) {
     let padding = bytes.len().wrapping_neg() % 4;
     let len = (PACKET_BLOCK + bytes.len() + padding) as u32;
     let mut head = [0; 28];
@@ -372,8 +377,8 @@ fn enhanced_packet(to: &mut Vec<u8>, (interface, way): (u32, Way), at: u64, byte
     to.extend_from_slice(bytes);
     to.extend_from_slice(&[0; 3][..padding]);
     let flags = match way {
-        Way::FromHost => OUTBOUND,
-        Way::ToHost => INBOUND,
+        CaptureDirection::FromHost => OUTBOUND,
+        CaptureDirection::ToHost => INBOUND,
     };
     let mut tail = [0; 16];
     // epb_flags has code 2 and 4 bytes; opt_endofopt has neither.
@@ -383,12 +388,12 @@ fn enhanced_packet(to: &mut Vec<u8>, (interface, way): (u32, Way), at: u64, byte
     to.extend_from_slice(&tail);
 }
 
-/// The upper half of a timestamp comes first (s4.3).
+/// A timestamp, upper half first (s4.3).
 fn timestamp(nanos: u64) -> [u8; 8] {
     nanos.rotate_left(32).to_le_bytes()
 }
 
-/// Where the block begins; its length comes with [`end_block`].
+/// Begins a block and returns its position; [`end_block`] fills in the length.
 fn begin_block(to: &mut Vec<u8>, kind: u32) -> usize {
     let begin = to.len();
     to.extend(kind.to_le_bytes());
@@ -396,7 +401,7 @@ fn begin_block(to: &mut Vec<u8>, kind: u32) -> usize {
     begin
 }
 
-/// The end of options, and the length before and behind (s3.1).
+/// Ends the options and writes both lengths of the block (s3.1).
 fn end_block(to: &mut Vec<u8>, begin: usize) {
     to.extend([0; 4]);
     let len = ((to.len() - begin + 4) as u32).to_le_bytes();
@@ -404,7 +409,7 @@ fn end_block(to: &mut Vec<u8>, begin: usize) {
     to.extend(len);
 }
 
-/// An option with its padding (s3.5); a value that is too long is cut.
+/// An option with its padding (s3.5); a value that is too long is truncated.
 fn option(to: &mut Vec<u8>, code: OptionCode, value: &[u8]) {
     let value = &value[..value.len().min(TEXT)];
     to.extend(code.0.to_le_bytes());

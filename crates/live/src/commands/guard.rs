@@ -1,17 +1,17 @@
-//! What kills the programs of a run if this process is killed itself.
+//! A shell that kills the programs of a run if this process is killed itself.
 //!
 //! A signal that cannot be caught leaves programs running: they are in process groups of their own,
-//! and nobody asks them to end. `PR_SET_PDEATHSIG` does not reach what they have started (a shell's
-//! commands), and is about the thread that has started them, which is over at once. So a shell
-//! waits for the end of a pipe that only this process holds, and then kills everything that carries
-//! the mark of the run.
+//! and nobody asks them to end. `PR_SET_PDEATHSIG` does not reach their children (a shell's
+//! commands), and is tied to the thread that started them, which ends immediately. Therefore a
+//! shell waits for the end of a pipe that only this process holds open, and then kills every
+//! process that carries the mark of the run.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Reads a line, or the end of a process that was killed. What is killed may have been about to
-/// start something: it is looked for until there is nothing.
+/// Reads a line, or the end of the pipe if this process was killed. Processes that are killed may
+/// have just started others: the search is repeated until it finds none.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM
 read -r over && exit
 for round in 1 2 3 4 5 6 7 8 9 10; do
@@ -22,7 +22,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
     done
 done";
 
-/// The shell that waits. Dropped, it is told that the run is over.
+/// The waiting shell; dropping this tells it that the run is over.
 #[derive(Debug)]
 pub(super) struct Guard {
     shell: Child,
@@ -30,13 +30,13 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Watches over programs with this in their environment, `NAME=VALUE`.
+    /// Watches over programs with `mark` (`NAME=VALUE`) in their environment.
     ///
     /// # Errors
-    /// There is no shell. What is left behind is then killed by the next run.
+    /// There is no shell. The next run then kills the programs that are left behind.
     pub(super) fn over(mark: &str) -> io::Result<Guard> {
         let mut command = Command::new(super::SHELL);
-        // Ctrl-C is not for it.
+        // Its own process group does not receive Ctrl-C.
         command.args(["-c", SCRIPT, "ackclock-guard", mark]).current_dir("/").process_group(0);
         let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let told = shell.stdin.take();
@@ -47,7 +47,7 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(mut pipe) = self.told.take() {
-            // Otherwise it is gone.
+            // A failed write means that the shell is gone.
             let _ = pipe.write_all(b"over\n");
         }
         let _ = self.shell.wait();

@@ -3,10 +3,10 @@
 use ackclock_sim::spec::Measure;
 use ackclock_trace::{CommandSummary, Histogram, RoundTrips};
 
-/// Reads a program's standard output.
+/// Parses a program's standard output.
 ///
 /// # Errors
-/// Why there is nothing to be read.
+/// The reason why the output cannot be read.
 pub(super) fn measure(kind: Measure, stdout: &[u8], summary: &mut CommandSummary) -> Result<(), String> {
     match kind {
         Measure::Json => {
@@ -15,7 +15,7 @@ pub(super) fn measure(kind: Measure, stdout: &[u8], summary: &mut CommandSummary
         }
         Measure::Ping => {
             let rtt = ping(&String::from_utf8_lossy(stdout));
-            // To six decimals, as the distribution.
+            // Six decimals, as in the distribution.
             let p99 = rtt.quantile(0.99).map(|nanos| nanos.round() / 1e6);
             summary.rtt_ms = Some(RoundTrips { distribution: rtt.distribution(1e-6), p99 });
             if rtt.samples() == 0 {
@@ -26,11 +26,11 @@ pub(super) fn measure(kind: Measure, stdout: &[u8], summary: &mut CommandSummary
     Ok(())
 }
 
-/// The round-trip times in the lines of `ping`, in ns, one for each request that was answered.
+/// The round-trip times in the output of `ping`, in nanoseconds, one for each answered request.
 ///
-/// A second answer to a request (`(DUP!)`) is no sample, nor is one that came back damaged: it is
-/// another packet's. `time<1 ms` counts as 1 ms, the bound that it states. Lines without a time (no
-/// answer, unreachable, the statistics at the end) and a last one that was cut off are left out.
+/// A second answer to a request (`(DUP!)`) is no sample; neither is a damaged one, which belongs to
+/// another packet. `time<1 ms` counts as 1 ms, the bound that it states. Lines without a time (no
+/// answer, unreachable, the closing statistics) and an incomplete last line are ignored.
 fn ping(stdout: &str) -> Histogram {
     let mut rtt = Histogram::new();
     let answers = stdout.lines().filter(|line| !line.contains("(DUP!)") && !line.contains("(BAD CHECKSUM!)"));
@@ -38,7 +38,7 @@ fn ping(stdout: &str) -> Histogram {
     rtt
 }
 
-/// `time=20.1 ms` in a line, in ns.
+/// The time of `time=20.1 ms` in a line, in nanoseconds.
 fn round_trip(line: &str) -> Option<u64> {
     let (before, after) = line.split_once("time=").or_else(|| line.split_once("time<"))?;
     if !before.ends_with(|c: char| c.is_whitespace()) {
@@ -47,12 +47,12 @@ fn round_trip(line: &str) -> Option<u64> {
     let end = after.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = after.split_at(end);
     let unit = unit.trim_start();
-    // More than these does not follow on the lines of any ping: a line that was cut off has none.
+    // No ping prints any other unit; an incomplete line has none.
     if !unit.starts_with("ms") {
         return None;
     }
     let millis: f64 = number.parse().ok()?;
-    // Saturates.
+    // The conversion saturates.
     Some((millis * 1e6).round() as u64)
 }
 
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn the_99th_percentile_is_that_of_the_answers() {
-        // Of 200 the 198th by size: the smallest of three late ones. Without it the 95th percentile
-        // says 20.
+        // The 99th percentile of 200 samples is the 198th, the smallest of three late ones. The
+        // 95th is 20.
         let late = |n: usize| if n < 197 { 20.0 } else { 30.0 + n as f64 };
         let lines = (0..200).map(|n| format!("64 bytes from 10.0.0.2: icmp_seq={n} ttl=63 time={} ms\n", late(n)));
         let mut summary = CommandSummary::default();

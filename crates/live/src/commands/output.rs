@@ -1,4 +1,4 @@
-//! The output of programs: into files, or the necessary part of it into memory.
+//! The output of programs, written to files or held in memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use ackclock_sim::spec::CommandSpec;
 
-/// The most that is read of a program's standard output, in bytes: a week of `ping` has some 50 MB.
+/// The most bytes of standard output that are read: a week of `ping` prints some 50 MB.
 const MOST_STDOUT: u64 = 64 << 20;
 
-/// The most that is read of its standard error.
+/// The most bytes of standard error that are read.
 const MOST_STDERR: u64 = 64 << 10;
 
-/// How long after the end of a program its output may take to be read. Something that it has left
-/// behind may hold it open.
+/// The time to wait for more output after the end of a program, whose descendants may keep its
+/// pipes open.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The output of a program that runs or has run.
+/// The output of a program that is running or has ended.
 #[derive(Debug)]
-pub(super) struct Output {
-    stdout: Stream,
-    stderr: Stream,
+pub(super) struct ProgramOutput {
+    stdout: OutputStream,
+    stderr: OutputStream,
 }
 
-/// What was printed.
+/// The complete output of a program.
 #[derive(Debug)]
 pub(super) struct Printed {
     pub(super) stdout: io::Result<Vec<u8>>,
@@ -35,54 +35,59 @@ pub(super) struct Printed {
 }
 
 #[derive(Debug)]
-enum Stream {
+enum OutputStream {
     Nowhere,
     File(PathBuf),
-    /// A pipe that is still to be read.
+    /// A pipe that nobody reads yet.
     Pipe,
-    /// A pipe that a thread reads. The parts come as they were read.
+    /// A pipe that a thread reads and passes on in parts.
     Memory(Receiver<io::Result<Vec<u8>>>),
 }
 
-impl Output {
-    /// The destination of the output of a program about to be started.
-    pub(super) fn prepare(command: &mut Command, spec: &CommandSpec, directory: Option<&Path>) -> io::Result<Output> {
+impl ProgramOutput {
+    /// Directs the output of a program that is about to be started.
+    pub(super) fn prepare(
+        command: &mut Command,
+        spec: &CommandSpec,
+        directory: Option<&Path>,
+    ) -> io::Result<ProgramOutput> {
         if spec.terminal {
-            return Ok(Output { stdout: Stream::Nowhere, stderr: Stream::Nowhere });
+            return Ok(ProgramOutput { stdout: OutputStream::Nowhere, stderr: OutputStream::Nowhere });
         }
         let Some(directory) = directory else {
-            let stdout = if spec.measure.is_some() { Stream::Pipe } else { Stream::Nowhere };
+            let stdout = if spec.measure.is_some() { OutputStream::Pipe } else { OutputStream::Nowhere };
             command.stdout(if spec.measure.is_some() { Stdio::piped() } else { Stdio::null() }).stderr(Stdio::piped());
-            return Ok(Output { stdout, stderr: Stream::Pipe });
+            return Ok(ProgramOutput { stdout, stderr: OutputStream::Pipe });
         };
         let [stdout, stderr] = ["stdout", "stderr"].map(|stream| directory.join(format!("{}.{stream}", spec.id)));
         command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-        Ok(Output { stdout: Stream::File(stdout), stderr: Stream::File(stderr) })
+        Ok(ProgramOutput { stdout: OutputStream::File(stdout), stderr: OutputStream::File(stderr) })
     }
 
-    /// Begins to read what has to be read.
-    pub(super) fn begin(self, child: &mut Child) -> Output {
-        Output {
+    /// Starts a thread for each pipe.
+    pub(super) fn begin(self, child: &mut Child) -> ProgramOutput {
+        ProgramOutput {
             stdout: self.stdout.begin(child.stdout.take(), MOST_STDOUT),
             stderr: self.stderr.begin(child.stderr.take(), MOST_STDERR),
         }
     }
 
-    /// What a program that has ended has printed.
+    /// The output of a program that has ended.
     pub(super) fn read(self) -> Printed {
         Printed { stdout: self.stdout.read(MOST_STDOUT), stderr: self.stderr.read(MOST_STDERR).unwrap_or_default() }
     }
 }
 
-impl Stream {
-    fn begin(self, pipe: Option<impl Read + Send + 'static>, most: u64) -> Stream {
-        let (Stream::Pipe, Some(mut pipe)) = (&self, pipe) else { return self };
+impl OutputStream {
+    fn begin(self, pipe: Option<impl Read + Send + 'static>, most: u64) -> OutputStream {
+        let (OutputStream::Pipe, Some(mut pipe)) = (&self, pipe) else { return self };
         let (sender, parts) = channel();
         let reader = thread::Builder::new().name(String::from("output")).spawn(move || {
             let mut left = most;
             let mut buffer = vec![0; 64 << 10];
             loop {
-                // What is beyond the bound is read, too: the program is not to stand still.
+                // Output beyond the limit is read and discarded, so that the program does not
+                // block.
                 let part = match pipe.read(&mut buffer) {
                     Ok(0) => return,
                     Ok(read) => Ok(buffer[..read.min(usize::try_from(left).unwrap_or(usize::MAX))].to_vec()),
@@ -96,18 +101,18 @@ impl Stream {
                 }
             }
         });
-        // Without a thread the pipe is closed, and its program sees that.
-        reader.map_or(Stream::Nowhere, |_| Stream::Memory(parts))
+        // Without a thread the pipe is closed, and the program gets an error.
+        reader.map_or(OutputStream::Nowhere, |_| OutputStream::Memory(parts))
     }
 
     fn read(self, most: u64) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         match self {
-            Stream::Nowhere | Stream::Pipe => {}
-            Stream::File(path) => {
+            OutputStream::Nowhere | OutputStream::Pipe => {}
+            OutputStream::File(path) => {
                 File::open(path)?.take(most).read_to_end(&mut all)?;
             }
-            Stream::Memory(parts) => {
+            OutputStream::Memory(parts) => {
                 while let Ok(part) = parts.recv_timeout(PATIENCE) {
                     all.extend(part?);
                 }

@@ -1,37 +1,37 @@
-//! The bytes of packets.
+//! Storage of the bytes of packets.
 
 use std::ops::Range;
 
-use crate::offload::{Cut, LONGEST, Partial};
+use crate::offload::{LONGEST, PartialChecksum, Segmentation};
 
-/// Buffers, all of one length; one that is given back is used again, so that a run has as many as
-/// packets were on their way at once.
+/// Buffers of one length. A buffer that is returned is reused, so that a run has as many as there
+/// were packets on their way at once.
 ///
-/// Each is in one of three places: free, with whoever holds its [`Buffer`], or with a packet that
-/// is on its way, which knows its number. A packet that was cut from a segment has only its headers
-/// in its buffer, and its payload where the segment was read.
+/// A buffer is free, or held as a [`HeldBuffer`], or assigned by number to a packet on its way. The
+/// buffer of a packet that was cut from a segment contains only the headers; the payload stays
+/// where the segment was read.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(super) struct PacketBuffers {
     store: Vec<Box<[u8]>>,
-    /// By the same numbers: what is not in the buffer, or not finished there.
-    left: Vec<Left>,
+    /// By buffer number: the parts of the packet that are unfinished or elsewhere.
+    left: Vec<Unfinished>,
     free: Vec<u32>,
     segments: Segments,
-    /// The one for the next packet that is read.
-    spare: Option<Buffer>,
+    /// The buffer for the next packet that is read.
+    spare: Option<HeldBuffer>,
     len: usize,
 }
 
-/// What the kernel has left to do on a packet.
+/// The parts of a packet that are unfinished or not in its buffer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Left {
-    /// Its checksum.
-    pub(super) checksum: Option<Partial>,
-    /// Where its payload is.
-    pub(super) tail: Option<Tail>,
+pub(super) struct Unfinished {
+    /// The checksum to be computed.
+    pub(super) checksum: Option<PartialChecksum>,
+    /// The location of the payload.
+    pub(super) tail: Option<PayloadSlice>,
 }
 
-impl Left {
+impl Unfinished {
     #[inline]
     pub(super) fn is_nothing(&self) -> bool {
         self.checksum.is_none() && self.tail.is_none()
@@ -40,29 +40,29 @@ impl Left {
 
 /// Payload in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tail {
+pub(super) struct PayloadSlice {
     /// The number of the segment.
     pub(super) segment: u32,
-    /// Where it is there, and how many bytes.
+    /// Offset and length within the segment, in bytes.
     pub(super) from: u32,
     pub(super) len: u32,
-    /// How many bytes of headers the buffer has.
+    /// Bytes of headers in the packet's buffer.
     pub(super) head: u32,
 }
 
-/// Segments as they were read, each kept for as long as a packet has its payload there.
+/// Segments as they were read, each kept as long as it contains a packet's payload.
 #[derive(Debug, Default)]
 struct Segments {
     store: Vec<Box<[u8]>>,
-    /// How many packets.
+    /// The number of packets with payload in each segment.
     packets: Vec<u32>,
     free: Vec<u32>,
-    /// The one for the next that is read.
+    /// The segment for the next read.
     spare: Option<u32>,
 }
 
 impl Segments {
-    /// Room for a segment whose first `head` bytes are in a buffer.
+    /// The segment for the next read, with room for `head` bytes that are in a buffer and the rest.
     fn spare(&mut self, head: usize) -> u32 {
         *self.spare.get_or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {
@@ -73,7 +73,7 @@ impl Segments {
         })
     }
 
-    /// A packet that had its payload there is no more.
+    /// Ends the use of a segment by a packet.
     fn release(&mut self, segment: u32) {
         let packets = &mut self.packets[segment as usize];
         *packets -= 1;
@@ -83,63 +83,65 @@ impl Segments {
     }
 }
 
-/// A buffer in hand. It is moved, never copied, until it is [given back](Buffers::give_back), kept
-/// as the [spare one](Buffers::keep), or [sent along](Buffer::send_along) with a packet.
+/// A buffer that is held. It is moved, never copied, until it is
+/// [returned](PacketBuffers::give_back), kept as the [spare one](PacketBuffers::keep), or
+/// [assigned](HeldBuffer::send_along) to a packet.
 #[derive(Debug)]
 #[must_use = "it is given back, kept, or sent along"]
-pub(super) struct Buffer(u32);
+pub(super) struct HeldBuffer(u32);
 
-impl Buffer {
-    /// The number by which a packet knows it.
+impl HeldBuffer {
+    /// The number by which a packet refers to the buffer.
     pub(super) fn number(&self) -> u32 {
         self.0
     }
 
-    /// A packet that is on its way has it now. Its number comes back once the packet is no more.
+    /// Leaves the buffer to a packet on its way, at whose end the number is
+    /// [freed](PacketBuffers::come_back).
     pub(super) fn send_along(self) {
         std::mem::forget(self);
     }
 }
 
 #[cfg(debug_assertions)]
-impl Drop for Buffer {
+impl Drop for HeldBuffer {
     fn drop(&mut self) {
         assert!(std::thread::panicking(), "buffer {} is forgotten", self.0);
     }
 }
 
-impl Buffers {
-    pub(super) fn new(len: usize) -> Buffers {
+impl PacketBuffers {
+    pub(super) fn new(len: usize) -> PacketBuffers {
         let (segments, left) = (Segments::default(), Vec::new());
-        let mut buffers = Buffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, len };
+        let mut buffers = PacketBuffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, len };
         let spare = buffers.claim();
         buffers.keep(spare);
         buffers
     }
 
-    /// A buffer that nobody has; what is in it is unspecified.
-    pub(super) fn claim(&mut self) -> Buffer {
-        Buffer(self.free.pop().unwrap_or_else(|| {
+    /// A free buffer; its contents are unspecified.
+    pub(super) fn claim(&mut self) -> HeldBuffer {
+        HeldBuffer(self.free.pop().unwrap_or_else(|| {
             self.store.push(vec![0; self.len].into_boxed_slice());
-            self.left.push(Left::default());
-            // Four billion buffers are more than there is memory.
+            self.left.push(Unfinished::default());
+            // Memory is exhausted before four billion buffers.
             (self.store.len() - 1) as u32
         }))
     }
 
-    pub(super) fn give_back(&mut self, buffer: Buffer) {
+    pub(super) fn give_back(&mut self, buffer: HeldBuffer) {
         self.come_back(buffer.number());
         buffer.send_along();
     }
 
-    /// The packet that this buffer was sent along with is no more.
+    /// Frees the buffer of a packet that no longer exists.
     pub(super) fn come_back(&mut self, number: u32) {
         debug_assert!(!self.free.contains(&number), "given back twice");
         self.finished(number);
         self.free.push(number);
     }
 
-    /// Nothing is left to do on a packet.
+    /// Records that a packet is complete in its buffer, or has no more use for it.
     #[inline]
     fn finished(&mut self, number: u32) {
         let left = &mut self.left[number as usize];
@@ -157,7 +159,7 @@ impl Buffers {
         &mut self.store[number as usize]
     }
 
-    /// The same, with the room for the rest of what does not fit in its first `limit` bytes.
+    /// Room for the next read: the first `limit` bytes in the spare buffer, the rest in a segment.
     pub(super) fn spare_and_segment(&mut self, limit: usize) -> [&mut [u8]; 2] {
         let spare = self.take_spare();
         let number = spare.number();
@@ -166,16 +168,22 @@ impl Buffers {
         [&mut self.store[number as usize][..limit], &mut self.segments.store[segment as usize][limit..]]
     }
 
-    /// The packet in the spare buffer has a checksum to be computed.
-    pub(super) fn leave_checksum(&mut self, checksum: Partial) {
+    /// Records that the checksum of the packet in the spare buffer is to be computed.
+    pub(super) fn leave_checksum(&mut self, checksum: PartialChecksum) {
         if let Some(spare) = &self.spare {
             self.left[spare.0 as usize].checksum = Some(checksum);
         }
     }
 
-    /// A segment of `len` bytes was read into the spare buffer, and on behind its first `limit`
-    /// bytes: how `cut` cuts it. Its packets are made by [`Buffers::piece`].
-    pub(super) fn segment(&mut self, limit: usize, len: usize, cut: impl FnOnce(&[u8]) -> Option<Cut>) -> Option<Cut> {
+    /// Accepts a segment of `len` bytes, read into the room of
+    /// [`PacketBuffers::spare_and_segment`]; `cut` determines its packets, which
+    /// [`PacketBuffers::piece`] then makes.
+    pub(super) fn segment(
+        &mut self,
+        limit: usize,
+        len: usize,
+        cut: impl FnOnce(&[u8]) -> Option<Segmentation>,
+    ) -> Option<Segmentation> {
         let (number, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
         let segment = &mut self.segments.store[number as usize];
         let head = len.min(limit);
@@ -183,9 +191,9 @@ impl Buffers {
         cut(&segment[..len])
     }
 
-    /// Makes packet `number` of the segment that was read last in the spare buffer: its length;
-    /// `None` if there is none.
-    pub(super) fn piece(&mut self, limit: usize, cut: &Cut, number: usize) -> Option<usize> {
+    /// Makes packet `number` of the segment in the spare buffer and returns its length; `None` if
+    /// there is no such packet.
+    pub(super) fn piece(&mut self, limit: usize, cut: &Segmentation, number: usize) -> Option<usize> {
         let Range { start, end } = cut.payload(number)?;
         let (segment, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
         let head = cut.lengths().0;
@@ -195,30 +203,30 @@ impl Buffers {
         self.segments.packets[segment as usize] += 1;
         let [from, len, head] = [start, end - start, head].map(|bytes| bytes as u32);
         self.left[spare as usize] =
-            Left { checksum: Some(cut.checksum()), tail: Some(Tail { segment, from, len, head }) };
+            Unfinished { checksum: Some(cut.checksum()), tail: Some(PayloadSlice { segment, from, len, head }) };
         Some((head + len) as usize)
     }
 
-    /// All packets of the segment that was read last have been made.
+    /// Ends the making of packets from the segment.
     pub(super) fn end_segment(&mut self) {
         self.segments.spare = self.segments.spare.filter(|&spare| self.segments.packets[spare as usize] == 0);
     }
 
-    /// What is left to do on a packet.
+    /// The parts of a packet that are unfinished or elsewhere.
     #[inline]
-    pub(super) fn left(&self, number: u32) -> Left {
+    pub(super) fn left(&self, number: u32) -> Unfinished {
         self.left[number as usize]
     }
 
-    /// The payload of a packet that is not in its buffer.
+    /// The payload of a packet in a segment.
     #[inline]
-    pub(super) fn tail(&self, tail: Tail) -> &[u8] {
+    pub(super) fn tail(&self, tail: PayloadSlice) -> &[u8] {
         &self.segments.store[tail.segment as usize][tail.from as usize..][..tail.len as usize]
     }
 
-    /// Writes a packet of `len` bytes as a wire would carry it.
+    /// Writes a packet of `len` bytes to `out` as a wire would carry it.
     pub(super) fn write_whole(&self, number: u32, len: usize, out: &mut [u8]) {
-        let Left { checksum, tail } = self.left(number);
+        let Unfinished { checksum, tail } = self.left(number);
         let head = tail.map_or(len, |tail| tail.head as usize);
         out[..head].copy_from_slice(&self.store[number as usize][..head]);
         if let Some(tail) = tail {
@@ -229,18 +237,18 @@ impl Buffers {
         }
     }
 
-    /// The same of the one in the spare buffer.
+    /// Completes the packet of `len` bytes in the spare buffer.
     pub(super) fn make_spare_whole(&mut self, len: usize) {
-        if let Some(number) = self.spare.as_ref().map(Buffer::number) {
+        if let Some(number) = self.spare.as_ref().map(HeldBuffer::number) {
             self.make_whole(number, len);
         }
     }
 
-    /// Makes a packet of `len` bytes what a wire would carry.
+    /// Completes a packet of `len` bytes in its buffer, as a wire would carry it.
     pub(super) fn make_whole(&mut self, number: u32, len: usize) {
-        let Left { checksum, tail } = self.left(number);
+        let Unfinished { checksum, tail } = self.left(number);
         let packet = &mut self.store[number as usize][..len];
-        if let Some(Tail { segment, from, len, head }) = tail {
+        if let Some(PayloadSlice { segment, from, len, head }) = tail {
             let payload = &self.segments.store[segment as usize][from as usize..][..len as usize];
             packet[head as usize..].copy_from_slice(payload);
         }
@@ -250,53 +258,53 @@ impl Buffers {
         self.finished(number);
     }
 
-    /// The buffer of the packet that was read. Another one is to be [kept](Buffers::keep) for the
-    /// next.
-    pub(super) fn take_spare(&mut self) -> Buffer {
+    /// The buffer of the packet that was read. A buffer must then be [kept](PacketBuffers::keep)
+    /// for the next.
+    pub(super) fn take_spare(&mut self) -> HeldBuffer {
         match self.spare.take() {
             Some(spare) => spare,
             None => self.claim(),
         }
     }
 
-    /// Keeps a buffer for the next packet that is read.
-    pub(super) fn keep(&mut self, buffer: Buffer) {
+    /// Keeps a buffer for the next read.
+    pub(super) fn keep(&mut self, buffer: HeldBuffer) {
         self.finished(buffer.number());
         if let Some(spare) = self.spare.replace(buffer) {
             self.give_back(spare);
         }
     }
 
-    pub(super) fn bytes(&self, buffer: &Buffer) -> &[u8] {
+    pub(super) fn bytes(&self, buffer: &HeldBuffer) -> &[u8] {
         &self.store[buffer.0 as usize]
     }
 
-    pub(super) fn bytes_mut(&mut self, buffer: &mut Buffer) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self, buffer: &mut HeldBuffer) -> &mut [u8] {
         &mut self.store[buffer.0 as usize]
     }
 
-    /// The bytes of a packet that is on its way.
+    /// The buffer of a packet on its way.
     pub(super) fn of_packet(&self, number: u32) -> &[u8] {
         &self.store[number as usize]
     }
 
-    /// Those, and another buffer to write to.
-    pub(super) fn pair(&mut self, number: u32, to: &mut Buffer) -> (&[u8], &mut [u8]) {
+    /// The buffer of a packet on its way, and a buffer to write to.
+    pub(super) fn pair(&mut self, number: u32, to: &mut HeldBuffer) -> (&[u8], &mut [u8]) {
         let [from, to] =
             self.store.get_disjoint_mut([number as usize, to.0 as usize]).expect("two buffers, each of them there");
         (from, to)
     }
 
-    /// Buffers that somebody has.
+    /// The number of buffers that are not free.
     #[cfg(test)]
     pub(super) fn in_use(&self) -> usize {
         self.store.len() - self.free.len()
     }
 }
 
-impl Drop for Buffers {
+impl Drop for PacketBuffers {
     fn drop(&mut self) {
-        // Its bytes are in the store.
+        // Otherwise the drop of `HeldBuffer` would find it forgotten.
         if let Some(spare) = self.spare.take() {
             spare.send_along();
         }
@@ -309,11 +317,11 @@ mod tests {
 
     #[test]
     fn a_buffer_that_comes_back_is_used_again() {
-        let mut buffers = Buffers::new(1);
+        let mut buffers = PacketBuffers::new(1);
         let (first, second) = (buffers.claim(), buffers.claim());
         let number = first.number();
         first.send_along();
-        // And the spare one.
+        // Two buffers, and the spare one.
         assert_eq!(buffers.in_use(), 3);
         buffers.come_back(number);
         let mut again = buffers.claim();
@@ -329,14 +337,14 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "buffer 1 is forgotten")]
     fn a_buffer_is_not_forgotten() {
-        drop(Buffers::new(1).claim());
+        drop(PacketBuffers::new(1).claim());
     }
 
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "given back twice")]
     fn a_packet_gives_its_buffer_back_once() {
-        let mut buffers = Buffers::new(1);
+        let mut buffers = PacketBuffers::new(1);
         let buffer = buffers.claim();
         let number = buffer.number();
         buffer.send_along();

@@ -2,9 +2,9 @@
 
 use ackclock_units::Random;
 
-/// Changes one bit of a packet, drawn among all that a checksum covers. The version of IP stays,
-/// because a device takes nothing else; of an IPv6 header, so do the traffic class, the flow label
-/// and the hop limit, which no checksum covers: the receiver would take the packet for whole.
+/// Changes one bit of a packet, drawn among all that a checksum covers, except IP's version,
+/// without which a device would refuse the packet. The traffic class, flow label and hop limit of
+/// an IPv6 header also stay: no checksum covers them, and the receiver would not notice.
 pub(super) fn flip_bit(packet: &mut [u8], random: &mut Random) {
     let bits = packet.len() as u64 * 8;
     let bit = if packet.first().is_some_and(|first| first >> 4 == 6) {
@@ -24,7 +24,7 @@ pub(super) fn flip_bit(packet: &mut [u8], random: &mut Random) {
 mod tests {
     use super::*;
 
-    /// How often each bit of a packet of this many bytes is drawn.
+    /// How often each bit is drawn in 100,000 packets of `len` bytes.
     fn drawn(version: u8, len: usize) -> Vec<u32> {
         let mut random = Random::for_component(1, 0, "corruption");
         let (mut counts, mut whole) = (vec![0; 8 * len], vec![0; len]);

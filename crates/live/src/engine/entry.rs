@@ -1,41 +1,40 @@
-//! What happens to a packet at the entry of its path: where it goes, what a router does to it, and
-//! which flow it is of.
+//! The entry of a packet to its path: destination, router, and flow.
 
 use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
 use ackclock_sim::spec::LiveSpec;
 use ackclock_sim::{Inbound, RunError};
 use ackclock_units::Time;
 
-use super::buffers::Buffer;
-use super::{Engine, Ready};
-use crate::router::{Forward, Fragments, Header, Router, protocol};
+use super::buffers::HeldBuffer;
+use super::{DueOutput, Engine};
+use crate::router::{ForwardDecision, Fragments, Header, Router, protocol};
 
 /// Bytes of a TCP header without options.
 const SHORTEST_TCP: usize = 20;
 
-/// The entry of the path from each host to each other one.
+/// The entries of all paths, by sending and receiving host.
 #[derive(Debug)]
-pub(super) struct Entries {
+pub(super) struct PathEntries {
     hosts: usize,
-    /// A row for each host that sends; `None` where no path leads.
-    rows: Vec<Option<Entry>>,
+    /// A row for each sending host; `None` where there is no path.
+    rows: Vec<Option<PathEntry>>,
 }
 
 /// The entry of a path.
 #[derive(Debug)]
-struct Entry {
+struct PathEntry {
     router: Option<Router>,
 }
 
-impl Entries {
-    pub(super) fn new(live: &LiveSpec) -> Entries {
+impl PathEntries {
+    pub(super) fn new(live: &LiveSpec) -> PathEntries {
         let hosts = live.nodes.len();
-        let mut entries = Entries { hosts, rows: Vec::new() };
+        let mut entries = PathEntries { hosts, rows: Vec::new() };
         entries.rows.resize_with(hosts * hosts, || None);
         for pipe in &live.pipes {
             for [from, to] in [pipe.between, [pipe.between[1], pipe.between[0]]] {
                 let router = pipe.router.as_ref().map(|router| Router::new(router, live.nodes[to].mtu));
-                entries.rows[from * hosts + to] = Some(Entry { router });
+                entries.rows[from * hosts + to] = Some(PathEntry { router });
             }
         }
         entries
@@ -43,11 +42,11 @@ impl Entries {
 
     /// The entry of the path from one host to another, if there is one.
     #[inline]
-    fn get(&mut self, [from, to]: [usize; 2]) -> Option<&mut Entry> {
+    fn get(&mut self, [from, to]: [usize; 2]) -> Option<&mut PathEntry> {
         self.rows[from * self.hosts + to].as_mut()
     }
 
-    /// Whether a path leads from one host to another.
+    /// Returns `true` if there is a path from one host to another.
     pub(super) fn leads(&self, [from, to]: [usize; 2]) -> bool {
         self.rows[from * self.hosts + to].is_some()
     }
@@ -58,7 +57,7 @@ impl Entries {
         self.get(between)?.router.as_mut()
     }
 
-    /// The router at the first of the paths from a host that have one.
+    /// The first router at the entry of a path from a host.
     fn first_router(&mut self, from: usize) -> Option<&mut Router> {
         let mut row = self.rows[from * self.hosts..][..self.hosts].iter_mut().flatten();
         row.find_map(|entry| entry.router.as_mut())
@@ -66,9 +65,9 @@ impl Entries {
 }
 
 impl Engine {
-    /// A packet of `len` bytes from host `from` enters the path to where it is addressed. Its
-    /// buffer is returned unless it goes along.
-    pub(super) fn forward(&mut self, now: Time, from: usize, mut buffer: Buffer, len: usize) -> Option<Buffer> {
+    /// Sends a packet of `len` bytes from host `from` on the path to its destination. Returns the
+    /// buffer unless a packet keeps it.
+    pub(super) fn forward(&mut self, now: Time, from: usize, mut buffer: HeldBuffer, len: usize) -> Option<HeldBuffer> {
         let Ok(header) = Header::read(&self.buffers.bytes(&buffer)[..len]) else {
             self.nodes[from].counts.unroutable += 1;
             return Some(buffer);
@@ -87,12 +86,12 @@ impl Engine {
             let mtu = router.mtu();
             self.send_message(now, from, message);
             match verdict {
-                Forward::Whole => {}
-                Forward::Fragments => {
+                ForwardDecision::Whole => {}
+                ForwardDecision::Fragments => {
                     self.forward_pieces(now, [from, to], &header, &buffer, mtu);
                     return Some(buffer);
                 }
-                Forward::Discarded(_) => {
+                ForwardDecision::Discarded(_) => {
                     self.nodes[from].counts.discarded += 1;
                     return Some(buffer);
                 }
@@ -101,10 +100,10 @@ impl Engine {
         self.inject(now, [from, to], &header, buffer)
     }
 
-    /// Does what the kernel has left to do on a packet, unless only another kernel sees more of it
-    /// than its headers.
+    /// Completes a packet that the kernel left unfinished, unless only another kernel reads beyond
+    /// its headers.
     #[inline]
-    fn finish(&mut self, from: usize, to: Option<usize>, header: &Header, buffer: &Buffer) {
+    fn finish(&mut self, from: usize, to: Option<usize>, header: &Header, buffer: &HeldBuffer) {
         if self.buffers.left(buffer.number()).is_nothing() {
             return;
         }
@@ -113,18 +112,18 @@ impl Engine {
         }
     }
 
-    /// Whether a packet goes to another kernel as it is.
+    /// Returns `true` if a packet reaches another kernel unchanged.
     fn goes_on(&mut self, from: usize, to: Option<usize>, header: &Header) -> bool {
         to.is_some_and(|to| {
             let entry = self.entries.get([from, to]);
-            let passes = |entry: &mut Entry| entry.router.as_ref().is_none_or(|router| router.passes(header));
+            let passes = |entry: &mut PathEntry| entry.router.as_ref().is_none_or(|router| router.passes(header));
             self.nodes[to].in_process.is_none() && entry.is_some_and(passes)
         })
     }
 
-    /// Whether nobody here reads more of a packet of `len` bytes in the [`Engine::buffer`], which
-    /// host `from` has sent, than its first `known` ones: it goes to another kernel as it is, or
-    /// nowhere without a word.
+    /// Returns `true` if only the first `known` bytes are read of the packet of `len` bytes that
+    /// host `from` sent and that is in the [`Engine::buffer`]: it reaches another kernel unchanged,
+    /// or is dropped silently.
     pub fn passes_unread(&mut self, from: usize, len: usize, known: usize) -> bool {
         let bytes = &self.buffers.spare_mut()[..len];
         let Ok(header) = Header::read(bytes) else { return false };
@@ -141,9 +140,9 @@ impl Engine {
         headers <= known && (header.destination.is_multicast() || self.goes_on(from, to, &header))
     }
 
-    /// Where a packet goes no path leads to: the router at the first of the host's paths says so.
+    /// Reports a packet without a path, by the first router on the paths of its host.
     #[cold]
-    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &Buffer) {
+    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &HeldBuffer) {
         // RFC 1812 section 4.3.2.7.
         if self.broadcasts.iter().any(|broadcast| header.destination == *broadcast) {
             return;
@@ -154,19 +153,19 @@ impl Engine {
         self.send_message(now, from, message);
     }
 
-    /// What a router says goes straight back to where the packet came from, if that is behind a
+    /// Returns a router's message directly to the host that sent the packet, if it is behind a
     /// device.
     fn send_message(&mut self, now: Time, node: usize, message: Vec<u8>) {
         if message.is_empty() || self.nodes[node].in_process.is_some() {
             self.used.push(message);
         } else {
-            self.outgoing.push_back(Ready::Message { at: now, node, bytes: message });
+            self.outgoing.push_back(DueOutput::Message { at: now, node, bytes: message });
         }
     }
 
-    /// A packet that is longer than the next link takes goes on in pieces.
+    /// Fragments a packet that exceeds the next link's MTU.
     #[cold]
-    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &Buffer, mtu: u16) {
+    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &HeldBuffer, mtu: u16) {
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
         whole.extend_from_slice(&self.buffers.bytes(buffer)[..header.len]);
@@ -186,8 +185,8 @@ impl Engine {
         self.whole = whole;
     }
 
-    /// A packet enters its path. Its buffer is returned unless it goes along.
-    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: Buffer) -> Option<Buffer> {
+    /// Injects a packet into its path. Returns the buffer unless the packet keeps it.
+    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: HeldBuffer) -> Option<HeldBuffer> {
         let bytes = &self.buffers.bytes(&buffer)[..header.len];
         let Some(key) = FlowKey::from_ip_packet(bytes) else { return Some(buffer) };
         let mut inbound = Inbound {
@@ -218,8 +217,7 @@ impl Engine {
         inbound.end = known.map(|(end, _)| end);
         let Some((end, subflow)) = known else { return self.send_along(now, inbound, buffer) };
         let Some(ours) = self.connections.ours(end.flow()) else {
-            // Between two kernels; whether its checksum is right is for the one that gets it to
-            // say.
+            // Between two kernels the receiver verifies the checksum.
             let segment = codec::peek(tcp).ok();
             inbound.end = segment.is_some().then_some(end);
             return self.send_along(now, Inbound { segment: segment.as_ref(), ..inbound }, buffer);
@@ -247,8 +245,8 @@ impl Engine {
         Some(buffer)
     }
 
-    /// A packet enters the world with its buffer, which is returned if there is no way for it.
-    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: Buffer) -> Option<Buffer> {
+    /// Injects a packet with its buffer, which is returned if there is no path.
+    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: HeldBuffer) -> Option<HeldBuffer> {
         if !self.world.inject(now, inbound) {
             return Some(buffer);
         }

@@ -1,9 +1,9 @@
 //! SYNs to a local endpoint that has had a connection.
 //!
-//! A flow is one connection. One that brought no data (a probe whether the port is open, a client
-//! that gave up, a reset) is none: the endpoint listens on. Whether it does is known where the SYN
-//! arrives, since what ended the last connection may be just ahead of it; until there it is a
-//! packet of no flow.
+//! A flow is one connection. A connection without data (a port scan, a client that gave up, a
+//! reset) does not count: the endpoint keeps listening. This is decided where the SYN arrives,
+//! since the packet that ends the previous connection may be just ahead of it; until then the SYN
+//! is a packet of no flow.
 
 use ackclock_packet::{Flags, FlowKey, codec};
 use ackclock_sim::{Inbound, Outbound};
@@ -12,7 +12,8 @@ use super::Engine;
 use crate::router::{Header, protocol};
 
 impl Engine {
-    /// A packet of no connection has reached a host of ours; `true` if it opens one.
+    /// Offers a packet of no connection to the endpoints of the local host that it has reached;
+    /// `true` if it opens a connection.
     pub(super) fn listens_on(&mut self, packet: &Outbound) -> bool {
         let Some(token) = packet.token.filter(|_| !packet.packet.class.is_corrupted()) else { return false };
         let bytes = &self.buffers.of_packet(token)[..packet.packet.wire_len as usize];

@@ -1,5 +1,5 @@
-//! What lies behind hosts: a packet to an address that no host has goes to the host that stands
-//! for its network, by the longest prefix.
+//! Networks behind hosts: a packet to an address that no host has goes to the host in front of its
+//! network, by the longest matching prefix.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -8,19 +8,20 @@ use ackclock_sim::spec::NodeSpec;
 
 use crate::prefix;
 
-/// The prefixes behind hosts, the longest first; of the same length, in order of the hosts.
+/// The prefixes behind hosts, the longest first, those of the same length in the order of the
+/// hosts.
 #[derive(Debug)]
-pub(super) struct Routes(Vec<((IpAddr, u8), usize)>);
+pub(super) struct HostRoutes(Vec<((IpAddr, u8), usize)>);
 
-impl Routes {
-    pub(super) fn new(nodes: &[NodeSpec]) -> Routes {
+impl HostRoutes {
+    pub(super) fn new(nodes: &[NodeSpec]) -> HostRoutes {
         let of = |(number, node): (usize, &NodeSpec)| node.routes.iter().map(|&to| (to, number)).collect::<Vec<_>>();
         let mut routes: Vec<_> = nodes.iter().enumerate().flat_map(of).collect();
         routes.sort_by_key(|&((_, length), _)| Reverse(length));
-        Routes(routes)
+        HostRoutes(routes)
     }
 
-    /// The host behind which an address lies, of those that can be reached.
+    /// The host behind which an address lies, among those that are `reached`.
     pub(super) fn find(&self, address: IpAddr, mut reached: impl FnMut(usize) -> bool) -> Option<usize> {
         if self.0.is_empty() || !is_forwarded(address) {
             return None;
@@ -30,8 +31,8 @@ impl Routes {
     }
 }
 
-/// Whether an address is one that a route may lead to: what kernels send unprompted on a new
-/// device stays on it.
+/// Returns `true` if a route may lead to an address: packets that kernels send unprompted on a new
+/// device stay there.
 fn is_forwarded(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -68,7 +69,7 @@ mod tests {
         };
         let nodes =
             [node(&["0.0.0.0/0", "::/0"]), node(&["10.0.0.0/8"]), node(&[]), node(&["10.1.0.0/16", "0.0.0.0/0"])];
-        let routes = Routes::new(&nodes);
+        let routes = HostRoutes::new(&nodes);
         let find = |address: &str, but: usize| routes.find(address.parse().unwrap(), |node| node != but);
         assert_eq!(find("10.1.2.3", 9), Some(3));
         assert_eq!(find("10.1.2.3", 3), Some(1));

@@ -1,40 +1,41 @@
-//! Segments of several packets: cut at their entry, and put together again as they leave.
+//! Segmentation offload: segments are cut into packets at their entry, and joined again as they
+//! leave.
 //!
-//! Packets leave together if they were cut from one segment, follow one another in it, are due
-//! together and are alike. That depends on their due times and not on when they are handed over, so
-//! that a late loop does not make segments of what a wire would have carried apart.
+//! Packets leave as one segment if they were cut from the same segment, are consecutive in it, are
+//! due together and are alike. This depends on their due times and not on when they are handed
+//! over, so that a late loop does not join packets that a wire would have carried apart.
 
 use ackclock_sim::Outbound;
 use ackclock_units::{Ecn, Span, Time};
 
-use super::buffers::Tail;
-use super::{Engine, Outgoing, Ready};
+use super::buffers::PayloadSlice;
+use super::{DueOutput, Engine, Outgoing};
 use crate::Offload;
-use crate::offload::{Cut, LONGEST, join};
+use crate::offload::{LONGEST, Segmentation, join};
 use crate::router::mark_ce;
 
-/// Packets whose due times are no further apart than that are due together: less than a packet of
-/// 1500 bytes takes at 1.2 Gbit/s.
+/// The longest interval between packets that are due together: less than the transmission time of a
+/// packet of 1500 bytes at 1.2 Gbit/s.
 const TOGETHER: Span = Span::from_micros(10);
 
 impl Engine {
-    /// From now on every packet is made what a wire would carry as it enters, for a capture.
+    /// From now on completes every packet at its entry, as a wire would carry it, for a capture.
     pub fn keep_whole(&mut self) {
         self.keeps_whole = true;
     }
 
-    /// Room for what is read next from a device with offloads: as [`Engine::buffer`], and what
-    /// follows.
+    /// Room for the next read from a device with offloads: the [`Engine::buffer`], and room for the
+    /// rest of a segment.
     pub fn buffers(&mut self) -> [&mut [u8]; 2] {
         self.buffers.spare_and_segment(self.limit)
     }
 
-    /// The buffers hold `len` bytes that host `node` has sent, on which `offload` is left to do. A
-    /// segment is cut, and each packet of it enters as by [`Engine::arrive`]; `each` is given
-    /// their bytes before, which are whole if packets are [kept so](Engine::keep_whole).
+    /// Accepts `len` bytes in the [buffers](Engine::buffers), which host `node` sent and `offload`
+    /// describes. A segment is cut, and each packet of it enters as by [`Engine::arrive`]. Before,
+    /// `each` is called with the packet's bytes, complete after [`Engine::keep_whole`].
     ///
     /// # Panics
-    /// If `len` is more than there was room for, or there is no such host.
+    /// If `len` exceeds the buffers, or there is no such host.
     pub fn arrive_offloaded(
         &mut self,
         now: Time,
@@ -52,7 +53,7 @@ impl Engine {
             }
             return self.arrive_piece(now, node, len, &mut each);
         }
-        let cut = self.buffers.segment(limit, len, |segment| Cut::new(segment, offload));
+        let cut = self.buffers.segment(limit, len, |segment| Segmentation::new(segment, offload));
         let Some(cut) = cut.filter(|cut| cut.lengths().1 < limit) else {
             let counts = &mut self.nodes[node].counts;
             counts.received_packets += 1;
@@ -69,7 +70,7 @@ impl Engine {
         self.buffers.end_segment();
     }
 
-    /// The packet in the spare buffer enters.
+    /// Accepts the packet in the spare buffer.
     fn arrive_piece(&mut self, now: Time, node: usize, len: usize, each: &mut impl FnMut(&[u8])) {
         if self.keeps_whole {
             self.buffers.make_spare_whole(len);
@@ -78,21 +79,21 @@ impl Engine {
         self.arrive(now, node, len);
     }
 
-    /// Where the payload of a packet is, if it is not in its buffer and neither is to be.
-    pub(super) fn tail(&self, packet: &Outbound) -> Option<Tail> {
+    /// The location of a packet's payload, if that is in a segment and remains there.
+    pub(super) fn tail(&self, packet: &Outbound) -> Option<PayloadSlice> {
         let token = packet.token.filter(|_| !packet.packet.class.is_corrupted())?;
         self.buffers.left(token).tail
     }
 
-    /// Takes the first packet, whose payload is at `tail`, and those that leave with it.
-    pub(super) fn gather(&mut self, now: Time, first: Outbound, tail: Tail) {
+    /// Collects the first packet, whose payload is at `tail`, and the packets that leave with it.
+    pub(super) fn gather(&mut self, now: Time, first: Outbound, tail: PayloadSlice) {
         let (mut at, mut end, mut bytes) = (first.at, tail.from + tail.len, tail.head + tail.len);
         let (node, marked) = (first.node, first.packet.ecn);
         self.together.push(first);
         loop {
-            // What is due by now may come after it.
+            // A packet that follows may be due by now.
             while self.outgoing.is_empty() && self.step(now) {}
-            let Some(Ready::Packet(next)) = self.outgoing.front() else { return };
+            let Some(DueOutput::Packet(next)) = self.outgoing.front() else { return };
             let follows = |next: &Outbound| {
                 let tail = self.tail(next).filter(|next| (next.segment, next.from) == (tail.segment, end))?;
                 let alike = next.node == node && next.packet.ecn == marked && next.at.since(at) <= TOGETHER;
@@ -100,18 +101,18 @@ impl Engine {
             };
             let Some(next_tail) = follows(next) else { return };
             (at, end, bytes) = (next.at, end + next_tail.len, bytes + next_tail.len);
-            if let Some(Ready::Packet(next)) = self.outgoing.pop_front() {
+            if let Some(DueOutput::Packet(next)) = self.outgoing.pop_front() {
                 self.together.push(next);
             }
-            // Only the last may be shorter.
+            // Only the last packet may be shorter.
             if next_tail.len != tail.len {
                 return;
             }
         }
     }
 
-    /// What was gathered, as it is handed over.
-    pub(super) fn segment(&mut self, at: Time, node: usize, tail: Tail) -> Option<Outgoing<'_>> {
+    /// Describes the collected packets as one segment.
+    pub(super) fn segment(&mut self, at: Time, node: usize, tail: PayloadSlice) -> Option<Outgoing<'_>> {
         let (first, last) = (self.together.first()?, self.together.last()?);
         let [first_token, last_token] = [first.token?, last.token?];
         let (marked, packets) = (first.packet.ecn == Ecn::Ce, self.together.len() as u32);
@@ -132,7 +133,7 @@ impl Engine {
         counts.sent_segments += u64::from(packets > 1);
         counts.sent_packets += u64::from(packets);
         counts.sent_bytes += u64::from(tail.head * packets + len);
-        let rest = self.buffers.tail(Tail { len, ..tail });
+        let rest = self.buffers.tail(PayloadSlice { len, ..tail });
         Some(Outgoing { at, node, bytes: head, rest, offload, packets })
     }
 }

@@ -15,7 +15,7 @@ use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 
 use super::*;
-use crate::router::{Problem, Reporter};
+use crate::router::{IcmpProblem, Reporter};
 use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod connections;
@@ -144,7 +144,7 @@ struct Bench {
     log: Vec<Passed>,
     /// Everything that came from hosts, if that is taken down.
     recording: Option<Vec<Passed>>,
-    /// How often the engine has asked for memory.
+    /// Allocations of the engine.
     allocations: u64,
 }
 
@@ -338,7 +338,7 @@ fn a_bit_error_is_found_by_its_receiver() {
         assert!(corrupted > 0);
         assert_eq!(summary.flows[0].checksum_errors, corrupted);
     }
-    // What the other side does is not known; of ours, each needed retransmission has its culprit.
+    // The other side is unknown; on ours, each needed retransmission has its culprit.
     let retransmissions = &sent.summary().flows[0].retransmissions;
     assert!(retransmissions.needed > 0);
     assert_eq!(retransmissions.by_queue["receiver"].get("checksum"), Some(&retransmissions.needed));
@@ -450,7 +450,7 @@ fn an_icmp_error_from_outside_is_for_the_endpoint_that_it_quotes() {
     let tell = |bench: &mut Bench, mtu, change: &dyn Fn(&mut [u8])| {
         let mut message = Vec::new();
         let mut reporter = Reporter::new(Some(RIGHT.into()), None);
-        assert!(reporter.report(bench.now, Problem::TooBig(mtu), &header, &syn, &mut message));
+        assert!(reporter.report(bench.now, IcmpProblem::TooBig(mtu), &header, &syn, &mut message));
         change(&mut message);
         bench.send(1, &message);
         bench.exchange();
@@ -472,7 +472,7 @@ fn an_icmp_error_from_outside_is_for_the_endpoint_that_it_quotes() {
     bench.run_until(Time::from_millis(2500), |_| false);
     // The SYN is sent again after a second, and asks for 600 bytes less 40.
     assert_eq!(asked(&bench), [Some(1460), Some(560)]);
-    // What was about no connection is counted; a message with a wrong checksum as well.
+    // Errors about no connection are counted, and so are messages with a wrong checksum.
     assert_eq!(bench.engine.hosts().next().map(|host| host.discarded), Some(2));
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the packets of a segment have in common.
+/// The common properties of the packets of a segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) six: bool,
@@ -65,7 +65,7 @@ fn packet(shared: &Shared, number: usize, flags: [bool; 3], payload: &[u8]) -> V
             false => tcp.calc_checksum_ipv4(&v4, payload).unwrap(),
             true => tcp.calc_checksum_ipv6(&v6, payload).unwrap(),
         };
-        // With TCP both mean the same, and `Partial::complete` writes this one.
+        // With TCP both mean the same, and `PartialChecksum::complete` writes this one.
         if tcp.checksum == 0 {
             tcp.checksum = 0xffff;
         }
@@ -101,7 +101,7 @@ pub(crate) fn segment(shared: &Shared, payload: &[u8]) -> (Vec<u8>, Offload, Vec
         (false, true) => 4 | if shared.flags[2] { 0x80 } else { 0 },
     };
     let headers = (whole.len() - payload.len()) as u16;
-    let offload = Offload { checksum: Some(Partial { start, offset }), size: shared.size, kind, headers };
+    let offload = Offload { checksum: Some(PartialChecksum { start, offset }), size: shared.size, kind, headers };
     (whole, offload, packets.collect())
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn shared() -> impl Strategy<Value = Shared> {
 
 /// Packets of a segment, whole.
 fn cut(segment: &[u8], offload: Offload) -> Option<Vec<Vec<u8>>> {
-    let cut = Cut::new(segment, offload)?;
+    let cut = Segmentation::new(segment, offload)?;
     let packet = |number| {
         let mut packet = segment[..cut.lengths().0].to_vec();
         cut.head(number, &mut packet);
@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(&found, &expected);
 
         // Any of them that follow one another are a segment again, which is cut into the same.
-        let cut_into = Cut::new(&whole, offload).expect("a segment");
+        let cut_into = Segmentation::new(&whole, offload).expect("a segment");
         let (first, last) = (usize::from(seed) % found.len(), found.len() - 1);
         let heads = [first, last].map(|number| {
             let mut head = whole[..cut_into.lengths().0].to_vec();
@@ -192,7 +192,7 @@ proptest! {
             (bytes[6], bytes[7], bytes[9]) = (0, 0, 6);
             set_checksum(&mut bytes[..if version == 0x46 { 24 } else { 20 }]);
         }
-        if let Some(cut) = Cut::new(&bytes, offload) {
+        if let Some(cut) = Segmentation::new(&bytes, offload) {
             let mut packet = bytes[..cut.lengths().0].to_vec();
             for number in (0..).take_while(|&number| cut.payload(number).is_some()) {
                 cut.head(number, &mut packet);
@@ -227,19 +227,19 @@ fn what_is_no_segment_is_not_cut() {
         Offload { kind: UDP, ..offload },
         Offload { kind: TCP6, ..offload },
     ] {
-        assert!(Cut::new(&whole, wrong).is_none(), "{wrong:?}");
+        assert!(Segmentation::new(&whole, wrong).is_none(), "{wrong:?}");
     }
-    assert!(Cut::new(&whole[..whole.len() - 1], offload).is_none());
+    assert!(Segmentation::new(&whole[..whole.len() - 1], offload).is_none());
     let mut fragment = whole;
     fragment[6] = 0x20;
     set_checksum(&mut fragment[..20]);
-    assert!(Cut::new(&fragment, offload).is_none());
+    assert!(Segmentation::new(&fragment, offload).is_none());
 }
 
 #[test]
 fn a_checksum_of_udp_is_never_none() {
     // RFC 768: a computed checksum of 0 is sent as all ones. The sum of these words is 0xffff.
     let mut packet = [0, 0, 0, 0, 0xff, 0xf0, 0x00, 0x0f];
-    Partial { start: 0, offset: 6 }.complete(&mut packet);
+    PartialChecksum { start: 0, offset: 6 }.complete(&mut packet);
     assert_eq!(packet[6..], [0xff, 0xff]);
 }

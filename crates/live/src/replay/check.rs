@@ -1,55 +1,55 @@
-//! Compares the packets that a replay sends with those that the recorded run sent.
+//! Comparing the packets that a replay sends with those that the recorded run sent.
 
 use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-/// Bytes of packets that may wait for the other run's: in a replay that goes as the recorded run
-/// did, what was sent between two arrivals, and while the recorded run was late.
+/// The most bytes of packets that wait for their counterpart. In a faithful replay these are the
+/// packets sent between two arrivals, and more where the recorded run was late.
 const ROOM: usize = 64 << 20;
 
-/// Compares packets to hosts: times, hosts and bytes, one by one.
+/// Compares packets to hosts one by one: times, hosts and bytes.
 #[derive(Debug)]
-pub(super) struct Check {
+pub(super) struct OutputCheck {
     names: Vec<String>,
-    /// What one of the two runs has sent and the other one has not yet.
-    waiting: VecDeque<Packet>,
-    /// Which of them.
-    ahead: Run,
-    /// The bytes of these packets, from `begin` on.
+    /// Packets that only one of the two runs has sent so far.
+    waiting: VecDeque<ComparedPacket>,
+    /// The run that sent the waiting packets.
+    ahead: ComparedRun,
+    /// The bytes of the waiting packets, from `begin` on.
     bytes: Vec<u8>,
     begin: usize,
     compared: u64,
     differences: u64,
     /// The first difference.
     first: Option<String>,
-    /// They have gone so different ways that the rest is not compared.
+    /// The runs differ so much that the rest is not compared.
     lost: bool,
 }
 
-/// One of the two.
+/// One of the two runs that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum ComparedRun {
     Recorded,
     Replay,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Packet {
+struct ComparedPacket {
     at: Time,
     node: usize,
     len: usize,
-    /// How many of its bytes are known: a capture may have the beginning alone.
+    /// Bytes that are known: a capture may be limited to the beginning of packets.
     known: usize,
 }
 
-impl Check {
-    /// `names` are those of the hosts.
-    pub(super) fn new(names: Vec<String>) -> Check {
-        Check {
+impl OutputCheck {
+    /// A comparison of packets to hosts with these names.
+    pub(super) fn new(names: Vec<String>) -> OutputCheck {
+        OutputCheck {
             names,
             waiting: VecDeque::new(),
-            ahead: Run::Recorded,
+            ahead: ComparedRun::Recorded,
             bytes: Vec::new(),
             begin: 0,
             compared: 0,
@@ -59,12 +59,12 @@ impl Check {
         }
     }
 
-    /// One of the runs has sent a packet of `len` bytes that begins so.
-    pub(super) fn sent(&mut self, run: Run, at: Time, node: usize, len: usize, bytes: &[u8]) {
+    /// Adds a packet of `len` bytes that one of the runs sent, and that begins with `bytes`.
+    pub(super) fn sent(&mut self, run: ComparedRun, at: Time, node: usize, len: usize, bytes: &[u8]) {
         if self.lost {
             return;
         }
-        let packet = Packet { at, node, len, known: bytes.len() };
+        let packet = ComparedPacket { at, node, len, known: bytes.len() };
         if self.waiting.is_empty() {
             self.ahead = run;
             self.bytes.clear();
@@ -91,24 +91,24 @@ impl Check {
                 self.differ(format!("{what} is not the recorded one from byte {byte} on"));
             }
         } else {
-            let [recorded, replay] = if run == Run::Replay { [other, packet] } else { [packet, other] };
+            let [recorded, replay] = if run == ComparedRun::Replay { [other, packet] } else { [packet, other] };
             self.differ(format!("{} was recorded, and {} replayed", self.describe(recorded), self.describe(replay)));
         }
     }
 
-    /// Moves what waits to the beginning; gives up if there is too much of it.
+    /// Moves the waiting bytes to the beginning of the buffer, and gives up if they fill it.
     #[cold]
     fn make_room(&mut self, len: usize) {
         self.bytes.drain(..self.begin);
         self.begin = 0;
         if self.bytes.len() + len > ROOM {
             self.lost = true;
-            let which = if self.ahead == Run::Recorded { "only recorded" } else { "only replayed" };
+            let which = if self.ahead == ComparedRun::Recorded { "only recorded" } else { "only replayed" };
             self.differ(format!("a long time of packets that were {which}"));
         }
     }
 
-    /// How many packets were compared.
+    /// The number of packets compared.
     pub(super) fn compared(&self) -> u64 {
         self.compared
     }
@@ -119,21 +119,21 @@ impl Check {
         self.first.get_or_insert(what);
     }
 
-    fn describe(&self, packet: Packet) -> String {
-        let Packet { at, node, len, .. } = packet;
+    fn describe(&self, packet: ComparedPacket) -> String {
+        let ComparedPacket { at, node, len, .. } = packet;
         let [seconds, nanos] = [at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000];
         let name = self.names.get(node).map_or("?", String::as_str);
         format!("a packet of {len} bytes to {name} at {seconds}.{nanos:09} s")
     }
 
-    /// The message at the end of both runs, at `end`, if there is one: what is due later was sent
-    /// only by the recorded run, to drain. A recorded run that was interrupted may not have sent
-    /// everything that was due.
+    /// The report of differences at the end of both runs, at `end`; `None` if there are none.
+    /// Packets that are due later are not compared: only the recorded run drained its queues. A
+    /// recorded run that was interrupted may not have sent everything that was due.
     pub(super) fn finish(&mut self, end: Time, broken_off: bool) -> Option<String> {
         let left = self.waiting.iter().filter(|packet| packet.at <= end).count() as u64;
-        let excused = self.lost || (broken_off && self.ahead == Run::Replay);
+        let excused = self.lost || (broken_off && self.ahead == ComparedRun::Replay);
         if left > 0 && !excused {
-            let which = if self.ahead == Run::Recorded { "recorded" } else { "replayed" };
+            let which = if self.ahead == ComparedRun::Recorded { "recorded" } else { "replayed" };
             let packet = self.describe(self.waiting[0]);
             self.differ(format!("{packet} was {which} alone"));
             self.differences += left - 1;
@@ -151,21 +151,21 @@ impl Check {
 mod tests {
     use super::*;
 
-    fn check() -> Check {
-        Check::new(vec!["left".to_owned(), "right".to_owned()])
+    fn check() -> OutputCheck {
+        OutputCheck::new(vec!["left".to_owned(), "right".to_owned()])
     }
 
-    /// Packets of 10 bytes of this value at this time in ms to `right`.
-    fn send(check: &mut Check, run: Run, packets: &[(u64, u8)]) {
+    /// Sends packets of 10 bytes with these times, in milliseconds, and values to `right`.
+    fn send(check: &mut OutputCheck, run: ComparedRun, packets: &[(u64, u8)]) {
         packets.iter().for_each(|&(at, value)| check.sent(run, Time::from_millis(at), 1, 10, &[value; 10]));
     }
 
     #[test]
     fn equal_packets_are_equal_whoever_is_first() {
         let mut check = check();
-        send(&mut check, Run::Recorded, &[(1, 1), (2, 2)]);
-        send(&mut check, Run::Replay, &[(1, 1), (2, 2), (2, 3), (5, 4)]);
-        send(&mut check, Run::Recorded, &[(2, 3), (5, 4)]);
+        send(&mut check, ComparedRun::Recorded, &[(1, 1), (2, 2)]);
+        send(&mut check, ComparedRun::Replay, &[(1, 1), (2, 2), (2, 3), (5, 4)]);
+        send(&mut check, ComparedRun::Recorded, &[(2, 3), (5, 4)]);
         assert_eq!(check.compared, 4);
         assert_eq!(check.finish(Time::from_secs(1), false), None);
     }
@@ -173,8 +173,8 @@ mod tests {
     #[test]
     fn every_difference_counts_and_the_first_is_told() {
         let mut check = check();
-        send(&mut check, Run::Recorded, &[(1, 1), (2, 2), (3, 3), (4, 4)]);
-        send(&mut check, Run::Replay, &[(1, 1), (2, 9), (2, 3)]);
+        send(&mut check, ComparedRun::Recorded, &[(1, 1), (2, 2), (3, 3), (4, 4)]);
+        send(&mut check, ComparedRun::Replay, &[(1, 1), (2, 9), (2, 3)]);
         let told = check.finish(Time::from_secs(1), false).unwrap();
         assert!(told.contains("in 3 of 4 packets"), "{told}");
         assert!(told.contains("10 bytes to right at 0.002000000 s is not the recorded one from byte 0 on"), "{told}");
@@ -185,10 +185,10 @@ mod tests {
         let mut check = check();
         let (at, begins) = (Time::from_millis(1), &[1, 2, 3]);
         for (len, bytes) in [(5, [1, 2, 3, 4, 5]), (6, [1, 2, 3, 4, 5]), (5, [1, 9, 3, 4, 5])] {
-            check.sent(Run::Recorded, at, 1, 5, begins);
-            check.sent(Run::Replay, at, 1, len, &bytes);
+            check.sent(ComparedRun::Recorded, at, 1, 5, begins);
+            check.sent(ComparedRun::Replay, at, 1, len, &bytes);
         }
-        // Another length is another packet, and so are other bytes among those that are known.
+        // A packet of another length is another packet, as is one that differs in a known byte.
         let told = check.finish(Time::from_secs(1), false).unwrap();
         assert!(told.contains("in 2 of 3 packets") && told.contains("a packet of 6 bytes"), "{told}");
     }
@@ -196,8 +196,8 @@ mod tests {
     #[test]
     fn a_packet_at_another_time_is_another_one() {
         let mut check = check();
-        send(&mut check, Run::Replay, &[(2, 2)]);
-        send(&mut check, Run::Recorded, &[(3, 2)]);
+        send(&mut check, ComparedRun::Replay, &[(2, 2)]);
+        send(&mut check, ComparedRun::Recorded, &[(3, 2)]);
         let told = check.finish(Time::from_secs(1), false).unwrap();
         assert!(told.contains("at 0.003000000 s was recorded, and a packet of 10 bytes to right at 0.002"), "{told}");
     }
@@ -205,11 +205,11 @@ mod tests {
     #[test]
     fn what_was_drained_or_left_undone_is_no_difference() {
         let mut drained = check();
-        send(&mut drained, Run::Recorded, &[(1500, 2)]);
+        send(&mut drained, ComparedRun::Recorded, &[(1500, 2)]);
         assert_eq!(drained.finish(Time::from_secs(1), false), None);
         let undone = || {
             let mut check = check();
-            send(&mut check, Run::Replay, &[(999, 2)]);
+            send(&mut check, ComparedRun::Replay, &[(999, 2)]);
             check
         };
         assert_eq!(undone().finish(Time::from_secs(1), true), None);
@@ -220,7 +220,7 @@ mod tests {
     fn what_goes_too_far_apart_is_not_kept() {
         let mut check = check();
         let packet = vec![0; 1 << 20];
-        (0..100).for_each(|at| check.sent(Run::Replay, Time::from_secs(at), 0, packet.len(), &packet));
+        (0..100).for_each(|at| check.sent(ComparedRun::Replay, Time::from_secs(at), 0, packet.len(), &packet));
         assert!(check.bytes.len() <= ROOM);
         assert!(check.finish(Time::NEVER, false).unwrap().contains("packets that were only replayed"));
     }

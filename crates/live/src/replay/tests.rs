@@ -16,7 +16,7 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::capture::Writer;
+use crate::capture::CaptureWriter;
 
 mod changes;
 
@@ -209,7 +209,7 @@ proptest! {
 struct Recording(PathBuf);
 
 impl Recording {
-    /// What a live run takes down that is called late now and then.
+    /// The recording of a live run that is sometimes called late.
     fn new(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time) -> Recording {
         Recording::cut(name, spec, arrivals, end, None)
     }
@@ -218,22 +218,23 @@ impl Recording {
     fn cut(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time, snap: Option<u32>) -> Recording {
         let dir = std::env::temp_dir().join(format!("ackt-replay-{name}-{}", process::id()));
         fs::create_dir_all(&dir).unwrap();
-        let mut writer = Writer::create(&dir.join("run.pcapng"), spec, snap).unwrap();
+        let mut writer = CaptureWriter::create(&dir.join("run.pcapng"), spec, snap).unwrap();
         let mut engine = Engine::new(spec);
-        let hand_over = |engine: &mut Engine, writer: &mut Writer, until: Time| {
+        let hand_over = |engine: &mut Engine, writer: &mut CaptureWriter, until: Time| {
             while let Some(out) = engine.advance(until) {
-                writer.packet(out.at, out.node, Way::ToHost, out.bytes);
+                writer.packet(out.at, out.node, CaptureDirection::ToHost, out.bytes);
             }
         };
         for (count, (at, from, bytes)) in arrivals.iter().filter(|(at, ..)| *at < end).enumerate() {
             if count % 7 == 0 {
                 hand_over(&mut engine, &mut writer, *at);
             }
-            writer.packet(*at, *from, Way::FromHost, bytes);
+            writer.packet(*at, *from, CaptureDirection::FromHost, bytes);
             engine.buffer()[..bytes.len()].copy_from_slice(bytes);
             engine.arrive(*at, *from, bytes.len());
         }
-        // What is due at the end of a run is not done, and what is when it is broken off is.
+        // Work that is due at the very end of a run is not done, unless the run was interrupted
+        // then.
         let last = if end < Time::ZERO + spec.duration { end } else { Time::from_nanos(end.as_nanos() - 1) };
         hand_over(&mut engine, &mut writer, last);
         writer.finish(end).unwrap();
@@ -289,7 +290,7 @@ fn a_replay_decides_as_the_recorded_run_did() {
 
 #[test]
 fn the_beginnings_of_packets_suffice_between_kernels() {
-    // Those that end at the router are quoted by it.
+    // The router quotes the packets that it discards.
     let (spec, mut arrivals) = (spec(), arrivals(3000, 10));
     arrivals.retain(|(_, _, bytes)| bytes[8] > 1);
     let end = Time::ZERO + spec.duration;

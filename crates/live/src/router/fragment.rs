@@ -1,4 +1,4 @@
-//! Packets cut into fragments (RFC 791 section 3.2).
+//! Fragmentation of IPv4 packets (RFC 791 section 3.2).
 
 use super::Header;
 use super::header::set_checksum;
@@ -7,9 +7,9 @@ use super::header::set_checksum;
 const LONGEST_HEADER: usize = 60;
 /// Bytes of an IPv4 header without options.
 const SHORTEST_HEADER: usize = 20;
-/// What every link takes: the longest header and 8 bytes (RFC 791 section 3.2).
+/// The smallest MTU: the longest header and 8 bytes (RFC 791 section 3.2).
 pub(super) const LEAST_MTU: u16 = 68;
-/// More fragments.
+/// The flag "more fragments".
 const MORE: u16 = 0x2000;
 
 /// The fragments of a packet, in order.
@@ -17,20 +17,20 @@ const MORE: u16 = 0x2000;
 pub(crate) struct Fragments<'a> {
     packet: &'a [u8],
     mtu: usize,
-    /// Where the next piece begins.
+    /// The offset of the next fragment within `packet`.
     at: usize,
-    /// The header of the next piece.
+    /// The header of the next fragment.
     header: [u8; LONGEST_HEADER],
     header_len: usize,
-    /// The offset of the whole packet, which may be a fragment itself, in units of 8 bytes, with
-    /// its flags.
+    /// The flags and the fragment offset, in units of 8 bytes, of `packet`, which may be a fragment
+    /// itself.
     flags: u16,
     first: usize,
 }
 
 impl<'a> Fragments<'a> {
-    /// Cuts an IPv4 packet into pieces of at most `mtu` bytes; `packet` is as long as its header
-    /// says. Links that take less than 68 bytes do not exist.
+    /// Divides an IPv4 packet into fragments of at most `mtu` bytes, but at least 68. `packet` has
+    /// the length that its header states.
     pub(crate) fn new(header: &Header, packet: &'a [u8], mtu: u16) -> Fragments<'a> {
         let first = header.payload;
         let mut copy = [0; LONGEST_HEADER];
@@ -46,8 +46,8 @@ impl<'a> Fragments<'a> {
         }
     }
 
-    /// Writes the next piece to the start of `out`, which has room for `mtu` bytes, and returns its
-    /// length; `None` after the last.
+    /// Writes the next fragment to the start of `out`, which has room for `mtu` bytes, and returns
+    /// its length; `None` after the last.
     pub(crate) fn next_into(&mut self, out: &mut [u8]) -> Option<usize> {
         let rest = &self.packet[self.at..];
         if rest.is_empty() {
@@ -56,7 +56,7 @@ impl<'a> Fragments<'a> {
         let room = self.mtu - self.header_len;
         let (piece, more) = match rest.len() <= room {
             true => (rest, self.flags & MORE),
-            // All but the last are whole units of 8 bytes.
+            // All fragments but the last are multiples of 8 bytes.
             false => (&rest[..room / 8 * 8], MORE),
         };
         let len = self.header_len + piece.len();
@@ -73,8 +73,8 @@ impl<'a> Fragments<'a> {
         Some(len)
     }
 
-    /// Leaves in the header what later pieces have of the options: those with the copied flag (RFC
-    /// 791 section 3.1), up to one that is no option.
+    /// Reduces the options to those of later fragments: those with the copied flag (RFC 791 section
+    /// 3.1), up to the first that is invalid.
     fn keep_copied_options(&mut self) {
         let options = &self.packet[SHORTEST_HEADER..self.first];
         let (mut from, mut to) = (0, SHORTEST_HEADER);
@@ -92,7 +92,7 @@ impl<'a> Fragments<'a> {
             from += len;
         }
         self.header_len = to.next_multiple_of(4);
-        // End of option list.
+        // Padding: end of option list.
         self.header[to..self.header_len].fill(0);
         self.header[0] = 0x40 | (self.header_len / 4) as u8;
     }

@@ -1,4 +1,4 @@
-//! The header of an IP packet, and the changes to it on the way.
+//! IP headers, and the changes that a router makes to them.
 
 use std::net::IpAddr;
 
@@ -26,51 +26,51 @@ pub(crate) mod protocol {
 const V4_HEADER: usize = 20;
 /// Bytes of an IPv6 header without extensions.
 const V6_HEADER: usize = 40;
-/// Where the time to live is in an IPv4 header, and the hop limit in one of IPv6.
+/// Offset of the time to live in an IPv4 header, and of the hop limit in an IPv6 header.
 const TTL_AT: usize = 8;
 const HOP_LIMIT_AT: usize = 7;
-/// Where the checksum is in an IPv4 header.
+/// Offset of the checksum in an IPv4 header.
 const CHECKSUM_AT: usize = 10;
-/// More fragments, and the offset (RFC 791 section 3.1).
+/// "More fragments" and the fragment offset (RFC 791 section 3.1).
 const FRAGMENT_MASK: u16 = 0x3fff;
 const OFFSET_MASK: u16 = 0x1fff;
 
-/// What the header of a packet says.
+/// The header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Sender.
+    /// Source address.
     pub(crate) source: IpAddr,
-    /// Receiver; of the same family.
+    /// Destination address, of the same family.
     pub(crate) destination: IpAddr,
-    /// Bytes of the whole packet; what follows in a longer slice is not of it.
+    /// Bytes of the whole packet; a longer slice has a trailer.
     pub(crate) len: usize,
-    /// Where what IP carries begins, behind options and extension headers; of a fragment that is
-    /// not the first, its part.
+    /// The offset of the payload, behind options and extension headers; of a later fragment, that
+    /// of its part.
     pub(crate) payload: usize,
-    /// What it carries (IANA registry "Assigned Internet Protocol Numbers").
+    /// The protocol of the payload (IANA registry "Assigned Internet Protocol Numbers").
     pub(crate) protocol: u8,
     /// The ECN codepoint.
     pub(crate) ecn: Ecn,
     /// The DSCP (RFC 2474).
     pub(crate) dscp: u8,
-    /// Whether it is part of a packet.
+    /// It is a fragment.
     pub(crate) fragment: bool,
-    /// Whether it is a part other than the first.
+    /// It is a fragment other than the first.
     pub(crate) later_fragment: bool,
-    /// Hops that it may still take, this one included.
+    /// Time to live or hop limit, before this router decrements it.
     pub(super) hops: u8,
-    /// Whether a router may cut it into pieces.
+    /// A router may fragment it.
     pub(super) divisible: bool,
 }
 
 impl Header {
-    /// Reads the header of a packet, which has to be right.
+    /// Reads and validates the header of a packet.
     ///
-    /// IPv6 extension headers are passed over up to the first that does not fit in the packet.
+    /// IPv6 extension headers are skipped up to the first that does not fit in the packet.
     ///
     /// # Errors
-    /// What a router discards without a word (RFC 1812 section 5.2.2): another version, lengths
-    /// that contradict each other, a wrong checksum.
+    /// The defects for which a router discards silently (RFC 1812 section 5.2.2): another version,
+    /// contradictory lengths, a wrong checksum.
     pub(crate) fn read(packet: &[u8]) -> Result<Header, Discard> {
         match packet.first().ok_or(Discard::Length)? >> 4 {
             4 => Header::read_v4(packet),
@@ -79,8 +79,8 @@ impl Header {
         }
     }
 
-    /// What a queue may treat the packet differently by. Of a TCP segment cut into pieces no piece
-    /// is a pure ACK. Nothing else is verified: a queue has no business with checksums.
+    /// The properties by which a queue may treat the packet differently. A fragment of a TCP
+    /// segment is never a pure ACK. Checksums are not verified, as queues do not verify them.
     pub(crate) fn class(&self, packet: &[u8]) -> Class {
         let tcp = packet.get(self.payload..self.len).unwrap_or_default();
         let pure_ack = match tcp.first_chunk::<14>() {
@@ -105,7 +105,7 @@ impl Header {
         }
         let fragment = u16::from_be_bytes([packet[6], packet[7]]) & FRAGMENT_MASK;
         let offset = fragment & OFFSET_MASK;
-        // It would end behind the longest packet there can be.
+        // It would end beyond the longest possible packet.
         if 8 * usize::from(offset) + len > usize::from(u16::MAX) {
             return Err(Discard::Length);
         }
@@ -147,8 +147,8 @@ impl Header {
         Ok(read)
     }
 
-    /// RFC 8200 section 4. The extension headers of a later fragment are those before its fragment
-    /// header.
+    /// Skips extension headers (RFC 8200 section 4). A later fragment has only those before its
+    /// fragment header.
     fn pass_extensions(&mut self, packet: &[u8]) {
         while !self.later_fragment
             && let Some(&[next, units, high, low]) = packet[self.payload..].first_chunk()
@@ -165,7 +165,7 @@ impl Header {
             if self.protocol == protocol::FRAGMENT {
                 let field = u16::from_be_bytes([high, low]);
                 self.later_fragment = field & 0xfff8 != 0;
-                // Without more fragments and offset it is a whole packet (RFC 6946).
+                // Without offset and "more fragments" it is a whole packet (RFC 6946).
                 self.fragment = field & 0xfff9 != 0;
             }
             (self.protocol, self.payload) = (next, self.payload + len);
@@ -173,17 +173,17 @@ impl Header {
     }
 }
 
-/// Sets the ECN codepoint to CE, and the IPv4 header checksum accordingly. The packet is
-/// ECN-capable, and its header was read.
+/// Sets the ECN codepoint of an ECN-capable packet with a valid header to CE, and updates the IPv4
+/// header checksum.
 pub(crate) fn mark_ce(packet: &mut [u8]) {
     match packet[0] >> 4 {
         4 => change_word(packet, 0, |[version, class]| [version, class | Ecn::Ce.bits()]),
-        // The traffic class has the low half of the first byte and the high half of the second.
+        // The traffic class is the low half of the first byte and the high half of the second.
         _ => packet[1] |= Ecn::Ce.bits() << 4,
     }
 }
 
-/// Takes a hop off. There is one left.
+/// Decrements the hop limit, which is at least 1.
 pub(super) fn count_hop(packet: &mut [u8]) {
     match packet[0] >> 4 {
         4 => change_word(packet, TTL_AT, |[ttl, protocol]| [ttl - 1, protocol]),
@@ -191,7 +191,7 @@ pub(super) fn count_hop(packet: &mut [u8]) {
     }
 }
 
-/// Changes a word of an IPv4 header, and the checksum with it: RFC 1624 section 3, equation 3.
+/// Changes a word of an IPv4 header and updates the checksum (RFC 1624 section 3, equation 3).
 #[inline]
 fn change_word(packet: &mut [u8], at: usize, change: impl FnOnce([u8; 2]) -> [u8; 2]) {
     let header: &mut [u8; V4_HEADER] = packet.first_chunk_mut().expect("a packet whose header was read");
@@ -199,7 +199,7 @@ fn change_word(packet: &mut [u8], at: usize, change: impl FnOnce([u8; 2]) -> [u8
     let new = change(old);
     let checksum = u16::from_be_bytes([header[CHECKSUM_AT], header[CHECKSUM_AT + 1]]);
     let sum = u32::from(!checksum) + u32::from(!u16::from_be_bytes(old)) + u32::from(u16::from_be_bytes(new));
-    // Three words: the first folding leaves at most 0x10001.
+    // The sum of three words: the first folding leaves at most 0x10001.
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
     header[at..at + 2].copy_from_slice(&new);
@@ -210,6 +210,6 @@ fn change_word(packet: &mut [u8], at: usize, change: impl FnOnce([u8; 2]) -> [u8
 pub(crate) fn set_checksum(header: &mut [u8]) {
     header[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);
     let checksum = Sum16BitWords::new().add_slice(header).ones_complement();
-    // The words were added in the byte order of the machine.
+    // The words are added in the machine's byte order.
     header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_ne_bytes());
 }

@@ -1,17 +1,17 @@
-//! ICMP messages about packets, and answers to them.
+//! ICMP messages about packets, and answers to packets.
 //!
 //! # Source
-//! RFC 792, RFC 1122 section 3.2.2, RFC 1812 section 4.3, RFC 1191; RFC 4443, RFC 8201. How often:
-//! Linux's token buckets (`net/ipv4/icmp.c`, `net/ipv6/icmp.c`, `net/ipv4/inetpeer.c`).
+//! RFC 792, RFC 1122 section 3.2.2, RFC 1812 section 4.3, RFC 1191; RFC 4443, RFC 8201. Rate
+//! limits: Linux's token buckets (`net/ipv4/icmp.c`, `net/ipv6/icmp.c`, `net/ipv4/inetpeer.c`).
 //!
 //! # Departures
 //! - Like Linux, and unlike RFC 4443 section 2.4 (f), messages that path MTU discovery needs are
 //!   not rate-limited.
-//! - Broadcasts to a subnet are not known from its other addresses: nothing here knows prefixes.
-//!   Who does, does not ask.
-//! - A message is never fragmented, and may be longer than a link of less than 576 bytes takes,
-//!   where Linux quotes less.
-//! - A host here does not reassemble fragments, and does not answer them. An answer has no options.
+//! - Broadcast addresses of subnets are not recognized, since prefixes are unknown here; callers
+//!   that know them check first.
+//! - A message is never fragmented, and may exceed an MTU of less than 576 bytes, where Linux
+//!   quotes less.
+//! - Hosts do not reassemble fragments, and do not answer them. Answers have no options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,62 +25,61 @@ use etherparse::{
 use super::Header;
 use super::header::protocol;
 
-/// The longest message about an IPv4 packet (RFC 1812 section 4.3.2.3), and about one of IPv6 (RFC
-/// 4443 section 2.4 (c)).
+/// The longest message about an IPv4 packet (RFC 1812 section 4.3.2.3) and about an IPv6 packet
+/// (RFC 4443 section 2.4 (c)), in bytes.
 const LONGEST: usize = 576;
 const LONGEST_V6: usize = 1280;
-/// The first bytes of every message here, which stand before the packet that it is about.
+/// Bytes of a message before the packet that it quotes.
 const ICMP_HEADER: usize = 8;
-/// Time to live of what is written.
+/// The time to live or hop limit of messages.
 const HOP_LIMIT: u8 = 64;
-/// Class selector 6: internetwork control, which is what errors are sent with (RFC 1812 section
-/// 4.3.2.5).
+/// The DSCP of errors: class selector 6, internetwork control (RFC 1812 section 4.3.2.5).
 const CONTROL: u8 = 48;
 
-/// How often messages about packets may be sent to one host: `net.ipv4.icmp_ratelimit`, and
-/// `net.ipv6.icmp.ratelimit` as Linux 6.18 has it.
+/// The shortest mean interval of messages: `net.ipv4.icmp_ratelimit`, and `net.ipv6.icmp.ratelimit`
+/// of Linux 6.18.
 const INTERVAL: Span = Span::from_millis(1000);
 const INTERVAL_V6: Span = Span::from_millis(100);
-/// How many at once (`XRLIM_BURST_FACTOR`).
+/// The most messages at once (`XRLIM_BURST_FACTOR`).
 const BURST: u64 = 6;
 
-/// What there is to say about a packet.
+/// A problem with a packet that is reported to its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
-    /// It ran out of hops.
+pub(crate) enum IcmpProblem {
+    /// Its hop limit was exceeded.
     TimeExceeded,
-    /// It is longer than the next link takes, which is this many bytes.
+    /// It exceeds the next link's MTU, in bytes.
     TooBig(u16),
-    /// No path leads to where it goes.
+    /// No path leads to its destination.
     NoRoute,
-    /// It goes to addresses for which its source is not global enough; IPv6 alone.
+    /// Its destination is beyond the scope of its source address; IPv6 only.
     Scope,
-    /// Nobody listens on its port; IPv4 only, like local hosts.
+    /// Its port is unreachable; IPv4 only, like local hosts.
     Port,
-    /// Nobody speaks its protocol; IPv4 alone.
+    /// Its protocol is unreachable; IPv4 only.
     Protocol,
 }
 
-/// Who sends ICMP messages, and how often it may.
+/// A sender of ICMP messages, with rate limits.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     address: Option<Ipv4Addr>,
     address6: Option<Ipv6Addr>,
-    bucket: Bucket,
-    bucket6: Bucket,
+    bucket: IcmpRateLimit,
+    bucket6: IcmpRateLimit,
 }
 
-/// A token bucket. It is full at first.
+/// A token bucket, full at first.
 #[derive(Debug)]
-struct Bucket {
+struct IcmpRateLimit {
     interval: Span,
     tokens: Span,
     filled: Time,
 }
 
-impl Bucket {
-    fn new(interval: Span) -> Bucket {
-        Bucket { interval, tokens: interval * BURST, filled: Time::ZERO }
+impl IcmpRateLimit {
+    fn new(interval: Span) -> IcmpRateLimit {
+        IcmpRateLimit { interval, tokens: interval * BURST, filled: Time::ZERO }
     }
 
     fn allows(&mut self, now: Time) -> bool {
@@ -94,51 +93,51 @@ impl Bucket {
     }
 }
 
-impl Problem {
+impl IcmpProblem {
     fn v4(self) -> Option<Icmpv4Type> {
         Some(match self {
-            Problem::TimeExceeded => Icmpv4Type::TimeExceeded(TimeExceededCode::TtlExceededInTransit),
-            Problem::TooBig(next_hop_mtu) => {
+            IcmpProblem::TimeExceeded => Icmpv4Type::TimeExceeded(TimeExceededCode::TtlExceededInTransit),
+            IcmpProblem::TooBig(next_hop_mtu) => {
                 Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::FragmentationNeeded { next_hop_mtu })
             }
-            // RFC 1812 section 5.2.7.1: code 0 is what a router without a route says.
-            Problem::NoRoute => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Network),
-            Problem::Port => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Port),
-            Problem::Protocol => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Protocol),
-            Problem::Scope => return None,
+            // A router without a route sends code 0 (RFC 1812 section 5.2.7.1).
+            IcmpProblem::NoRoute => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Network),
+            IcmpProblem::Port => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Port),
+            IcmpProblem::Protocol => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Protocol),
+            IcmpProblem::Scope => return None,
         })
     }
 
     fn v6(self) -> Option<Icmpv6Type> {
         Some(match self {
-            Problem::TimeExceeded => Icmpv6Type::TimeExceeded(icmpv6::TimeExceededCode::HopLimitExceeded),
-            Problem::TooBig(mtu) => Icmpv6Type::PacketTooBig { mtu: u32::from(mtu) },
-            Problem::NoRoute => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::NoRoute),
-            Problem::Scope => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::BeyondScope),
-            Problem::Port | Problem::Protocol => return None,
+            IcmpProblem::TimeExceeded => Icmpv6Type::TimeExceeded(icmpv6::TimeExceededCode::HopLimitExceeded),
+            IcmpProblem::TooBig(mtu) => Icmpv6Type::PacketTooBig { mtu: u32::from(mtu) },
+            IcmpProblem::NoRoute => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::NoRoute),
+            IcmpProblem::Scope => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::BeyondScope),
+            IcmpProblem::Port | IcmpProblem::Protocol => return None,
         })
     }
 }
 
 impl Reporter {
-    /// From these addresses; a family without one is not spoken to.
+    /// A sender with these addresses; without an address, messages of that family are not sent.
     pub(crate) fn new(address: Option<Ipv4Addr>, address6: Option<Ipv6Addr>) -> Reporter {
-        Reporter { address, address6, bucket: Bucket::new(INTERVAL), bucket6: Bucket::new(INTERVAL_V6) }
+        Reporter { address, address6, bucket: IcmpRateLimit::new(INTERVAL), bucket6: IcmpRateLimit::new(INTERVAL_V6) }
     }
 
-    /// Writes the message about `packet` to `message`, or empties it if none may be sent: because
-    /// of the packet, or because there were too many.
+    /// Writes the message about `packet` to `message`. `false`, with `message` empty, if none may
+    /// be sent about this packet or at this time.
     pub(crate) fn report(
         &mut self,
         now: Time,
-        problem: Problem,
+        problem: IcmpProblem,
         header: &Header,
         packet: &[u8],
         message: &mut Vec<u8>,
     ) -> bool {
         message.clear();
         let packet = &packet[..header.len];
-        let limited = !matches!(problem, Problem::TooBig(_));
+        let limited = !matches!(problem, IcmpProblem::TooBig(_));
         match (header.source, header.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let (Some(address), Some(kind)) = (self.address, problem.v4()) else { return false };
@@ -149,7 +148,7 @@ impl Reporter {
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 let (Some(address), Some(kind)) = (self.address6, problem.v6()) else { return false };
-                // RFC 4443 section 2.4 (e.3): about what goes to a group, only that it is too big.
+                // RFC 4443 section 2.4 (e.3): packets to a group are reported only if too big.
                 let group = destination.is_multicast() && limited;
                 if !group && is_reportable_v6(source, header, packet) && (!limited || self.bucket6.allows(now)) {
                     let quoted = &packet[..packet.len().min(LONGEST_V6 - Ipv6Header::LEN - ICMP_HEADER)];
@@ -161,10 +160,10 @@ impl Reporter {
         !message.is_empty()
     }
 
-    /// Writes what a host answers to a packet for it that is no TCP segment: a reply to an echo
-    /// request, port unreachable to a datagram, protocol unreachable to what it does not speak (RFC
-    /// 1122 sections 3.2.2.6, 4.1.3.1 and 3.2.2.1). `false`, and `message` is empty, if it answers
-    /// nothing.
+    /// Writes a host's answer to a packet for it that is no TCP segment: a reply to an echo
+    /// request, port unreachable for a datagram, protocol unreachable for other protocols (RFC 1122
+    /// sections 3.2.2.6, 4.1.3.1 and 3.2.2.1). `false`, with `message` empty, if it does not
+    /// answer.
     pub(crate) fn answer(&mut self, now: Time, header: &Header, packet: &[u8], message: &mut Vec<u8>) -> bool {
         message.clear();
         let (IpAddr::V4(source), IpAddr::V4(destination)) = (header.source, header.destination) else { return false };
@@ -176,17 +175,17 @@ impl Reporter {
             protocol::ICMP => echo(destination, source, packet, payload, message),
             protocol::TCP => {}
             protocol::UDP if !is_datagram(source, destination, payload) => {}
-            protocol::UDP => return self.report(now, Problem::Port, header, packet, message),
-            _ => return self.report(now, Problem::Protocol, header, packet, message),
+            protocol::UDP => return self.report(now, IcmpProblem::Port, header, packet, message),
+            _ => return self.report(now, IcmpProblem::Protocol, header, packet, message),
         }
         !message.is_empty()
     }
 }
 
-/// Whether a message about an IPv4 packet may be sent: RFC 1812 section 4.3.2.7.
+/// Returns `true` if an IPv4 packet may be reported (RFC 1812 section 4.3.2.7).
 fn is_reportable(source: Ipv4Addr, destination: Ipv4Addr, header: &Header, packet: &[u8]) -> bool {
-    // What is no query may be an error (RFC 1122 section 3.2.2), and so may be what is too short to
-    // tell. Queries: echo, router discovery, timestamp, information, address mask.
+    // Messages other than queries may be errors (RFC 1122 section 3.2.2), and so may those too
+    // short to tell. Queries: echo, router discovery, timestamp, information, address mask.
     let error = header.protocol == protocol::ICMP
         && !packet[header.payload..].first().is_some_and(|kind| matches!(kind, 0 | 8..=10 | 13..=18));
     is_one_host(source)
@@ -196,25 +195,25 @@ fn is_reportable(source: Ipv4Addr, destination: Ipv4Addr, header: &Header, packe
         && !error
 }
 
-/// Whether an address may be the source of a packet on its way: RFC 1812 section 5.3.7.
+/// Returns `true` if an address may be the source of a forwarded packet (RFC 1812 section 5.3.7).
 pub(super) fn is_one_host(source: Ipv4Addr) -> bool {
     source.octets()[0] != 0 && !source.is_loopback() && !source.is_multicast() && !source.is_broadcast()
 }
 
-/// Whether a message about an IPv6 packet may be sent: RFC 4443 section 2.4 (e), but for what goes
-/// to a group. Of a later fragment it may; that cannot be of an error, because errors fit into what
-/// every link takes.
+/// Returns `true` if an IPv6 packet may be reported (RFC 4443 section 2.4 (e), except for multicast
+/// destinations). Later fragments may: they belong to no ICMP error, since errors fit in the
+/// smallest MTU.
 fn is_reportable_v6(source: Ipv6Addr, header: &Header, packet: &[u8]) -> bool {
-    // Types from 128 are informational; a redirect is treated as an error.
+    // Types from 128 on are informational; a redirect is treated as an error.
     let error = header.protocol == protocol::ICMPV6
         && !header.later_fragment
         && !packet[header.payload..].first().is_some_and(|&kind| kind >= 128 && kind != 137);
     !source.is_unspecified() && !source.is_multicast() && !error
 }
 
-/// Echo Reply: everything as in the request (RFC 1122 section 3.2.2.6), also the identification,
-/// which the reply is then told from other packets by should it be fragmented, and the type of
-/// service (RFC 1812 section 4.3.2.5) without the ECN bits.
+/// Writes an echo reply, which equals the request (RFC 1122 section 3.2.2.6) also in the
+/// identification, which distinguishes its fragments from others, and in the type of service (RFC
+/// 1812 section 4.3.2.5) without the ECN bits.
 fn echo(from: Ipv4Addr, to: Ipv4Addr, packet: &[u8], request: &[u8], message: &mut Vec<u8>) {
     let Some((&[8, 0, _, _, a, b, c, d], data)) = request.split_first_chunk() else { return };
     if Sum16BitWords::new().add_slice(request).ones_complement() != 0 {
@@ -230,7 +229,7 @@ fn echo(from: Ipv4Addr, to: Ipv4Addr, packet: &[u8], request: &[u8], message: &m
     append_v4(ip, reply, data, message);
 }
 
-/// Whether a UDP datagram is whole: its length is right and its checksum, if it has one (RFC 768).
+/// Returns `true` if a UDP datagram has a correct length, and a correct checksum or none (RFC 768).
 fn is_datagram(source: Ipv4Addr, destination: Ipv4Addr, payload: &[u8]) -> bool {
     let Some(&[_, _, _, _, high, low, check_high, check_low]) = payload.first_chunk() else { return false };
     let Some(datagram) = payload.get(..usize::from(u16::from_be_bytes([high, low]))) else { return false };
@@ -254,12 +253,12 @@ fn header_v4(from: Ipv4Addr, to: Ipv4Addr, payload: usize) -> Ipv4Header {
     }
 }
 
-/// A message about a packet whose differentiated services codepoint is `dscp`.
+/// Writes a message about a packet with DSCP `dscp`.
 fn write_v4(from: Ipv4Addr, to: Ipv4Addr, kind: Icmpv4Type, dscp: u8, quoted: &[u8], message: &mut Vec<u8>) {
     let mut ip = header_v4(from, to, ICMP_HEADER + quoted.len());
-    // RFC 1812 section 4.3.2.5: the type of service of the packet, with a precedence of its own.
+    // RFC 1812 section 4.3.2.5: the packet's type of service, with another precedence.
     ip.dscp = IpDscp::try_new(CONTROL | dscp & 0b111).unwrap_or_default();
-    // It is never fragmented, so that it takes no identification (RFC 6864 section 4.1).
+    // A message that is never fragmented needs no identification (RFC 6864 section 4.1).
     ip.dont_fragment = true;
     append_v4(ip, kind, quoted, message);
 }
@@ -272,7 +271,7 @@ fn append_v4(mut ip: Ipv4Header, kind: Icmpv4Type, payload: &[u8], message: &mut
 }
 
 fn write_v6(from: Ipv6Addr, to: Ipv6Addr, kind: Icmpv6Type, quoted: &[u8], message: &mut Vec<u8>) {
-    // The only error is a payload that no packet can have.
+    // The only error is a payload that exceeds a packet.
     let Ok(icmp) = Icmpv6Header::with_checksum(kind, from.octets(), to.octets(), quoted) else { return };
     let ip = Ipv6Header {
         payload_length: (ICMP_HEADER + quoted.len()) as u16,

@@ -134,8 +134,8 @@ fn read(packet: &[u8]) -> Header {
     Header::read(packet).expect("a right header")
 }
 
-/// What becomes of a packet, and the message about it.
-fn forwarded(router: &mut Router, packet: &mut [u8]) -> (Forward, Vec<u8>) {
+/// The decision about a packet, and the message.
+fn forwarded(router: &mut Router, packet: &mut [u8]) -> (ForwardDecision, Vec<u8>) {
     let mut message = vec![0xaa; 3];
     let forward = router.forward(Time::ZERO, &read(packet), packet, &mut message);
     (forward, message)
@@ -294,7 +294,8 @@ fn the_last_hop_is_not_taken() {
         for mut packet in [V4 { ttl, ..V4::default() }.bytes(), V6 { hop_limit: ttl, ..V6::default() }.bytes()] {
             let before = packet.clone();
             let forward = router(1500).forward(Time::ZERO, &read(&before), &mut packet, &mut message);
-            let expected = if goes_on { Forward::Whole } else { Forward::Discarded(Discard::TimeExceeded) };
+            let expected =
+                if goes_on { ForwardDecision::Whole } else { ForwardDecision::Discarded(Discard::TimeExceeded) };
             assert_eq!(forward, expected, "{ttl}");
             assert_eq!(message.is_empty(), goes_on);
             assert_eq!(read(&packet).hops, ttl - u8::from(goes_on));
@@ -306,13 +307,13 @@ fn the_last_hop_is_not_taken() {
 fn what_is_longer_than_the_link_takes() {
     let four = |len: usize, fragment| V4 { fragment, payload: vec![7; len - 20], ..V4::default() }.bytes();
     let six = |len: usize| V6 { payload: vec![7; len - 40], ..V6::default() }.bytes();
-    let too_big = Forward::Discarded(Discard::TooBig);
+    let too_big = ForwardDecision::Discarded(Discard::TooBig);
     for (mut packet, expected) in [
-        (four(1400, DONT_FRAGMENT), Forward::Whole),
+        (four(1400, DONT_FRAGMENT), ForwardDecision::Whole),
         (four(1401, DONT_FRAGMENT), too_big),
-        (four(1400, 0), Forward::Whole),
-        (four(1401, 0), Forward::Fragments),
-        (six(1400), Forward::Whole),
+        (four(1400, 0), ForwardDecision::Whole),
+        (four(1401, 0), ForwardDecision::Fragments),
+        (six(1400), ForwardDecision::Whole),
         (six(1401), too_big),
     ] {
         let (forward, message) = forwarded(&mut router(1400), &mut packet);
@@ -341,7 +342,7 @@ fn what_concerns_one_link_stays_on_it() {
     ] {
         let mut packet = V4 { source, destination, ttl: 1, ..V4::default() }.bytes();
         let refused = forwarded(&mut router(1500), &mut packet);
-        assert_eq!(refused, (Forward::Discarded(Discard::Scope), Vec::new()), "{source:?} {destination:?}");
+        assert_eq!(refused, (ForwardDecision::Discarded(Discard::Scope), Vec::new()), "{source:?} {destination:?}");
     }
     let global = "fd00::1";
     for (source, destination, told) in [
@@ -359,7 +360,7 @@ fn what_concerns_one_link_stays_on_it() {
         let [source, destination] = [source, destination].map(|address| address.parse().expect("an address"));
         let mut packet = V6 { source, destination, ..V6::default() }.bytes();
         let (forward, message) = forwarded(&mut router(1500), &mut packet);
-        assert_eq!(forward, Forward::Discarded(Discard::Scope), "{source} {destination}");
+        assert_eq!(forward, ForwardDecision::Discarded(Discard::Scope), "{source} {destination}");
         assert_eq!(message.get(40..42), told.then_some(&[1, 2][..]), "{source} {destination}");
     }
 }
@@ -431,16 +432,16 @@ proptest! {
         let mut out = vec![0; 65536];
         let packet = &mut bytes[..header.len];
         match router.forward(Time::ZERO, &header, packet, &mut message) {
-            Forward::Whole => prop_assert!(header.len <= usize::from(router.mtu())),
-            Forward::Fragments => {
+            ForwardDecision::Whole => prop_assert!(header.len <= usize::from(router.mtu())),
+            ForwardDecision::Fragments => {
                 let mut fragments = Fragments::new(&header, packet, router.mtu());
                 while let Some(len) = fragments.next_into(&mut out) {
                     let fragment = Header::read(&out[..len]).expect("a right header");
                     prop_assert!(fragment.len == len && len <= usize::from(router.mtu()));
                 }
             }
-            Forward::Discarded(_) if message.is_empty() => {}
-            Forward::Discarded(_) => {
+            ForwardDecision::Discarded(_) if message.is_empty() => {}
+            ForwardDecision::Discarded(_) => {
                 let report = Header::read(&message).expect("a right message");
                 prop_assert_eq!((report.len, report.destination), (message.len(), header.source));
                 let longest = if header.source.is_ipv4() { 576 } else { 1280 };

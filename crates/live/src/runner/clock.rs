@@ -5,27 +5,27 @@ use std::io;
 use ackclock_units::Time;
 use nix::time::{ClockId, clock_gettime};
 
-/// What it is called in a summary.
+/// Its name in summaries.
 pub(super) const NAME: &str = "CLOCK_MONOTONIC";
 
-/// Time of a run by the machine's monotonic clock, which nobody sets.
+/// The time of a run by the machine's monotonic clock, which nobody sets.
 #[derive(Debug)]
-pub(super) struct Clock {
-    /// What the clock showed at time 0, ns.
+pub(super) struct RunClock {
+    /// Clock reading at time 0, in nanoseconds.
     origin: u64,
-    /// What was read last.
+    /// The last reading.
     last: Time,
 }
 
-impl Clock {
-    /// Time 0 is now.
-    pub(super) fn start() -> io::Result<Clock> {
-        Ok(Clock { origin: read()?, last: Time::ZERO })
+impl RunClock {
+    /// A clock with time 0 now.
+    pub(super) fn start() -> io::Result<RunClock> {
+        Ok(RunClock { origin: read()?, last: Time::ZERO })
     }
 
-    /// Now; never before what it once was.
+    /// The current time; never decreases.
     pub(super) fn now(&mut self) -> Time {
-        // It has been read before: the kernel knows it.
+        // Reading cannot fail after it has succeeded once.
         if let Ok(nanos) = read() {
             self.last = self.last.max(Time::from_nanos(nanos.saturating_sub(self.origin)));
         }
@@ -36,7 +36,7 @@ impl Clock {
 #[expect(clippy::disallowed_methods, reason = "the clock of live runs")]
 fn read() -> io::Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
-    // Neither is negative.
+    // Neither number is negative.
     Ok((now.tv_sec() as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec() as u64))
 }
 
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn it_starts_at_zero_and_does_not_go_back() {
-        let mut clock = Clock::start().unwrap();
+        let mut clock = RunClock::start().unwrap();
         let mut last = clock.now();
         assert!(last < Time::from_secs(10), "{last:?}");
         for _ in 0..10_000 {

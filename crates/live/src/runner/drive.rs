@@ -1,8 +1,8 @@
 //! The loop: packets from devices to the engine, due packets to devices, and sleep in between.
 //!
-//! While there is work it does not go back to the event loop. Packets are read in batches, each
-//! with the time at which it was read; a batch ends early when something has been due for too long.
-//! Between two batches everything due is handed over. How late that happens affects nothing else:
+//! While there is work the loop does not return to the event loop. It reads packets in batches,
+//! each packet with the time at which it was read; a batch ends early when something has been due
+//! for too long. Between two batches everything due is handed over. Lateness affects nothing else:
 //! the engine does everything at its due time, and the next packet enters the path after everything
 //! that was due before it.
 
@@ -17,153 +17,151 @@ use ackclock_trace::ChangeSummary;
 use ackclock_units::{Span, Time};
 use nix::errno::Errno;
 
-use super::clock::Clock;
+use super::clock::RunClock;
 use super::punctuality::Punctuality;
 use super::scheduling::{Budget, REST};
 use super::spin::Margin;
 use super::steering::Steering;
-use super::waiter::{Signals, Waiter, Woken};
-use super::watched::Watched;
-use crate::capture::{Way, Writer};
+use super::waiter::{EndSignals, Waiter, Woken};
+use super::watched::PunctualityReports;
+use crate::capture::{CaptureDirection, CaptureWriter};
 use crate::{Control, Engine, LiveWatch, Offload, Outgoing};
 
-/// Packets that are read from a device before the next one has its turn. A batch costs less for
-/// each packet (the kernel's code for reading and that for writing take turns in the cache), and
-/// what was due meanwhile waits.
+/// Packets per read of a device. In a batch each packet costs less, since the kernel's code for
+/// reading and that for writing compete for the cache, but due packets wait meanwhile.
 const BATCH: usize = 32;
 
-/// How long something may have been due before a batch of reads is interrupted for it.
+/// The lateness at which a batch of reads is interrupted.
 const PATIENCE: Span = Span::from_micros(20);
 
 /// Packets that are handed over before devices are read again.
 const TURN: usize = 64;
 
-/// How often a loop that has no time to sleep looks for signals, and how often at most any loop
-/// checks its devices.
+/// The interval of polls for signals in a loop without time to sleep, and the shortest interval of
+/// device checks.
 const LOOK: Span = Span::from_millis(10);
 
-/// The longest sleep, due or not. A loop that was stopped while it slept is found out by waking too
-/// late, so that this is what such a stop escapes notice by at most. A device that is gone or down
-/// wakes nobody: it is noticed when it is read or checked.
+/// The longest sleep. A loop that is stopped while it sleeps notices by waking too late, so that
+/// such a stall goes unnoticed by at most this. A device that is gone or down wakes nobody: it is
+/// noticed when it is read or checked.
 const HEARTBEAT: Span = Span::from_millis(5);
 
-/// A sleep that takes longer to begin and to end.
+/// The shortest sleep; a shorter one takes longer to begin and end.
 const SHORTEST_SLEEP: Span = Span::from_micros(5);
 
-/// Where packets of a host come from and go to, without blocking.
+/// A host's device, without blocking.
 pub(super) trait Port: AsRawFd {
-    /// Reads a packet, as much of it as there is room for; `WouldBlock` if there is none.
+    /// Reads a packet, truncated to the buffer; `WouldBlock` if there is none.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether it has segments and packets that are not finished: they are read by
-    /// [`Port::read_offloaded`] then.
+    /// Returns `true` if it has offloads (segments and unfinished checksums): then
+    /// [`Port::read_offloaded`] reads them.
     fn offloads(&self) -> bool;
 
-    /// Reads a packet or a segment, what does not fit in the first buffer into the second, and what
-    /// is left to do on it.
+    /// Reads a packet or segment, continued in the second buffer, and its offload.
     fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)>;
 
     /// Writes a packet, or a segment of several.
     fn write(&self, packet: &Outgoing<'_>) -> io::Result<()>;
 
-    /// Whether it has worked since the last call. One that does not take packets any more may
-    /// still be read.
+    /// Checks that it has worked since the last call. A port that takes no packets may still be
+    /// readable.
     fn check(&self) -> io::Result<()>;
 }
 
 /// A host's port.
 #[derive(Debug)]
 pub(super) struct Attached<'a, P> {
-    /// The host, by number.
+    /// The number of the host.
     pub(super) node: usize,
     pub(super) port: &'a P,
-    /// Packets that it did not take.
+    /// Packets that it refused.
     pub(super) refused: u64,
 }
 
-/// How the loop has ended.
+/// The reason why the loop ended.
 #[derive(Debug)]
-pub(super) enum End {
-    /// At its time.
+pub(super) enum LoopEnd {
+    /// The duration of the run is over.
     Over,
-    /// By a signal.
+    /// A signal.
     Interrupted,
     /// The program that has the terminal has ended.
     Program,
-    /// A port, by its index, does not work any more.
+    /// A port, by its index, no longer works.
     Gone(usize, io::Error),
     /// The capture cannot be written.
     Capture,
-    /// Wrong data, or a recorder that does not go on.
+    /// Wrong data, or a recorder that interrupts the run.
     Run(RunError),
-    /// The kernel refuses to let it sleep.
+    /// The kernel refuses to let the loop sleep.
     Sleep(io::Error),
 }
 
-/// What was handed over.
+/// The extent to which due packets were handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handed {
+enum HandOver {
     Nothing,
-    /// Not all that is due.
+    /// Due packets remain.
     Some,
     All,
 }
 
-/// The loop with what it holds.
+/// The loop and its state.
 #[derive(Debug)]
 pub(super) struct Drive<'a, P: Port> {
     engine: Engine,
     ports: Vec<Attached<'a, P>>,
-    /// The index of each host's port; `usize::MAX` for one without.
+    /// The index of each host's port; `usize::MAX` for a host without one.
     port_of: Vec<usize>,
-    capture: Option<Writer>,
+    capture: Option<CaptureWriter>,
     waiter: Waiter<'a>,
-    clock: Clock,
-    /// What the clock showed last.
+    clock: RunClock,
+    /// The last reading of the clock.
     now: Time,
-    /// The last moment of the run.
+    /// The last nanosecond of the run.
     last: Time,
     margin: Margin,
     budget: Budget,
-    /// The ports had nothing a moment ago: there is no need to read.
+    /// The ports were empty a moment ago and need not be read.
     quiet: bool,
-    /// Nothing that has not been read yet came before, unless the loop was stopped while it slept,
-    /// for up to [`HEARTBEAT`].
+    /// No unread packet arrived before this time, unless the loop was stopped while it slept, for
+    /// up to [`HEARTBEAT`].
     since: Time,
     punctuality: Punctuality,
-    /// A port may have more than was read of it.
+    /// A port may have unread packets.
     more: bool,
     sleeps: u64,
-    /// Whether the program that has the terminal has ended.
+    /// The program that has the terminal has ended.
     over: Arc<AtomicBool>,
-    watched: Option<Watched>,
+    watched: Option<PunctualityReports>,
     steering: Steering,
 }
 
-/// What remains of it.
+/// The state of the loop after its end.
 #[derive(Debug)]
 pub(super) struct Driven<'a, P> {
     pub(super) engine: Engine,
     pub(super) ports: Vec<Attached<'a, P>>,
-    pub(super) capture: Option<Writer>,
+    pub(super) capture: Option<CaptureWriter>,
     pub(super) punctuality: Punctuality,
     pub(super) sleeps: u64,
-    /// How long before deadlines it stopped sleeping, on average.
+    /// The mean time before deadlines at which it stopped sleeping.
     pub(super) spin: Span,
-    pub(super) signals: Signals,
+    pub(super) signals: EndSignals,
 }
 
 impl<'a, P: Port> Drive<'a, P> {
-    /// A run of `duration` that begins now. `ports` are hosts' by number.
+    /// A run of `duration` that begins now. `ports` has the number of each port's host.
     pub(super) fn start(
         mut engine: Engine,
         ports: Vec<(usize, &'a P)>,
-        signals: Signals,
-        capture: Option<Writer>,
+        signals: EndSignals,
+        capture: Option<CaptureWriter>,
         duration: Span,
         scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
-        // A device without offloads takes nothing that is not finished.
+        // A device without offloads accepts only complete packets.
         if capture.is_some() || ports.iter().any(|(_, port)| !port.offloads()) {
             engine.keep_whole();
         }
@@ -177,7 +175,7 @@ impl<'a, P: Port> Drive<'a, P> {
             port_of,
             capture,
             waiter,
-            clock: Clock::start()?,
+            clock: RunClock::start()?,
             now: Time::ZERO,
             last: Time::ZERO + (duration - Span::from_nanos(1)),
             margin: Margin::new(scheduling.spin),
@@ -193,28 +191,28 @@ impl<'a, P: Port> Drive<'a, P> {
         })
     }
 
-    /// Somebody watches it.
+    /// Reports punctuality to `watch` from now on.
     pub(super) fn be_watched(&mut self, watch: Arc<dyn LiveWatch>) {
         self.punctuality.be_watched();
-        self.watched = Some(Watched::new(watch));
+        self.watched = Some(PunctualityReports::new(watch));
     }
 
-    /// It also ends when this becomes true.
+    /// Makes the loop end when `over` becomes true.
     pub(super) fn ends_with(&mut self, over: Arc<AtomicBool>) {
         self.over = over;
     }
 
-    /// It takes changes from there.
+    /// Accepts changes from `control` from now on.
     pub(super) fn takes_changes(&mut self, control: Option<Control>) {
         self.steering = Steering::new(control);
     }
 
-    /// It takes no more of them: those that were made, and the longest delay among them.
+    /// Stops accepting changes: returns those that were made, and the longest delay among them.
     pub(super) fn no_more_changes(&mut self) -> (Vec<ChangeSummary>, Span) {
         self.steering.finish()
     }
 
-    /// Makes the changes that have come.
+    /// Makes the changes that have been submitted.
     fn steer(&mut self) {
         for (at, order) in self.steering.take(self.now, self.last) {
             self.engine.change(at, &order.changes);
@@ -225,7 +223,7 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// What the clock showed last.
+    /// The last reading of the clock.
     pub(super) fn now(&self) -> Time {
         self.now
     }
@@ -239,9 +237,9 @@ impl<'a, P: Port> Drive<'a, P> {
         &mut self.engine
     }
 
-    /// Runs until its time is over, or something ends it. What was due until then has been handed
-    /// over, unless its port is gone.
-    pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
+    /// Runs until the duration is over or something ends the run. Everything due until then has
+    /// been handed over, unless its port is gone.
+    pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> LoopEnd {
         let (mut looked, mut checked) = (Time::ZERO, Time::ZERO);
         loop {
             let mut from = self.now;
@@ -250,17 +248,17 @@ impl<'a, P: Port> Drive<'a, P> {
             if self.budget.is_spent()
                 && let Err(error) = self.rest()
             {
-                return End::Sleep(error);
+                return LoopEnd::Sleep(error);
             }
             match round {
                 Ok(true) => {}
-                Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(End::Over),
+                Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(LoopEnd::Over),
                 Ok(false) => {
                     let until = self.idle_until();
                     if until > self.now + SHORTEST_SLEEP {
                         self.sleeps += 1;
                         if let Err(error) = self.sleep(until) {
-                            return End::Sleep(error);
+                            return LoopEnd::Sleep(error);
                         }
                         from = until;
                     } else {
@@ -270,7 +268,7 @@ impl<'a, P: Port> Drive<'a, P> {
                 Err(end) => return end,
             }
             self.punctuality.stood_still(self.now.since(from));
-            // A packet wakes it before it is to wake.
+            // An arriving packet wakes the loop before `from`.
             self.since = from.min(self.now);
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
@@ -289,8 +287,8 @@ impl<'a, P: Port> Drive<'a, P> {
             }
             let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
                 (false, false) => continue,
-                (true, _) => End::Interrupted,
-                (false, true) => End::Program,
+                (true, _) => LoopEnd::Interrupted,
+                (false, true) => LoopEnd::Program,
             };
             self.now = self.clock.now();
             return self.hand_over(usize::MAX).err().unwrap_or(end);
@@ -298,21 +296,21 @@ impl<'a, P: Port> Drive<'a, P> {
     }
 
     /// Checks every port.
-    fn check(&self) -> Result<(), End> {
+    fn check(&self) -> Result<(), LoopEnd> {
         for (index, Attached { port, .. }) in self.ports.iter().enumerate() {
-            port.check().map_err(|error| End::Gone(index, error))?;
+            port.check().map_err(|error| LoopEnd::Gone(index, error))?;
         }
         Ok(())
     }
 
-    /// When to look again if there is nothing to do; now or earlier, if something is due so soon
+    /// The time until which an idle loop may sleep; not later than now if something is due so soon
     /// that sleeping would miss it.
     fn idle_until(&self) -> Time {
         let due = self.engine.next_due().min(self.last);
         (due - self.margin.now()).min(self.now + HEARTBEAT)
     }
 
-    /// Leaves the processor to others for a while, whatever there is to do.
+    /// Leaves the processor to other threads for a while, whatever is due.
     #[cold]
     fn rest(&mut self) -> io::Result<()> {
         let from = self.now;
@@ -322,7 +320,7 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(())
     }
 
-    /// Sleeps until then, or until there is work.
+    /// Sleeps until `until`, or until there is work.
     fn sleep(&mut self, until: Time) -> io::Result<()> {
         let from = self.now;
         let woken = self.waiter.sleep(until.since(from))?;
@@ -335,8 +333,8 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(())
     }
 
-    /// Reads from every port, and hands over what is due. `false` if there was nothing to do.
-    fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, End> {
+    /// Reads every port, and hands over what is due; `false` if there was nothing to do.
+    fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, LoopEnd> {
         let mut read = false;
         self.more = false;
         if !std::mem::take(&mut self.quiet) {
@@ -346,27 +344,27 @@ impl<'a, P: Port> Drive<'a, P> {
             self.now = self.clock.now();
         }
         let handed = self.hand_over(TURN)?;
-        if !read && handed == Handed::Nothing {
+        if !read && handed == HandOver::Nothing {
             let now = self.now.min(self.last);
             self.engine.world().pass(now);
-            self.engine.world().keep_up(now, recorders).map_err(End::Run)?;
+            self.engine.world().keep_up(now, recorders).map_err(LoopEnd::Run)?;
             return Ok(false);
         }
-        // Links are brought up to now for it: nothing may be due before.
-        if handed != Handed::Some {
-            self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(End::Run)?;
+        // This advances links to the present: nothing due may remain.
+        if handed != HandOver::Some {
+            self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(LoopEnd::Run)?;
         }
         if let Some(error) = self.engine.error() {
-            return Err(End::Run(error.clone()));
+            return Err(LoopEnd::Run(error.clone()));
         }
-        if self.capture.as_ref().is_some_and(Writer::failed) {
-            return Err(End::Capture);
+        if self.capture.as_ref().is_some_and(CaptureWriter::failed) {
+            return Err(LoopEnd::Capture);
         }
         Ok(self.now <= self.last)
     }
 
-    /// Reads a batch of packets. `false` if there was none.
-    fn read(&mut self, index: usize) -> Result<bool, End> {
+    /// Reads a batch of packets; `false` if there was none.
+    fn read(&mut self, index: usize) -> Result<bool, LoopEnd> {
         let begin = self.now;
         for count in 0..BATCH {
             let Attached { node, port, .. } = self.ports[index];
@@ -379,18 +377,18 @@ impl<'a, P: Port> Drive<'a, P> {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count > 0),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(End::Gone(index, error)),
+                Err(error) => return Err(LoopEnd::Gone(index, error)),
             };
             self.now = self.clock.now();
             if self.now > self.last {
-                // It came when the run was over.
+                // It arrived after the end of the run.
                 return Ok(true);
             }
             self.punctuality.read(self.now.since(self.since));
             let (now, capture) = (self.now, &mut self.capture);
             self.engine.arrive_offloaded(now, node, len, offload, |packet| {
                 if let Some(capture) = capture {
-                    capture.packet(now, node, Way::FromHost, packet);
+                    capture.packet(now, node, CaptureDirection::FromHost, packet);
                 }
             });
             let due = self.engine.next_due();
@@ -406,19 +404,19 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(true)
     }
 
-    /// Hands over what is due, and what comes due meanwhile, at most `most` packets.
-    fn hand_over(&mut self, most: usize) -> Result<Handed, End> {
+    /// Hands over at most `most` packets that are due or become due meanwhile.
+    fn hand_over(&mut self, most: usize) -> Result<HandOver, LoopEnd> {
         let due = self.engine.next_due();
         if due > self.now.min(self.last) {
             self.caught_up();
-            return Ok(Handed::Nothing);
+            return Ok(HandOver::Nothing);
         }
         self.punctuality.is_due(due);
         let mut packets = 0;
         while packets < most {
             let Some(out) = self.engine.advance(self.now.min(self.last)) else {
                 self.caught_up();
-                return Ok(Handed::All);
+                return Ok(HandOver::All);
             };
             packets += out.packets as usize;
             let Some(Attached { port, refused, .. }) =
@@ -432,15 +430,15 @@ impl<'a, P: Port> Drive<'a, P> {
                 Ok(()) => {
                     self.punctuality.handed_over(out.at, self.now, out.packets);
                     if let Some(capture) = &mut self.capture {
-                        // Its due time, so that a replay can be compared with it.
-                        capture.packet(out.at, out.node, Way::ToHost, out.bytes);
+                        // The due time lets a replay compare.
+                        capture.packet(out.at, out.node, CaptureDirection::ToHost, out.bytes);
                     }
                 }
-                Err(error) if is_gone(&error) => return Err(End::Gone(self.port_of[out.node], error)),
+                Err(error) if is_gone(&error) => return Err(LoopEnd::Gone(self.port_of[out.node], error)),
                 Err(_) => *refused += u64::from(out.packets),
             }
         }
-        Ok(Handed::Some)
+        Ok(HandOver::Some)
     }
 
     fn caught_up(&mut self) {
@@ -449,10 +447,10 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// Once the run is over: hands over what is still on its way, each packet at its time, until
-    /// there is nothing more, `patience` is over, or a further signal comes. Nothing that hosts
-    /// send meanwhile is taken.
-    pub(super) async fn drain(&mut self, patience: Span) -> End {
+    /// Drains the run after its end: hands over the packets that are on their way, each at its
+    /// time, until there are none, `patience` is over, or another signal arrives. Packets from
+    /// hosts are discarded.
+    pub(super) async fn drain(&mut self, patience: Span) -> LoopEnd {
         self.engine.world().drain();
         let signals = self.waiter.signals();
         self.last = self.now + patience;
@@ -460,11 +458,11 @@ impl<'a, P: Port> Drive<'a, P> {
         loop {
             self.now = self.clock.now();
             match self.hand_over(TURN) {
-                Ok(Handed::Some | Handed::All) => {}
-                Ok(Handed::Nothing) => {
+                Ok(HandOver::Some | HandOver::All) => {}
+                Ok(HandOver::Nothing) => {
                     let due = self.engine.next_due();
                     if due > self.last {
-                        return End::Over;
+                        return LoopEnd::Over;
                     }
                     for Attached { port, .. } in &self.ports {
                         while port.read(&mut discarded).is_ok() {}
@@ -473,27 +471,27 @@ impl<'a, P: Port> Drive<'a, P> {
                     if until > self.now
                         && let Err(error) = self.sleep(until)
                     {
-                        return End::Sleep(error);
+                        return LoopEnd::Sleep(error);
                     }
                     self.waiter.look().await;
                 }
                 Err(end) => return end,
             }
             if self.waiter.signals() > signals {
-                return End::Interrupted;
+                return LoopEnd::Interrupted;
             }
         }
     }
 
-    /// The loop is over.
+    /// Ends the loop.
     pub(super) fn finish(self) -> Driven<'a, P> {
         let Drive { engine, ports, capture, waiter, punctuality, sleeps, margin, .. } = self;
         Driven { engine, ports, capture, punctuality, sleeps, spin: margin.mean(), signals: waiter.into_signals() }
     }
 }
 
-/// Whether an error says that a device does not work any more: gone (`EBADFD`), or down (`EIO`).
-/// Others are about one packet.
+/// Returns `true` if an error means that a device no longer works: gone (`EBADFD`) or down (`EIO`).
+/// Other errors concern one packet.
 fn is_gone(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);
     matches!(errno, Some(Errno::EBADFD | Errno::EBADF | Errno::EIO | Errno::ENODEV | Errno::ENXIO))

@@ -1,8 +1,8 @@
 //! The listener for signals, from the first live run to the end of the program.
 //!
-//! Listening to a signal once disables its default action permanently. There may be other runs
-//! among live ones (a sweep over the clock), so that something has to listen between two live runs,
-//! too: the event loop and signals of the last one are kept.
+//! Listening to a signal once disables its default action permanently. Since a sweep over the clock
+//! has other runs among live ones, something has to listen between two live runs as well: the event
+//! loop and signals of the last one are kept.
 
 use std::fs;
 use std::io;
@@ -14,73 +14,73 @@ use nix::unistd::Pid;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
-use super::waiter::{ENDING, Signals};
+use super::waiter::{ENDING, EndSignals};
 
-/// What the last live run has left; `None` before the first one, and during one.
-static KEPT: Mutex<Option<Listener>> = Mutex::new(None);
+/// The listener of the last live run; `None` before the first one, and during one.
+static KEPT: Mutex<Option<SignalListener>> = Mutex::new(None);
 
-/// An event loop, and what it listens to.
+/// An event loop, and the signals that it listens to.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct SignalListener {
     pub(super) runtime: Runtime,
-    pub(super) signals: Signals,
+    pub(super) signals: EndSignals,
 }
 
-impl Listener {
-    /// That of the last live run, or a new one.
-    pub(super) fn take() -> io::Result<Listener> {
+impl SignalListener {
+    /// The listener of the last live run, or a new one.
+    pub(super) fn take() -> io::Result<SignalListener> {
         if let Some(kept) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(kept);
         }
-        Listener::new(&ENDING)
+        SignalListener::new(&ENDING)
     }
 
-    fn new(kinds: &[SignalKind]) -> io::Result<Listener> {
+    fn new(kinds: &[SignalKind]) -> io::Result<SignalListener> {
         // Without descriptors for its signals, tokio panics instead of returning an error.
         let spare = (UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?);
         drop(spare);
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let signals = {
             let _inside = runtime.enter();
-            Signals::new(kinds)?
+            EndSignals::new(kinds)?
         };
-        Ok(Listener { runtime, signals })
+        Ok(SignalListener { runtime, signals })
     }
 
-    /// Listens on after the run.
+    /// Keeps listening after the run.
     pub(super) fn keep(self) {
         *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
     }
 
-    /// Whether what the terminal's keys send (SIGINT, SIGQUIT) ends nothing from now on.
+    /// Sets whether the signals of the terminal's keys (SIGINT, SIGQUIT) are ignored from now on.
     pub(super) fn leave_interrupts(&mut self, left: bool) -> io::Result<()> {
         let _inside = self.runtime.enter();
         self.signals.leave_interrupts(left)
     }
 
-    /// Whether a signal has come that has ended nothing yet.
+    /// Returns `true` if a signal has arrived that has not ended a run.
     pub(super) fn heard(&mut self) -> bool {
         self.runtime.block_on(self.signals.look());
         self.signals.seen() > 0
     }
 }
 
-/// Listens from now on, to those that are not ignored: `nohup` and shells ask for that.
+/// Listens from now on to signals that are not ignored, as `nohup` and shells make them.
 pub(crate) fn listen() -> io::Result<()> {
     let ignored = ignored();
     let listens = |kind: &SignalKind| ignored & bit(*kind) == 0;
-    Listener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(Listener::keep)
+    SignalListener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(SignalListener::keep)
 }
 
-/// If this process ignores SIGINT, as a shell has it for what it begins in the background: catches
-/// it from now on, and goes on without listening to it. Programs inherit what is ignored (a shell
-/// cannot even set a trap for it), but start with the default action of what is caught.
+/// Stops ignoring SIGINT, as shells make background processes do: catches it from now on, without
+/// any effect. Programs inherit ignored signals (a shell cannot even set a trap for them), but
+/// start with the default action of caught ones.
 pub(crate) fn have_programs_heed_interrupts() -> io::Result<()> {
     let interrupt = SignalKind::interrupt();
-    if ignored() & bit(interrupt) == 0 { Ok(()) } else { Listener::new(&[interrupt]).map(drop) }
+    if ignored() & bit(interrupt) == 0 { Ok(()) } else { SignalListener::new(&[interrupt]).map(drop) }
 }
 
-/// The signals that this process ignores, as bits.
+/// The signals that this process ignores, as a bit mask.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -91,12 +91,13 @@ fn bit(kind: SignalKind) -> u64 {
     1 << (kind.as_raw_value() - 1)
 }
 
-/// Sends this process a signal that ends a run, also one whose terminal keys are left to a program.
+/// Sends this process a signal that ends a run, also a run that leaves the terminal's signals to a
+/// program.
 pub(crate) fn interrupt() {
     let _ = kill(Pid::this(), Signal::SIGTERM);
 }
 
-/// Whether a signal has come since the last live run.
+/// Returns `true` if a signal has arrived since the last live run.
 pub(crate) fn interrupted() -> bool {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().is_some_and(Listener::heard)
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().is_some_and(SignalListener::heard)
 }

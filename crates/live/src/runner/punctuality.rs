@@ -1,36 +1,37 @@
-//! How punctual a run is, and the report about it at the end.
+//! Measures the punctuality of a run, and reports it at the end.
 
 use std::fs;
 
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
-use super::watched::Recent;
+use super::watched::RecentDelays;
 use crate::LONGEST_STALL;
 
-/// Measures of a run.
+/// The punctuality of a run.
 #[derive(Debug, Default)]
 pub(super) struct Punctuality {
-    /// From when a packet was due until its device had taken it, ns.
+    /// Time from a packet's due time until its device has taken it, in nanoseconds.
     lateness: Histogram,
-    /// How long packets may have waited in their device before they were read, ns.
+    /// The longest time that each packet may have waited in its device before it was read, in
+    /// nanoseconds.
     unread: Histogram,
-    /// Since when there has been something to do.
+    /// The time since when the loop has been behind.
     since: Option<Time>,
     behind: Span,
     stall: Span,
-    /// The same for those who watch; `None` if nobody does.
-    recent: Option<Box<Recent>>,
+    /// The recent measurements, if the run is watched.
+    recent: Option<Box<RecentDelays>>,
 }
 
 impl Punctuality {
-    /// There is work that was due at `due`. Until [`Punctuality::caught_up`] the loop is behind.
+    /// Records that work was due at `due`. The loop is behind until [`Punctuality::caught_up`].
     #[inline]
     pub(super) fn is_due(&mut self, due: Time) {
         self.since = Some(self.since.map_or(due, |since| since.min(due)));
     }
 
-    /// At `now` nothing is left to be done.
+    /// Records that all work is done at `now`.
     #[inline]
     pub(super) fn caught_up(&mut self, now: Time) {
         if let Some(since) = self.since.take() {
@@ -38,7 +39,7 @@ impl Punctuality {
         }
     }
 
-    /// Packets the first of which was due at `due` have been taken by their device at `now`.
+    /// Records packets, the first of which was due at `due`, that their device took at `now`.
     #[inline]
     pub(super) fn handed_over(&mut self, due: Time, now: Time, packets: u32) {
         let late = now.since(due).as_nanos();
@@ -48,7 +49,7 @@ impl Punctuality {
         }
     }
 
-    /// A packet was read, and its device may have had it for so long.
+    /// Records that a packet was read that may have `waited` in its device.
     #[inline]
     pub(super) fn read(&mut self, waited: Span) {
         self.unread.add(waited.as_nanos());
@@ -57,31 +58,30 @@ impl Punctuality {
         }
     }
 
-    /// Somebody watches from now on.
+    /// Keeps recent measurements from now on.
     pub(super) fn be_watched(&mut self) {
         self.recent = Some(Box::default());
     }
 
-    /// What was measured for those who watch.
-    pub(super) fn recent(&mut self) -> Option<&mut Recent> {
+    /// The recent measurements, if the run is watched.
+    pub(super) fn recent(&mut self) -> Option<&mut RecentDelays> {
         self.recent.as_deref_mut()
     }
 
-    /// One round of the loop took so long, or it woke so much later than it was to.
+    /// Records the duration of a round of the loop, or the delay of a wakeup.
     #[inline]
     pub(super) fn stood_still(&mut self, time: Span) {
         self.stall = self.stall.max(time);
     }
 
-    /// The longest time for which the loop stood still.
+    /// The longest round of the loop or delay of a wakeup.
     pub(super) fn longest_stall(&self) -> Span {
         self.stall
     }
 
-    /// Time during which something that was due had not been done: the union of the intervals from
-    /// when something was due, or from when a batch of reads began that did not come to the end of
-    /// what its device had, until everything due had been done and the devices had nothing more;
-    /// the writing of the last packet included.
+    /// The time during which due work was outstanding: the union of the intervals that begin when
+    /// something was due, or with a batch of reads that did not empty its device, and end when
+    /// everything due has been done and written and the devices are empty.
     pub(super) fn behind(&self) -> Span {
         self.behind
     }
@@ -91,15 +91,14 @@ impl Punctuality {
         of(&self.lateness)
     }
 
-    /// How long packets may have waited in their device before they were read: since the loop had
-    /// looked there, or was to wake.
+    /// The longest times that packets may have waited in their device before they were read: since
+    /// the loop had last read it, or was to wake.
     pub(super) fn unread(&self) -> Lateness {
         of(&self.unread)
     }
 
-    /// Why the run says less about the path than it should, with what may help if that is lateness;
-    /// nothing if it is as good as was asked
-    /// for.
+    /// The reasons why the run is not valid, with `advice` against lateness; empty if it is within
+    /// `limit` and no packet was lost.
     pub(super) fn faults(&self, limit: Option<Span>, advice: &str, hosts: &[LiveHost]) -> Vec<String> {
         let mut faults = Vec::new();
         let lateness = self.lateness();
@@ -122,7 +121,7 @@ impl Punctuality {
                 to_ms(self.stall.as_nanos() as f64)
             ));
         }
-        // What comes while the loop stands still enters the path late, however punctual it leaves.
+        // Packets that arrive during a stall enter the path late, however punctually they leave it.
         if let (Some(limit), Some(p99)) = (limit, self.unread.quantile(0.99))
             && p99 > limit.as_nanos() as f64
         {
@@ -157,7 +156,7 @@ impl Punctuality {
     }
 }
 
-/// Quantiles of a histogram of ns.
+/// Quantiles of a histogram in nanoseconds.
 fn of(times: &Histogram) -> Lateness {
     let at = |q| times.quantile(q).map(to_ms);
     let whole = times.distribution(1e-6);
@@ -170,25 +169,25 @@ fn of(times: &Histogram) -> Lateness {
     }
 }
 
-/// What the calling thread has had of processors.
+/// The calling thread's use of processors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Processor {
-    /// How long it ran.
+    /// Time for which it ran.
     pub(super) used: Span,
-    /// How long it could have run, and waited.
+    /// Time for which it was ready to run, and waited.
     pub(super) waited: Span,
 }
 
 impl Processor {
-    /// Since the thread began; `None` where the kernel does not say.
+    /// The use since the thread began; `None` where the kernel does not report it.
     pub(super) fn of_this_thread() -> Option<Processor> {
         let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        // The third number is how often it got one.
+        // The third number counts time slices.
         let mut numbers = text.split_whitespace().map(|number| number.parse().ok().map(Span::from_nanos));
         Some(Processor { used: numbers.next()??, waited: numbers.next()?? })
     }
 
-    /// What it has had since it had this.
+    /// The use since `before`.
     pub(super) fn since(self, before: Processor) -> Processor {
         Processor { used: self.used - before.used, waited: self.waited - before.waited }
     }
@@ -198,7 +197,7 @@ fn packets(count: u64) -> String {
     if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") }
 }
 
-/// Nanoseconds as ms, to the microsecond.
+/// Converts nanoseconds to milliseconds, rounded to microseconds.
 fn to_ms(nanos: f64) -> f64 {
     (nanos / 1e3).round() / 1e3
 }

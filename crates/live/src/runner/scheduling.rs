@@ -1,12 +1,11 @@
-//! The priority and the processors of the loop's thread, while it runs.
+//! The priority and the processors of the loop's thread.
 //!
-//! A thread of real-time priority runs whenever it wants to, before all others, so that one that
-//! never sleeps takes its processor from everything else. Two limits see to it that others get some
-//! of it. The loop itself sleeps for [`REST`] after [`BUSY`] without sleep, so that a thirteenth of
-//! each processor is left even by a saturated link: more than the twentieth that the kernel would
-//! otherwise enforce (`sched_rt_runtime_us`), by keeping the loop from its processor for 50 ms at a
-//! time. And a loop that does not come to sleep at all, which is a mistake of this program, is
-//! ended by the kernel after [`LONGEST`] (`RLIMIT_RTTIME`).
+//! A thread of real-time priority runs before all others whenever it is ready, so that one that
+//! never sleeps takes its processor from everything else. Two limits leave others some of it. The
+//! loop itself sleeps for [`REST`] after [`BUSY`] without sleep, so that even a saturated link
+//! leaves a thirteenth of the processor: more than the twentieth that the kernel would otherwise
+//! enforce (`sched_rt_runtime_us`), by keeping the loop from its processor for 50 ms at a time. And
+//! the kernel ends a loop that does not sleep at all, a bug, after [`LONGEST`] (`RLIMIT_RTTIME`).
 
 use std::io;
 use std::ptr;
@@ -21,17 +20,18 @@ use nix::unistd::Pid;
 
 use crate::LiveError;
 
-/// How long a loop of real-time priority runs without sleep, and how long it sleeps then.
+/// The longest time that a loop of real-time priority runs without sleep, and the sleep that
+/// follows.
 const BUSY: Span = Span::from_millis(5);
 pub(super) const REST: Span = Span::from_micros(400);
 
-/// After so long without sleep the kernel ends the program, us.
+/// Time without sleep after which the kernel ends the program, in microseconds.
 const LONGEST: rlim_t = 1_000_000;
 
-/// Above all programs without real-time priority, and below the threads of the kernel (50).
+/// Above all programs without real-time priority, and below the kernel's threads (50).
 const PRIORITY: i32 = 10;
 
-/// The thread that calls; as it is, with what it was like before.
+/// The calling thread's previous scheduling, restored on drop.
 #[derive(Debug, Default)]
 pub(super) struct Scheduled {
     processors: Option<CpuSet>,
@@ -39,24 +39,24 @@ pub(super) struct Scheduled {
     policy: Option<(i32, i32)>,
 }
 
-/// What a loop of real-time priority has had of its processor.
+/// The processor time that a loop of real-time priority has used without sleep.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// `None` for any other loop.
+    /// `None` without real-time priority.
     used: Option<Span>,
 }
 
 impl Scheduled {
-    /// Finds out whether the thread can have what is asked for.
+    /// Checks that the thread can be scheduled as requested.
     ///
     /// # Errors
-    /// It cannot: [`LiveError::Missing`].
+    /// [`LiveError::Missing`] if it cannot.
     pub(super) fn check(scheduling: &Scheduling) -> Result<(), LiveError> {
         Scheduled::set(scheduling).map(drop)
     }
 
-    /// Gives the thread what is asked for, until this is dropped. Threads and programs that it
-    /// starts meanwhile are not of real-time priority.
+    /// Schedules the thread as requested, until the result is dropped. Threads and programs that it
+    /// starts meanwhile do not inherit real-time priority.
     pub(super) fn set(scheduling: &Scheduling) -> Result<Scheduled, LiveError> {
         let mut scheduled = Scheduled::default();
         if let Some(processors) = &scheduling.affinity {
@@ -69,7 +69,7 @@ impl Scheduled {
             set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, PRIORITY)
                 .map_err(|error| LiveError::Missing(not_allowed(&error)))?;
             scheduled.policy = before.ok();
-            // Whoever has set a lower one gets it.
+            // A lower limit that is already set remains.
             let limit = getrlimit(Resource::RLIMIT_RTTIME).ok();
             if let Some((soft, hard)) = limit.filter(|&(soft, _)| soft > LONGEST) {
                 let _ = setrlimit(Resource::RLIMIT_RTTIME, LONGEST, hard);
@@ -100,8 +100,8 @@ fn bind(processors: &[usize]) -> nix::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set)
 }
 
-// By the system calls: musl's functions of these names always fail. The kernel's `sched_param` is
-// the priority alone.
+// System calls, since musl's functions of these names always fail. The kernel's `sched_param`
+// consists of the priority.
 
 fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the call has no safe form yet")]
@@ -142,7 +142,7 @@ impl Budget {
         Budget { used: (priority == Priority::Realtime).then_some(Span::ZERO) }
     }
 
-    /// The loop has run for so long.
+    /// Records that the loop ran.
     #[inline]
     pub(super) fn ran(&mut self, time: Span) {
         if let Some(used) = &mut self.used {
@@ -150,14 +150,14 @@ impl Budget {
         }
     }
 
-    /// It has slept for so long.
+    /// Records that the loop slept.
     pub(super) fn slept(&mut self, time: Span) {
         if let Some(used) = &mut self.used {
             *used = *used - time * (BUSY.as_nanos() / REST.as_nanos());
         }
     }
 
-    /// It has to sleep.
+    /// Returns `true` if the loop has to sleep.
     #[inline]
     pub(super) fn is_spent(&self) -> bool {
         self.used.is_some_and(|used| used >= BUSY)
@@ -185,7 +185,7 @@ mod tests {
         }
         // 0.4 of 5.4 ms, less the first 5.
         assert!(slept * 13 >= ran - BUSY, "{slept} of {ran}");
-        // Who sleeps anyway is left alone.
+        // A loop that sleeps anyway is never forced to.
         let mut budget = Budget::new(Priority::Realtime);
         for _ in 0..1000 {
             budget.ran(Span::from_micros(900));
@@ -215,7 +215,7 @@ mod tests {
         match Scheduled::set(&Scheduling { priority: Priority::Realtime, ..scheduling }) {
             Ok(scheduled) => {
                 assert_eq!(now().0, libc::SCHED_FIFO);
-                // What it starts is not.
+                // A thread that it starts does not inherit the priority.
                 assert_eq!(thread::spawn(|| now().0).join().unwrap(), libc::SCHED_OTHER);
                 assert_eq!(getrlimit(Resource::RLIMIT_RTTIME).unwrap().0, LONGEST);
                 drop(scheduled);

@@ -1,39 +1,39 @@
-//! How long before its time something is waited for without sleeping.
+//! Spinning before a deadline instead of sleeping.
 //!
-//! A thread that sleeps wakes late, by how much depends on the machine and on what else it does.
-//! With [`Spin::Auto`] the loop measures it, and stops sleeping just as long before the time as
-//! nine of ten wakeups were late. That is paid for out of a share of a processor that grows with
-//! time: where something is due every few hundred microseconds the loop hardly sleeps longer than
-//! it wakes late, and would otherwise never sleep.
+//! A sleeping thread wakes late, by a time that depends on the machine and its load. With
+//! [`Spin::Auto`] the loop measures this and stops sleeping as long before a deadline as nine of
+//! ten wakeups are late. The time to spin is limited to a share of a processor, credited as time
+//! passes: where something is due every few hundred microseconds, the loop hardly sleeps longer
+//! than it wakes late, and would otherwise never sleep.
 
 use ackclock_sim::spec::Spin;
 use ackclock_units::{Span, Time};
 
-/// The share of a processor that is spun away at most, 1 in so many.
+/// The largest share of a processor that is spent spinning, as its reciprocal.
 const SHARE: u64 = 16;
 
-/// What may be saved of it, ns.
+/// The most credit, in nanoseconds.
 const MOST_CREDIT: u64 = 5_000_000;
 
-/// Later wakeups than this are no matter of habit, ns.
+/// The largest estimate, in nanoseconds: later wakeups are exceptions.
 const MOST: u64 = 200_000;
 
-/// What one wakeup changes of the estimate, ns: so much less if it was earlier than that, and nine
-/// times as much more if it was later. At the 90th percentile both come to the same.
+/// The decrease of the estimate by an earlier wakeup, in nanoseconds; a later wakeup increases it
+/// by nine times as much. The two balance at the 90th percentile.
 const LESS: u64 = 250;
 
 /// The margin before each deadline.
 #[derive(Debug)]
 pub(super) struct Margin {
     fixed: Option<Span>,
-    /// How late nine of ten wakeups are, ns.
+    /// Estimate of the 90th percentile of late wakeups, in nanoseconds.
     late: u64,
-    /// What may be spun away, ns, and what remains to be divided.
+    /// The remaining time to spin, in nanoseconds, and the remainder of its division.
     credit: u64,
     rest: u64,
-    /// Until when credit has been given.
+    /// The time up to which credit has been given.
     at: Time,
-    /// Of all sleeps that were for a deadline.
+    /// Sum of the margins, and number, of sleeps that ended at a deadline.
     sum: u64,
     sleeps: u64,
 }
@@ -47,24 +47,25 @@ impl Margin {
         Margin { fixed, late: 50_000, credit: MOST_CREDIT, rest: 0, at: Time::ZERO, sum: 0, sleeps: 0 }
     }
 
-    /// How long before a deadline to stop sleeping.
+    /// The time before a deadline at which to stop sleeping.
     pub(super) fn now(&self) -> Span {
-        // With little credit less than is needed, so that it does not swing.
+        // The margin decreases with the credit, so that it does not oscillate.
         self.fixed.unwrap_or(Span::from_nanos(self.late * self.credit / MOST_CREDIT))
     }
 
-    /// The same of all sleeps, on average.
+    /// The mean margin of all sleeps.
     pub(super) fn mean(&self) -> Span {
         self.fixed.unwrap_or(Span::from_nanos(self.sum / self.sleeps.max(1)))
     }
 
-    /// So long before `now` was spent without sleeping, and nothing was done.
+    /// Records that the loop spun for `time` before `now`, with nothing to do.
     pub(super) fn spun(&mut self, now: Time, time: Span) {
         self.give(now);
         self.credit = self.credit.saturating_sub(time.as_nanos());
     }
 
-    /// At `now`, so long after it was to, the loop woke from a sleep that nothing else ended.
+    /// Records that the loop woke at `now`, `late` after its deadline, from a sleep that nothing
+    /// else ended.
     pub(super) fn overslept(&mut self, now: Time, late: Span) {
         self.sum += self.now().as_nanos();
         self.sleeps += 1;
@@ -85,7 +86,8 @@ impl Margin {
 mod tests {
     use super::*;
 
-    /// Sleeps, each of so many us until a deadline, that end this late; what was spun away.
+    /// Sleeps `count` times for a deadline after `until` microseconds, waking `late` microseconds
+    /// late; returns the time spun.
     fn sleep(margin: &mut Margin, count: u64, until: u64, late: impl Fn(u64) -> u64) -> Span {
         let mut now = margin.at;
         let mut spun = Span::ZERO;

@@ -1,4 +1,4 @@
-//! What comes to change a run while it goes on.
+//! Taking the changes that a person makes during a run.
 
 use ackclock_trace::ChangeSummary;
 use ackclock_units::{Span, Time};
@@ -10,9 +10,9 @@ use crate::control::{Control, Order};
 pub(super) struct Steering {
     control: Option<Control>,
     made: Vec<ChangeSummary>,
-    /// The time of the last one.
+    /// The time of the last change.
     last: Time,
-    /// The longest delay that any link has been given.
+    /// The longest delay that a change has set.
     longest: Span,
 }
 
@@ -21,13 +21,13 @@ impl Steering {
         Steering { control, ..Steering::default() }
     }
 
-    /// What has come until `now`, each with a time of its own behind that, up to `last`.
+    /// The orders submitted until `now`, each with a time of its own after that, up to `last`.
     pub(super) fn take(&mut self, now: Time, last: Time) -> Vec<(Time, Order)> {
         let Some(control) = &self.control else { return Vec::new() };
         control.reach(now);
         let mut orders = Vec::new();
         for order in control.take() {
-            // What is read at this very time comes before it.
+            // Packets read at this very time come before it.
             let at = now.max(self.last) + Span::from_nanos(1);
             if at > last {
                 break;
@@ -41,7 +41,8 @@ impl Steering {
         orders
     }
 
-    /// The run is over: nothing more is taken. What was made, and the longest delay of that.
+    /// Stops taking changes at the end of the run: returns those that were made, and the longest
+    /// delay among them.
     pub(super) fn finish(&mut self) -> (Vec<ChangeSummary>, Span) {
         if let Some(control) = self.control.take() {
             control.close();

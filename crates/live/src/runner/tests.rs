@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, raise};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
-use super::waiter::Signals;
+use super::waiter::EndSignals;
 use super::*;
 
 const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
@@ -45,11 +45,11 @@ impl Port for UnixDatagram {
 
 /// A device in memory.
 struct Memory {
-    /// What its host has sent.
+    /// Packets from its host.
     incoming: RefCell<VecDeque<Vec<u8>>>,
-    /// What its host has got.
+    /// Packets to its host.
     outgoing: RefCell<Vec<Vec<u8>>>,
-    /// What reading says once there is nothing more, what writing says, and what a check says.
+    /// The errors of reading an empty port, of writing, and of a check.
     fails: Cell<[Option<Errno>; 3]>,
     /// Never has anything.
     descriptor: (UnixDatagram, UnixDatagram),
@@ -176,13 +176,13 @@ fn runtime() -> Runtime {
 }
 
 fn start<'a, P: Port>(spec: &RunSpec, ports: [&'a P; 2], signals: &[SignalKind]) -> Drive<'a, P> {
-    let signals = Signals::new(signals).unwrap();
+    let signals = EndSignals::new(signals).unwrap();
     let live = spec.live.as_deref().unwrap();
     let ports = ports.into_iter().enumerate().collect();
     Drive::start(Engine::new(spec), ports, signals, None, spec.duration, &live.scheduling).unwrap()
 }
 
-fn drive<'a, P: Port>(spec: &RunSpec, ports: [&'a P; 2]) -> (End, Driven<'a, P>) {
+fn drive<'a, P: Port>(spec: &RunSpec, ports: [&'a P; 2]) -> (LoopEnd, Driven<'a, P>) {
     let runtime = runtime();
     let _inside = runtime.enter();
     let mut drive = start(spec, ports, &[]);
@@ -209,7 +209,7 @@ fn a_packet_wakes_the_loop_and_comes_out_after_its_delay() {
     let (took, (end, driven)) = thread::scope(|scope| {
         let host = scope.spawn(|| {
             thread::sleep(Duration::from_millis(50));
-            let mut clock = clock::Clock::start().unwrap();
+            let mut clock = clock::RunClock::start().unwrap();
             host.send(&sent).unwrap();
             let mut got = [0; 200];
             let len = peer.recv(&mut got).unwrap();
@@ -219,12 +219,12 @@ fn a_packet_wakes_the_loop_and_comes_out_after_its_delay() {
         let result = drive(&spec(Span::from_millis(300), delay), [&left, &right]);
         (host.join().unwrap(), result)
     });
-    assert!(matches!(end, End::Over), "{end:?}");
+    assert!(matches!(end, LoopEnd::Over), "{end:?}");
     assert!(took >= Time::ZERO + delay, "{took:?} is less than the delay");
     assert!(took < Time::from_millis(280), "{took:?} is not the delay");
     let lateness = driven.punctuality.lateness();
     assert_eq!(lateness.samples, 1);
-    // What was late was behind for just so long.
+    // The loop was behind for just as long as the packet was late.
     let behind = driven.punctuality.behind().as_millis_f64();
     assert!((behind - lateness.max.unwrap()).abs() < 0.001, "{behind} {lateness:?}");
     // It slept until the packet, the delivery and the end, and never longer than 5 ms.
@@ -236,7 +236,7 @@ fn all_that_hosts_have_sent_comes_out_in_order() {
     let sent = |from| (0..700).map(move |number| packet(from, number, 64 + number as usize));
     let (left, right) = (Memory::new(sent(0)), Memory::new(sent(1)));
     let (end, driven) = drive(&spec(Span::from_millis(200), Span::from_millis(1)), [&left, &right]);
-    assert!(matches!(end, End::Over), "{end:?}");
+    assert!(matches!(end, LoopEnd::Over), "{end:?}");
     for (from, to) in [(0, &right), (1, &left)] {
         let got = to.outgoing.borrow();
         assert_eq!(got.len(), 700);
@@ -265,7 +265,7 @@ fn a_device_that_is_gone_ends_the_run() {
         fails[which] = Some(errno);
         right.fails.set(fails);
         let (end, driven) = drive(&spec(Span::from_secs(1000), Span::ZERO), [&left, &right]);
-        let End::Gone(1, error) = end else { panic!("{end:?}") };
+        let LoopEnd::Gone(1, error) = end else { panic!("{end:?}") };
         assert_eq!(error.raw_os_error(), Some(errno as i32));
         assert_eq!(driven.engine.hosts().next().unwrap().received_packets, 1);
     }
@@ -277,7 +277,7 @@ fn a_packet_that_a_device_does_not_take_is_counted() {
     let right = Memory::new([]);
     right.fails.set([None, Some(Errno::ENOBUFS), None]);
     let (end, driven) = drive(&spec(Span::from_millis(20), Span::ZERO), [&left, &right]);
-    assert!(matches!(end, End::Over), "{end:?}");
+    assert!(matches!(end, LoopEnd::Over), "{end:?}");
     assert_eq!([driven.ports[0].refused, driven.ports[1].refused], [0, 2]);
     assert_eq!(driven.punctuality.lateness().samples, 0);
 }
@@ -292,13 +292,13 @@ fn what_is_on_its_way_at_the_end_is_delivered_if_it_is_to_be() {
         let _inside = runtime.enter();
         let mut drive = start(&spec, [&left, &right], &[]);
         let end = runtime.block_on(drive.run(&mut Recorders::default()));
-        assert!(matches!(end, End::Over), "{end:?}");
+        assert!(matches!(end, LoopEnd::Over), "{end:?}");
         assert!(right.outgoing.borrow().is_empty());
         if drains {
             // Nobody takes this any more.
             left.incoming.borrow_mut().push_back(packet(0, 1, 100));
             let end = runtime.block_on(drive.drain(longest_delay(&spec)));
-            assert!(matches!(end, End::Over), "{end:?}");
+            assert!(matches!(end, LoopEnd::Over), "{end:?}");
             assert_eq!(*right.outgoing.borrow(), [packet(0, 0, 100)]);
             assert!(drive.now() >= Time::from_millis(100));
         }
@@ -320,7 +320,7 @@ fn a_signal_ends_a_run_and_another_one_its_draining() {
             raise(Signal::SIGUSR1).unwrap();
         });
         let end = runtime.block_on(drive.run(&mut Recorders::default()));
-        assert!(matches!(end, End::Interrupted), "{end:?}");
+        assert!(matches!(end, LoopEnd::Interrupted), "{end:?}");
     });
     assert!(drive.now() >= Time::from_millis(50));
     thread::scope(|scope| {
@@ -329,7 +329,7 @@ fn a_signal_ends_a_run_and_another_one_its_draining() {
             raise(Signal::SIGUSR1).unwrap();
         });
         let end = runtime.block_on(drive.drain(Span::from_secs(1000)));
-        assert!(matches!(end, End::Interrupted), "{end:?}");
+        assert!(matches!(end, LoopEnd::Interrupted), "{end:?}");
     });
     assert!(drive.now() < Time::from_secs(100));
     assert!(right.outgoing.borrow().is_empty());
@@ -351,7 +351,7 @@ fn a_signal_is_seen_by_a_loop_that_never_sleeps() {
             raise(Signal::SIGUSR2).unwrap();
         });
         let end = runtime.block_on(drive.run(&mut Recorders::default()));
-        assert!(matches!(end, End::Interrupted), "{end:?}");
+        assert!(matches!(end, LoopEnd::Interrupted), "{end:?}");
     });
     assert_eq!(drive.finish().sleeps, 0);
 }

@@ -18,51 +18,51 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What asks a run to end: Ctrl-C, `kill`, a terminal that is closed.
+/// The signals that end a run: Ctrl-C, `kill`, a terminal that is closed.
 pub(super) const ENDING: [SignalKind; 3] = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
 
-/// The kernel lets a call return later by up to this part of its time, and does so where nothing
+/// The reciprocal of the fraction by which the kernel may prolong a call, and does where nothing
 /// else wakes the processor (`select_estimate_accuracy`).
 const SLACK: u64 = 1000;
 
-/// Signals that ask a run to end.
+/// Signals that end a run.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(super) struct EndSignals {
     signals: Vec<(SignalKind, Signal)>,
-    /// How many have come.
+    /// The number of signals that have arrived.
     seen: u32,
-    /// Whether those of the terminal's keys are for somebody else.
+    /// The signals of the terminal's keys are meant for a program.
     interrupts_left: bool,
 }
 
-/// What the loop sleeps on.
+/// The ports and signals that wake the loop.
 #[derive(Debug)]
 pub(super) struct Waiter<'a> {
     ports: Vec<PollFd<'a>>,
-    signals: Signals,
+    signals: EndSignals,
 }
 
-/// What has ended a sleep.
+/// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
-    /// Its time. No port has a packet.
+    /// The time is over. No port has a packet.
     ByTime,
-    /// A port that may have one, or a signal.
+    /// A port may have a packet, or a signal has arrived.
     ByWork,
 }
 
-impl Signals {
-    /// From now on they end no process.
+impl EndSignals {
+    /// Catches these signals, which from now on do not end the process.
     ///
     /// # Panics
     /// Outside of a runtime.
-    pub(super) fn new(kinds: &[SignalKind]) -> io::Result<Signals> {
+    pub(super) fn new(kinds: &[SignalKind]) -> io::Result<EndSignals> {
         let signals = kinds.iter().map(|&kind| Ok((kind, signal(kind)?))).collect::<io::Result<_>>()?;
-        Ok(Signals { signals, seen: 0, interrupts_left: false })
+        Ok(EndSignals { signals, seen: 0, interrupts_left: false })
     }
 
-    /// Whether SIGINT and SIGQUIT, which the terminal sends to a program and to us, ask for
-    /// nothing.
+    /// Sets whether SIGINT and SIGQUIT, which the terminal sends to both a program and this
+    /// process, are ignored.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -74,17 +74,17 @@ impl Signals {
         Ok(())
     }
 
-    /// How many have come.
+    /// The number of signals that have arrived.
     pub(super) fn seen(&self) -> u32 {
         self.seen
     }
 
-    /// Those that came have had their effect.
+    /// Forgets the signals that have had their effect.
     pub(super) fn forget(&mut self) {
         self.seen = 0;
     }
 
-    /// Looks for some, without sleeping.
+    /// Polls for signals, without sleeping.
     pub(super) async fn look(&mut self) {
         // Gives the event loop its turn.
         tokio::task::yield_now().await;
@@ -107,35 +107,35 @@ impl Signals {
 
 impl<'a> Waiter<'a> {
     /// Waits for packets at `ports`.
-    pub(super) fn new<P: AsRawFd + 'a>(ports: impl Iterator<Item = &'a P>, signals: Signals) -> Waiter<'a> {
-        // The kernel lets timers of a thread go off later by at least this, 50 us by default, to
-        // gather wakeups. A machine that does not know it is less punctual, and says so in the end.
+    pub(super) fn new<P: AsRawFd + 'a>(ports: impl Iterator<Item = &'a P>, signals: EndSignals) -> Waiter<'a> {
+        // The kernel delays a thread's timers by at least this, 50 us by default, to combine
+        // wakeups. A machine without this setting is less punctual, as the summary shows.
         let _ = prctl::set_timerslack(1);
         Waiter { ports: ports.map(|port| PollFd::new(borrow(port), PollFlags::POLLIN)).collect(), signals }
     }
 
-    /// How many signals have come.
+    /// The number of signals that have arrived.
     pub(super) fn signals(&self) -> u32 {
         self.signals.seen()
     }
 
-    /// Sleeps until a port may have a packet, a signal comes to this thread, or for so long.
+    /// Sleeps for `time`, or until a port may have a packet or a signal arrives.
     pub(super) fn sleep(&mut self, time: Span) -> io::Result<Woken> {
         wait(&mut self.ports, time)
     }
 
-    /// Sleeps for so long, or until a signal comes to this thread.
+    /// Sleeps for `time`, or until a signal arrives.
     pub(super) fn rest(time: Span) -> io::Result<()> {
         wait(&mut [], time).map(drop)
     }
 
-    /// Looks for signals, without sleeping.
+    /// Polls for signals, without sleeping.
     pub(super) async fn look(&mut self) {
         self.signals.look().await;
     }
 
-    /// The signals, for who listens to them next.
-    pub(super) fn into_signals(self) -> Signals {
+    /// The signals, for the next listener.
+    pub(super) fn into_signals(self) -> EndSignals {
         self.signals
     }
 }
@@ -150,7 +150,7 @@ fn wait(ports: &mut [PollFd<'_>], time: Span) -> io::Result<Woken> {
     }
 }
 
-/// The descriptor of a port, which stays open for as long as the port is there.
+/// The descriptor of a port, which stays open as long as the port exists.
 fn borrow<P: AsRawFd>(port: &P) -> BorrowedFd<'_> {
     #[expect(unsafe_code, reason = "ports are devices of another crate, which lend no descriptor in its safe form")]
     // SAFETY: the port owns the descriptor, and is borrowed as well.

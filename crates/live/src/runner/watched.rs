@@ -1,4 +1,4 @@
-//! How punctual a run is while it goes on, for those who watch it.
+//! Reports the punctuality of a run while it goes on.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use ackclock_units::{Span, Time};
 use super::punctuality::Punctuality;
 use crate::{Late, LiveWatch, Moment};
 
-/// How often those who watch are told.
+/// The interval of reports.
 const EVERY: Span = Span::from_millis(100);
 
-/// Buckets per power of two: what is told is within 3 % of the values.
+/// Buckets per power of two, as a power of two: reported values are within 3 %.
 const SUB_BITS: u32 = 5;
 const SUBS: usize = 1 << SUB_BITS;
 
-/// Longer times, of 18 minutes and more, are counted as this one.
+/// The largest value, 18 minutes; longer times count as this.
 const LONGEST: u64 = (1 << 40) - 1;
 
 const BUCKETS: usize = bucket(LONGEST) + 1;
 
-/// Whoever watches, and when they were told last.
+/// A recipient of reports, with the time of the last one.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct PunctualityReports {
     watch: Arc<dyn LiveWatch>,
     told: Time,
 }
 
-impl Watched {
-    pub(super) fn new(watch: Arc<dyn LiveWatch>) -> Watched {
-        Watched { watch, told: Time::ZERO }
+impl PunctualityReports {
+    pub(super) fn new(watch: Arc<dyn LiveWatch>) -> PunctualityReports {
+        PunctualityReports { watch, told: Time::ZERO }
     }
 
-    /// Tells of what was measured until `now`, if it is time. `hosts` are those behind devices,
+    /// Reports the measurements until `now` if a report is due. `hosts` are those behind devices,
     /// each with the packets that its device refused.
     pub(super) fn look<'h>(
         &mut self,
@@ -52,29 +52,29 @@ impl Watched {
     }
 }
 
-/// What was measured since those who watch were told, beside what was measured of the whole run.
+/// The measurements since the last report.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
-    pub(super) lateness: Times,
-    pub(super) unread: Times,
+pub(super) struct RecentDelays {
+    pub(super) lateness: DelayHistogram,
+    pub(super) unread: DelayHistogram,
 }
 
-/// Times in coarse buckets, which are quick to read.
+/// A histogram of times in coarse buckets, which is quick to read.
 #[derive(Debug)]
-pub(super) struct Times {
-    /// Since the last look, and before it.
+pub(super) struct DelayHistogram {
+    /// Counts since the last report, and before it.
     since: Vec<u32>,
     whole: Vec<u64>,
     max: u64,
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times { since: vec![0; BUCKETS], whole: vec![0; BUCKETS], max: 0 }
+impl Default for DelayHistogram {
+    fn default() -> DelayHistogram {
+        DelayHistogram { since: vec![0; BUCKETS], whole: vec![0; BUCKETS], max: 0 }
     }
 }
 
-impl Times {
+impl DelayHistogram {
     #[inline]
     pub(super) fn add(&mut self, nanos: u64) {
         self.add_repeated(nanos, 1);
@@ -87,7 +87,7 @@ impl Times {
         self.since[bucket(nanos)] += samples;
     }
 
-    /// What there was since the last call.
+    /// The quantiles since the last call.
     fn take(&mut self) -> Late {
         let samples = self.since.iter().map(|&count| u64::from(count)).sum();
         let at = |share: u64| quantile(self.since.iter().map(|&count| u64::from(count)), samples, share);
@@ -101,7 +101,7 @@ impl Times {
     }
 }
 
-/// The time that so many of a hundred samples do not exceed: the end of its bucket.
+/// The upper end of the bucket that contains percentile `share`.
 fn quantile(counts: impl Iterator<Item = u64>, samples: u64, share: u64) -> Option<Span> {
     let wanted = (samples * share).div_ceil(100);
     let mut seen = 0;
@@ -112,7 +112,7 @@ fn quantile(counts: impl Iterator<Item = u64>, samples: u64, share: u64) -> Opti
     found.map(|(bucket, _)| Span::from_nanos(end(bucket)))
 }
 
-/// Values below 32 have buckets of their own, and each power of two above has 32.
+/// The bucket of a value: values below 32 have their own, each power of two above has 32.
 const fn bucket(nanos: u64) -> usize {
     if nanos < SUBS as u64 {
         return nanos as usize;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_was_told_is_of_the_last_interval_alone_and_the_run_is_of_all() {
-        let mut times = Times::default();
+        let mut times = DelayHistogram::default();
         (1..=100).for_each(|us| times.add(us * 1000));
         let late = times.take();
         let within = |found: Option<Span>, us: u64| {

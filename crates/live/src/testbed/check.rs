@@ -7,8 +7,8 @@ use std::path::Path;
 use ackclock_sim::spec::LiveSpec;
 
 use super::gateway;
-use super::leftovers::Lock;
-use super::namespace::{self, Namespace};
+use super::leftovers::RunsLock;
+use super::namespace::{self, NetworkNamespace};
 use super::places;
 use crate::LiveError;
 use crate::commands::SHELL;
@@ -17,11 +17,11 @@ use crate::commands::SHELL;
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
 
-/// The longest name of a device, in bytes: `IFNAMSIZ` (`linux/if.h`) has a zero behind it.
+/// The longest device name, in bytes: `IFNAMSIZ` (`linux/if.h`) includes a zero.
 const LONGEST_DEVICE: usize = 15;
 
-/// Whether this machine and this process can do a live run of these hosts; makes nothing. What
-/// others have is seen by [`Testbed::set_up`](super::Testbed::set_up).
+/// Checks that this machine and process can do a live run of these hosts; creates nothing.
+/// [`Testbed::set_up`](super::Testbed::set_up) checks for conflicts with others.
 ///
 /// # Errors
 /// [`LiveError::Missing`] with all that is missing.
@@ -39,8 +39,8 @@ pub(crate) fn check(spec: &LiveSpec) -> Result<(), LiveError> {
     possible(&problems)
 }
 
-/// Whether nobody else has the devices and namespaces of these hosts. Needs the lock, and what is
-/// left over to be gone.
+/// Checks that the devices and namespaces of these hosts are free. Requires the lock, and that
+/// leftovers have been removed.
 pub(super) fn check_free(spec: &LiveSpec) -> Result<(), LiveError> {
     possible(&taken(spec))
 }
@@ -53,7 +53,7 @@ fn possible(problems: &[String]) -> Result<(), LiveError> {
     }))
 }
 
-/// Names that cannot be.
+/// Problems with the names of devices and namespaces.
 fn names(spec: &LiveSpec) -> Vec<String> {
     let mut problems = Vec::new();
     let behind_devices = || spec.nodes.iter().filter(|node| node.tun.is_some());
@@ -92,10 +92,10 @@ fn names(spec: &LiveSpec) -> Vec<String> {
     problems
 }
 
-/// What this process may not do.
+/// Missing privileges of this process.
 fn privileges(with_namespaces: bool) -> Vec<String> {
     let mut problems = Vec::new();
-    // Opened without a name, it makes nothing.
+    // Opening it without a name creates nothing.
     if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
         problems.push(match error.kind() {
             io::ErrorKind::NotFound => String::from(
@@ -120,34 +120,34 @@ fn privileges(with_namespaces: bool) -> Vec<String> {
         ));
     }
     if problems.is_empty()
-        && let Err(error) = Lock::take().and_then(|lock| lock.is_writable())
+        && let Err(error) = RunsLock::take().and_then(|lock| lock.is_writable())
     {
         problems.push(format!("{}, where runs are registered, cannot be written: {error}", places::runs().display()));
     }
     problems
 }
 
-/// Whether this process may make devices and namespaces.
+/// Returns `true` if this process may create devices and namespaces.
 pub(crate) fn is_privileged() -> bool {
     let effective = effective_capabilities().unwrap_or(0);
     [CAP_NET_ADMIN, CAP_SYS_ADMIN].iter().all(|capability| effective >> capability & 1 == 1)
 }
 
-/// The capabilities that count; `None` where `/proc` does not tell.
+/// The effective capabilities; `None` if `/proc` does not tell.
 fn effective_capabilities() -> Option<u64> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
-/// What others have.
+/// Devices and namespaces that others have.
 fn taken(spec: &LiveSpec) -> Vec<String> {
     let mut problems = Vec::new();
     for node in &spec.nodes {
         let Some(tun) = &node.tun else { continue };
-        let namespace = match node.netns.as_deref().map(Namespace::open) {
+        let namespace = match node.netns.as_deref().map(NetworkNamespace::open) {
             None => None,
-            // It is going to be made.
+            // The namespace is yet to be created.
             Some(Ok(None)) => continue,
             Some(Ok(Some(there))) => match there.owner() {
                 Ok(None) => Some(there),

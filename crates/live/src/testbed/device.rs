@@ -6,64 +6,64 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use tun_tap::{Iface, Mode};
 
-use super::netlink::{self, Plan};
+use super::netlink::{self, DevicePlan};
 use super::tun;
-use super::watch::Watch;
+use super::watch::DeviceWatch;
 use crate::offload::{HEADER, Offload};
 
-/// A TUN device, which does not block and goes with this. Packets are IP packets.
+/// A non-blocking TUN device that exists as long as this. Its packets are IP packets.
 #[derive(Debug)]
-pub(crate) struct Device {
+pub(crate) struct TunDevice {
     file: File,
-    /// The number that the kernel knows it by.
+    /// The kernel's interface index.
     index: u32,
-    watch: Watch,
+    watch: DeviceWatch,
 }
 
 /// The file of a device.
 #[derive(Debug)]
 enum File {
-    /// Packets, with nothing before them.
+    /// Packets without headers of their own.
     Packets(Iface),
-    /// Packets and segments, with a header before each.
+    /// Packets and segments, each behind a header.
     Segments(fs::File),
 }
 
 impl File {
-    /// Makes a device in the namespace of the calling thread; with offloads, if it is to have them
-    /// and the kernel can.
+    /// Creates a device in the namespace of the calling thread, with offloads if requested and
+    /// supported.
     fn open(name: &str, offload: bool) -> io::Result<File> {
         if offload && let Ok(device) = tun::open(name) {
             return Ok(File::Segments(device));
         }
-        // If it was something else that failed, it fails again, and says so.
+        // Any other error repeats here and is returned.
         let iface = Iface::without_packet_info(name, Mode::Tun)?;
         iface.set_non_blocking()?;
         Ok(File::Packets(iface))
     }
 }
 
-impl Device {
-    /// Makes a device in the namespace of the calling thread, as planned and up; with offloads if
-    /// it is to have them and the kernel can.
-    pub(super) fn create(name: &str, plan: &Plan, offload: bool) -> io::Result<Device> {
+impl TunDevice {
+    /// Creates a device in the namespace of the calling thread, configures it by `plan` and sets it
+    /// up; with offloads if requested and supported.
+    pub(super) fn create(name: &str, plan: &DevicePlan, offload: bool) -> io::Result<TunDevice> {
         let file = File::open(name, offload)?;
         let index = netlink::configure(name, plan)?;
-        Ok(Device { file, index, watch: Watch::new(index)? })
+        Ok(TunDevice { file, index, watch: DeviceWatch::new(index)? })
     }
 
-    /// The number that the kernel knows it by.
+    /// The kernel's interface index.
     pub(super) fn index(&self) -> u32 {
         self.index
     }
 
-    /// Whether it has segments, and checksums that are not computed.
+    /// Returns `true` if it has offloads: segments, and checksums that are not computed.
     pub(crate) fn offloads(&self) -> bool {
         matches!(self.file, File::Segments(_))
     }
 
-    /// Reads a packet; `WouldBlock` if there is none. What does not fit into the buffer is lost: a
-    /// packet that fills one longer than the device's MTU was cut off.
+    /// Reads a packet; `WouldBlock` if there is none. A packet longer than the buffer is truncated:
+    /// if the buffer exceeds the device's MTU, a truncated packet fills it.
     ///
     /// # Errors
     /// `EBADFD` if the device is gone.
@@ -74,11 +74,10 @@ impl Device {
         }
     }
 
-    /// Reads a packet or a segment, and what is left to do on it; what does not fit into the first
-    /// buffer goes into the second.
+    /// Reads a packet or segment, continued in the second buffer, and its offload.
     ///
     /// # Errors
-    /// As [`Device::read`].
+    /// As [`TunDevice::read`].
     pub(crate) fn read_offloaded(&self, [buffer, rest]: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
         match &self.file {
             File::Packets(iface) => iface.recv(buffer).map(|len| (len, Offload::default())),
@@ -91,11 +90,11 @@ impl Device {
         }
     }
 
-    /// Writes a packet, or a segment of several; what is in `rest` comes behind `packet`. A device
-    /// without offloads takes packets in one piece, on which nothing is left to do.
+    /// Writes a packet, or a segment of several: `packet`, then `rest`. A device without offloads
+    /// requires complete packets and an empty `rest`.
     ///
     /// # Errors
-    /// `EINVAL` for what is no IP packet, `EIO` if the device is down, `EBADFD` if it is gone.
+    /// `EINVAL` if it is no IP packet, `EIO` if the device is down, `EBADFD` if it is gone.
     pub(crate) fn write(&self, packet: &[u8], rest: &[u8], offload: Offload) -> io::Result<()> {
         match &self.file {
             File::Packets(iface) => iface.send(packet).map(drop),
@@ -106,7 +105,7 @@ impl Device {
         }
     }
 
-    /// Whether it has been there and up since the last call.
+    /// Checks that the device has been up since the last call.
     ///
     /// # Errors
     /// `ENETDOWN` if it has been down, `ENODEV` if it is gone.
@@ -115,7 +114,7 @@ impl Device {
     }
 }
 
-impl AsRawFd for Device {
+impl AsRawFd for TunDevice {
     fn as_raw_fd(&self) -> RawFd {
         match &self.file {
             File::Packets(iface) => iface.as_raw_fd(),

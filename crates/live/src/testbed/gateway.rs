@@ -1,14 +1,15 @@
-//! What a host that stands for a network needs of its kernel: that it forwards, and if its replies
-//! would not find back, that what it forwards leaves with an address of the machine (NAT).
+//! The kernel settings of a host in front of a network: forwarding, and if the replies would not
+//! find their way back, masquerading of the forwarded packets behind an address of the machine
+//! (NAT).
 //!
-//! In a namespace that was there before, both are undone at the end: forwarding is switched off
-//! again unless it was on before any run began, or another run still needs it; the table of
-//! nftables is a run's own and goes with it. Both are noted in the record of the run before they
-//! are done, so that the next start undoes what a killed run has left.
+//! In a namespace that already existed, both are undone at the end: forwarding is switched off
+//! unless it was on before any run began or another run still needs it; each run has its own
+//! nftables table and deletes it. Both are written to the run's record first, so that the next
+//! start undoes what a killed run left behind.
 //!
-//! NAT is that of the kernel, by nftables (`nft`): a table of a name of its own with one chain,
-//! which masquerades what comes from the hosts at the other end of the path. Rules of others are
-//! not touched; a firewall that drops what is forwarded, as Docker's does, still drops it.
+//! NAT uses nftables (`nft`): a separate table with one chain that masquerades packets from the
+//! hosts at the other end of the path. Other rules are not touched; a firewall that drops forwarded
+//! packets, as Docker's does, still drops them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,27 +19,27 @@ use std::process::{Command, Stdio};
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 
 use super::interface;
-use super::leftovers::{self, Record};
-use super::namespace::{self, Id, Namespace};
+use super::leftovers::{self, RunRecord};
+use super::namespace::{self, NamespaceId, NetworkNamespace};
 
-/// The switches of forwarding, by family.
+/// The kernel's forwarding switches, by address family.
 const SWITCHES: [(&str, &str); 2] =
     [("ipv4", "/proc/sys/net/ipv4/ip_forward"), ("ipv6", "/proc/sys/net/ipv6/conf/all/forwarding")];
 
-/// The prefix of the names of tables.
+/// The prefix of table names.
 const TABLE: &str = "ackclock_";
 
-/// Has the kernel of a host forward, and masquerade, as its keys say.
+/// Switches on forwarding and masquerading in the namespace of a host, as its keys require.
 pub(super) fn set_up(
     spec: &LiveSpec,
     node: &NodeSpec,
-    namespace: Option<&Namespace>,
-    record: &mut Record,
+    namespace: Option<&NetworkNamespace>,
+    record: &mut RunRecord,
 ) -> io::Result<()> {
-    let is_ours = namespace.is_some_and(Namespace::is_ours);
+    let is_ours = namespace.is_some_and(NetworkNamespace::is_ours);
     let id = match namespace {
         Some(namespace) => namespace.id(),
-        None => Id::of_process("self")?,
+        None => NamespaceId::of_process("self")?,
     };
     for (number, (family, switch)) in SWITCHES.into_iter().enumerate() {
         if node.routes.iter().any(|(to, _)| to.is_ipv6() == (number == 1)) {
@@ -57,7 +58,7 @@ pub(super) fn set_up(
     Ok(())
 }
 
-/// The program that NAT requires, if it is missing.
+/// The problem if the program that NAT requires is missing.
 pub(super) fn missing() -> Option<String> {
     let mut command = Command::new("nft");
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -69,7 +70,7 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// Undoes a line of the record of a run that is over; others of it are none of ours.
+/// Undoes a line in the record of a run that is over; ignores unknown lines.
 pub(super) fn undo(line: &str, record: &std::path::Path) -> io::Result<()> {
     let words: Vec<&str> = line.split(' ').collect();
     let there = |id: &str| namespace::find(id);
@@ -93,12 +94,17 @@ pub(super) fn undo(line: &str, record: &std::path::Path) -> io::Result<()> {
     }
 }
 
-fn forwarding_line(family: &str, id: Id) -> String {
+fn forwarding_line(family: &str, id: NamespaceId) -> String {
     format!("forward {family} {id}")
 }
 
-/// Switches forwarding on, with a note if it was not, or if it is on because of another run.
-fn forward(namespace: Option<&Namespace>, switch: &str, note: Option<String>, record: &mut Record) -> io::Result<()> {
+/// Switches forwarding on, with a note if it was off, or is on only because of another run.
+fn forward(
+    namespace: Option<&NetworkNamespace>,
+    switch: &str,
+    note: Option<String>,
+    record: &mut RunRecord,
+) -> io::Result<()> {
     let is_on = namespace::inside(namespace, || Ok(fs::read_to_string(switch)?.trim() == "1"))?;
     if let Some(line) = note
         && (!is_on || leftovers::others_note(&line, record.path()))
@@ -124,12 +130,12 @@ fn number_of(spec: &LiveSpec, node: &NodeSpec) -> usize {
     spec.nodes.iter().position(|other| other.name == node.name).unwrap_or(0)
 }
 
-/// Whether a name can be that of a table of a run.
+/// Returns `true` if a name may be that of a run's table.
 fn is_table(name: &str) -> bool {
     name.starts_with(TABLE) && name.len() < 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The table that masquerades what comes from the hosts that a path joins with `node`.
+/// The table that masquerades packets from the hosts at the other end of paths to `node`.
 fn rules(table: &str, spec: &LiveSpec, node: &NodeSpec) -> String {
     let number = number_of(spec, node);
     let others = spec.pipes.iter().filter(|pipe| pipe.between.contains(&number)).flat_map(|pipe| pipe.between);
@@ -158,8 +164,8 @@ fn rules(table: &str, spec: &LiveSpec, node: &NodeSpec) -> String {
     )
 }
 
-/// Has `nft` carry out a script in a namespace.
-fn nft(namespace: Option<&Namespace>, script: &str) -> io::Result<()> {
+/// Passes a script to `nft` in a namespace.
+fn nft(namespace: Option<&NetworkNamespace>, script: &str) -> io::Result<()> {
     let mut command = Command::new("nft");
     command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = namespace::inside(namespace, || command.spawn());

@@ -1,12 +1,13 @@
-//! Namespaces, devices and programs that killed runs have left, and how they are recognized.
+//! Recognizing and removing namespaces, devices and programs that killed runs left behind.
 //!
 //! A run has a file in `/run/ackclock` that lists its namespaces, each entered before it is
-//! created, and holds a lock on it as long as it lives: a file that can be locked belongs to a run
-//! that is over. The kernel releases the lock however a process ends, even if its process number is
-//! reused.
+//! created, and holds a lock on the file as long as it lives: a file that can be locked belongs to
+//! a run that is over. The kernel releases the lock however a process ends, even if its process ID
+//! is reused.
 //!
-//! A namespace carries the run's token (on `lo`, `ip -n NAME link show lo`), programs that it has
-//! started have it in their environment. Nothing without the token is touched, whatever its name.
+//! A namespace carries the run's token (on `lo`, `ip -n NAME link show lo`), and programs that the
+//! run started have it in their environment. Nothing without the token is touched, whatever its
+//! name.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
@@ -19,46 +20,46 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{AccessFlags, Pid, access};
 
 use super::gateway;
-use super::namespace::{self, Id, Namespace};
+use super::namespace::{self, NamespaceId, NetworkNamespace};
 use super::places::runs;
 
-/// The variable in the environment of programs that were started by a run: its token.
+/// The environment variable of programs that a run started: its token.
 pub(super) const MARK: &str = "ACKCLOCK_RUN";
 
-/// How the line of a namespace begins.
+/// The beginning of a namespace's line.
 const NETNS: &str = "netns ";
 
-/// How the names of files of runs end.
+/// The suffix of a run's file.
 const SUFFIX: &str = ".run";
 
 /// The mode of the directory.
 const PRIVATE: u32 = 0o700;
 
-/// How long the lock is waited for: to set a run up, and to remove what ten are over, takes a
+/// The longest wait for the lock: setting up a run, and removing what ten runs left behind, takes a
 /// second or two.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// While it is held, no other run is set up and nothing that is left over is removed.
+/// Prevents other runs from being set up and leftovers from being removed.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct RunsLock {
     _directory: File,
 }
 
-/// The note about a run that goes on.
+/// The record of a run in progress.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct RunRecord {
     path: PathBuf,
     token: String,
     /// Locked as long as it is open.
     file: File,
 }
 
-impl Lock {
+impl RunsLock {
     /// Waits for the lock, which is the directory itself.
-    pub(super) fn take() -> io::Result<Lock> {
+    pub(super) fn take() -> io::Result<RunsLock> {
         loop {
-            // Another run that ends, and is the last one, may remove it at any time: between two
-            // steps of the standard library as well, which then says that it exists.
+            // The last other run may remove the directory at any time, also between two steps of
+            // the standard library, which then reports that it exists.
             match fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(runs()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_something_else() => continue,
                 made => made?,
@@ -67,34 +68,34 @@ impl Lock {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 directory => directory?,
             };
-            // Whoever may open it could lock it, for ever.
+            // Anyone who may open it could lock it forever.
             let mut permissions = directory.metadata()?.permissions();
             if permissions.mode() & 0o777 != PRIVATE {
                 permissions.set_mode(PRIVATE);
                 directory.set_permissions(permissions)?;
             }
             lock_within(&directory, LONGEST)?;
-            // Whoever held it may have removed it.
+            // The previous holder may have removed it.
             if is_there(&directory) {
-                return Ok(Lock { _directory: directory });
+                return Ok(RunsLock { _directory: directory });
             }
         }
     }
 
-    /// The lock if nobody has it, and there is a directory.
-    fn try_take() -> Option<Lock> {
+    /// The lock, if it is free and the directory exists.
+    fn try_take() -> Option<RunsLock> {
         let directory = File::open(runs()).ok()?;
         directory.try_lock().ok()?;
-        is_there(&directory).then_some(Lock { _directory: directory })
+        is_there(&directory).then_some(RunsLock { _directory: directory })
     }
 
-    /// Whether a run can be noted.
+    /// Checks that a run can be recorded.
     pub(super) fn is_writable(&self) -> io::Result<()> {
         Ok(access(runs(), AccessFlags::W_OK)?)
     }
 }
 
-/// Waits so long for a lock.
+/// Waits for a lock, at most for `longest`.
 fn lock_within(directory: &File, longest: Duration) -> io::Result<()> {
     let pause = Duration::from_millis(5);
     for _ in 0..longest.as_millis() / pause.as_millis() {
@@ -108,14 +109,14 @@ fn lock_within(directory: &File, longest: Duration) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::TimedOut, why))
 }
 
-impl Drop for Lock {
+impl Drop for RunsLock {
     fn drop(&mut self) {
-        // If nothing is in it. Who waits for the lock sees that it is gone.
+        // This fails unless the directory is empty. Those who wait for the lock notice the removal.
         let _ = fs::remove_dir(runs());
     }
 }
 
-/// Whether there is something with the name of the directory that is none.
+/// Returns `true` if something else than a directory has its name.
 fn is_something_else() -> bool {
     fs::symlink_metadata(runs()).is_ok_and(|there| !there.is_dir())
 }
@@ -127,9 +128,9 @@ fn is_there(directory: &File) -> bool {
     }
 }
 
-impl Record {
-    /// Notes that a run is being set up.
-    pub(super) fn create(_lock: &Lock) -> io::Result<Record> {
+impl RunRecord {
+    /// Records that a run is being set up.
+    pub(super) fn create(_lock: &RunsLock) -> io::Result<RunRecord> {
         let started = start_time("self").unwrap_or_default();
         for number in 0.. {
             let token = format!("{}-{started}-{number}", std::process::id());
@@ -137,9 +138,10 @@ impl Record {
             match OpenOptions::new().read(true).append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     file.lock()?;
-                    return Ok(Record { path, token, file });
+                    return Ok(RunRecord { path, token, file });
                 }
-                // Another run of this process, or of one with its number in another container.
+                // Another run of this process, or of a process with the same ID in another
+                // container, has this token.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -147,48 +149,48 @@ impl Record {
         unreachable!("as many runs at a time as there are numbers")
     }
 
-    /// What marks all that belongs to the run: process number, when that process started, which of
-    /// its runs.
+    /// The token that marks everything of the run: process ID, start time of the process, number of
+    /// its run.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Its file.
+    /// The path of its file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Notes that a namespace is going to be made.
+    /// Records a namespace before it is created.
     pub(super) fn namespace(&mut self, name: &str) -> io::Result<()> {
         self.note(&format!("netns {name}"))
     }
 
-    /// Notes something that has to be undone.
+    /// Records a change that has to be undone.
     pub(super) fn note(&mut self, line: &str) -> io::Result<()> {
-        // One write, so that a line is there as a whole or not at all.
+        // A single write, so that a line is complete or absent.
         self.file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Undoes what was changed in namespaces of others. `false` if something remains.
+    /// Undoes changes to namespaces that already existed; `false` if some remain.
     pub(super) fn undo(&self) -> bool {
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         let mut lines = text.lines().filter(|line| !line.starts_with(NETNS)).peekable();
         if lines.peek().is_none() {
             return true;
         }
-        // Nobody else looks meanwhile who still needs what.
-        let _lock = Lock::take();
+        // Meanwhile no other run checks what is still needed.
+        let _lock = RunsLock::take();
         lines.fold(true, |all, line| all & gateway::undo(line, &self.path).is_ok())
     }
 
-    /// Nothing remains of the run.
+    /// Deletes the record of a run of which nothing remains.
     pub(super) fn clear(&mut self) {
         let _ = fs::remove_file(&self.path);
-        drop(Lock::try_take());
+        drop(RunsLock::try_take());
     }
 }
 
-/// Whether the record of another run has this line.
+/// Returns `true` if the record of another run contains this line.
 pub(super) fn others_note(line: &str, own: &Path) -> bool {
     let files = fs::read_dir(runs()).into_iter().flatten().flatten().map(|entry| entry.path());
     files
@@ -196,8 +198,8 @@ pub(super) fn others_note(line: &str, own: &Path) -> bool {
         .any(|path| fs::read_to_string(path).is_ok_and(|text| text.lines().any(|noted| noted == line)))
 }
 
-/// Removes what runs that are over have left. What cannot be removed remains noted. Needs the
-/// [`Lock`].
+/// Removes what runs that are over left behind. The record of anything that cannot be removed
+/// remains. Requires the [`RunsLock`].
 pub(super) fn sweep() {
     let Ok(files) = fs::read_dir(runs()) else { return };
     for path in files.flatten().map(|entry| entry.path()) {
@@ -211,8 +213,8 @@ pub(super) fn sweep() {
     }
 }
 
-/// Kills what runs that are over have started, and leaves their notes: where their namespaces do
-/// not show.
+/// Kills programs of runs that are over, but keeps their records, for use where their namespaces
+/// are not visible.
 pub(super) fn kill_abandoned() {
     for path in fs::read_dir(runs()).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -224,10 +226,10 @@ pub(super) fn kill_abandoned() {
     }
 }
 
-/// The file of a run, locked, if that is over.
+/// The file of a run that is over, locked; `None` for a run in progress.
 pub(super) fn abandoned(token: &str, path: &Path) -> io::Result<Option<File>> {
     let file = File::open(path)?;
-    // A program that was being started when the run was killed has the lock as well until it is
+    // A program that was being started when the run was killed shares the lock until it is
     // executed.
     for _ in 0..40 {
         match file.try_lock() {
@@ -240,7 +242,7 @@ pub(super) fn abandoned(token: &str, path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Whether the process of a run is there. That of a run in another container does not show.
+/// Returns `true` if the process of a run exists. Processes in other containers are not visible.
 fn is_alive(token: &str) -> bool {
     let mut parts = token.split('-');
     match (parts.next(), parts.next()) {
@@ -250,7 +252,7 @@ fn is_alive(token: &str) -> bool {
 }
 
 fn remove(token: &str, path: &Path, file: &File) -> io::Result<()> {
-    let own = Id::of_process("self")?;
+    let own = NamespaceId::of_process("self")?;
     let mut found = Vec::new();
     let mut changes = Vec::new();
     for line in BufReader::new(file).lines() {
@@ -259,32 +261,32 @@ fn remove(token: &str, path: &Path, file: &File) -> io::Result<()> {
             changes.push(line);
             continue;
         };
-        // A line of a file that somebody else has written there.
+        // The file may contain lines by somebody else.
         if namespace::is_safe(name)
-            && let Some(there) = Namespace::open(name)?
+            && let Some(there) = NetworkNamespace::open(name)?
         {
             match there.owner() {
-                // We are in it ourselves: it is in use.
+                // This process itself is in the namespace, so it is in use.
                 Ok(Some(owner)) if owner == token && there.id() == own => {
                     return Err(io::ErrorKind::ResourceBusy.into());
                 }
                 Ok(Some(owner)) if owner == token => found.push(there),
-                // Its name belongs to somebody else by now.
+                // The name now belongs to somebody else.
                 Ok(_) => {}
-                // A file that was meant to become a namespace: the run was killed in between.
+                // The run was killed after creating the file and before mounting the namespace.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => namespace::unmount(name)?,
                 Err(error) => return Err(error),
             }
         }
     }
-    kill_all(token, &found.iter().map(Namespace::id).collect::<Vec<_>>());
+    kill_all(token, &found.iter().map(NetworkNamespace::id).collect::<Vec<_>>());
     changes.iter().try_for_each(|line| gateway::undo(line, path))?;
     found.iter().try_for_each(|namespace| namespace::unmount(namespace.name()))
 }
 
-/// Kills all processes that a run has started and all that are in its namespaces, and waits until
-/// they are gone, a second at most.
-pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
+/// Kills all processes that a run started and all in its namespaces, and waits until they are gone,
+/// at most for a second.
+pub(super) fn kill_all(token: &str, namespaces: &[NamespaceId]) {
     for _ in 0..200 {
         let found = processes(token, namespaces);
         if found.is_empty() {
@@ -297,9 +299,9 @@ pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
     }
 }
 
-/// The processes that have the token of a run in their environment or are in one of these
-/// namespaces, except this process.
-pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
+/// The processes, except this one, that have the token of a run in their environment or are in one
+/// of these namespaces.
+pub(super) fn processes(token: &str, namespaces: &[NamespaceId]) -> Vec<Pid> {
     let mark = format!("{MARK}={token}");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -308,7 +310,7 @@ pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
         .filter(|&(pid, _): &(u32, _)| pid != std::process::id())
         .filter(|(_, name)| {
             // Processes that have ended, or may not be inspected, have neither.
-            Id::of_process(name).is_ok_and(|id| namespaces.contains(&id))
+            NamespaceId::of_process(name).is_ok_and(|id| namespaces.contains(&id))
                 || fs::read(Path::new("/proc").join(name).join("environ"))
                     .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
         })
@@ -316,12 +318,11 @@ pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
         .collect()
 }
 
-/// When a process was started, in clock ticks after the start of the system: field 22 of
-/// `/proc/PID/stat` (proc(5)). `None` if it is gone, also if its parent has not asked for its
-/// status yet.
+/// The start time of a process, in clock ticks since the system started: field 22 of
+/// `/proc/PID/stat` (proc(5)). `None` if it has ended, also if it is a zombie.
 pub(super) fn start_time(pid: &str) -> Option<u64> {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).ok()?;
-    // The name in field 2 may have blanks and brackets.
+    // The name in field 2 may contain spaces and parentheses.
     let fields = stat.rsplit_once(") ")?.1;
     if fields.starts_with(['Z', 'X']) {
         return None;

@@ -1,4 +1,4 @@
-//! Network namespaces as `ip netns` has them.
+//! Named network namespaces, as `ip netns` creates them.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -11,60 +11,60 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::leftovers::Record;
+use super::leftovers::RunRecord;
 use super::{netlink, places};
 
-/// A namespace that has a name. It exists at least as long as this.
+/// A named namespace, which exists at least as long as this.
 #[derive(Debug)]
-pub(super) struct Namespace {
+pub(super) struct NetworkNamespace {
     name: String,
     file: File,
-    id: Id,
+    id: NamespaceId,
     ours: bool,
 }
 
-/// By which processes of a namespace are known.
+/// The identity of a namespace, by which its processes are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id {
+pub(super) struct NamespaceId {
     device: u64,
     inode: u64,
 }
 
-impl Namespace {
-    /// The namespace of this name if there is one, else a new one.
-    pub(super) fn open_or_make(name: &str, record: &mut Record) -> io::Result<Namespace> {
-        match Namespace::open(name)? {
+impl NetworkNamespace {
+    /// Opens the namespace with this name, or creates it.
+    pub(super) fn open_or_make(name: &str, record: &mut RunRecord) -> io::Result<NetworkNamespace> {
+        match NetworkNamespace::open(name)? {
             Some(there) => Ok(there),
-            None => Namespace::make(name, record),
+            None => NetworkNamespace::make(name, record),
         }
     }
 
-    /// The namespace of this name, if there is one.
-    pub(super) fn open(name: &str) -> io::Result<Option<Namespace>> {
+    /// The namespace with this name, if it exists.
+    pub(super) fn open(name: &str) -> io::Result<Option<NetworkNamespace>> {
         match File::open(path(name)) {
             Ok(file) => {
-                let id = Id::of(&file.metadata()?);
-                Ok(Some(Namespace { name: name.to_owned(), file, id, ours: false }))
+                let id = NamespaceId::of(&file.metadata()?);
+                Ok(Some(NetworkNamespace { name: name.to_owned(), file, id, ours: false }))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// That of this process, whatever its name.
-    pub(super) fn current() -> io::Result<Namespace> {
+    /// The namespace of this process, with or without a name.
+    pub(super) fn current() -> io::Result<NetworkNamespace> {
         let file = File::open("/proc/self/ns/net")?;
-        let id = Id::of(&file.metadata()?);
-        Ok(Namespace { name: String::from("of this process"), file, id, ours: false })
+        let id = NamespaceId::of(&file.metadata()?);
+        Ok(NetworkNamespace { name: String::from("of this process"), file, id, ours: false })
     }
 
-    fn make(name: &str, record: &mut Record) -> io::Result<Namespace> {
+    fn make(name: &str, record: &mut RunRecord) -> io::Result<NetworkNamespace> {
         prepare_directory()?;
         record.namespace(name)?;
         let alias = record.token().to_owned();
         let file = on_a_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET)?;
-            // Whose it is has to be seen before it has a name.
+            // Its owner has to be visible before it has a name.
             netlink::claim(&alias)?;
             let file = File::open("/proc/thread-self/ns/net")?;
             let path = path(name);
@@ -76,8 +76,8 @@ impl Namespace {
             }
             Ok(file)
         })?;
-        let id = Id::of(&file.metadata()?);
-        Ok(Namespace { name: name.to_owned(), file, id, ours: true })
+        let id = NamespaceId::of(&file.metadata()?);
+        Ok(NetworkNamespace { name: name.to_owned(), file, id, ours: true })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -88,11 +88,11 @@ impl Namespace {
         &self.file
     }
 
-    pub(super) fn id(&self) -> Id {
+    pub(super) fn id(&self) -> NamespaceId {
         self.id
     }
 
-    /// Whether it was made by this.
+    /// Returns `true` if this run created it.
     pub(super) fn is_ours(&self) -> bool {
         self.ours
     }
@@ -100,53 +100,54 @@ impl Namespace {
     /// The run of ackclock that created it, if any.
     ///
     /// # Errors
-    /// `EINVAL` for a file that no namespace is mounted on.
+    /// `EINVAL` for a file on which no namespace is mounted.
     pub(super) fn owner(&self) -> io::Result<Option<String>> {
         inside(Some(self), netlink::claimed_by)
     }
 
-    /// Removes its name if this run created it: it vanishes with its last process and file.
+    /// Removes its name if this run created it: the namespace disappears with its last process and
+    /// file.
     pub(super) fn remove(self) -> io::Result<()> {
         if self.ours { unmount(&self.name) } else { Ok(()) }
     }
 }
 
-impl Id {
-    /// Of the file of a namespace, in `/run/netns` or in `/proc`.
-    pub(super) fn of(metadata: &fs::Metadata) -> Id {
-        Id { device: metadata.dev(), inode: metadata.ino() }
+impl NamespaceId {
+    /// The identity of a namespace by its file, in `/run/netns` or in `/proc`.
+    pub(super) fn of(metadata: &fs::Metadata) -> NamespaceId {
+        NamespaceId { device: metadata.dev(), inode: metadata.ino() }
     }
 
     /// The namespace of a process; `self` for this one.
-    pub(super) fn of_process(pid: &str) -> io::Result<Id> {
-        Ok(Id::of(&fs::metadata(Path::new("/proc").join(pid).join("ns/net"))?))
+    pub(super) fn of_process(pid: &str) -> io::Result<NamespaceId> {
+        Ok(NamespaceId::of(&fs::metadata(Path::new("/proc").join(pid).join("ns/net"))?))
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for NamespaceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.device, self.inode)
     }
 }
 
-/// The namespace with this [`Id`], as far as it can be found: that of this process (`Some(None)`),
-/// of the first process of the system, or one with a name. `None` if it is gone.
-pub(super) fn find(id: &str) -> io::Result<Option<Option<Namespace>>> {
-    let is_it = |id_there: io::Result<Id>| id_there.is_ok_and(|there| there.to_string() == id);
-    if is_it(Id::of_process("self")) {
+/// The namespace with this [`NamespaceId`], if it is that of this process (`Some(None)`) or of the
+/// system's first process, or has a name. `None` if it is gone.
+pub(super) fn find(id: &str) -> io::Result<Option<Option<NetworkNamespace>>> {
+    let is_it = |id_there: io::Result<NamespaceId>| id_there.is_ok_and(|there| there.to_string() == id);
+    if is_it(NamespaceId::of_process("self")) {
         return Ok(Some(None));
     }
     let names = fs::read_dir(places::namespaces()).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files = names.chain([PathBuf::from("/proc/1/ns/net")]);
-    let Some(path) = files.find(|path| is_it(fs::metadata(path).map(|metadata| Id::of(&metadata)))) else {
+    let Some(path) = files.find(|path| is_it(fs::metadata(path).map(|metadata| NamespaceId::of(&metadata)))) else {
         return Ok(None);
     };
     let file = File::open(&path)?;
-    let (name, id) = (path.display().to_string(), Id::of(&file.metadata()?));
-    Ok(Some(Some(Namespace { name, file, id, ours: false })))
+    let (name, id) = (path.display().to_string(), NamespaceId::of(&file.metadata()?));
+    Ok(Some(Some(NetworkNamespace { name, file, id, ours: false })))
 }
 
-/// Whether a name is one of a file in a directory.
+/// Returns `true` if a name is valid for a file in a directory.
 pub(super) fn is_safe(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && name.len() <= 255 && !name.contains(|c: char| c == '/' || c.is_control())
 }
@@ -156,7 +157,7 @@ fn path(name: &str) -> PathBuf {
     places::namespaces().join(name)
 }
 
-/// Takes away the name of a namespace, or what was to become one.
+/// Removes the name of a namespace, or a file that was to become one.
 pub(super) fn unmount(name: &str) -> io::Result<()> {
     let path = path(name);
     // `EINVAL`: nothing is mounted there.
@@ -170,9 +171,9 @@ pub(super) fn unmount(name: &str) -> io::Result<()> {
     }
 }
 
-/// Calls `f` in a namespace, by default that of this process, on a thread that ends with it.
+/// Calls `f` in a namespace, or that of this process, on a separate thread.
 pub(super) fn inside<T: Send>(
-    namespace: Option<&Namespace>,
+    namespace: Option<&NetworkNamespace>,
     f: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
     on_a_thread(|| {
@@ -190,14 +191,14 @@ fn on_a_thread<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<
     })
 }
 
-/// The directory as `ip netns add` wants it: a mount of its own that is shared, so that a namespace
-/// that is unmounted here is gone also where `ip netns exec` has made another mount namespace.
+/// Prepares the directory as `ip netns add` does: a shared mount of its own, so that a namespace
+/// that is unmounted here also disappears from the mount namespaces of `ip netns exec`.
 fn prepare_directory() -> io::Result<()> {
     let directory = places::namespaces();
     fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
     let share = || mount(None::<&str>, directory, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
     match share() {
-        // It is no mount yet.
+        // It is not a mount yet.
         Err(Errno::EINVAL) => {
             let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
             mount(Some(directory), directory, None::<&str>, flags, None::<&str>).and_then(|()| share())
@@ -207,8 +208,8 @@ fn prepare_directory() -> io::Result<()> {
     .map_err(not_mounted)
 }
 
-/// Why a mount failed, with what may be done: the capability alone is not enough in a container,
-/// nor in a user namespace that has not made the mount namespace.
+/// The error of a mount, with advice: the capability alone does not suffice in a container, nor in
+/// a user namespace that does not own the mount namespace.
 fn not_mounted(error: Errno) -> io::Error {
     match error {
         Errno::EPERM | Errno::EACCES => io::Error::new(

@@ -1,5 +1,5 @@
-//! Requests to the kernel about devices. Everything acts in the namespace of the calling thread.
-//! Numbers are those of rtnetlink(7) and `linux/if_link.h`.
+//! Requests to the kernel about devices, in the namespace of the calling thread. Numbers are those
+//! of rtnetlink(7) and `linux/if_link.h`.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,16 +11,15 @@ use std::time::Duration;
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 use nix::libc::{self, c_int};
 
-use super::rtnetlink::{Address, IFF_UP, Kernel, Link, Route, attribute, link};
+use super::rtnetlink::{Address, IFF_UP, Link, NetlinkSocket, Route, attribute, link};
 use crate::prefix;
 
-/// How many packets a device holds until they are read. A kernel's TCP does not see what is in it
-/// (the device takes packets off the socket's account), so that a whole window may come at once: 1
+/// Packets that a device holds until they are read. The kernel's TCP does not count packets in the
+/// ring (the device orphans them from their socket), so that a whole window may arrive at once: 1
 /// Gbit/s for 100 ms is 8333 packets of 1500 bytes.
 const TX_QUEUE_LEN: u32 = 16_384;
 
-/// A request for all there are; one for something new, and for something that is new or takes the
-/// place of another.
+/// Flags of requests: list all objects; add a new one; add a new one or replace an existing one.
 const DUMP: c_int = libc::NLM_F_DUMP;
 const ADD: c_int = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
 const REPLACE: c_int = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
@@ -32,25 +31,25 @@ const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 /// `RTNH_F_DEAD` and `RTNH_F_LINKDOWN` of `rtmsg` (`linux/rtnetlink.h`).
 const NO_CARRIER: u32 = 1 | 16;
 
-/// Where `rtnl_link_stats64` has what was to leave and was dropped.
+/// Offset of `tx_dropped` in `rtnl_link_stats64`.
 const TX_DROPPED: usize = 7 * size_of::<u64>();
 
-/// The alias of the loopback device begins with this where a namespace is a run's.
+/// The prefix of the loopback device's alias in a namespace of a run.
 const CLAIM: &str = "ackclock ";
 
 /// The required state of a host's device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct DevicePlan {
     mtu: u16,
     addresses: Vec<(IpAddr, u8)>,
-    /// Addresses of other hosts and of routers that are in no prefix of the device, and prefixes
-    /// behind those hosts, each once.
+    /// Addresses of other hosts and of routers outside the device's prefixes, and prefixes behind
+    /// those hosts, each once.
     routes: Vec<(IpAddr, u8)>,
 }
 
-impl Plan {
-    /// What `node` needs to reach every host that a path leads to.
-    pub(super) fn new(spec: &LiveSpec, node: &NodeSpec) -> Plan {
+impl DevicePlan {
+    /// The device state that `node` needs to reach every host with a path to it.
+    pub(super) fn new(spec: &LiveSpec, node: &NodeSpec) -> DevicePlan {
         let mut routes = Vec::new();
         for pipe in &spec.pipes {
             let [a, b] = pipe.between.map(|end| &spec.nodes[end]);
@@ -61,7 +60,7 @@ impl Plan {
             };
             routes.extend(other.addresses.iter().map(|&(address, _)| alone(address)));
             routes.extend_from_slice(&other.routes);
-            // What a router says has to come from somewhere (`rp_filter`).
+            // Messages of a router need a route to their source (`rp_filter`).
             if let Some(router) = &pipe.router {
                 routes.extend([alone(router.address.into()), alone(router.address6.into())]);
             }
@@ -73,20 +72,20 @@ impl Plan {
             let mut own = node.addresses.iter().filter(of_a_kind).peekable();
             own.peek().is_some() && !own.any(|&(own, bits)| bits <= length && prefix::contains((own, bits), to))
         });
-        Plan { mtu: node.mtu, addresses: node.addresses.clone(), routes }
+        DevicePlan { mtu: node.mtu, addresses: node.addresses.clone(), routes }
     }
 }
 
-/// The prefix of one address.
+/// The prefix that contains only `address`.
 fn alone(address: IpAddr) -> (IpAddr, u8) {
     (address, if address.is_ipv4() { 32 } else { 128 })
 }
 
-/// Gives a new device its MTU, addresses and routes and sets it up; its number.
-pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
+/// Gives a new device its MTU, addresses and routes, sets it up, and returns its index.
+pub(super) fn configure(name: &str, plan: &DevicePlan) -> io::Result<u32> {
     let index = nix::net::if_::if_nametoindex(name)?;
     let six = plan.addresses.iter().any(|(address, _)| address.is_ipv6());
-    let mut kernel = Kernel::open()?;
+    let mut kernel = NetlinkSocket::open()?;
     let mut sized = link(index, 0)
         .with(libc::IFLA_MTU, &u32::from(plan.mtu).to_ne_bytes())
         .with(libc::IFLA_TXQLEN, &TX_QUEUE_LEN.to_ne_bytes());
@@ -97,16 +96,16 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
         sized = sized.with(libc::IFLA_AF_SPEC, &attribute(libc::AF_INET6 as u16, &none));
     }
     kernel.request(libc::RTM_SETLINK, 0, &sized)?;
-    // Without the files (no IPv6) or the right to write them (`/proc/sys` is read-only in many
-    // containers) the defaults have to do, which are these; only an address will say what does not.
+    // Without these files (no IPv6) or write access to them (`/proc/sys` is read-only in many
+    // containers) the defaults have to suffice, which are the same values. A setting that does
+    // matter shows when an address is added.
     for (key, value) in [
-        // Devices have addresses of the one that the host asks for or none: nobody advertises
-        // routes here.
+        // Devices have the requested addresses only: nobody advertises routes here.
         ("ipv6/conf/{}/disable_ipv6", if six { "0" } else { "1" }),
         ("ipv6/conf/{}/accept_ra", "0"),
         ("ipv6/conf/{}/accept_dad", "0"),
-        // Loose: what a router between hosts says comes from an address that only has to be known.
-        // The larger of this and `all` counts.
+        // Loose: the source of a router's message only has to be reachable by some route. The
+        // larger of this and `all` applies.
         ("ipv4/conf/{}/rp_filter", "2"),
     ] {
         let _ = fs::write(format!("/proc/sys/net/{}", key.replace("{}", name)), value);
@@ -117,8 +116,7 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
     kernel.request(libc::RTM_SETLINK, 0, &link(index, IFF_UP))?;
     for &to in &plan.routes {
         match kernel.request(libc::RTM_NEWROUTE, ADD, &on_link(index, to)) {
-            // Another device of the host leads there, too; which one is taken is the kernel's
-            // affair.
+            // Another device of the host has the same route; the kernel chooses.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => drop(other?),
         }
@@ -131,15 +129,16 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
     Ok(index)
 }
 
-/// Whether packets to an address of this namespace get there. The kernel adds the route of an IPv6
-/// address some time after the address (`addrconf_dad_work`); what comes before is dropped.
+/// Returns `true` if an address of this namespace is reachable. The kernel adds the route of an
+/// IPv6 address some time after the address (`addrconf_dad_work`), and drops packets that arrive
+/// before.
 fn is_reached(address: IpAddr) -> bool {
     let IpAddr::V6(address) = address else { return true };
     fs::read_to_string("/proc/thread-self/net/ipv6_route").map_or(true, |routes| has_local_route(&routes, address))
 }
 
-/// Whether a table of routes, as in `/proc/net/ipv6_route`, has one that ends here (`RTF_LOCAL`)
-/// for an address.
+/// Returns `true` if a routing table in the format of `/proc/net/ipv6_route` has a local route
+/// (`RTF_LOCAL`) for an address.
 fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
     const RTF_LOCAL: u32 = 0x8000_0000;
     let whole = format!("{:032x} 80 ", u128::from(address));
@@ -149,51 +148,50 @@ fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
     })
 }
 
-/// Packets that the kernel could not hand over to the reader of a device, because it was not read
-/// in time.
+/// Packets that the kernel dropped because a device was not read in time.
 pub(super) fn dropped(index: u32) -> io::Result<u64> {
-    let link = interface(&mut Kernel::open()?, &link(index, 0))?;
+    let link = interface(&mut NetlinkSocket::open()?, &link(index, 0))?;
     let count = link.get(libc::IFLA_STATS64).and_then(|stats| stats.get(TX_DROPPED..)?.first_chunk());
     count.map(|count| u64::from_ne_bytes(*count)).ok_or_else(|| io::Error::other("no statistics"))
 }
 
-/// Sets the loopback device up and writes on it whose namespace it is in.
+/// Sets the loopback device up and marks its namespace as owned by the run `token`.
 pub(super) fn claim(token: &str) -> io::Result<()> {
     let alias = format!("{CLAIM}{token}");
     let lo = named("lo", IFF_UP).with(libc::IFLA_IFALIAS, alias.as_bytes());
-    Kernel::open()?.request(libc::RTM_SETLINK, 0, &lo).map(drop)
+    NetlinkSocket::open()?.request(libc::RTM_SETLINK, 0, &lo).map(drop)
 }
 
 /// Sets the loopback device up.
 pub(super) fn set_up_loopback() -> io::Result<()> {
-    Kernel::open()?.request(libc::RTM_SETLINK, 0, &named("lo", IFF_UP)).map(drop)
+    NetlinkSocket::open()?.request(libc::RTM_SETLINK, 0, &named("lo", IFF_UP)).map(drop)
 }
 
-/// Who has claimed the namespace.
+/// The token of the run that owns the namespace.
 pub(super) fn claimed_by() -> io::Result<Option<String>> {
-    let lo = interface(&mut Kernel::open()?, &named("lo", 0))?;
+    let lo = interface(&mut NetlinkSocket::open()?, &named("lo", 0))?;
     let alias = lo.get(libc::IFLA_IFALIAS).map(String::from_utf8_lossy).unwrap_or_default();
     Ok(alias.trim_end_matches('\0').strip_prefix(CLAIM).map(str::to_owned))
 }
 
-/// What goes with an interface that moves from one namespace to another.
+/// The state of an interface that moves from one namespace to another.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct InterfaceState {
     was_up: bool,
     addresses: Vec<Address>,
     routes: Vec<Route>,
 }
 
-/// Moves an interface of this namespace into another one, and returns what it had here.
-pub(super) fn pick_up(name: &str, to: &File) -> io::Result<Carried> {
-    let mut kernel = Kernel::open()?;
+/// Moves an interface of this namespace into another one, and returns its state here.
+pub(super) fn pick_up(name: &str, to: &File) -> io::Result<InterfaceState> {
+    let mut kernel = NetlinkSocket::open()?;
     let interface = interface(&mut kernel, &named(name, 0)).map_err(|error| match error.raw_os_error() {
         Some(libc::ENODEV) => io::ErrorKind::NotFound.into(),
         _ => error,
     })?;
     let index = interface.index();
     let mut addresses = kernel.request(libc::RTM_GETADDR, DUMP, &Address::new([0; 8]))?;
-    // The kernel makes link-local ones anew.
+    // The kernel recreates link-local addresses.
     addresses.retain(|address| address.index() == index && address.fixed[3] != libc::RT_SCOPE_LINK);
     let mut routes = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
@@ -204,46 +202,46 @@ pub(super) fn pick_up(name: &str, to: &File) -> io::Result<Carried> {
     routes.retain(|route| {
         let leads_there = route.get(libc::RTA_OIF) == Some(&index.to_ne_bytes());
         let [table, protocol] = [route.fixed[4], route.fixed[5]];
-        // Those of its addresses come with them.
+        // Adding an address also adds its route.
         leads_there && table == libc::RT_TABLE_MAIN && protocol != libc::RTPROT_KERNEL
     });
     let moved = link(index, 0).with(libc::IFLA_NET_NS_FD, &to.as_raw_fd().to_ne_bytes());
     kernel.request(libc::RTM_SETLINK, 0, &moved)?;
-    Ok(Carried { was_up: interface.word(8) & IFF_UP != 0, addresses, routes })
+    Ok(InterfaceState { was_up: interface.word(8) & IFF_UP != 0, addresses, routes })
 }
 
-/// Gives an interface that has come into this namespace what it had in the other one.
-pub(super) fn put_down(name: &str, carried: Carried) -> io::Result<()> {
-    let Carried { was_up, addresses, mut routes } = carried;
-    let mut kernel = Kernel::open()?;
+/// Restores the state of an interface that has moved into this namespace.
+pub(super) fn put_down(name: &str, carried: InterfaceState) -> io::Result<()> {
+    let InterfaceState { was_up, addresses, mut routes } = carried;
+    let mut kernel = NetlinkSocket::open()?;
     let index = interface(&mut kernel, &named(name, 0))?.index();
     for mut address in addresses {
         address.set(4, index);
-        // How long it is valid is counted anew, and is not known to be what somebody wants.
+        // The remaining lifetime is dropped: it would restart.
         address.attributes.retain(|(kind, _)| *kind != libc::IFA_CACHEINFO);
         kernel.request(libc::RTM_NEWADDR, ADD, &address)?;
     }
     if was_up {
         kernel.request(libc::RTM_SETLINK, 0, &link(index, IFF_UP))?;
     }
-    // To a network before those by way of a router in it.
+    // A route by way of a router requires the route to the router's network.
     routes.sort_by_key(|route| route.get(libc::RTA_GATEWAY).is_some());
     for mut route in routes {
         route.attributes.retain(|(kind, _)| ![libc::RTA_CACHEINFO, libc::RTA_OIF].contains(kind));
-        // The kernel takes no route that says that there is no carrier.
+        // The kernel rejects routes with these flags.
         route.set(8, route.word(8) & !NO_CARRIER);
         kernel.request(libc::RTM_NEWROUTE, REPLACE, &route.with(libc::RTA_OIF, &index.to_ne_bytes()))?;
     }
     Ok(())
 }
 
-/// An interface by its name, and the flags that it is to have.
+/// An interface by its name, with flags to set.
 fn named(name: &str, flags: u32) -> Link {
     link(0, flags).with(libc::IFLA_IFNAME, name.as_bytes())
 }
 
-/// What the kernel has of an interface.
-fn interface(kernel: &mut Kernel, link: &Link) -> io::Result<Link> {
+/// The kernel's description of an interface.
+fn interface(kernel: &mut NetlinkSocket, link: &Link) -> io::Result<Link> {
     kernel.request(libc::RTM_GETLINK, 0, link)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
@@ -258,12 +256,12 @@ fn own(index: u32, address: IpAddr, length: u8) -> Address {
             own.with(libc::IFA_BROADCAST, &broadcast.to_be_bytes())
         }
         IpAddr::V4(_) => own,
-        // Nobody else can have it; looking for one takes a second.
+        // No other host can have it, and duplicate address detection takes a second.
         IpAddr::V6(_) => own.with(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes()),
     }
 }
 
-/// A route to a prefix that an interface is connected to.
+/// A route to a prefix on the link of an interface.
 fn on_link(index: u32, (to, length): (IpAddr, u8)) -> Route {
     let [table, protocol] = [libc::RT_TABLE_MAIN, libc::RTPROT_STATIC];
     let [scope, kind] = [libc::RT_SCOPE_LINK, libc::RTN_UNICAST];

@@ -1,32 +1,32 @@
-//! Where runs are registered, and where namespaces have their names.
+//! The directories of the records of runs and of named namespaces.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The variable that names another directory for both: where those of the machine are not ours to
-/// write, and for what is started there.
+/// The environment variable with a directory for both, where the machine's are not writable, and
+/// for programs that are started there.
 pub(super) const VARIABLE: &str = "ACKCLOCK_RUN_DIR";
 
-/// Both directories, if they are not those of the machine.
+/// Both directories, if they are not the machine's.
 static OWN: OnceLock<Option<[PathBuf; 2]>> = OnceLock::new();
 
-/// Has this process keep both below `base`, unless they have been asked for before.
+/// Moves both directories below `base`, unless they have been used before.
 pub(super) fn keep_below(base: &Path) {
     let _ = OWN.set(Some(below(base)));
 }
 
-/// Where runs are registered.
+/// The directory of the records of runs.
 pub(super) fn runs() -> &'static Path {
     own().map_or(Path::new("/run/ackclock"), |[runs, _]| runs)
 }
 
-/// Where namespaces have their names: for the machine's, where `ip netns` has them.
+/// The directory of named namespaces; the machine's is that of `ip netns`.
 pub(super) fn namespaces() -> &'static Path {
     own().map_or(Path::new("/run/netns"), |[_, namespaces]| namespaces)
 }
 
-/// What programs are told, for runs of their own.
+/// The value of [`VARIABLE`] for programs that are started.
 pub(super) fn base() -> Option<&'static Path> {
     own().and_then(|[runs, _]| runs.parent())
 }

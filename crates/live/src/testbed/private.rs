@@ -1,6 +1,6 @@
 //! An ordinary user's own network: a user namespace in which the user is root, with a network and
-//! mounts of its own. Devices, namespaces and addresses can be made there without any rights, but
-//! nothing leads out of it.
+//! mount namespace of its own. Devices, namespaces and addresses can be created there without
+//! privileges, but nothing leads out of it.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -14,7 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::{leftovers, netlink, places};
 
-/// Has this process continue as root of a user namespace of its own. It must have one thread.
+/// Makes this process, which must have a single thread, root of a user namespace of its own.
 ///
 /// # Errors
 /// The kernel or the machine's settings do not allow it; the message names them.
@@ -22,8 +22,8 @@ pub(crate) fn enter() -> io::Result<()> {
     let own = fs::metadata("/proc/self")?;
     let (user, group) = (own.uid(), own.gid());
     places::keep_below(&base(user)?);
-    // What was killed in a namespace of the user's before: from a namespace beside it, its programs
-    // are not to be seen.
+    // Programs of a killed run, in an earlier namespace of this user, are not visible from the new
+    // one.
     leftovers::kill_abandoned();
     let kinds = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
     unshare(kinds).map_err(refused)?;
@@ -31,12 +31,12 @@ pub(crate) fn enter() -> io::Result<()> {
     set("/proc/self/setgroups", "deny").map_err(|error| told(&error))?;
     set("/proc/self/uid_map", &format!("0 {user} 1")).map_err(|error| told(&error))?;
     set("/proc/self/gid_map", &format!("0 {group} 1")).map_err(|error| told(&error))?;
-    // What is mounted from now on stays here.
+    // Later mounts stay in this namespace.
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
     netlink::set_up_loopback()
 }
 
-/// A directory of the user's for what is registered.
+/// The user's directory for records and namespaces.
 fn base(user: u32) -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
     let base = runtime.unwrap_or_else(env::temp_dir).join(format!("ackclock-{user}"));

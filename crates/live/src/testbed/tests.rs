@@ -68,7 +68,7 @@ fn at<T: Send>(testbed: &Testbed, node: usize, f: impl FnOnce() -> io::Result<T>
 }
 
 /// The next packet from a device, which comes within some seconds.
-fn read(device: &Device) -> Vec<u8> {
+fn read(device: &TunDevice) -> Vec<u8> {
     let mut buffer = [0; 1501];
     for _ in 0..10_000 {
         match device.read(&mut buffer) {
@@ -80,7 +80,7 @@ fn read(device: &Device) -> Vec<u8> {
     panic!("no packet")
 }
 
-fn is_quiet(device: &Device) -> bool {
+fn is_quiet(device: &TunDevice) -> bool {
     matches!(device.read(&mut [0; 1501]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
@@ -93,7 +93,7 @@ fn sh(testbed: &Testbed, node: usize, run: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-fn device(testbed: &Testbed, node: usize) -> &Device {
+fn device(testbed: &Testbed, node: usize) -> &TunDevice {
     testbed.device(node).expect("a device")
 }
 
@@ -335,14 +335,14 @@ fn programs_are_gone_with_the_testbed() {
     let output = String::from_utf8(output).expect("text");
     let (daemon, namespace) = output.trim().split_once('\n').expect("two lines");
     let inode = testbed.namespace(1).expect("a namespace").id();
-    assert_eq!(namespace::Id::of_process(daemon).expect("a process"), inode);
-    assert_ne!(namespace::Id::of_process("self").expect("a process"), inode);
+    assert_eq!(namespace::NamespaceId::of_process(daemon).expect("a process"), inode);
+    assert_ne!(namespace::NamespaceId::of_process("self").expect("a process"), inode);
     assert!(namespace.starts_with("net:["));
     drop(testbed);
     assert!(!is_running(daemon));
 }
 
-/// Whether a process runs; one that has ended and that nobody has asked for its status does not.
+/// Returns `true` if a process runs; a zombie does not.
 fn is_running(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
@@ -410,7 +410,7 @@ fn runs_that_begin_and_end_at_once_wait_for_each_other() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for round in 0..5000 {
-                    let lock = leftovers::Lock::take().unwrap_or_else(|error| panic!("round {round}: {error}"));
+                    let lock = leftovers::RunsLock::take().unwrap_or_else(|error| panic!("round {round}: {error}"));
                     assert!(!inside.swap(true, Ordering::Relaxed), "two have the lock");
                     lock.is_writable().expect("a directory");
                     inside.store(false, Ordering::Relaxed);

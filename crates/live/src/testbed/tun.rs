@@ -1,5 +1,5 @@
-//! A TUN device with a header before each packet or segment (`IFF_VNET_HDR`), which `tun-tap`
-//! cannot ask for.
+//! TUN devices with a header before each packet or segment (`IFF_VNET_HDR`), which `tun-tap` does
+//! not support.
 //!
 //! # Source
 //! `Documentation/networking/tuntap.rst` and `linux/if_tun.h` of Linux.
@@ -12,12 +12,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use nix::errno::Errno;
 use nix::libc::{self, c_char, c_short, c_uint, c_ulong};
 
-/// Makes a device in the namespace of the calling thread, which does not block and goes with its
-/// file. The kernel leaves checksums and the segmentation of TCP to its reader; that of UDP, too,
+/// Creates a non-blocking device in the namespace of the calling thread, which exists as long as
+/// its file. The kernel leaves checksums and TCP segmentation to its reader, and UDP segmentation
 /// where it can (since Linux 6.2).
 ///
 /// # Errors
-/// The kernel's, also if it cannot do that.
+/// The kernel's error, also if it has no offloads.
 pub(crate) fn open(name: &str) -> io::Result<File> {
     const TCP: c_uint = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     const UDP: c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;

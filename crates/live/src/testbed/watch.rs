@@ -1,8 +1,8 @@
-//! Whether a device is still there and up.
+//! Watching whether a device exists and is up.
 //!
-//! A device that is down refuses what is written to it and has nothing to read, so that a run in
-//! which nothing is on its way to it would not notice. The kernel reports each change of a device
-//! to netlink sockets in its namespace; these reports are kept until somebody looks.
+//! A device that is down refuses writes and has nothing to read, so that a run without packets on
+//! their way to it would not notice. The kernel reports each change of a device to netlink sockets
+//! in its namespace; these reports are kept until they are read.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,29 +14,29 @@ use nix::sys::socket::{MsgFlags, SockFlag, recv, send};
 use super::rtnetlink::{self, IFF_UP, link};
 
 /// Bytes of a message that are read: `nlmsghdr`, and `ifinfomsg` or the beginning of `nlmsgerr`.
-/// The attributes after them are cut off.
+/// The attributes are truncated.
 const HEADERS: usize = 32;
 
 /// Watches one device.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct DeviceWatch {
     socket: OwnedFd,
-    /// The number of the device.
+    /// The interface index of the device.
     index: u32,
 }
 
-impl Watch {
+impl DeviceWatch {
     /// Watches a device in the namespace of the calling thread, from now on.
-    pub(super) fn new(index: u32) -> io::Result<Watch> {
+    pub(super) fn new(index: u32) -> io::Result<DeviceWatch> {
         let socket = rtnetlink::open(SockFlag::SOCK_NONBLOCK, RTMGRP_LINK as u32)?;
-        Ok(Watch { socket, index })
+        Ok(DeviceWatch { socket, index })
     }
 
-    /// Looks through what has been reported since the last call.
+    /// Checks the reports since the last call.
     ///
     /// # Errors
-    /// `ENODEV` if the device is gone; `ENETDOWN` if it is down, or has been meanwhile: the kernel
-    /// has removed its routes then.
+    /// `ENODEV` if the device is gone; `ENETDOWN` if it is or has been down, as the kernel then
+    /// removes its routes.
     pub(super) fn check(&self) -> io::Result<()> {
         let mut lost = false;
         loop {
@@ -45,7 +45,7 @@ impl Watch {
                 Ok(_) => judge(&message, self.index)?,
                 Err(Errno::EINTR) => {}
                 Err(Errno::ENOBUFS) => lost = true,
-                // Only now is there room for the answer, which is a report as well.
+                // Only an empty queue has room for the reply, which arrives like a report.
                 Err(Errno::EAGAIN) if lost => {
                     lost = false;
                     let request = link(self.index, 0).encode(RTM_GETLINK, 0, 0);
@@ -58,14 +58,14 @@ impl Watch {
     }
 }
 
-/// What a message says about device `index`.
+/// Checks a message about device `index`.
 fn judge(message: &[u8; HEADERS], index: u32) -> Result<(), Errno> {
     let word = |at: usize| u32::from_ne_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]]);
     let (about, flags) = (word(20), word(24));
     match u16::from_ne_bytes([message[4], message[5]]) {
         RTM_NEWLINK if about == index && flags & IFF_UP == 0 => Err(Errno::ENETDOWN),
         RTM_DELLINK if about == index => Err(Errno::ENODEV),
-        // There is no such device any more.
+        // The device no longer exists.
         rtnetlink::ERROR if word(16) != 0 => Err(Errno::from_raw((word(16) as i32).wrapping_neg())),
         _ => Ok(()),
     }

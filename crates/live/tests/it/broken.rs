@@ -111,7 +111,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
     }
 }
 
-/// What had been measured is there, and neither namespace is.
+/// Measurements up to the failure are kept, and neither namespace remains.
 fn assert_kept(test: &str, outcome: &Outcome) {
     let summary = &outcome.summary;
     assert!(summary.partial);

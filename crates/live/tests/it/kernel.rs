@@ -29,9 +29,9 @@ const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 9, 1);
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 77, 9, 2);
 /// The port of the first flow; the others follow.
 const PORT: u16 = 5000;
-/// What each flow carries.
+/// Bytes of each flow.
 const BYTES: u64 = 1_000_000;
-/// How often, and how long in between, a thread tries what the run has not made yet.
+/// The number and interval of attempts to use something that the run has yet to create.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -47,13 +47,13 @@ struct TcpInfo;
 
 nix::getsockopt_impl!(TcpInfo, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; 104], sockopt::GetStruct<[u8; 104]>);
 
-/// What a program on the kernel's side found.
+/// The result of a program on the kernel's side.
 #[derive(Debug)]
 struct Found {
     bytes: u64,
     /// The first byte that is not the pattern's.
     wrong: Option<u64>,
-    /// What the kernel says that was agreed on.
+    /// The negotiated options, as the kernel reports them.
     options: u8,
 }
 
@@ -264,7 +264,7 @@ fn every_byte_passes_between_our_endpoints_and_the_kernel() {
         .zip(kernels)
         .map(|(number, name)| {
             inside(&netns, move || {
-                // Of this namespace: it asks for ECN. (Without, it agrees to it if asked.)
+                // This setting of the namespace requests ECN. (By default it is accepted only.)
                 std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("it can be set");
                 send(PORT + number as u16, name)
             })

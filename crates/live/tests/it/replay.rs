@@ -136,7 +136,7 @@ fn endpoint(cc: CcSpec) -> HostSpec {
     HostSpec::Endpoint(EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint, cc })
 }
 
-/// What a run has written down, and how it went.
+/// The records and the outcome of a run.
 struct Logs {
     queue: String,
     tcp: String,
@@ -167,7 +167,7 @@ fn measures(outcome: &Outcome) -> serde_json::Value {
     value
 }
 
-/// Where two texts begin to differ.
+/// Compares two texts line by line.
 fn same(one: &str, two: &str, what: &str) {
     let mut lines = one.lines().zip(two.lines()).enumerate();
     if let Some((number, (one, two))) = lines.find(|(_, (one, two))| one != two) {
@@ -233,7 +233,7 @@ fn kernels() {
         assert!(rows(&live.queue, link, "dequeue") > 2000, "{link}");
         assert!(rows(&live.queue, link, "drop") > 0, "{link}");
     }
-    // What was recorded is what segments were cut into.
+    // Packets were recorded after segments had been divided.
     let hosts = &live.outcome.summary.live.as_ref().unwrap().hosts;
     assert!(hosts.iter().all(|host| host.received_segments > 100), "{hosts:?}");
 }

@@ -55,9 +55,10 @@ fn network(wires: &[Wire], scheduler: SchedulerKind, seed: u64, buffer: u64) -> 
     })
 }
 
-/// What a connection may take, seconds. An ACK that answers the repetition of data that has arrived
-/// echoes the time of the first arrival (RFC 7323 section 5.3, R2 before R3), a sample of all the
-/// time that the ACKs were lost: timeouts of a minute until it is forgotten.
+/// The longest time that a connection may take, in seconds. An ACK of retransmitted data that had
+/// already arrived echoes the time of the first arrival (RFC 7323 section 5.3, R2 before R3). The
+/// RTT sample then covers all the time for which ACKs were lost: timeouts of a minute until it is
+/// forgotten.
 const PATIENCE: f64 = 6000.0;
 
 fn is_sound(wire: &Wire) -> bool {

@@ -83,7 +83,7 @@ impl Server {
         Segment { payload: Payload { offset: at.into(), len }, ..self.segment(1 + at) }
     }
 
-    /// What a segment that arrives makes it send.
+    /// The segments sent in response to a segment.
     fn sent(&mut self, path: usize, segment: Segment) -> Vec<Segment> {
         self.connection.input(Time::ZERO, path, &segment, Ecn::NotEct);
         self.flush()

@@ -67,7 +67,7 @@ struct Dependency {
     name: String,
     /// `dev` or `build`; normal ones have none.
     kind: Option<String>,
-    /// Of members of the workspace.
+    /// Set for members of the workspace only.
     path: Option<String>,
     #[serde(default)]
     optional: bool,
@@ -78,7 +78,7 @@ fn short(name: &str) -> &str {
     if name == "ackclock" { "cli" } else { name.strip_prefix("ackclock-").unwrap_or(name) }
 }
 
-/// What lies behind the arrows of a crate.
+/// All crates behind the arrows of a crate.
 fn reachable(from: &str) -> BTreeSet<&'static str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];

@@ -1,14 +1,14 @@
-use super::super::{Fate, Impairments, Loss};
+use super::super::{Impairments, Loss, WireFates};
 use super::*;
 
-/// How often each estimate is made, and of how many packets.
+/// The number of estimates, and the number of packets of each.
 const STREAMS: u64 = 200;
 const PACKETS: usize = 20_000;
 
 /// Losses of a link with this model.
 fn losses(loss: &Loss, seed: u64) -> Vec<bool> {
     let impairments = Impairments { loss: loss.clone(), ..Impairments::default() };
-    let mut fate = Fate::new(impairments, Random::for_component(seed, 0, "link"));
+    let mut fate = WireFates::new(impairments, Random::for_component(seed, 0, "link"));
     (0..PACKETS).map(|_| fate.copies() == 0).collect()
 }
 
@@ -165,7 +165,7 @@ fn a_chain_starts_in_the_good_state_and_tells_the_probability_of_each_loss() {
         loss: Loss::GilbertElliott(GilbertElliott { p: 1.0, r: 1.0, bad: 0.7, good: 0.2 }),
         ..Impairments::default()
     };
-    let mut fate = Fate::new(impairments, Random::for_component(1, 0, "link"));
+    let mut fate = WireFates::new(impairments, Random::for_component(1, 0, "link"));
     for n in 0..10 {
         fate.copies();
         assert_eq!(fate.loss_probability(), Some(if n % 2 == 0 { 0.2 } else { 0.7 }));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::impairments::Fate;
+use crate::impairments::WireFates;
 use crate::{Impairments, JitterTable, Reorder};
 
 const MEAN: Time = Time::from_secs(100);
@@ -101,7 +101,7 @@ fn no_packet_arrives_before_it_was_sent() {
         assert!(at >= sent);
         at_once += u32::from(at == sent);
     }
-    // Those below one standard deviation: 15.9 %, with a deviation of 37.
+    // Delays below one standard deviation: 15.9 %, with a deviation of 37.
     assert!((1587_f64 - f64::from(at_once)).abs() < 4.0 * 37.0, "{at_once}");
     // Nor does anything overflow.
     let never =
@@ -116,7 +116,7 @@ fn a_table_from_a_file_replaces_the_distribution() {
     let jitter = Span::from_micros(8192);
     let impairments =
         |jitter_table| Impairments { jitter, jitter_table, reorder: Reorder::ByJitter, ..Default::default() };
-    let mut fate = Fate::new(impairments(Some(table.clone())), Random::for_component(1, 0, "wire"));
+    let mut fate = WireFates::new(impairments(Some(table.clone())), Random::for_component(1, 0, "wire"));
     let delay = Span::from_millis(20);
     let mut found = std::collections::BTreeMap::new();
     for _ in 0..40_000 {
@@ -128,7 +128,7 @@ fn a_table_from_a_file_replaces_the_distribution() {
     assert_eq!(impairments(Some(table)).least_delay(delay), Span::from_micros(11_808));
     // No packet arrives before it was sent.
     let table = JitterTable::parse("-32768").unwrap();
-    let mut fate = Fate::new(impairments(Some(table.clone())), Random::for_component(1, 0, "wire"));
+    let mut fate = WireFates::new(impairments(Some(table.clone())), Random::for_component(1, 0, "wire"));
     assert_eq!(fate.arrival(Time::from_secs(1), delay), Time::from_secs(1));
     assert_eq!(impairments(Some(table)).least_delay(delay), Span::ZERO);
     // One that only adds takes nothing from the delay.

@@ -134,7 +134,7 @@ fn another_discipline_begins_empty() {
         ..Counters::default()
     };
     assert_eq!(link.counters(), expected);
-    // Those of the new one alone.
+    // The counters of the new discipline only.
     assert_eq!(link.queue().counters().offered, tally(1));
     let out = link.decisions().filter(|decision| decision.action == Action::Drop(DropReason::Purge));
     let out: Vec<_> = out.map(|decision| (decision.packet.slot, decision.sojourn, decision.backlog.packets)).collect();
@@ -186,7 +186,7 @@ fn jitter_begins_and_ends_at_its_times() {
     let ten = LinkConfig { delay: Span::from_millis(10), ..config() };
     let (arrivals, _) = burst(&mut scheduled(ten.clone(), vec![at(5, 100), at(0, 200)]), 300);
     let extra = |(arrival, slot): &(u64, u32)| arrival - (1000 * u64::from(*slot) + 10_000);
-    // Those that end at the time of a change are of before.
+    // Packets that end at the time of a change belong to the time before.
     let (before, rest) = arrivals.split_at(100);
     let (during, after) = rest.split_at(100);
     assert!(before.iter().all(|arrival| extra(arrival) == 0));
@@ -245,7 +245,7 @@ proptest! {
         let known = known.min(schedule.len());
         let mut some = build(&schedule[..known]);
         prop_assert_eq!(&changed(&mut some, &arrivals, &schedule[known..]), &none);
-        // What it has sent, to a bit for each time that it was idle.
+        // The bits that it has sent, within one bit for each time that it was idle.
         let end = Time::from_secs(2_000_000);
         let mut events = Vec::new();
         changed(&mut all, &arrivals, &[]);
@@ -255,7 +255,7 @@ proptest! {
         prop_assert!(expected.sent.abs_diff(found.sent) <= arrivals.len() as u64, "{:?} {:?}", expected, found);
     }
 
-    /// What a constant link would have used is what one has that changes by nothing.
+    /// The usage of a constant link equals that of one that changes by nothing.
     #[test]
     fn the_usage_of_a_constant_link_is_known(
         config in any_config(),

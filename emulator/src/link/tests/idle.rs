@@ -1,6 +1,6 @@
-//! What a queue hears of an idle link: a transmitter asks until there is nothing (`qdisc_restart`),
-//! a token bucket only while something waits (`htb_dequeue`, `htb_dequeue_tree`). So behind the
-//! latter a law never gets its idle signal.
+//! The idle signal of a queue: a transmitter asks until the queue is empty (`qdisc_restart`), a
+//! token bucket only while something waits (`htb_dequeue`, `htb_dequeue_tree`), so that a law
+//! behind a bucket never gets it.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn offer(link: &mut Link, at: Time, slots: std::ops::Range<u32>, ecn: Ecn) {
     }
 }
 
-/// What arrived until `at`.
+/// The packets that arrived until `at`.
 fn arrived(link: &mut Link, at: Time) -> Vec<Packet> {
     let mut events = Vec::new();
     std::iter::from_fn(|| link.deliver(at, &mut events).map(|(_, packet)| packet)).collect()
@@ -137,7 +137,7 @@ fn blue_does_not_fall_behind_a_bucket() {
         let mut link = behind(bucket, Blue::new(config, random("blue")));
         offer(&mut link, secs(1), 0..5, Ecn::NotEct);
         assert_eq!(link.queue().probe().probability, Some(0.0025));
-        // That was less than a `freeze` ago when the link fell idle, for the next one it is over.
+        // Less than a `freeze` had passed when the link became idle; for the next one it is over.
         arrived(&mut link, secs(2));
         offer(&mut link, secs(3), 5..6, Ecn::NotEct);
         arrived(&mut link, secs(4));

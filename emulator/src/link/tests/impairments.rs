@@ -6,7 +6,7 @@ use super::*;
 fn listed_packets_are_lost_by_their_number_of_transmission() {
     for (list, survivors) in [
         (vec![1, 3], vec![2, 4, 5]),
-        // What is no number of a packet, or is repeated, loses nothing.
+        // Numbers of no packet, and repeated ones, lose nothing.
         (vec![0, 2, 2, 5], vec![1, 3, 4]),
         (vec![], vec![1, 2, 3, 4, 5]),
     ] {
@@ -42,7 +42,7 @@ fn independent_losses_come_at_their_rate() {
     assert!(arrived.abs_diff(7500) < 217, "{arrived}");
 }
 
-/// Which packets are lost and which are doubled does not depend on what else happens to them.
+/// Losses and duplicates do not depend on other impairments.
 #[test]
 fn every_impairment_draws_from_a_stream_of_its_own() {
     let fates = |impairments: Impairments| {

@@ -15,7 +15,7 @@ pub(super) struct Paced {
     queue: Box<dyn QueueDisc<Framed>>,
     gap: Span,
     next: Time,
-    /// How often it was asked for a packet.
+    /// The number of times it was asked for a packet.
     asked: Arc<AtomicU64>,
 }
 

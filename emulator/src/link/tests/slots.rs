@@ -45,8 +45,8 @@ fn a_slot_is_full_with_its_bytes() {
 fn a_packet_that_comes_after_a_slot_has_begun_waits_for_the_next() {
     let mut link = slotted(unlimited(), tens());
     let mut events = Vec::new();
-    // Of the slot at 0 none is left at 5 ms: 15 ms. At 8 and 15 ms two others join it. At 16 ms: 26
-    // ms.
+    // Nothing of the slot at 0 is left at 5 ms: 15 ms. At 8 and 15 ms two others join it. At 16 ms:
+    // 26 ms.
     let mut found = Vec::new();
     for (n, at) in [5, 8, 15, 16].into_iter().enumerate() {
         let now = us(1000 * at);

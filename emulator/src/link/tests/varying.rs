@@ -101,7 +101,7 @@ fn a_link_that_is_down_holds_packets() {
     };
     let mut link = scheduled(config(), schedule());
     assert_eq!(burst(&mut link, 2).0, [(12_000, 1), (13_000, 2)]);
-    // What comes in the meantime waits as well.
+    // Arrivals in the meantime wait as well.
     let (mut link, mut events) = (scheduled(config(), schedule()), Vec::new());
     link.offer(us(600), packet(1, 1250), &mut events);
     link.offer(us(700), packet(2, 1250), &mut events);
@@ -183,7 +183,7 @@ fn delivered_bytes_equal_the_opportunities() {
     let delivered: u64 =
         std::iter::from_fn(|| link.deliver(end, &mut events)).map(|(_, one)| u64::from(one.wire_len)).sum();
     link.catch_up(end, &mut events);
-    // Those at 0 pass before the first packet comes.
+    // Opportunities at 0 pass before the first packet arrives.
     let usage = link.usage().unwrap();
     let opportunities = 7 * 100 + 1;
     assert_eq!(usage.possible, opportunities * 1504 * 8);
@@ -192,7 +192,7 @@ fn delivered_bytes_equal_the_opportunities() {
     assert!(delivered <= usage.sent / 8 && usage.sent / 8 < delivered + next, "{delivered} {next}");
 }
 
-/// How many packets were sent whole; the last one is in transmission.
+/// The number of packets sent whole; the last one is in transmission.
 fn slots_sent(events: &[LinkEvent]) -> usize {
     events.iter().filter(|event| matches!(event.kind, LinkEventKind::Sent { .. })).count() - 1
 }

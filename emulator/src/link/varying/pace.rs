@@ -58,30 +58,30 @@ impl Ramp {
 
 /// The rate of a transmitter until it is set again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum RatePace {
     /// Whatever is sent is sent at once.
     Unlimited,
-    /// So many bit/s; 0 sends nothing.
+    /// A rate in bit/s; 0 sends nothing.
     Constant(u64),
-    /// From one rate to another.
+    /// A ramp from one rate to another.
     Ramp(Ramp),
 }
 
-impl Pace {
+impl RatePace {
     /// The rate at a time, bit/s; `None` if unlimited.
     pub(super) fn at(&self, now: Time) -> Option<u64> {
         match self {
-            Pace::Unlimited => None,
-            Pace::Constant(rate) => Some(*rate),
-            Pace::Ramp(ramp) => Some(ramp.at(now)),
+            RatePace::Unlimited => None,
+            RatePace::Constant(rate) => Some(*rate),
+            RatePace::Ramp(ramp) => Some(ramp.at(now)),
         }
     }
 
-    /// When a ramp is at its end, where it becomes constant.
+    /// The end of a ramp, from which the rate is constant.
     pub(super) fn ends_at(&self) -> Time {
         match self {
-            Pace::Ramp(ramp) => ramp.end,
-            Pace::Unlimited | Pace::Constant(_) => Time::NEVER,
+            RatePace::Ramp(ramp) => ramp.end,
+            RatePace::Unlimited | RatePace::Constant(_) => Time::NEVER,
         }
     }
 
@@ -89,22 +89,22 @@ impl Pace {
     /// second is not after the first.
     pub(super) fn work(&self, from: Time, to: Time) -> u128 {
         match self {
-            Pace::Unlimited => 0,
-            Pace::Constant(rate) => u128::from(*rate) * u128::from(to.since(from).as_nanos()),
-            Pace::Ramp(ramp) => ramp.integral(to.max(from)) - ramp.integral(from),
+            RatePace::Unlimited => 0,
+            RatePace::Constant(rate) => u128::from(*rate) * u128::from(to.since(from).as_nanos()),
+            RatePace::Ramp(ramp) => ramp.integral(to.max(from)) - ramp.integral(from),
         }
     }
 
-    /// When so much work is done that starts at `from`, rounded down to whole nanoseconds;
+    /// The time, rounded down to nanoseconds, at which work that starts at `from` is done;
     /// [`Time::NEVER`] if it is not done before the ramp ends.
     pub(super) fn finish(&self, from: Time, work: u128) -> Time {
         match self {
-            Pace::Unlimited => from,
-            Pace::Constant(0) => Time::NEVER,
-            Pace::Constant(rate) => {
+            RatePace::Unlimited => from,
+            RatePace::Constant(0) => Time::NEVER,
+            RatePace::Constant(rate) => {
                 from + Span::from_nanos(u64::try_from(work / u128::from(*rate)).unwrap_or(u64::MAX))
             }
-            Pace::Ramp(ramp) => {
+            RatePace::Ramp(ramp) => {
                 // The last time at which no more than this is done.
                 let (mut low, mut high) = (from, ramp.end);
                 if self.work(from, high) <= work {
@@ -134,12 +134,12 @@ mod tests {
     fn a_ramp_does_the_work_of_its_mean_rate() {
         // From 10 to 30 Mbit/s in a second: 20 Mbit in all, 7.5 in the first half (10 rising to
         // 20), and the same backwards.
-        let ramp = Pace::Ramp(Ramp::new(10_000_000, 30_000_000, ms(1000), ms(2000)));
+        let ramp = RatePace::Ramp(Ramp::new(10_000_000, 30_000_000, ms(1000), ms(2000)));
         let mbit = 1_000_000 * OF_A_BYTE / 8;
         assert_eq!(ramp.work(ms(1000), ms(2000)), 20 * mbit);
         assert_eq!(ramp.work(ms(1000), ms(1500)), 15 * mbit / 2);
         assert_eq!(ramp.work(ms(1500), ms(1400)), 0);
-        let down = Pace::Ramp(Ramp::new(30_000_000, 10_000_000, ms(1000), ms(2000)));
+        let down = RatePace::Ramp(Ramp::new(30_000_000, 10_000_000, ms(1000), ms(2000)));
         assert_eq!(down.work(ms(1500), ms(2000)), 15 * mbit / 2);
         // It ends when that is done; more is not done within the ramp.
         assert_eq!(ramp.finish(ms(1000), 15 * mbit / 2), ms(1500));
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn the_largest_ramp_does_not_overflow() {
         let most = ackclock_units::Rate::MAX.as_bps();
-        let ramp = Pace::Ramp(Ramp::new(most, 1, Time::ZERO, Time::NEVER));
+        let ramp = RatePace::Ramp(Ramp::new(most, 1, Time::ZERO, Time::NEVER));
         let end = Time::from_nanos(1 << 62);
         assert_eq!(ramp.work(Time::ZERO, end), (u128::from(most) + 1) << 61);
-        let ramp = Pace::Ramp(Ramp::new(1, most, Time::ZERO, Time::NEVER));
+        let ramp = RatePace::Ramp(Ramp::new(1, most, Time::ZERO, Time::NEVER));
         assert_eq!(ramp.work(Time::ZERO, end), (u128::from(most) + 1) << 61);
     }
 
@@ -166,7 +166,7 @@ mod tests {
             start in 0.0..1.0f64,
             bytes in 1u32..100_000,
         ) {
-            let pace = Pace::Ramp(Ramp::new(from, to, ms(5), ms(5) + Span::from_nanos(length)));
+            let pace = RatePace::Ramp(Ramp::new(from, to, ms(5), ms(5) + Span::from_nanos(length)));
             let start = ms(5) + Span::from_nanos((length as f64 * start) as u64);
             let work = u128::from(bytes) * OF_A_BYTE;
             let end = pace.finish(start, work);

@@ -7,12 +7,12 @@ use ackclock_packet::Packet;
 use ackclock_units::{Span, Time};
 
 use crate::LinkEventKind;
-use crate::impairments::{Fate, HoldBack};
+use crate::impairments::{HoldBack, WireFates};
 
 /// Packets behind the transmitter, and the one in it.
 #[derive(Debug)]
 pub(in crate::link) struct Impaired {
-    fate: Fate,
+    fate: WireFates,
     /// The packet that is being transmitted, if one is.
     sending: Option<Packet>,
     line: DelayLine,
@@ -26,7 +26,7 @@ pub(in crate::link) struct Impaired {
 #[derive(Debug)]
 enum DelayLine {
     Fifo(VecDeque<(Time, Packet)>),
-    Heap { heap: BinaryHeap<Reverse<OnWire>>, number: u64 },
+    Heap { heap: BinaryHeap<Reverse<ImpairedPacket>>, number: u64 },
 }
 
 /// A packet that is held back.
@@ -41,28 +41,28 @@ struct HeldBack {
 
 /// Ordered by arrival, then by transmission.
 #[derive(Debug)]
-struct OnWire {
+struct ImpairedPacket {
     at: Time,
     number: u64,
     packet: Packet,
 }
 
-impl PartialEq for OnWire {
-    fn eq(&self, other: &OnWire) -> bool {
+impl PartialEq for ImpairedPacket {
+    fn eq(&self, other: &ImpairedPacket) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for OnWire {}
+impl Eq for ImpairedPacket {}
 
-impl PartialOrd for OnWire {
-    fn partial_cmp(&self, other: &OnWire) -> Option<std::cmp::Ordering> {
+impl PartialOrd for ImpairedPacket {
+    fn partial_cmp(&self, other: &ImpairedPacket) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for OnWire {
-    fn cmp(&self, other: &OnWire) -> std::cmp::Ordering {
+impl Ord for ImpairedPacket {
+    fn cmp(&self, other: &ImpairedPacket) -> std::cmp::Ordering {
         (self.at, self.number).cmp(&(other.at, other.number))
     }
 }
@@ -78,7 +78,7 @@ impl DelayLine {
             DelayLine::Fifo(line) => line.push_back((at, packet)),
             DelayLine::Heap { heap, number } => {
                 *number += 1;
-                heap.push(Reverse(OnWire { at, number: *number, packet }));
+                heap.push(Reverse(ImpairedPacket { at, number: *number, packet }));
             }
         }
     }
@@ -99,14 +99,18 @@ impl DelayLine {
 }
 
 impl Impaired {
-    pub(super) fn new(fate: Fate) -> Impaired {
+    pub(super) fn new(fate: WireFates) -> Impaired {
         let line = DelayLine::new(fate.may_reorder());
         Impaired { fate, sending: None, line, held: VecDeque::new(), passed: 0 }
     }
 
     /// The wire of a link without impairments, which changes from now on: with the packet in
     /// transmission, and those behind it in order of arrival.
-    pub(super) fn taking_over(mut fate: Fate, sending: Option<Packet>, line: VecDeque<(Time, Packet)>) -> Impaired {
+    pub(super) fn taking_over(
+        mut fate: WireFates,
+        sending: Option<Packet>,
+        line: VecDeque<(Time, Packet)>,
+    ) -> Impaired {
         let passed = line.len() as u64;
         fate.begin_to_change(line.back().map_or(Time::ZERO, |&(at, _)| at));
         Impaired { fate, sending, line: DelayLine::Fifo(line), held: VecDeque::new(), passed }
@@ -124,8 +128,8 @@ impl Impaired {
         }
     }
 
-    /// What a packet takes at least, where the propagation delay is `delay` and the jitter this, or
-    /// what it is now.
+    /// The least delay of a packet, for the propagation delay `delay` and the larger of `jitter`
+    /// and the present jitter.
     pub(super) fn least_delay(&self, delay: Span, jitter: Span) -> Span {
         let impairments = self.fate.impairments();
         impairments.least_delay_with(delay, jitter.max(impairments.jitter))

@@ -10,7 +10,7 @@ pub(in crate::link) struct Line {
     ring: Box<[OnWire]>,
     first: usize,
     length: usize,
-    /// When the first arrives; [`Time::NEVER`] if there is none.
+    /// The time of the first arrival; [`Time::NEVER`] if there is none.
     next_at: Time,
 }
 
@@ -76,7 +76,7 @@ impl Line {
         (n < self.length).then(|| &self.ring[self.place(n)].packet)
     }
 
-    /// Where the n-th entry behind the first has its place.
+    /// The place of the n-th entry behind the first.
     #[inline(always)]
     fn place(&self, n: usize) -> usize {
         self.first.wrapping_add(n) & self.ring.len().wrapping_sub(1)

@@ -24,7 +24,7 @@ fn lte_of(sigma: u64, outage: Span) -> Model {
 }
 
 /// Each rate with the nanoseconds for which it applies.
-fn held(steps: &[Step], length: Span) -> Vec<(u64, u64)> {
+fn held(steps: &[RateStep], length: Span) -> Vec<(u64, u64)> {
     intervals(steps, length).map(|(step, end)| (step.bps, (end.min(length) - step.at).as_nanos())).collect()
 }
 
@@ -169,7 +169,7 @@ fn both_notations_of_an_lte_link_have_the_same_rate() {
 #[test]
 fn constant_rates_give_evenly_spaced_opportunities() {
     // 12.032 Mbit/s are one per millisecond, and 6.016 one every other.
-    let step = |at, bps| Step { at: ms(at), bps, delay: None };
+    let step = |at, bps| RateStep { at: ms(at), bps, delay: None };
     let steps = [step(0, 12_032_000), step(3, 0), step(5, 6_016_000), step(8, 12_032_000)];
     // Half an opportunity that was left over at 8 ms is complete half a millisecond later.
     let times: Vec<u64> = earned(&steps, ms(10)).into_iter().map(Span::as_micros).collect();
@@ -203,7 +203,7 @@ fn satellites_take_turns_every_15_seconds() {
 
 #[test]
 fn a_schedule_says_what_is_new() {
-    let step = |at, bps, delay| Step { at: ms(at), bps, delay: Some(ms(delay)) };
+    let step = |at, bps, delay| RateStep { at: ms(at), bps, delay: Some(ms(delay)) };
     let steps = [step(0, 5_000_000, 20), step(1000, 0, 30), step(1500, 5_000_000, 30), step(1600, 0, 30)];
     let expected = "schedule = [\n    { at = \"0s\", rate = \"5mbit\", delay = \"20ms\" },\n    \
                     { at = \"1s\", up = false, delay = \"30ms\" },\n    { at = \"1500ms\", up = true },\n    \

@@ -10,14 +10,14 @@ fn set(texts: &[&str]) -> Vec<String> {
 /// Changes before a packet, between two, and at the end.
 fn changed(name: &str) -> Vec<u8> {
     let scratch = Scratch::new(name);
-    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
+    let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     writer.change(Time::from_nanos(1), &set(&["links.a.rate=5mbit"]));
-    writer.packet(Time::from_micros(1), 0, Way::FromHost, &ipv4(1, 2, 40));
+    writer.packet(Time::from_micros(1), 0, CaptureDirection::FromHost, &ipv4(1, 2, 40));
     writer.change(Time::from_nanos(1001), &set(&["links.a.rate=1mbit", "links.a.delay=\"40ms\""]));
     writer.change(Time::from_nanos(1002), &set(&["links.a.queue.limit=7p"]));
     // It was due before, and written late.
-    writer.packet(Time::from_nanos(900), 2, Way::ToHost, &ipv4(1, 2, 40));
-    writer.packet(Time::from_millis(2), 2, Way::FromHost, &ipv4(2, 1, 40));
+    writer.packet(Time::from_nanos(900), 2, CaptureDirection::ToHost, &ipv4(1, 2, 40));
+    writer.packet(Time::from_millis(2), 2, CaptureDirection::FromHost, &ipv4(2, 1, 40));
     writer.change(Time::from_secs(4), &set(&["links.a.up=false"]));
     writer.finish(Time::from_secs(5)).unwrap();
     fs::read(scratch.file()).unwrap()
@@ -25,7 +25,7 @@ fn changed(name: &str) -> Vec<u8> {
 
 fn read_changes(file: Vec<u8>) -> Result<Vec<(usize, Changes)>, String> {
     let mut reader =
-        Reader::new(Path::new("x.pcapng"), Cursor::new(file), &nodes()).map_err(|error| error.to_string())?;
+        CaptureReader::new(Path::new("x.pcapng"), Cursor::new(file), &nodes()).map_err(|error| error.to_string())?;
     let (mut all, mut packets) = (Vec::new(), 0);
     while let Some(packet) = reader.next().map_err(|error| error.to_string())? {
         all.extend(packet.changes.iter().map(|change| (packets, change.clone())));
@@ -62,7 +62,7 @@ fn a_change_is_a_comment_of_interface_statistics() {
 #[test]
 fn many_changes_are_in_many_chunks() {
     let scratch = Scratch::new("change-chunks");
-    let mut writer = Writer::create(&scratch.file(), &spec(), None).unwrap();
+    let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     let long = "x".repeat(1000);
     (0..3000).for_each(|n| writer.change(Time::from_nanos(n + 1), std::slice::from_ref(&long)));
     writer.finish(Time::from_secs(5)).unwrap();

@@ -122,7 +122,8 @@ fn a_packet_is_of_the_host_with_its_source_address() {
         order.whole(0, 12, &ipv4(3, 1, 40)),
         order.whole(0, 13, &ipv6(1, 8)),
     ];
-    let expected = vec![(1000, 2, Way::FromHost, ipv4(2, 1, 40)), (3000, 0, Way::FromHost, ipv6(1, 8))];
+    let expected =
+        vec![(1000, 2, CaptureDirection::FromHost, ipv4(2, 1, 40)), (3000, 0, CaptureDirection::FromHost, ipv6(1, 8))];
     assert_eq!(packets(file.concat()), expected);
 }
 
@@ -142,9 +143,9 @@ fn an_interface_with_a_name_is_a_hosts() {
         order.whole(1, 13, &ipv4(1, 2, 40)),
     ];
     let expected = vec![
-        (0, 0, Way::FromHost, ipv4(9, 2, 40)),
-        (1000, 2, Way::ToHost, ipv4(1, 2, 40)),
-        (2000, 0, Way::FromHost, ipv4(1, 2, 40)),
+        (0, 0, CaptureDirection::FromHost, ipv4(9, 2, 40)),
+        (1000, 2, CaptureDirection::ToHost, ipv4(1, 2, 40)),
+        (2000, 0, CaptureDirection::FromHost, ipv4(1, 2, 40)),
     ];
     assert_eq!(packets(file.concat()), expected);
     let twice = [order.section(), order.interface(101, &[(2, b"left")]), order.interface(101, &[(2, b"ack0")])];
@@ -177,15 +178,15 @@ fn link_layers_are_taken_off() {
     ];
     for (linktype, bytes) in cases {
         let file = [LITTLE.section(), LITTLE.interface(linktype, &[]), LITTLE.whole(0, 1, &bytes)].concat();
-        assert_eq!(packets(file), [(0, 0, Way::FromHost, ip.clone())], "{linktype}");
+        assert_eq!(packets(file), [(0, 0, CaptureDirection::FromHost, ip.clone())], "{linktype}");
     }
     // IPv6 with a payload of 8 bytes, and a trailer.
     let bytes = frame(&[&addresses[..], &[0x86, 0xdd]].concat(), &ipv6(2, 8), 10);
     let file = [LITTLE.section(), LITTLE.interface(1, &[]), LITTLE.whole(0, 1, &bytes)].concat();
-    assert_eq!(packets(file), [(0, 2, Way::FromHost, ipv6(2, 8))]);
+    assert_eq!(packets(file), [(0, 2, CaptureDirection::FromHost, ipv6(2, 8))]);
     // ARP is passed over, and too little of anything.
     let arp = frame(&[&addresses[..], &[0x08, 0x06]].concat(), &ip, 0);
-    // What PPP carries beside IP, and pieces of everything.
+    // PPP frames without IP, and truncated frames.
     let control = [0xff, 0x03, 0xc0, 0x21, 1, 1, 0, 4];
     let ethernet =
         [&arp[..], &arp[..13], &[], &frame(&addresses, &[0x08, 0, 0x45], 0)].map(|bytes| (1, bytes.to_vec()));
@@ -205,7 +206,7 @@ fn a_packet_that_was_cut_has_the_length_that_it_says() {
     // 82 of 1400 bytes behind an Ethernet header, and 100 of padding behind them.
     let frame = [&[0xaa; 12][..], &[8, 0], &ipv4(1, 2, 1400)[..82]].concat();
     let file = [LITTLE.section(), LITTLE.interface(1, &[]), LITTLE.packet(0, 1, None, 1514, &frame)].concat();
-    let mut reader = Reader::new(Path::new("x.pcapng"), Cursor::new(file), &nodes()).unwrap();
+    let mut reader = CaptureReader::new(Path::new("x.pcapng"), Cursor::new(file), &nodes()).unwrap();
     let packet = reader.next().unwrap().unwrap();
     assert_eq!((packet.bytes, packet.len), (&ipv4(1, 2, 1400)[..82], 1400));
 }
@@ -221,7 +222,8 @@ fn pcap_is_read_in_all_four_variants() {
             let file = [order.pcap(magic, 101), first, second].concat();
             // From 999 999 units after one second to 3 units after the next.
             let later = 1_000_000_000 + 3 * unit - 999_999 * unit;
-            let expected = [(0, 2, Way::FromHost, ip.clone()), (later, 2, Way::FromHost, ip.clone())];
+            let expected =
+                [(0, 2, CaptureDirection::FromHost, ip.clone()), (later, 2, CaptureDirection::FromHost, ip.clone())];
             assert_eq!(packets(file), expected);
         }
     }
@@ -287,7 +289,8 @@ fn blocks_that_say_nothing_of_packets_are_passed_over_however_long() {
         BIG.interface(228, &[]),
         BIG.whole(1, 2, &ipv4(2, 1, 40)),
     ];
-    let expected = vec![(0, 0, Way::FromHost, ipv4(1, 2, 40)), (1000, 2, Way::FromHost, ipv4(2, 1, 40))];
+    let expected =
+        vec![(0, 0, CaptureDirection::FromHost, ipv4(1, 2, 40)), (1000, 2, CaptureDirection::FromHost, ipv4(2, 1, 40))];
     assert_eq!(packets(file.concat()), expected);
 }
 
@@ -309,7 +312,7 @@ fn a_file_that_comes_in_small_pieces_is_the_same() {
 #[test]
 fn a_host_that_the_scenario_does_not_have_is_told() {
     let file = write("unknown", &some_packets());
-    let error = Reader::new(Path::new("x"), Cursor::new(file.clone()), &nodes()[..1]).and_then(|mut reader| {
+    let error = CaptureReader::new(Path::new("x"), Cursor::new(file.clone()), &nodes()[..1]).and_then(|mut reader| {
         while reader.next()?.is_some() {}
         Ok(())
     });

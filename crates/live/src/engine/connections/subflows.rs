@@ -10,39 +10,39 @@ use ackclock_sim::SENDER_PORT;
 use super::EPHEMERAL;
 use crate::router::protocol;
 
-/// The most connections of an endpoint that are known at a time: those that it has at most, and
-/// as many again that have ended.
+/// The most connections of an endpoint that are known at a time: the most that it has, and as many
+/// that have ended.
 pub(super) const MOST_SUBFLOWS: usize = 64;
 
 /// A TCP connection of a local endpoint.
 #[derive(Debug)]
-pub(in crate::engine) struct Subflow {
-    /// Over which path it goes.
+pub(in crate::engine) struct WireConnection {
+    /// The path that it takes.
     pub(super) path: usize,
-    /// The host that it is on.
+    /// The local host.
     pub(in crate::engine) node: usize,
-    /// Of what it sends.
+    /// Addresses of outgoing segments.
     pub(in crate::engine) addresses: Addresses,
-    /// Its own and the peer's.
+    /// The local port and the peer's.
     pub(in crate::engine) ports: (u16, u16),
-    /// The same as the endpoint knows them.
+    /// The two ports that the endpoint itself uses.
     pub(super) internal: (u16, u16),
-    /// What the peer sends.
-    stream: Stream,
+    /// The peer's stream.
+    stream: PeerStream,
 }
 
-/// What the peer of a local endpoint sends.
+/// The stream that the peer of a local endpoint sends.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stream {
-    /// Its initial sequence number, once its SYN has been seen.
+struct PeerStream {
+    /// The initial sequence number, once the SYN has been seen.
     isn: Option<u32>,
     /// One past the last byte that was seen.
     end: u64,
 }
 
-impl Stream {
-    /// Says where the payload of `segment` lies. `None` if that is before the first byte, as it may
-    /// be with a keep-alive, or there was no SYN.
+impl PeerStream {
+    /// Sets the offset of the payload of `segment`; `None` if it precedes the first byte, as a
+    /// keep-alive may, or there was no SYN.
     fn place(&mut self, segment: &mut Segment) -> Option<()> {
         let syn = segment.flags.contains(Flags::SYN);
         if syn && self.end == 0 {
@@ -59,29 +59,35 @@ impl Stream {
     }
 }
 
-impl Subflow {
-    /// One between two hosts, ours first, that we open.
+impl WireConnection {
+    /// A connection that we open between two hosts, the local one first.
     pub(super) fn new(
         path: usize,
         [node, peer]: [usize; 2],
         ports: (u16, u16),
         internal: (u16, u16),
         hosts: &[Ipv4Addr],
-    ) -> Subflow {
+    ) -> WireConnection {
         let address = |node: usize| hosts.get(node).map(Ipv4Addr::octets).unwrap_or_default();
         let addresses = Addresses { source: address(node), destination: address(peer) };
-        Subflow { path, node, addresses, ports, internal, stream: Stream::default() }
+        WireConnection { path, node, addresses, ports, internal, stream: PeerStream::default() }
     }
 
-    /// One that the peer opens by a segment with this key. `None` if that is not IPv4.
-    pub(super) fn accepted(path: usize, [node, _]: [usize; 2], key: &FlowKey, internal: (u16, u16)) -> Option<Subflow> {
+    /// A connection that the peer opens by a segment with this key; `None` if that is not IPv4.
+    pub(super) fn accepted(
+        path: usize,
+        [node, _]: [usize; 2],
+        key: &FlowKey,
+        internal: (u16, u16),
+    ) -> Option<WireConnection> {
         let (IpAddr::V4(own), IpAddr::V4(peer)) = (key.destination, key.source) else { return None };
         let addresses = Addresses { source: own.octets(), destination: peer.octets() };
         let ports = (key.destination_port, key.source_port);
-        Some(Subflow { path, node, addresses, ports, internal, stream: Stream::default() })
+        Some(WireConnection { path, node, addresses, ports, internal, stream: PeerStream::default() })
     }
 
-    /// A further one that the endpoint opens, over `path` between two hosts, to the same port.
+    /// A further connection to the same port that the endpoint opens, over `path` between two
+    /// hosts.
     pub(super) fn sibling(
         &self,
         path: usize,
@@ -89,12 +95,14 @@ impl Subflow {
         internal: (u16, u16),
         port: u16,
         hosts: &[Ipv4Addr],
-    ) -> Option<Subflow> {
-        // Only who has opened the first one opens further ones.
-        (self.internal.0 == SENDER_PORT).then(|| Subflow::new(path, nodes, (port, self.ports.1), internal, hosts))
+    ) -> Option<WireConnection> {
+        // Only the end that opened the first connection opens further ones.
+        (self.internal.0 == SENDER_PORT)
+            .then(|| WireConnection::new(path, nodes, (port, self.ports.1), internal, hosts))
     }
 
-    /// The port on the wire for one that the endpoint has drawn: as far from that of this one.
+    /// The port on the wire for an endpoint's port `internal`, at the same distance from the first
+    /// port.
     pub(super) fn port_of(&self, internal: u16) -> u16 {
         let ahead = internal.wrapping_sub(self.internal.0);
         let all = EPHEMERAL.end - EPHEMERAL.start;
@@ -105,7 +113,7 @@ impl Subflow {
         }
     }
 
-    /// The key of what the peer sends.
+    /// The key of the peer's segments.
     pub(super) fn incoming(&self) -> FlowKey {
         FlowKey {
             source: IpAddr::V4(Ipv4Addr::from(self.addresses.destination)),
@@ -116,15 +124,15 @@ impl Subflow {
         }
     }
 
-    /// Gives a segment of the peer the ports that the endpoint knows, and its payload the place in
-    /// the stream of the connection; `None` if it has none.
+    /// Gives a segment of the peer the ports that the endpoint knows, and its payload the offset in
+    /// the stream; `None` if it has none.
     pub(super) fn place(&mut self, segment: &mut Segment) -> Option<()> {
         (segment.destination_port, segment.source_port) = self.internal;
         self.stream.place(segment)
     }
 }
 
-/// Whether a SYN asks for a further subflow.
+/// Returns `true` if a SYN asks for a further subflow.
 pub(super) fn is_join(segment: &Segment) -> bool {
     segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }))
 }

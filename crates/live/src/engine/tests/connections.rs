@@ -1,4 +1,4 @@
-//! Which packets are of which flow.
+//! Assignment of packets to flows.
 
 use ackclock_packet::FlowKey;
 use ackclock_sim::FlowId;

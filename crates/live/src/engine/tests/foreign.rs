@@ -162,7 +162,7 @@ fn a_packet_is_cut_where_the_next_link_takes_less() {
     assert_eq!(bench.buffers_in_use(), 1);
 }
 
-/// What is almost a packet: headers that are right, and anything behind them.
+/// Packets with correct headers and arbitrary contents.
 fn almost_packets() -> impl Strategy<Value = Vec<u8>> {
     let bytes = prop::collection::vec(any::<u8>(), 0..200);
     let header =

@@ -74,7 +74,7 @@ fn a_probe_of_the_port_leaves_it_to_the_next() {
     bench.serves_to_the_end();
 }
 
-/// What ends the connection is just ahead of the SYN of the next one.
+/// The end of the connection is just ahead of the SYN of the next one.
 #[test]
 fn the_next_client_may_be_right_behind() {
     let mut bench = bench();

@@ -14,11 +14,11 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, Ipv4Address};
 
-/// What a host does with packets, as seen from its device.
+/// A host as seen from its device.
 pub(super) trait Peer {
     /// A packet has reached it.
     fn input(&mut self, now: Time, packet: &[u8]);
-    /// What it sends at `now`.
+    /// The next time at which to ask for output.
     fn output(&mut self, now: Time) -> Vec<Vec<u8>>;
     /// When it is to be asked next.
     fn due(&mut self, now: Time) -> Time;
@@ -28,7 +28,7 @@ pub(super) trait Peer {
     fn acked(&self) -> u64;
 }
 
-/// What an application does.
+/// The task of an application.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     /// Connects to this port, sends so many bytes, and closes.

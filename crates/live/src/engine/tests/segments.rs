@@ -3,7 +3,7 @@
 use super::*;
 use crate::offload::tests::{Shared, segment, shared};
 
-/// What leaves an engine: when, to whom, and the packets, as a wire would carry them.
+/// Logs the packets that leave an engine: time, host, and the bytes that a wire would carry.
 fn leave(engine: &mut Engine, now: Time, log: &mut Vec<Passed>, longest: &mut u32) {
     while let Some(out) = engine.advance(now) {
         let (mut bytes, offload) = ([out.bytes, out.rest].concat(), out.offload);
@@ -16,7 +16,7 @@ fn leave(engine: &mut Engine, now: Time, log: &mut Vec<Passed>, longest: &mut u3
             log.push((out.at, out.node, bytes));
             continue;
         }
-        let cut = crate::offload::Cut::new(&bytes, offload).expect("a segment");
+        let cut = crate::offload::Segmentation::new(&bytes, offload).expect("a segment");
         let packets: Vec<Vec<u8>> = (0..)
             .map_while(|number| {
                 let mut packet = bytes[..cut.lengths().0].to_vec();
@@ -123,7 +123,7 @@ proptest! {
             let (found, longest, its_hosts) = run(&spec, &sent, true, whole);
             prop_assert_eq!(found.len(), expected.len());
             for (found, expected) in found.iter().zip(&expected) {
-                // Those that leave together are due within so much of one another.
+                // Packets that leave together are due within so much of one another.
                 let apart = expected.0.since(found.0);
                 prop_assert!(found.0 <= expected.0 && apart <= Span::from_micros(10 * u64::from(longest)));
                 prop_assert_eq!((found.1, &found.2), (expected.1, &expected.2));

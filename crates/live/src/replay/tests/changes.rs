@@ -40,14 +40,14 @@ fn record(spec: &RunSpec, arrivals: &[Arrival], changes: &[(usize, String)], dir
         queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),
         ..Recorders::default()
     };
-    let mut writer = Writer::create(&dir.join("run.pcapng"), spec, None).unwrap();
+    let mut writer = CaptureWriter::create(&dir.join("run.pcapng"), spec, None).unwrap();
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let mut sent = 0;
-    let mut hand_over = |engine: &mut Engine, writer: &mut Writer, until: Time| {
+    let mut hand_over = |engine: &mut Engine, writer: &mut CaptureWriter, until: Time| {
         while let Some(out) = engine.advance(until) {
             sent += 1;
-            writer.packet(out.at, out.node, Way::ToHost, out.bytes);
+            writer.packet(out.at, out.node, CaptureDirection::ToHost, out.bytes);
         }
     };
     let mut last = Time::ZERO;
@@ -58,7 +58,7 @@ fn record(spec: &RunSpec, arrivals: &[Arrival], changes: &[(usize, String)], dir
         if count % 7 == 0 {
             hand_over(&mut engine, &mut writer, at);
         }
-        writer.packet(at, *from, Way::FromHost, bytes);
+        writer.packet(at, *from, CaptureDirection::FromHost, bytes);
         engine.buffer()[..bytes.len()].copy_from_slice(bytes);
         engine.arrive(at, *from, bytes.len());
         for (_, text) in changes.iter().filter(|(behind, _)| *behind == count) {

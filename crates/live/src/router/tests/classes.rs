@@ -1,4 +1,4 @@
-//! What a queue is told of a kernel's packet.
+//! The class of a kernel's packet.
 
 use ackclock_packet::Class;
 
@@ -38,7 +38,7 @@ fn a_pure_ack_is_known_by_its_header() {
         // Neither of another protocol, nor a piece.
         assert!(!class(&V4 { protocol: 17, ..v4.clone() }.bytes()).is_pure_ack());
         assert!(!class(&V4 { fragment: MORE_FRAGMENTS, ..v4.clone() }.bytes()).is_pure_ack());
-        // What is behind the packet is not of it, options are none of TCP's.
+        // A trailer is not part of the packet, and IP options are not TCP's.
         let padded = [V4 { options: vec![(7, vec![0; 6])], ..v4 }.bytes(), vec![0; 20]].concat();
         assert_eq!(class(&padded).is_pure_ack(), pure_ack);
         // Behind an extension header of eight bytes, hop-by-hop options.

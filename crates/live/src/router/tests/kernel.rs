@@ -48,7 +48,7 @@ impl Bed {
         Some(Bed { testbed: Testbed::set_up(&spec).expect("a testbed"), mtu })
     }
 
-    /// What commands of the left host print, while packets are forwarded.
+    /// The output of commands of the left host, while packets are forwarded.
     fn run<const N: usize>(&self, commands: [&str; N]) -> [String; N] {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -79,15 +79,17 @@ impl Bed {
                     let header = Header::read(packet).expect("kernels write right headers");
                     let other = devices[1 - node];
                     match router.forward(now, &header, packet, &mut message) {
-                        Forward::Whole => other.write(packet, &[], Offload::default()).expect("room"),
-                        Forward::Fragments => {
+                        ForwardDecision::Whole => other.write(packet, &[], Offload::default()).expect("room"),
+                        ForwardDecision::Fragments => {
                             let mut pieces = Fragments::new(&header, packet, router.mtu());
                             while let Some(len) = pieces.next_into(&mut out) {
                                 other.write(&out[..len], &[], Offload::default()).expect("room");
                             }
                         }
-                        Forward::Discarded(_) if message.is_empty() => {}
-                        Forward::Discarded(_) => devices[node].write(&message, &[], Offload::default()).expect("room"),
+                        ForwardDecision::Discarded(_) if message.is_empty() => {}
+                        ForwardDecision::Discarded(_) => {
+                            devices[node].write(&message, &[], Offload::default()).expect("room");
+                        }
                     }
                 }
             }

@@ -11,7 +11,7 @@ fn reporter() -> Reporter {
     Reporter::new(Some(SPEC.address), Some(SPEC.address6))
 }
 
-fn report(problem: Problem, packet: &[u8]) -> Vec<u8> {
+fn report(problem: IcmpProblem, packet: &[u8]) -> Vec<u8> {
     let mut message = vec![0xaa];
     let sent = reporter().report(NOW, problem, &read(packet), packet, &mut message);
     assert_eq!(sent, !message.is_empty());
@@ -40,7 +40,7 @@ fn time_exceeded_byte_by_byte() {
     // 4500 + 001c + 0111 + 0a00 + 0001 + 0a00 + 0102 = 5b30; its complement is a4cf.
     packet[10..12].copy_from_slice(&[0xa4, 0xcf]);
     let (forward, message) = forwarded(&mut router(1500), &mut packet);
-    assert_eq!(forward, Forward::Discarded(Discard::TimeExceeded));
+    assert_eq!(forward, ForwardDecision::Discarded(Discard::TimeExceeded));
     // 20 + 8 + 28 = 56 bytes. Precedence 6 (RFC 1812 section 4.3.2.5), not to be fragmented, 64
     // hops, ICMP, from 192.0.0.8: 45c0 + 0038 + 4000 + 4001 + c000 + 0008 + 0a00 + 0001 = 19002,
     // 9003; its complement is 6ffc.
@@ -62,7 +62,7 @@ fn too_big_says_what_the_next_link_takes() {
     payload[..6].copy_from_slice(&[0, 53, 0, 54, 0x05, 0xc8]);
     let mut packet = V4 { fragment: DONT_FRAGMENT, protocol: 17, payload, ..V4::default() }.bytes();
     let (forward, message) = forwarded(&mut router(1400), &mut packet);
-    assert_eq!(forward, Forward::Discarded(Discard::TooBig));
+    assert_eq!(forward, ForwardDecision::Discarded(Discard::TooBig));
     // As long as RFC 1812 section 4.3.2.3 allows, 576 bytes, of which 548 are the packet's:
     // 45c0 + 0240 + 4000 + 4001 + c000 + 0008 + 0a00 + 0001 = 1920a, 920b; its complement is 6df4.
     let ip = [0x45, 0xc0, 0x02, 0x40, 0, 0, 0x40, 0, 64, 1, 0x6d, 0xf4, 192, 0, 0, 8, 10, 0, 0, 1];
@@ -76,7 +76,7 @@ fn too_big_says_what_the_next_link_takes() {
 fn messages_about_ipv6_byte_by_byte() {
     let mut packet = V6 { hop_limit: 1, next: 17, payload: DATAGRAM.to_vec(), ..V6::default() }.bytes();
     let (forward, message) = forwarded(&mut router(1500), &mut packet);
-    assert_eq!(forward, Forward::Discarded(Discard::TimeExceeded));
+    assert_eq!(forward, ForwardDecision::Discarded(Discard::TimeExceeded));
     let mut expected = vec![0x60, 0, 0, 0, 0, 56, 58, 64];
     expected.extend(SPEC.address6.octets());
     expected.extend(V6::default().source.octets());
@@ -105,12 +105,12 @@ fn each_problem_has_its_type_and_code() {
     let four = V4 { protocol: 17, payload: DATAGRAM.to_vec(), ..V4::default() }.bytes();
     let six = V6 { next: 17, payload: DATAGRAM.to_vec(), ..V6::default() }.bytes();
     for (problem, v4, v6) in [
-        (Problem::TimeExceeded, Some([11, 0]), Some([3, 0])),
-        (Problem::TooBig(1400), Some([3, 4]), Some([2, 0])),
-        (Problem::NoRoute, Some([3, 0]), Some([1, 0])),
-        (Problem::Scope, None, Some([1, 2])),
-        (Problem::Port, Some([3, 3]), None),
-        (Problem::Protocol, Some([3, 2]), None),
+        (IcmpProblem::TimeExceeded, Some([11, 0]), Some([3, 0])),
+        (IcmpProblem::TooBig(1400), Some([3, 4]), Some([2, 0])),
+        (IcmpProblem::NoRoute, Some([3, 0]), Some([1, 0])),
+        (IcmpProblem::Scope, None, Some([1, 2])),
+        (IcmpProblem::Port, Some([3, 3]), None),
+        (IcmpProblem::Protocol, Some([3, 2]), None),
     ] {
         assert_eq!(report(problem, &four).get(20..22), v4.as_ref().map(|kind| &kind[..]), "{problem:?}");
         assert_eq!(report(problem, &six).get(40..42), v6.as_ref().map(|kind| &kind[..]), "{problem:?}");
@@ -122,12 +122,12 @@ fn the_type_of_service_is_the_packets() {
     // RFC 1812 section 4.3.2.5. Precedence 6 replaces the packet's 5, 110 stays; the ECN bits are
     // not type of service any more.
     let packet = V4 { tos: 0b1011_1011, ..V4::default() }.bytes();
-    assert_eq!(report(Problem::TimeExceeded, &packet)[1], 0b1101_1000);
+    assert_eq!(report(IcmpProblem::TimeExceeded, &packet)[1], 0b1101_1000);
 }
 
 #[test]
 fn no_message_about_what_must_not_have_one() {
-    let told = |packet: V4| !report(Problem::TooBig(100), &packet.bytes()).is_empty();
+    let told = |packet: V4| !report(IcmpProblem::TooBig(100), &packet.bytes()).is_empty();
     assert!(told(V4::default()));
     assert!(told(V4 { fragment: MORE_FRAGMENTS, ..V4::default() }), "a first fragment");
     // RFC 1812 section 4.3.2.7.
@@ -152,7 +152,7 @@ fn no_message_about_what_must_not_have_one() {
 #[test]
 fn no_message_about_what_must_not_have_one_in_ipv6() {
     let told = |problem, packet: V6| !report(problem, &packet.bytes()).is_empty();
-    let big = Problem::TooBig(1400);
+    let big = IcmpProblem::TooBig(1400);
     assert!(told(big, V6::default()));
     // RFC 4443 section 2.4 (e): errors and redirects,
     let icmp = |kind| V6 { next: protocol::ICMPV6, payload: vec![kind, 0, 0, 0], ..V6::default() };
@@ -175,7 +175,7 @@ fn no_message_about_what_must_not_have_one_in_ipv6() {
     assert!(told(big, behind(protocol::FRAGMENT, [0, 8], 1)));
     // what goes to a group, unless it is too big,
     let group = V6 { destination: "ff0e::1".parse().expect("an address"), ..V6::default() };
-    assert!(!told(Problem::TimeExceeded, group.clone()) && !told(Problem::NoRoute, group.clone()));
+    assert!(!told(IcmpProblem::TimeExceeded, group.clone()) && !told(IcmpProblem::NoRoute, group.clone()));
     assert!(told(big, group));
     // and what comes from no single node.
     for source in ["::", "ff02::1"] {
@@ -188,9 +188,15 @@ fn a_family_without_an_address_is_not_spoken_to() {
     let mut message = vec![1];
     let four = V4::default().bytes();
     let six = V6::default().bytes();
-    assert!(!Reporter::new(None, Some(SPEC.address6)).report(NOW, Problem::NoRoute, &read(&four), &four, &mut message));
+    assert!(!Reporter::new(None, Some(SPEC.address6)).report(
+        NOW,
+        IcmpProblem::NoRoute,
+        &read(&four),
+        &four,
+        &mut message
+    ));
     assert!(message.is_empty());
-    assert!(!Reporter::new(Some(HOST), None).report(NOW, Problem::NoRoute, &read(&six), &six, &mut message));
+    assert!(!Reporter::new(Some(HOST), None).report(NOW, IcmpProblem::NoRoute, &read(&six), &six, &mut message));
     assert!(message.is_empty());
 }
 
@@ -205,19 +211,19 @@ fn how_often_messages_are_sent() {
     let four = V4::default().bytes();
     let six = V6::default().bytes();
     // Six at once, then one each second (`net.ipv4.icmp_ratelimit` = 1000).
-    assert_eq!(sent(0, Problem::TimeExceeded, &four), 6);
-    assert_eq!(sent(999, Problem::NoRoute, &four), 0);
-    assert_eq!(sent(1000, Problem::NoRoute, &four), 1);
-    assert_eq!(sent(3999, Problem::TimeExceeded, &four), 2);
-    assert_eq!(sent(4000, Problem::TimeExceeded, &four), 1);
+    assert_eq!(sent(0, IcmpProblem::TimeExceeded, &four), 6);
+    assert_eq!(sent(999, IcmpProblem::NoRoute, &four), 0);
+    assert_eq!(sent(1000, IcmpProblem::NoRoute, &four), 1);
+    assert_eq!(sent(3999, IcmpProblem::TimeExceeded, &four), 2);
+    assert_eq!(sent(4000, IcmpProblem::TimeExceeded, &four), 1);
     // IPv6 has its own, one each 100 ms.
-    assert_eq!(sent(4000, Problem::TimeExceeded, &six), 6);
-    assert_eq!(sent(4250, Problem::NoRoute, &six), 2);
-    assert_eq!(sent(4300, Problem::NoRoute, &six), 1);
+    assert_eq!(sent(4000, IcmpProblem::TimeExceeded, &six), 6);
+    assert_eq!(sent(4250, IcmpProblem::NoRoute, &six), 2);
+    assert_eq!(sent(4300, IcmpProblem::NoRoute, &six), 1);
     // No more than six after any time, and path MTU discovery is not limited.
-    assert_eq!(sent(1_000_000, Problem::TimeExceeded, &four), 6);
-    assert_eq!(sent(1_000_000, Problem::TooBig(1400), &four), 100);
-    assert_eq!(sent(1_000_000, Problem::TooBig(1400), &six), 100);
+    assert_eq!(sent(1_000_000, IcmpProblem::TimeExceeded, &four), 6);
+    assert_eq!(sent(1_000_000, IcmpProblem::TooBig(1400), &four), 100);
+    assert_eq!(sent(1_000_000, IcmpProblem::TooBig(1400), &six), 100);
 }
 
 #[test]
@@ -226,9 +232,9 @@ fn a_message_that_is_not_sent_takes_no_token() {
     let mut message = Vec::new();
     let [error, packet] = [icmp(3, 1).bytes(), V4::default().bytes()];
     for _ in 0..10 {
-        assert!(!reporter.report(NOW, Problem::TimeExceeded, &read(&error), &error, &mut message));
+        assert!(!reporter.report(NOW, IcmpProblem::TimeExceeded, &read(&error), &error, &mut message));
     }
-    assert!(reporter.report(NOW, Problem::TimeExceeded, &read(&packet), &packet, &mut message));
+    assert!(reporter.report(NOW, IcmpProblem::TimeExceeded, &read(&packet), &packet, &mut message));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn what_is_cut_off_or_has_a_wrong_length_is_refused() {
     for length in 1..whole.len() {
         assert_eq!(replies(&whole[..length]).unwrap_err().kind(), io::ErrorKind::InvalidData, "{length}");
     }
-    // Of the message, and of the attribute in it.
+    // Lengths of the message, and of the attribute in it.
     for (at, lengths) in [(0, [0, 15, 23, 25, 33, 0x7fff]), (24, [0, 3, 9, 12, 0x100, 0x7fff])] {
         for length in lengths {
             let mut wrong = whole.clone();

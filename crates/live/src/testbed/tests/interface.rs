@@ -8,7 +8,7 @@ const MAKE: &str = "ip link add other type veth peer name there; ip link add e0 
     ip route add 10.8.0.0/16 via 10.9.0.9 metric 7 mtu 1300 initcwnd 20; ip route add 10.7.0.0/16 dev e0 src 10.9.0.1; \
     ip -6 route add fd08::/48 via fd09::9 metric 5";
 
-/// Whether there is a carrier is no matter of what it has.
+/// Shows an interface's addresses and routes, without the state of its carrier.
 const SHOW: &str = "(ip addr show dev e0 | grep 'inet.*global'; ip route show dev e0; ip -6 route show dev e0) | \
     grep -v fe80 | sed 's/ linkdown//; s/ tentative//'";
 

@@ -1,4 +1,4 @@
-//! What a device's check says, after changes that somebody else makes.
+//! A device's check after changes by somebody else.
 
 use nix::errno::Errno;
 

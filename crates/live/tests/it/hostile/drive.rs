@@ -67,7 +67,7 @@ data = "any"
 /// When that ends.
 const END: Time = Time::from_secs(60);
 
-/// What differs between runs: the stack that is ours.
+/// The settings of the local stack, which differ between runs.
 const STACKS: [&[&str]; 5] = [
     &[],
     &["cc=bbr", "ecn=accecn", "accecn_option=full"],
@@ -317,8 +317,8 @@ impl Drive<'_> {
         sum(&mut self.packet);
     }
 
-    /// What a host might say to the last segment that it has received: its ends and numbers the
-    /// other way round.
+    /// A plausible reply of a host to the last segment that it received: ports and numbers
+    /// exchanged.
     fn reply(&mut self, node: usize) {
         let packet = &self.received[node];
         if packet.is_empty() {

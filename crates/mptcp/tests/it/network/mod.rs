@@ -9,14 +9,14 @@ use ackclock_packet::{DataNumber, Dss, Flags, Mapping, MptcpOption, MptcpOptions
 use ackclock_tcp::{Config, Ports};
 use ackclock_units::{Ecn, Random, Span, Time};
 
-/// Which options a middlebox takes out.
+/// The segments whose options a middlebox removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strips {
     Nothing,
     Everything,
-    /// Of SYNs alone.
+    /// SYNs only.
     Syns,
-    /// Of all but SYNs.
+    /// All but SYNs.
     Data,
     /// From this time on, milliseconds.
     From(u64),
@@ -28,9 +28,9 @@ pub(crate) struct Wire {
     pub(crate) delay: Span,
     /// Bytes per second.
     pub(crate) rate: u64,
-    /// How long a packet waits at most.
+    /// The longest queueing delay.
     pub(crate) queue: Span,
-    /// Of so many packets one is lost; 0 for none.
+    /// One packet in so many is lost; 0 for none.
     pub(crate) loses_one_of: u64,
     pub(crate) strips: Strips,
     /// Nothing passes between these times, milliseconds.
@@ -67,9 +67,10 @@ pub(crate) struct Network {
     flying: BTreeMap<(Time, u64), (usize, usize, Segment)>,
     sent: u64,
     random: Random,
-    /// What was lost of data, by path.
+    /// Bytes of data carried, by path.
     pub(crate) carried: Vec<u64>,
-    /// When the server begins to read, and how many bytes per second; otherwise it reads at once.
+    /// The time at which the server begins to read, and bytes per second; without, it reads
+    /// immediately.
     pub(crate) reads: Option<(Span, u64)>,
     read: u64,
     /// The window that each end has granted: by path the scale of its window field, and where what
@@ -262,7 +263,7 @@ impl Network {
         }
     }
 
-    /// Where both ends stand, in a few lines.
+    /// The state of both ends, in a few lines.
     pub(crate) fn describe(&self) -> String {
         let of = |end: &Connection| {
             let subflows = end.subflows().iter().map(|subflow| {
