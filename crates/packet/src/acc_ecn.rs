@@ -50,8 +50,8 @@ impl AccEcn {
         AccEcn { order, len: 3, fields }
     }
 
-    /// What follows the length byte of an option; bytes beyond whole fields, or beyond three, are
-    /// ignored.
+    /// The option read from `data`, the bytes behind its length byte; a partial field at the end
+    /// and bytes beyond three fields are ignored.
     pub fn from_bytes(order: AccEcnOrder, data: &[u8]) -> AccEcn {
         let mut option = AccEcn { order, len: 0, fields: [[0; 3]; 3] };
         for (field, bytes) in option.fields.iter_mut().zip(data.as_chunks::<3>().0) {
@@ -66,7 +66,7 @@ impl AccEcn {
         self.order
     }
 
-    /// What follows the length byte.
+    /// The bytes behind the option's length byte.
     pub fn as_bytes(&self) -> &[u8] {
         self.fields[..usize::from(self.len)].as_flattened()
     }

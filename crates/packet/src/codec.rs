@@ -20,8 +20,8 @@ mod tests;
 
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
-/// Where the nine control bits that [`Flags`] holds end in a TCP header; the first is the lowest
-/// bit of the byte before.
+/// Offset in a TCP header of the last byte of the nine control bits in [`Flags`]; the first of them
+/// is the lowest bit of the byte before.
 const FLAGS_AT: usize = 13;
 /// Time to live of what is written.
 const HOP_LIMIT: u8 = 64;

@@ -66,7 +66,7 @@ impl MptcpOptions {
     /// All that a header has room for.
     const MAX: usize = 40;
 
-    /// Whether there is none.
+    /// Returns true if there are no MPTCP options.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -105,7 +105,7 @@ impl MptcpOptions {
         })
     }
 
-    /// Those that have a form that RFC 8684 knows; others are skipped.
+    /// The options whose form RFC 8684 defines; others are skipped.
     pub fn iter(&self) -> impl Iterator<Item = MptcpOption> + '_ {
         self.encoded().filter_map(MptcpOption::decode)
     }
@@ -150,7 +150,7 @@ pub enum MptcpOption {
     JoinSyn {
         /// Data is to be sent on this subflow only if there is no other.
         backup: bool,
-        /// Of the address that the SYN comes from.
+        /// Identifier of the address that the SYN comes from.
         address_id: u8,
         /// The receiver's, which names the connection.
         token: u32,
@@ -161,7 +161,7 @@ pub enum MptcpOption {
     JoinSynAck {
         /// As in [`MptcpOption::JoinSyn`].
         backup: bool,
-        /// Of the address that the SYN/ACK comes from.
+        /// Identifier of the address that the SYN/ACK comes from.
         address_id: u8,
         /// The leftmost 64 bits of the sender's HMAC.
         hmac: u64,
@@ -232,7 +232,7 @@ pub struct Capable {
 pub struct Dss {
     /// Data acknowledgment.
     pub ack: Option<DataNumber>,
-    /// Which data the bytes of the subflow are.
+    /// The mapping from the subflow's bytes to the connection's data.
     pub mapping: Option<Mapping>,
     /// DATA_FIN: the mapping ends with it.
     pub fin: bool,
@@ -255,7 +255,7 @@ pub struct Mapping {
     /// Its place in the subflow: the distance from the initial sequence number. With length 0, an
     /// infinite mapping.
     pub subflow_sequence: u32,
-    /// How many bytes, a DATA_FIN included.
+    /// Length in bytes; a DATA_FIN counts as one.
     pub len: u16,
     /// Checksum over the bytes and a pseudo-header, if checksums were agreed on.
     pub checksum: Option<u16>,

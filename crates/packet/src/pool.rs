@@ -17,7 +17,7 @@ pub struct Pool<T> {
 #[derive(Debug)]
 struct Entry<T> {
     contents: T,
-    /// How many packets refer to the slot; 0 when it is free.
+    /// The number of packets that refer to the slot; 0 when it is free.
     references: u32,
 }
 
@@ -90,7 +90,7 @@ impl<T> Pool<T> {
         &self.slots[slot as usize].occupied(slot).contents
     }
 
-    /// How many packets refer to `slot`.
+    /// The number of packets that refer to `slot`.
     #[inline]
     pub fn references(&self, slot: u32) -> u32 {
         self.slots[slot as usize].references
@@ -114,12 +114,12 @@ impl<T> Pool<T> {
         }
     }
 
-    /// How many slots are occupied.
+    /// The number of occupied slots.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether no slot is occupied.
+    /// Returns true if no slot is occupied.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

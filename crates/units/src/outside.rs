@@ -27,7 +27,7 @@ pub fn interned(name: &str) -> &'static str {
 pub struct OwnParameter {
     /// Its key in a scenario.
     pub name: &'static str,
-    /// What it is unless a scenario says otherwise.
+    /// Value unless a scenario sets another.
     pub default: f64,
     /// The least that it may be.
     pub min: f64,
@@ -42,7 +42,7 @@ impl OwnParameter {
     }
 }
 
-/// What is wrong with a list of parameters, if anything is.
+/// The first fault in a list of parameters; `None` if the list is valid.
 pub fn parameters_problem(parameters: &[OwnParameter]) -> Option<String> {
     for (number, OwnParameter { name, default, min, max }) in parameters.iter().enumerate() {
         let is_name =
@@ -70,9 +70,9 @@ pub fn parameters_problem(parameters: &[OwnParameter]) -> Option<String> {
 pub struct Failure {
     /// When, in the run.
     pub at: Time,
-    /// What is wrong, in a sentence.
+    /// Description of the failure, a sentence.
     pub what: String,
-    /// What it was caused by, for a program that knows more about it.
+    /// The underlying error, for programs that can use it.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 

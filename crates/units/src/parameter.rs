@@ -73,7 +73,7 @@ pub enum Domain {
     Number(f64, f64, &'static str),
     /// One of these names.
     Name {
-        /// What they name.
+        /// The noun for the named thing.
         what: &'static str,
         /// The names.
         names: &'static [&'static str],
@@ -86,14 +86,14 @@ pub enum Domain {
     TimeOrPackets(u64, u64),
     /// Off, one of these names, or on: the first of them.
     FlagOrName {
-        /// What they name, with its article.
+        /// The noun for the named things, with its article.
         what: &'static str,
         /// The names.
         names: &'static [&'static str],
     },
     /// One of these names, or a number above 0 and up to 1.
     NameOrFraction {
-        /// What it is, with its article.
+        /// The noun for the value, with its article.
         what: &'static str,
         /// The names.
         names: &'static [&'static str],
@@ -121,9 +121,10 @@ pub struct Parameter {
     pub name: &'static str,
     /// The values that it may take.
     pub domain: Domain,
-    /// Where name, default and range come from.
+    /// Source of name, default and range.
     pub source: &'static str,
-    /// What it follows from unless it is given; `None` if it has a default of its own.
+    /// Description of the value that the parameter is derived from unless it is given; `None` if it
+    /// has a default of its own.
     pub derived: Option<&'static str>,
 }
 
@@ -141,7 +142,7 @@ pub trait Configurable {
     /// depend on the parameters before.
     fn parameters(&mut self, v: &mut impl Visitor);
 
-    /// What is wrong with parameters that are right one by one.
+    /// A fault in the combination of parameters that are valid one by one.
     fn problem(&self) -> Option<&'static str> {
         None
     }

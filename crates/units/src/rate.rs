@@ -41,16 +41,16 @@ impl fmt::Display for Rate {
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
-    /// What the last transmission took beyond whole nanoseconds, in units of 1/rate nanoseconds;
-    /// below `rate`.
+    /// Transmission time carried over from the last transmission beyond whole nanoseconds, in units
+    /// of 1/rate nanoseconds; below `rate`.
     remainder: u64,
     /// When the last transmission ended, that left out.
     end: Time,
-    /// What the last bytes take by themselves: most packets are as long as the one before.
+    /// Transmission time of the last size alone: most packets are as long as the one before.
     last: Division,
 }
 
-/// How long so many bytes take, in whole nanoseconds and a remainder in units of 1/rate
+/// Transmission time of `bytes`, in whole nanoseconds and a remainder in units of 1/rate
 /// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Division {

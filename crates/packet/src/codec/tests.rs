@@ -20,7 +20,8 @@ fn sack(blocks: &[(u32, u32)]) -> SackBlocks {
     sack
 }
 
-/// What arrives of `segment`: the SACK blocks that fit, and no offset.
+/// The segment that a receiver decodes from `segment`: only the SACK blocks that fit, and no
+/// offset.
 fn as_read(segment: &Segment) -> Segment {
     let fixed = u32::from(segment.mss.is_some()) * 4
         + if segment.timestamps.is_some() { 12 } else { u32::from(segment.sack_permitted) * 4 }
