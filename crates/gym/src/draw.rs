@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// The most choices.
 const MAX_CHOICES: usize = 100_000;
 
-/// What a value of a scenario is drawn from. Bounds are written as the scenario has them:
+/// A distribution that a scenario's value is drawn from. Bounds are written as in scenarios:
 /// `"10mbit"`, `"20ms"`, `"100p"`, `0.01`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
@@ -23,7 +23,7 @@ enum Law {
     Choice(Vec<String>),
 }
 
-/// What numbers are of.
+/// The unit of a distribution's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     None,

@@ -11,7 +11,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::network::View;
 use crate::spec::{Column, Role, Spec, SpecError};
 
-/// What is said where there is nothing to tell.
+/// The error without an episode.
 const NO_EPISODE: &str = "there is no episode: reset the environment";
 
 /// Wakeups after which the caller is asked whether to go on.
@@ -28,7 +28,7 @@ pub struct Shape {
     pub actions: usize,
 }
 
-/// What a step has come to.
+/// The state of the episode after a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The episode came to an end of its own: all learners have transferred everything, or a
@@ -79,14 +79,14 @@ pub struct Env {
 struct LearnerState {
     /// None in an episode that lacks it.
     flow: Option<FlowId>,
-    /// How often each condition has held in a row.
+    /// Consecutive intervals in which each stopping condition held.
     held: Vec<u32>,
     intervals: u32,
     /// It decides at this step.
     decides: bool,
     reward: f64,
     view: Option<View>,
-    /// What it was told of the network in the intervals of an observation, the newest last.
+    /// Features of the network in the intervals of an observation, the newest last.
     told: Vec<f32>,
 }
 
@@ -126,7 +126,7 @@ impl Env {
         Shape { learners: self.learners.len(), width: self.spec.width(), actions: self.spec.actions() }
     }
 
-    /// What it is.
+    /// The environment's specification.
     pub fn spec(&self) -> &Arc<Spec> {
         &self.spec
     }
@@ -136,7 +136,7 @@ impl Env {
         self.spec.learners.iter().map(|learner| &*learner.id)
     }
 
-    /// How many numbers the observations of each learner have, and its actions.
+    /// The numbers of observation values and of actions of each learner.
     pub fn widths(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.learners.len()).map(|row| (self.role(row).width(), self.role(row).agent.laws.len()))
     }
@@ -378,7 +378,11 @@ impl Env {
         (self.learners[row].reward, self.learners[row].decides)
     }
 
-    /// Whether there is this learner in this episode.
+    /// Returns true if the learner of this row exists in this episode.
+    ///
+    /// # Panics
+    ///
+    /// There is no such row.
     ///
     /// # Panics
     /// There is no such row.
@@ -386,7 +390,7 @@ impl Env {
         self.learners[row].flow.is_some()
     }
 
-    /// Where it stands.
+    /// The current state.
     pub fn snapshot(&self) -> &Snapshot {
         &self.at
     }

@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Whether a feature of this name is of the network.
+/// Returns true if a feature of this name belongs to the network.
 pub(crate) fn has(name: &str) -> bool {
     name == SHARE || name.starts_with("flows.") || name.starts_with("links.")
 }
@@ -101,7 +101,7 @@ impl Network {
     }
 }
 
-/// What a learner is told of the network.
+/// The network's features in the last interval.
 #[derive(Debug)]
 pub(crate) struct View {
     lookout: Lookout,

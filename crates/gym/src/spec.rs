@@ -42,7 +42,7 @@ pub(crate) struct Term {
 /// a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stop {
-    /// Which measure.
+    /// The measure that is compared.
     measure: Seen,
     /// Above this, if there is such a bound.
     above: Option<f64>,
@@ -57,13 +57,13 @@ pub(crate) struct Stop {
 /// A number of an interval in an observation.
 #[derive(Clone, Debug)]
 pub(crate) enum Column {
-    /// That of the sender at this place.
+    /// The sender's feature at this index.
     Sender(usize),
     /// One of the network.
     Network(Feature<usize>),
 }
 
-/// What flows learn by: an agent, and what it is rewarded for.
+/// A learner's configuration: its agent and its reward.
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) agent: Arc<Agent>,
@@ -73,7 +73,7 @@ pub(crate) struct Role {
 }
 
 impl Role {
-    /// How many numbers an observation has.
+    /// The number of values in an observation.
     pub(crate) fn width(&self) -> usize {
         self.columns.len() * self.agent.history
     }
@@ -101,14 +101,14 @@ pub(crate) struct LearnerSpec {
     pub(crate) role: usize,
 }
 
-/// What an environment is; shared by all that are alike.
+/// The specification of an environment, shared by all of the same kind.
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub(crate) template: Template,
     pub(crate) roles: Vec<Role>,
     /// In the order of rows.
     pub(crate) learners: Vec<LearnerSpec>,
-    /// What the network shows, if anybody looks.
+    /// The network's features; `None` if no column or condition uses them.
     pub(crate) network: Option<Network>,
     /// Algorithms from outside may fail.
     pub(crate) has_own: bool,
@@ -287,7 +287,7 @@ impl Spec {
         &self.paths
     }
 
-    /// How many numbers the widest observation of a learner has.
+    /// The number of values in the widest observation of any learner.
     pub fn width(&self) -> usize {
         self.of_learners().map(Role::width).max().unwrap_or(0)
     }
@@ -366,7 +366,7 @@ impl StopText {
 }
 
 impl Stop {
-    /// Whether an interval is such a one.
+    /// Returns true if the interval meets the condition.
     pub(crate) fn holds(&self, measures: &Measures, network: &[f64]) -> bool {
         let value = self.measure.of(measures, network);
         self.above.is_some_and(|bound| value > bound) || self.below.is_some_and(|bound| value < bound)

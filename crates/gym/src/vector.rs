@@ -11,7 +11,7 @@ use ackclock_trace::Summary;
 use crate::env::{Env, Outcome, Shape, Snapshot};
 use crate::spec::{Spec, SpecError};
 
-/// How often is looked whether a step of several threads is to be broken off.
+/// Interval at which a step over several threads checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// When an environment whose episode is over begins the next one.
@@ -26,7 +26,7 @@ pub enum Autoreset {
     Disabled,
 }
 
-/// What a step gives: a row for each learner of each environment, environment by environment.
+/// The results of a step: a row for each learner of each environment, environment by environment.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Observations, one after another.
@@ -90,7 +90,7 @@ struct Group {
     keeps_results: bool,
 }
 
-/// What a group is to do.
+/// A command to a group.
 #[derive(Clone, Debug)]
 enum Task {
     Step,
@@ -116,7 +116,7 @@ impl Group {
         }
     }
 
-    /// Whether it was not broken off.
+    /// Runs a task; returns false if it was cancelled.
     fn run(&mut self, task: &Task, goes_on: &mut dyn FnMut() -> bool) -> Result<bool, SpecError> {
         for number in 0..self.envs.len() {
             let outcome = match task {
@@ -256,12 +256,12 @@ impl VecEnv {
         self.shape
     }
 
-    /// How many environments there are.
+    /// The number of environments.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What the last step gave.
+    /// The rows of the last step.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }

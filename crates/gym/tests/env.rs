@@ -22,7 +22,7 @@ fn scenario(flows: &str) -> String {
     format!("schema = 1\ntitle = \"test\"\n[run]\nduration = \"4s\"\nseed = 7\n{LINKS}{flows}")
 }
 
-/// What is told to an environment beside the scenario; `agent` and more.
+/// An environment's settings beside the scenario: `agent` and `rest`.
 fn settings(agent: &str, rest: &str) -> String {
     let role = role("", agent);
     format!("{{\"agents\": [{role}], \"stop\": [], \"max_steps\": null, \"randomise\": []{rest}}}")

@@ -102,7 +102,7 @@ impl Subject {
     }
 }
 
-/// Whether a metric is one of those that people look at first.
+/// Returns true if the metric is a main one, which a page shows first.
 pub(crate) fn is_main(name: &str) -> bool {
     MAIN.contains(&name)
 }

@@ -26,13 +26,13 @@ const LISTS: [(&str, &[&str]); 5] = [
     ("kinds", &["id"]),
 ];
 
-/// What is known of the subflows of flows that have several.
+/// The key of the results of subflows, for flows that have several.
 const SUBFLOWS: &str = "subflows";
 
-/// How punctual live runs were, and what they used of a processor.
+/// The key of the punctuality and processor use of live runs.
 const LIVE: &str = "live";
 
-/// Of which runs the results are.
+/// The runs of several output directories, and their results.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) outputs: Vec<Output>,
@@ -53,19 +53,19 @@ pub(crate) struct Output {
 /// A run.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Which output.
+    /// Index of the output directory.
     pub(crate) output: usize,
     /// Its number in the output.
     pub(crate) index: u64,
-    /// Which repetition of its point.
+    /// Repetition of the sweep point.
     pub(crate) repetition: u64,
     pub(crate) params: Map<String, Value>,
-    /// What these values are called.
+    /// Labels of the parameter values.
     names: Vec<(String, String)>,
     pub(crate) duration_s: f64,
-    /// Whether a machine's clock drove it.
+    /// True if a machine's clock drove the run.
     pub(crate) is_live: bool,
-    /// What was changed in it from outside: a time with everything that was set then.
+    /// Changes from outside during the run: each a time and the values set then.
     pub(crate) changes: Vec<Value>,
     /// Densities of reordering, of some flows.
     pub(crate) densities: Vec<Value>,
@@ -87,7 +87,7 @@ impl Output {
         Ok(Output { dir: dir.to_owned(), title, manifest, is_sweep })
     }
 
-    /// Whether the manifest lists a file.
+    /// Returns true if the manifest lists a file.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.manifest["files"].get(file).is_some()
     }

@@ -15,7 +15,7 @@ pub(crate) fn functions() -> String {
     include_str!("../page/figures.js").replace("{{metrics}}", &figures::json().to_string())
 }
 
-/// What the library asks of a browser: timers, which a figure that is drawn at once has no need of.
+/// The library's requirements on a browser: timers, which a figure drawn at once never uses.
 const BROWSER: &str = "globalThis.setTimeout = () => 0; globalThis.clearTimeout = () => {};";
 
 /// Widths of texts, which a browser knows: letters of most fonts are narrower than 0.6 of their
@@ -61,12 +61,12 @@ pub(crate) fn figures(data: &Value) -> anyhow::Result<Vec<Figure>> {
     Ok(figures.into_iter().map(|(name, svg)| Figure { name, svg }).collect())
 }
 
-/// What a figure that was asked for comes to, as the page has it.
+/// The data of a requested figure, as the page computes it.
 pub(crate) fn asked(data: &Value, asked: &Value) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&evaluated(&[("data", data), ("asked", asked)], ("what was asked for", ASK))?)?)
 }
 
-/// What code comes to that knows the library, the figures and these values.
+/// The value of a piece of code that can use the library, the figures and these values.
 fn evaluated(values: &[(&str, &Value)], (what, code): (&str, &str)) -> anyhow::Result<String> {
     let runtime = Runtime::new()?;
     runtime.set_memory_limit(MEMORY);

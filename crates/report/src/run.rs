@@ -53,7 +53,7 @@ pub(crate) fn all(results: &Results, options: &Options, notes: &mut Vec<String>)
     Ok(found)
 }
 
-/// How many numbers there are.
+/// The number of scalars in a value.
 fn size_of(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(size_of).sum(),
@@ -248,7 +248,8 @@ impl Thinned {
 /// The data that flows sent, and what of it was dropped.
 type Sent = BTreeMap<String, [Thinned; 2]>;
 
-/// What queues did, by link direction, and what flows sent into the first of them.
+/// The decisions of queues, by link direction, and the segments that flows sent into the first of
+/// them.
 fn queue(mut sheet: Sheet) -> anyhow::Result<(Map<String, Value>, Sent)> {
     let names = ["time_s", "link", "flow", "seq_bytes", "action", "sojourn_ms", "probability", "backlog_packets"];
     let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -304,7 +305,7 @@ fn queue(mut sheet: Sheet) -> anyhow::Result<(Map<String, Value>, Sent)> {
     Ok((links.collect(), sent))
 }
 
-/// What the ACKs of a flow said, and what it sent again.
+/// The ACKs of a flow, and its retransmissions.
 #[derive(Debug, Default)]
 struct Learnt {
     acked: Thinned,
@@ -347,9 +348,8 @@ fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
     Ok(flows)
 }
 
-/// What a controller infers from gradients of delay, by flow, of those that do: `points` of time,
-/// both gradients in ms, place in `states` of the state of the queue, congestion window and shadow
-/// window in bytes.
+/// The gradients of delay inferred by controllers, by flow: `points` of time, both gradients in ms,
+/// index in `states` of the state of the queue, congestion window and shadow window in bytes.
 fn gradients(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
     const STATES: [&str; 5] = ["unknown", "empty", "falling", "rising", "full"];
     // Earlier versions had none.
@@ -414,7 +414,7 @@ fn flow_of(row: &StringRecord, flow: usize, subflow: Option<usize>) -> Cow<'_, s
     }
 }
 
-/// What is in the sequence diagram of each flow.
+/// The sequence diagram of each flow.
 fn sequences(sent: Sent, learnt: BTreeMap<String, Learnt>) -> Map<String, Value> {
     let mut flows: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for (flow, [offered, dropped]) in &sent {
