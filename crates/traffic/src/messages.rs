@@ -26,7 +26,7 @@ mod trace;
 pub struct Message {
     /// When.
     pub at: Time,
-    /// How much, never 0.
+    /// Size in bytes, never 0.
     pub bytes: u64,
 }
 
@@ -108,7 +108,7 @@ impl Pattern {
         if gap.mean() < 1.0 { Err(PatternError::Endless) } else { Ok(Pattern::Renewal { gap, size }) }
     }
 
-    /// How much is written in all; `None` without end.
+    /// The bytes that are written in all; `None` without end.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Pattern::Trace(trace) if !trace.is_repeated() => Some(trace.bytes()),
@@ -116,7 +116,7 @@ impl Pattern {
         }
     }
 
-    /// How large a message is, bytes: on average where sizes are drawn, at most in a trace.
+    /// The size of a message in bytes: the mean of drawn sizes, the largest of a trace.
     pub fn size(&self) -> f64 {
         match self {
             Pattern::Paced { size, .. } | Pattern::Renewal { size, .. } => size.mean(),
@@ -125,7 +125,7 @@ impl Pattern {
         }
     }
 
-    /// What is written per second in the long run, bit/s; `None` for a trace that ends.
+    /// The long-term mean rate, bit/s; `None` for a trace that ends.
     pub fn mean_rate(&self) -> Option<f64> {
         match self {
             Pattern::Paced { rate, .. } => Some(rate.as_bps() as f64),
@@ -160,7 +160,7 @@ enum Law {
 struct Pace {
     rate: Rate,
     at: Time,
-    /// What `at` lacks, in units of 1/rate nanoseconds.
+    /// The fraction that `at` lacks, in units of 1/rate nanoseconds.
     remainder: u64,
 }
 

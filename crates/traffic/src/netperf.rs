@@ -25,15 +25,15 @@ use crate::request::Exchange;
 pub struct NetperfPattern {
     /// For how long the data connection is written to.
     pub length: Span,
-    /// What is asked for over the control connection, and each of the two responses.
+    /// The request over the control connection, and each of the two responses.
     pub control: Exchange,
-    /// How long a response is waited for, and the end of the control connection.
+    /// Timeout of a response, and of the control connection's end.
     pub patience: Span,
-    /// How many tries there are; no bound if `None`.
+    /// The most tries; `None` sets no limit.
     pub tries: Option<u64>,
 }
 
-/// What can be seen of a connection.
+/// The state of a connection that the test depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectionSeen {
     /// The handshake is over.
@@ -46,7 +46,7 @@ pub struct ConnectionSeen {
     pub ended: bool,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetperfStep {
     /// Open the control connection with its request.
@@ -88,7 +88,7 @@ pub struct Netperf {
     until: Time,
     /// When the data connection was open.
     begun: Time,
-    /// How long it took, of the last try.
+    /// Time of the data in the last try.
     elapsed: Span,
     tries: u64,
     completed: u64,
@@ -110,7 +110,7 @@ impl Netperf {
         }
     }
 
-    /// What the test is.
+    /// The test's parameters.
     pub fn pattern(&self) -> &NetperfPattern {
         &self.pattern
     }
@@ -130,22 +130,22 @@ impl Netperf {
         self.tries
     }
 
-    /// Those whose data and report have come as a whole.
+    /// Tries whose data and report have arrived completely.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Those that were given up.
+    /// Tries that were given up.
     pub fn failed(&self) -> u64 {
         self.failed
     }
 
-    /// How long the data of the last try took, until the server had closed.
+    /// Time that the data of the last try took, until the server had closed.
     pub fn elapsed(&self) -> Span {
         self.elapsed
     }
 
-    /// What is to be done now, if anything; to be asked again after each step.
+    /// Returns the next step, if one is due. Call it again after each step.
     pub fn step(&mut self, now: Time, control: ConnectionSeen, data: ConnectionSeen) -> Option<NetperfStep> {
         let expired = now >= self.until;
         match self.phase {

@@ -21,7 +21,7 @@ use crate::request::Exchange;
 pub struct ProbePattern {
     /// From one probe to the next, whatever becomes of them.
     pub interval: Span,
-    /// What the handshake of TLS exchanges, bytes each way; `None` is without TLS.
+    /// Bytes of the TLS handshake in each direction; `None` without TLS.
     pub tls: Option<Exchange>,
     /// The request behind it and its response.
     pub http: Exchange,
@@ -31,14 +31,14 @@ impl ProbePattern {
     /// A probe that has found no answer for so long may keep others from being sent.
     const PATIENCE: Span = Span::from_secs(10);
 
-    /// How many probes may be unanswered; further ones are left out.
+    /// The most unanswered probes; further ones are skipped.
     pub fn most_open(&self) -> usize {
         let most = ProbePattern::PATIENCE.as_nanos().div_ceil(self.interval.as_nanos().max(1));
         usize::try_from(most.clamp(1, 1000)).unwrap_or(1)
     }
 }
 
-/// Which way a connection with load carries it.
+/// The direction of a connection's load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transfer {
     /// From the server to the client.
@@ -53,7 +53,7 @@ pub enum Transfer {
 /// A connection with load, and probes between it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPattern {
-    /// Which way its load goes.
+    /// Direction of the load.
     pub transfer: Transfer,
     /// From one probe to the next, whatever becomes of them; zero is without probes.
     pub interval: Span,
@@ -86,7 +86,7 @@ impl Ticks {
         self.next_at
     }
 
-    /// How many have been taken.
+    /// The number of ticks taken.
     pub fn made(&self) -> u64 {
         self.made
     }

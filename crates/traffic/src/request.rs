@@ -10,7 +10,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::distribution::Distribution;
 
-/// What a client asks for.
+/// The parameters of a client that sends requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestPattern {
     /// Size of a request, bytes.
@@ -19,7 +19,7 @@ pub struct RequestPattern {
     pub response: Distribution,
     /// From the end of a response to the next request, nanoseconds.
     pub think: Distribution,
-    /// How many requests there are; `None` is without end.
+    /// The number of requests; `None` is unlimited.
     pub count: Option<u64>,
     /// All go over one connection; otherwise each has its own.
     pub persistent: bool,

@@ -30,43 +30,43 @@ pub enum TableError {
     /// Not two or three columns.
     #[error("line {line}: expected a value and a probability, or a value, a number and a probability")]
     Columns {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// A value that cannot be read, or is negative.
     #[error("line {line}: `{found}` is not {expected}")]
     Value {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
-        /// What is written there.
+        /// The text found.
         found: String,
-        /// What the values are.
+        /// Description of valid values.
         expected: &'static str,
     },
     /// A probability that is none.
     #[error("line {line}: `{found}` is not a probability from 0 to 1, or a percentage")]
     Probability {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
-        /// What is written there.
+        /// The text found.
         found: String,
     },
     /// A value below the one before it.
     #[error("line {line}: the value is below the one before it")]
     ValueGoesBack {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// A probability below the one before it.
     #[error("line {line}: the probability is below the one before it")]
     ProbabilityGoesBack {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// The last probability is neither 1 nor 100 %.
     #[error("line {line}: the last probability is neither 1 nor 100 (per cent)")]
     Incomplete {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// All values are 0.

@@ -30,7 +30,7 @@ use adaptation::{Chooser, Situation};
 
 mod adaptation;
 
-/// What a player plays and how.
+/// The parameters of a video and its player.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoPattern {
     /// The length of a segment.
@@ -39,8 +39,8 @@ pub struct VideoPattern {
     pub ladder: Arc<[Rate]>,
     /// The most that the buffer holds, at least two segments.
     pub buffer: Span,
-    /// How much is in the buffer when playback begins, and begins again after it was empty; at
-    /// most a segment less than `buffer`, or a segment.
+    /// Buffer level at which playback starts, and resumes after the buffer was empty; at most a
+    /// segment less than `buffer`, or a segment.
     pub startup: Span,
     /// The length of the video; `None` is without end.
     pub length: Option<Span>,
@@ -48,7 +48,7 @@ pub struct VideoPattern {
     pub variation: Distribution,
     /// The size of a request, bytes.
     pub request: Distribution,
-    /// How bitrates are chosen.
+    /// The bitrate adaptation.
     pub adaptation: Adaptation,
 }
 
@@ -58,7 +58,7 @@ pub struct Video {
     pattern: VideoPattern,
     random: Random,
     chooser: Chooser,
-    /// What has been asked for in all.
+    /// Length of video requested so far.
     asked: Span,
     /// When the next segment is asked for; [`Time::NEVER`] while one comes, or after the last one.
     next_at: Time,
@@ -89,7 +89,7 @@ enum Playback {
     Playing { until: Time },
 }
 
-/// What a viewer has seen.
+/// The quality of playback.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VideoReport {
     /// Segments that have come.
@@ -98,11 +98,11 @@ pub struct VideoReport {
     pub switches: u64,
     /// From the start until playback began, if it has.
     pub startup: Option<Span>,
-    /// How often the buffer was empty during playback.
+    /// The number of times the buffer was empty during playback.
     pub rebuffers: u64,
-    /// How long playback has paused for it.
+    /// Time for which playback has paused with an empty buffer.
     pub rebuffering: Span,
-    /// How much has been played.
+    /// Length of video played.
     pub played: Span,
     /// The mean bitrate of what has come, bit/s; 0 for nothing.
     pub bitrate: f64,
@@ -136,7 +136,7 @@ impl Video {
         self.coming.is_none() && self.next_at == Time::NEVER
     }
 
-    /// What is in the buffer.
+    /// The buffer level.
     pub fn level(&self, now: Time) -> Span {
         match self.playback {
             Playback::Waiting { held, .. } => held,
@@ -161,7 +161,7 @@ impl Video {
         Some(Exchange { request, response: (bytes.round() as u64).clamp(1, Distribution::MOST_BYTES) })
     }
 
-    /// What of the video has not been asked for.
+    /// The length of video not yet requested.
     fn left(&self) -> Span {
         self.pattern.length.map_or(self.pattern.segment, |length| length - self.asked)
     }
@@ -217,7 +217,7 @@ impl Video {
         }
     }
 
-    /// What the viewer has seen by `end`.
+    /// The quality of playback until `end`.
     pub fn report(&self, end: Time) -> VideoReport {
         let mut seen = self.clone();
         if !self.is_done() {

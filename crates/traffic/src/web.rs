@@ -18,12 +18,12 @@ use ackclock_units::{Random, Span, Time};
 use crate::distribution::Distribution;
 use crate::request::Exchange;
 
-/// What a browser loads.
+/// The pages that a browser loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebPattern {
     /// Size of a base document, bytes.
     pub page: Distribution,
-    /// How many objects a page has; rounded.
+    /// The number of objects of a page; rounded.
     pub objects: Distribution,
     /// Size of an object, bytes.
     pub object: Distribution,
@@ -31,7 +31,7 @@ pub struct WebPattern {
     pub request: Distribution,
     /// From the end of a page to the next one, nanoseconds.
     pub think: Distribution,
-    /// How many pages there are; `None` is without end.
+    /// The number of pages; `None` is unlimited.
     pub pages: Option<u64>,
     /// The most connections at a time, at least one.
     pub connections: usize,
@@ -50,9 +50,9 @@ pub struct Web {
     since: Option<Time>,
     /// The base document has not come.
     is_base: bool,
-    /// What is to be asked for.
+    /// Requests that have not been sent.
     waiting: VecDeque<Exchange>,
-    /// How much was asked for and has not come.
+    /// Outstanding requests.
     coming: u64,
     begun: u64,
     objects: u64,
@@ -94,7 +94,7 @@ impl Web {
         self.since.is_none() && self.next_at == Time::NEVER
     }
 
-    /// Whether there is something to ask for.
+    /// Returns true if there is a request to send.
     pub fn has_more(&self, now: Time) -> bool {
         !self.waiting.is_empty() || (self.next_at <= now && self.next_at != Time::NEVER)
     }

@@ -22,14 +22,14 @@ pub enum Arrivals {
     Gaps(Distribution),
     /// Several at once, for which a request stands.
     Incast {
-        /// How many flows answer a request, at least 1.
+        /// The number of flows that answer a request, at least 1.
         senders: u64,
         /// From one request to the next, ns; the first one comes at the start.
         every: Distribution,
     },
 }
 
-/// Which of several paths a flow takes.
+/// The choice among several paths for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChoice {
     /// Any, with equal probabilities.
@@ -38,7 +38,7 @@ pub enum PathChoice {
     RoundRobin,
 }
 
-/// Which flows arrive.
+/// The arrivals, sizes and paths of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPattern {
     /// When.
@@ -47,16 +47,16 @@ pub struct WorkloadPattern {
     pub stretch: f64,
     /// Their sizes, bytes.
     pub size: Distribution,
-    /// How many paths there are, at least 1.
+    /// The number of paths, at least 1.
     pub paths: usize,
-    /// Which of them a flow takes.
+    /// The choice among them.
     pub choice: PathChoice,
-    /// How many flows, or requests of an incast, there are at most.
+    /// The most flows, or requests of an incast.
     pub count: Option<u64>,
 }
 
 impl WorkloadPattern {
-    /// How many flows arrive in a second, in the long run.
+    /// The long-term mean number of flows that arrive per second.
     pub fn per_second(&self) -> f64 {
         let (flows, gap) = match &self.arrivals {
             Arrivals::Gaps(gap) => (1, gap),
@@ -65,7 +65,7 @@ impl WorkloadPattern {
         flows as f64 * 1e9 / (gap.mean() * self.stretch)
     }
 
-    /// How many flows there are at most, if that is known.
+    /// The most flows, if known.
     pub fn flows(&self) -> Option<u64> {
         let of_each = match self.arrivals {
             Arrivals::Gaps(_) => 1,
@@ -86,7 +86,7 @@ pub struct Arrival {
     pub request: u64,
     /// Its size, bytes, at least 1.
     pub bytes: u64,
-    /// Which path it takes, from 0.
+    /// Index of the flow's path, from 0.
     pub path: usize,
 }
 
@@ -112,7 +112,7 @@ pub struct Workload {
     until: Time,
     flows: u64,
     requests: u64,
-    /// How many flows of the last request are to come.
+    /// Flows of the last request that have not arrived.
     pending: u64,
 }
 
@@ -122,7 +122,7 @@ impl Workload {
         Workload { pattern, streams, last: start, until, flows: 0, requests: 0, pending: 0 }
     }
 
-    /// What they are drawn from.
+    /// The workload's parameters.
     pub fn pattern(&self) -> &WorkloadPattern {
         &self.pattern
     }
@@ -132,7 +132,7 @@ impl Workload {
         self.until
     }
 
-    /// Whether as many have come as there may be.
+    /// Returns true if the last flow has arrived.
     pub fn is_over(&self) -> bool {
         self.pending == 0 && self.pattern.count == Some(self.requests)
     }

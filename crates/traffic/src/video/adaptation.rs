@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ackclock_units::{Rate, Span, maths};
 
-/// How a player chooses bitrates.
+/// A bitrate adaptation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Adaptation {
     /// By the buffer-based map of Huang et al.
@@ -32,14 +32,14 @@ pub struct Bola {
     pub gamma_p: f64,
 }
 
-/// What a player knows when it asks for a segment.
+/// The player's state at a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
-    /// What is in the buffer.
+    /// Buffer level.
     pub(super) level: Span,
-    /// How long the last segment took to come.
+    /// Download time of the last segment.
     pub(super) download: Option<Span>,
-    /// How much of the video the last segment was.
+    /// Length of the last segment.
     pub(super) last: Span,
 }
 
@@ -117,9 +117,9 @@ fn mapped(bba: &Bba, ladder: &[Rate], last: usize, level: Span) -> usize {
     }
 }
 
-/// Whether a segment came so fast that BBA-2 goes one rung up in its startup phase: by it the
-/// buffer has grown by more than 7/8 of its length while the buffer is empty, and by more than a
-/// half once the cushion is full.
+/// Returns true if a segment came so fast that BBA-2 goes one rung up in its startup phase: it
+/// increased the buffer by more than 7/8 of its length while the buffer is empty, and by more than
+/// a half once the cushion is full.
 fn is_fast(bba: &Bba, level: Span, segment: Span, download: Span) -> bool {
     let share = (level.as_secs_f64() / (bba.reservoir + bba.cushion).as_secs_f64()).min(1.0);
     let grown = segment.as_secs_f64() - download.as_secs_f64();

@@ -11,7 +11,7 @@ pub struct Codec {
     pub frame: Span,
     /// Bytes of a frame.
     pub frame_bytes: u32,
-    /// How far the encoder looks ahead of a frame.
+    /// The encoder's look-ahead beyond a frame.
     pub look_ahead: Span,
     /// Equipment impairment factor, Ie.
     pub ie: f64,
