@@ -64,7 +64,7 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
     Direction::new(id, spec.queue.name(), link)
 }
 
-/// Where the random streams of a run's components come from.
+/// The source of the random streams of a run's components.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streams {
     seed: u64,
@@ -104,7 +104,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// How many different settings are remembered: neighbouring flows are mostly of few kinds.
+    /// The most settings that are kept: neighbouring flows are mostly of few kinds.
     const MOST: usize = 8;
 
     fn share(&mut self, config: Config) -> Arc<Config> {
@@ -157,8 +157,8 @@ fn mptcp_config(spec: &MptcpSpec, side: Side, foreign_peer: bool) -> MptcpConfig
     }
 }
 
-/// Whether an application writes as much as its socket takes, [`FlowSpec::write_size`] bytes at a
-/// time.
+/// Returns true if the application writes as much as its socket accepts, [`FlowSpec::write_size`]
+/// bytes at a time.
 fn writes_alike(application: &spec::Application) -> bool {
     use spec::Application as App;
     matches!(application, App::Bulk | App::Load(_) | App::Connection)

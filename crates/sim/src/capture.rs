@@ -27,9 +27,9 @@ const DROPPED: u32 = 2;
 /// Captures of a run, and the packets that were not handed on yet.
 #[derive(Debug)]
 pub(crate) struct Captures {
-    /// Which capture each direction has, in order.
+    /// The directions that are captured, in order, each with the index of its capture.
     directions: Vec<(DirectionId, usize)>,
-    /// Which capture each host has, in order.
+    /// The hosts that are captured, in order, each with the index of its capture.
     hosts: Vec<(HostId, usize)>,
     snaplen: usize,
     rows: Vec<Row>,
@@ -88,7 +88,7 @@ impl Captures {
         self.directions.iter().map(|direction| direction.0)
     }
 
-    /// Whether anything is captured at hosts.
+    /// Returns true if anything is captured at hosts.
     pub(crate) fn has_hosts(&self) -> bool {
         !self.hosts.is_empty()
     }
@@ -130,7 +130,7 @@ impl Captures {
         }
     }
 
-    /// Whether packets ought to be handed on.
+    /// Returns true if the buffered packets should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH
     }

@@ -18,7 +18,8 @@ mod source;
 /// A datagram on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
-    /// Which of the flow it is, from 0 in the order of sending; an answer has that of its request.
+    /// The datagram's number in its flow, from 0 in the order of sending; an answer has its
+    /// request's.
     pub(crate) number: u64,
     /// When it was sent; an answer has the time of its request.
     pub(crate) sent: Time,
@@ -33,12 +34,12 @@ impl Datagram {
     }
 }
 
-/// Which requests have arrived at the end that answers them.
+/// The requests that have arrived at the end that answers them.
 #[derive(Debug, Default)]
 struct Requests {
     /// All before this one have arrived or are given up.
     decided: u64,
-    /// Those from `decided` on.
+    /// Arrival of the requests from `decided` on.
     later: VecDeque<bool>,
 }
 
@@ -67,7 +68,7 @@ impl Requests {
 pub(crate) struct Datagrams {
     application: &'static str,
     ecn: Ecn,
-    /// What the end sends by itself.
+    /// The generator of datagrams at an end that sends by itself.
     source: Option<Source>,
     sent: u64,
     /// Payload that arrived, copies left out.
@@ -75,7 +76,7 @@ pub(crate) struct Datagrams {
     marked: u64,
     /// The measures are taken at this end.
     reception: Option<Box<Reception>>,
-    /// What has arrived is sent back; which requests have, for an end that answers.
+    /// The requests that have arrived, at an end that sends back every datagram.
     requests: Option<Requests>,
     /// To be sent back now.
     answer: Option<Datagram>,

@@ -23,10 +23,10 @@ pub(crate) struct Direction {
     queue: &'static str,
 }
 
-/// What is measured on a link direction.
+/// The measurements on a link direction.
 #[derive(Debug)]
 struct Measures {
-    /// How long how many packets waited, ...
+    /// Time by number of waiting packets, ...
     backlog: Levels,
     /// ... until now so many, ...
     level: u32,
@@ -143,7 +143,11 @@ impl Direction {
         Direction { link, measures, id, queue }
     }
 
-    /// Whether a queue discipline from outside has failed.
+    /// Checks that no queue discipline from outside has failed.
+    ///
+    /// # Errors
+    ///
+    /// Its failure.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         match self.link.failure() {
             Some(failure) => Err(RunError::Own { of: format!("link {}", self.id), failure: failure.clone() }),
@@ -262,7 +266,7 @@ impl Direction {
         Some(ProbabilitySummary { mean, last })
     }
 
-    /// What stands at the start of a window. The link has caught up to `now`.
+    /// The counts at the start of a window. The link has caught up to `now`.
     pub(crate) fn mark(&self, now: Time) -> DirectionMark {
         let mut backlog = self.measures.backlog.clone();
         backlog.add_part(self.measures.level, now.since(self.measures.since));
@@ -279,7 +283,7 @@ impl Direction {
         }
     }
 
-    /// What has been counted until now, to which the link has caught up.
+    /// The counts until now, to which the link has caught up.
     pub(crate) fn count(&self, now: Time) -> DirectionCount {
         let counters = self.link.counters();
         DirectionCount {
@@ -314,8 +318,8 @@ impl Direction {
         (now.dequeued.bytes - then.dequeued.bytes, now.dequeued.packets - then.dequeued.packets, point)
     }
 
-    /// What came since, in a window of this length that ends `now`, to which the link has caught
-    /// up.
+    /// The measurements since `mark`, in a window of this length that ends `now`, to which the link
+    /// has caught up.
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
         let mut backlog = self.measures.backlog.clone();
         backlog.add(self.measures.level, now.since(self.measures.since));
@@ -346,7 +350,7 @@ impl Direction {
     }
 }
 
-/// What a link direction has counted at some time, for a series.
+/// The counts of a link direction at some time, for a series.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DirectionCount {
     dequeued: Tally,
@@ -359,7 +363,7 @@ pub(crate) struct DirectionCount {
     sojourns: u64,
 }
 
-/// What a link direction had measured at the start of a window.
+/// The measurements of a link direction at the start of a window.
 #[derive(Debug)]
 pub(crate) struct DirectionMark {
     counters: Counters,

@@ -21,7 +21,7 @@ pub enum RunError {
     Stock {
         /// The flow.
         flow: String,
-        /// What was wrong.
+        /// The fault.
         error: IntegrityError,
     },
     /// A controller or a queue discipline from outside cannot go on.
@@ -37,7 +37,7 @@ pub enum RunError {
     TooMany {
         /// The group to which the last one belongs.
         group: String,
-        /// How many there are.
+        /// Flows that exist at the same time.
         alive: usize,
         /// When.
         at: Span,

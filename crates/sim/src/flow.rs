@@ -37,7 +37,7 @@ mod subflows;
 mod sums;
 mod throughput;
 
-/// What the summary calls the two ways of data.
+/// The two directions of data, as named in the summary.
 pub(crate) const FORWARD: &str = "forward";
 pub(crate) const REVERSE: &str = "reverse";
 
@@ -81,13 +81,14 @@ pub(crate) struct Flow {
     application: Option<Box<Application>>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
-    /// What is measured on each of several subflows.
+    /// Measurements of each subflow, if there are several.
     pub(crate) subflows: Option<Box<Subflows>>,
     host: Arc<str>,
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
-    /// Which memory of destinations its sender's host has; none once it was told.
+    /// Index of the memory of destinations of the sender's host; `None` once the connection is
+    /// stored there.
     metrics: Option<usize>,
     /// When the sender closes hard; never once it has, or there is nothing left to end.
     abort: Time,
@@ -310,7 +311,7 @@ impl Flow {
         self.settle();
     }
 
-    /// Whether the transfer is complete with so many bytes acknowledged.
+    /// Returns true if the transfer is complete with this many bytes acknowledged.
     #[inline]
     pub(crate) fn is_complete(&self, acked: u64) -> bool {
         acked >= self.target
@@ -347,7 +348,8 @@ impl Flow {
         }
     }
 
-    /// What had begun has brought nothing: the next packet of the sender outside begins the flow.
+    /// Resets a flow whose start has delivered nothing: the next packet of the sender outside
+    /// begins it.
     pub(crate) fn begin_anew(&mut self) {
         (self.started, self.finished, self.over) = (false, None, None);
         self.settle();
@@ -361,7 +363,7 @@ impl Flow {
         self.settle();
     }
 
-    /// Whether data that reaches the receiver is of interest there ([`Flow::receive`]).
+    /// Returns true if an application at the receiver takes the arriving data ([`Flow::receive`]).
     #[inline]
     pub(crate) fn has_application(&self) -> bool {
         self.has_application
@@ -484,7 +486,7 @@ impl Flow {
         }
     }
 
-    /// How long probes of responsiveness took, if it sends any.
+    /// Times of probes of responsiveness, if the flow sends any.
     pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
         self.application.as_ref()?.probe_times()
     }

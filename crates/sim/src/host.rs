@@ -23,14 +23,14 @@ pub(crate) enum Host {
     Datagrams(Box<Datagrams>),
 }
 
-/// Where an application writes.
+/// A socket that an application writes to.
 pub(crate) trait Writable {
     fn write(&mut self, now: Time, bytes: u64) -> u64;
 
-    /// Whether an application that waits until it can write goes on.
+    /// Returns true if the socket has become writable for an application that waits for that.
     fn is_writable(&mut self) -> bool;
 
-    /// How much an application that writes `bytes` at a time may write at once instead.
+    /// The bytes that an application which writes `bytes` at a time may write in one call instead.
     fn writes_at_once(&self, bytes: u64) -> u64;
 }
 
@@ -78,7 +78,7 @@ impl Writable for Host {
     }
 }
 
-/// What all subflows have counted together.
+/// The counts of all subflows together.
 pub(crate) fn totals(connection: &Connection) -> Stats {
     connection.subflows().iter().fold(Stats::default(), |sum, subflow| sum + subflow.totals())
 }
@@ -166,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Whether what was sent last is of the same unit as the segment before it.
+    /// Returns true if the last segment sent belongs to the same unit as the one before it.
     #[inline]
     pub(crate) fn continues_unit(&self) -> bool {
         matches!(self, Host::Endpoint(endpoint) if endpoint.continues_unit())
@@ -212,7 +212,8 @@ impl Host {
         }
     }
 
-    /// Whether a range of the peer's stream has arrived and was kept, as far as the host tells.
+    /// Returns true if a range of the peer's stream has arrived and was kept; always true for hosts
+    /// other than ackclock's endpoints.
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.holds(from, to),
@@ -350,8 +351,11 @@ impl Host {
         }
     }
 
-    /// Whether wrong data was seen, or a controller from outside has failed; the error names
-    /// `flow`.
+    /// Checks that no wrong data was received and no controller from outside has failed.
+    ///
+    /// # Errors
+    ///
+    /// The failure, with the name of `flow`.
     pub(crate) fn check(&self, flow: &str) -> Result<(), RunError> {
         let failed = match self {
             Host::Endpoint(endpoint) => endpoint.controller_failure(),

@@ -79,7 +79,7 @@ impl DirectionId {
         self.0 / 2
     }
 
-    /// Which of its two directions it is, 0 for forward.
+    /// The direction's index in its link, 0 for forward.
     pub(crate) const fn side(self) -> usize {
         self.0 % 2
     }
@@ -101,7 +101,7 @@ impl DirectionId {
         DirectionId(slot as usize)
     }
 
-    /// Those of so many links, in order.
+    /// The directions of this many links, in order.
     pub fn all(links: usize) -> impl Iterator<Item = DirectionId> {
         (0..2 * links).map(DirectionId)
     }
@@ -138,7 +138,7 @@ impl HostId {
         FlowId(self.0 / 2)
     }
 
-    /// Whether it sends data.
+    /// Returns true for the end that sends data.
     #[inline]
     pub const fn is_sender(self) -> bool {
         self.0.is_multiple_of(2)
@@ -167,8 +167,8 @@ impl HostId {
         self.0 as u32
     }
 
-    /// What stands for a host outside where a packet of no flow goes to: a number behind those of
-    /// all ends of flows.
+    /// The identifier of a host outside as the destination of packets of no flow: a number behind
+    /// those of all ends of flows.
     pub(crate) fn of_node<T>(node: usize, hosts: &Table<HostId, T>) -> HostId {
         HostId(hosts.len() + node)
     }

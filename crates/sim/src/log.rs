@@ -22,7 +22,7 @@ use crate::record::Source;
 /// Rows between two times that they are handed on.
 const BATCH: usize = 64;
 
-/// What of hosts is logged and was not handed on yet.
+/// Log rows of hosts that have not been written yet.
 #[derive(Debug)]
 pub(crate) struct HostLog {
     segments: Option<Vec<SiftrRecord>>,
@@ -32,13 +32,13 @@ pub(crate) struct HostLog {
 #[derive(Debug)]
 struct Measurements {
     rows: Vec<Measurement>,
-    /// How many each flow has had.
+    /// Rows of each flow so far.
     seen: Table<FlowId, u64>,
     /// The same of subflows, by their flow and their port.
     of_subflows: BTreeMap<(FlowId, u16), u64>,
 }
 
-/// What a sender has measured, and what its controller then does.
+/// A sender's measurement, and its controller's state afterwards.
 #[derive(Clone, Copy, Debug)]
 struct Measurement {
     at: Time,
@@ -143,7 +143,7 @@ impl HostLog {
         }
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         let measurements = self.measurements.as_ref().map_or(0, |measurements| measurements.rows.len());
         self.segments.as_ref().map_or(0, Vec::len).max(measurements) >= BATCH
@@ -166,8 +166,8 @@ impl HostLog {
     }
 }
 
-/// What SIFTR reads of a connection. One that is being accepted is in the SYN cache, and has no
-/// socket before the handshake is over.
+/// The fields that SIFTR reads of a connection. One that is being accepted is in the SYN cache, and
+/// has no socket before the handshake is over.
 fn connection(endpoint: &Endpoint) -> Result<SiftrConnection, Skipped> {
     let block = endpoint.control_block();
     // TCPS_* of tcp_fsm.h.

@@ -13,7 +13,7 @@ use ackclock_units::{Span, Time};
 
 use crate::index::{DirectionId, FlowId, HostId, RouteId};
 
-/// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
+/// The records of a run and their destinations; none by default. Recording changes no result.
 #[derive(Debug, Default)]
 pub struct Recorders<'a> {
     /// Every decision of some queues.
@@ -32,8 +32,8 @@ pub struct Recorders<'a> {
     pub captures: Option<CaptureRecorder<'a>>,
     /// Reordering over time.
     pub reordering: Option<ReorderingRecorder<'a>>,
-    /// How far each packet of a flow of TCP arrives from its place by sequence numbers: once that
-    /// is known, those of a flow in order of arrival. Only where that is measured
+    /// The displacement of each packet of TCP flows by sequence numbers: written once it is known,
+    /// in each flow in order of arrival. Only where it is measured
     /// ([`ReorderTap::Sequence`](crate::spec::ReorderTap::Sequence)).
     pub displacement: Option<&'a mut dyn DisplacementSink>,
     /// Flows and link directions over time.
@@ -42,26 +42,26 @@ pub struct Recorders<'a> {
     pub watch: Option<&'a mut dyn WatchSink>,
 }
 
-/// Which queues are recorded, and where it goes.
+/// The queues that are recorded, and the destination.
 #[derive(Debug)]
 pub struct QueueRecorder<'a> {
-    /// Which link directions.
+    /// The link directions.
     pub directions: &'a [DirectionId],
     /// Gets the records in order of time, those of equal times by number of the direction. It may
     /// break the run off.
     pub sink: &'a mut dyn QueueSink,
 }
 
-/// Which intervals of a run are recorded, and where it goes.
+/// The intervals of a series, and its destination.
 #[derive(Debug)]
 pub struct SeriesRecorder<'a> {
-    /// Which intervals.
+    /// The intervals.
     pub config: SeriesConfig,
     /// Gets the records of each interval once it has ended. It may break the run off.
     pub sink: &'a mut dyn SeriesSink,
 }
 
-/// Where the intervals go in which reordering is measured.
+/// The destination of intervals of reordering.
 #[derive(Debug)]
 pub struct ReorderingRecorder<'a> {
     /// The length of an interval.
@@ -71,12 +71,12 @@ pub struct ReorderingRecorder<'a> {
     pub sink: &'a mut dyn ReorderingSink,
 }
 
-/// Where packets are captured, and where they go.
+/// The points of capture, and the destination.
 #[derive(Debug)]
 pub struct CaptureRecorder<'a> {
     /// A capture for each of these, no two the same.
     pub points: &'a [CapturePoint],
-    /// How many bytes of a packet a capture has at most.
+    /// The most bytes that are captured of a packet.
     pub snaplen: u32,
     /// Gets the packets, those of each capture in order of time. It may break the run off.
     pub sink: &'a mut dyn CaptureSink,
@@ -113,9 +113,9 @@ const BATCH: usize = 64;
 pub(crate) struct QueueRecording {
     directions: Vec<DirectionId>,
     rows: Vec<Row>,
-    /// How many rows there have been.
+    /// Rows recorded so far.
     number: u64,
-    /// How many may wait.
+    /// The most rows that are buffered.
     room: usize,
 }
 
@@ -151,7 +151,7 @@ impl QueueRecording {
         self.number += 1;
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= self.room
     }
@@ -205,16 +205,19 @@ impl Row {
     }
 }
 
-/// What happened to flows and was not handed on yet.
+/// Events of flows that have not been written yet.
+///
+/// Losses become known late, as links catch up late. Rows wait until all links have caught up to
+/// one time.
 ///
 /// Whether a transmission was lost comes in late, as links catch up late. Rows wait until all links
 /// have caught up to one time.
 #[derive(Debug)]
 pub(crate) struct TcpRecording {
     rows: Vec<TcpRow>,
-    /// How many rows there have been.
+    /// Rows recorded so far.
     number: u64,
-    /// How many may wait.
+    /// The most rows that are buffered.
     room: usize,
 }
 
@@ -246,7 +249,7 @@ impl Source {
     }
 }
 
-/// What happened, with the link direction whose fault it was.
+/// An event, with the link direction that caused it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TcpFact {
     Ack(AckRecord),
@@ -288,7 +291,7 @@ impl TcpRecording {
         self.number += 1;
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= self.room
     }

@@ -22,10 +22,10 @@ mod sequence;
 /// The name of the receivers as a place.
 const RECEIVER: &str = "receiver";
 
-/// That of the receivers, where packets are in the order of TCP's sequence numbers.
+/// Name of the place at receivers where packets are in the order of TCP's sequence numbers.
 const SEQUENCE: &str = "sequence";
 
-/// That of the receivers, where each segment counts when it arrives for the first time.
+/// Name of the place at receivers where each segment counts when it first arrives.
 const FIRST_ARRIVAL: &str = "first_arrival";
 
 /// Rows that wait at most before they are handed on.
@@ -40,7 +40,7 @@ pub(crate) struct Reorderings {
     sequence: Option<Sequence>,
     /// Receivers, by the first arrival of each segment.
     first_arrival: Option<FirstArrival>,
-    /// Which place each direction is, in order.
+    /// The measured directions, in order, each with the index of its place.
     directions: Vec<(DirectionId, usize)>,
     /// The length of the intervals; `None` unless they are recorded.
     every: Option<Span>,
@@ -129,7 +129,7 @@ impl Reorderings {
         }
     }
 
-    /// Whether receivers are measured.
+    /// Returns true if reordering is measured at receivers.
     pub(crate) fn has_receivers(&self) -> bool {
         self.receiver.is_some() || self.sequence.is_some() || self.first_arrival.is_some()
     }
@@ -176,7 +176,7 @@ impl Reorderings {
         }
     }
 
-    /// Whether links are measured.
+    /// Returns true if reordering is measured at links.
     pub(crate) fn has_directions(&self) -> bool {
         !self.directions.is_empty()
     }
@@ -245,7 +245,7 @@ impl Reorderings {
         }
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len().max(self.each().map_or(0, Each::waiting)) >= BATCH
     }

@@ -35,11 +35,12 @@ pub(crate) struct Series {
     groups: Vec<(FlowCount, Sliding)>,
     directions: Vec<(DirectionCount, Sliding)>,
     rows: Vec<Row>,
-    /// How many may wait.
+    /// The most rows that are buffered.
     room: usize,
 }
 
-/// What a flow had counted, and each of its subflows if it has several.
+/// The counts of a flow at the end of the last interval, and of each of its subflows if it has
+/// several.
 #[derive(Clone, Debug, Default)]
 struct Past {
     count: FlowCount,
@@ -54,7 +55,7 @@ struct Sliding {
     last: VecDeque<u64>,
 }
 
-/// What flows that are not listed have counted until now.
+/// The counts until now of flows that are not listed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupCount {
     /// The flow whose connections they are; its own count has those that are over.
@@ -122,7 +123,7 @@ impl Series {
         self.to
     }
 
-    /// Whether rows ought to be handed on before another interval ends.
+    /// Returns true if the buffered rows should be written before another interval ends.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= self.room
     }

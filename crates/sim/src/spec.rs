@@ -39,7 +39,7 @@ pub struct RunSpec {
     pub duration: Span,
     /// Root seed.
     pub seed: u64,
-    /// Which repetition, from 0: the random streams differ by it.
+    /// The number of the repetition, from 0; it changes the random streams.
     pub run: u64,
     /// In which order what happens at the same time does.
     pub ties: Ties,
@@ -53,7 +53,7 @@ pub struct RunSpec {
     /// Parts of the run that are measured for themselves, each from a time on until before another
     /// one.
     pub windows: Vec<(Time, Time)>,
-    /// Where reordering is measured; `None` if nowhere. Not with hosts outside.
+    /// The places where reordering is measured; `None` without any. Not with hosts outside.
     pub reordering: Option<ReorderingSpec>,
     /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of
     /// the run's own making.
@@ -68,7 +68,7 @@ pub enum Ties {
     /// Drawn anew for each time.
     #[default]
     Random,
-    /// That of the file: links before hosts in either case.
+    /// The order of the file: links before hosts in either case.
     Fixed,
 }
 
@@ -89,7 +89,7 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Whether a direction has a queue discipline from outside.
+    /// Returns true if a direction has a queue discipline from outside.
     pub fn has_own_queue(&self) -> bool {
         [&self.forward, &self.reverse].into_iter().any(|direction| matches!(direction.queue, QueueSpec::Own(_)))
     }
@@ -114,7 +114,7 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Loss, duplication, jitter and reordering after transmission.
     pub impairments: Impairments,
-    /// How all of this changes during the run. If there is a trace, `rate` is its mean.
+    /// The changes of these values during the run. With a trace, `rate` is its mean.
     pub course: Course,
 }
 
@@ -124,7 +124,7 @@ pub struct DirectionSpec {
 pub struct FlowSpec {
     /// Name and number, `reno.0`.
     pub id: Arc<str>,
-    /// What all flows of its group have in common.
+    /// Settings that all flows of a group have in common.
     pub group: Arc<FlowGroup>,
     /// When the sender connects.
     pub start: Time,
@@ -136,7 +136,7 @@ pub struct FlowSpec {
     pub ends: Option<EndsSpec>,
 }
 
-/// What flows of one group have in common.
+/// Settings that flows of one group have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
     /// Indices of the links that the data passes, in order.
@@ -151,9 +151,9 @@ pub struct FlowGroup {
     pub sender: HostSpec,
     /// The end that receives data.
     pub receiver: HostSpec,
-    /// How much is sent; `None` sends until the end.
+    /// Bytes to send; `None` sends until the end.
     pub bytes: Option<u64>,
-    /// What sends it.
+    /// The sender's application.
     pub application: Application,
     /// Bytes that the sending application writes at a time, whenever its socket is writable.
     /// Matters where a full send buffer wakes its writer late
@@ -167,8 +167,8 @@ pub struct FlowGroup {
     /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
     /// own.
     pub schedule: Vec<CcChange>,
-    /// What the sender's host remembers of its destination from one connection to the next: the
-    /// number of the memory, which other flows between the same hosts share; `None` is nothing.
+    /// Index of the memory of destinations in which the sender's host keeps metrics from one
+    /// connection to the next, shared by other flows between the same hosts; `None` without one.
     pub metrics: Option<usize>,
 }
 
@@ -192,7 +192,7 @@ impl DerefMut for FlowSpec {
     }
 }
 
-/// What the sender of a flow writes and when.
+/// The application of a flow: the contents and times of the sender's writes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Application {
     /// As much as its socket takes.
@@ -200,9 +200,9 @@ pub enum Application {
     Bulk,
     /// Messages at times of its own.
     Messages {
-        /// What the results call it.
+        /// Name in the results.
         kind: &'static str,
-        /// Which messages; their times count from the start of the flow.
+        /// The messages; their times count from the start of the flow.
         pattern: Pattern,
     },
     /// Requests, one at a time, which the receiver answers; not with a smoltcp socket, nor with an
@@ -225,8 +225,8 @@ pub enum Application {
 }
 
 impl Application {
-    /// How many connections it opens and closes at a time, beside that of the flow, which then
-    /// stays closed; `None` if it uses that one.
+    /// The connections that the application opens and closes at a time, beside the flow's own,
+    /// which then stays closed; `None` if it uses that one.
     pub fn connections(&self) -> Option<usize> {
         match self {
             Application::Requests(pattern) if !pattern.persistent => Some(1),
@@ -237,7 +237,7 @@ impl Application {
         }
     }
 
-    /// How much it writes in all, if that is certain and has an end.
+    /// The bytes that the application writes in all, if they are certain and finite.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Application::Messages { pattern, .. } => pattern.bytes(),
@@ -252,7 +252,7 @@ impl Application {
 pub struct CcChange {
     /// When.
     pub at: Time,
-    /// Which.
+    /// The new controller.
     pub cc: CcSpec,
 }
 
@@ -261,13 +261,13 @@ pub struct CcChange {
 pub struct SplitSpec {
     /// Indices of the links of the others, in order: one to 15 of them.
     pub others: Vec<Vec<usize>>,
-    /// Which packets along the paths take which; for a flow, its data.
+    /// The rule for packets along the paths; for a flow, its data.
     pub along: SplitRule,
-    /// Which way packets take that come back; for a flow, its ACKs.
+    /// The rule for packets that come back; for a flow, its ACKs.
     pub back: WayBack,
-    /// Whether packets with SYN take the first path both ways and are not counted.
+    /// Packets with SYN take the first path in both directions and are not counted.
     pub after_handshake: bool,
-    /// Whether segments that a host hands down as one unit take one path, and count as one.
+    /// The segments of one unit of a host (TSO) take one path, and count as one.
     pub whole_units: bool,
 }
 

@@ -40,8 +40,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-/// How many ranges out of order a stock socket of this build holds, and of every build whose
-/// results are to be the same. smoltcp takes it from the environment in which it is built
+/// Ranges out of order that a stock socket of this build can hold, and of every build with the same
+/// results. smoltcp takes it from the environment in which it is built
 /// (`SMOLTCP_ASSEMBLER_MAX_SEGMENT_COUNT`), which `.cargo/config.toml` sets in this repository.
 pub const STOCK_RANGES: usize = smoltcp::config::ASSEMBLER_MAX_SEGMENT_COUNT;
 /// See [`STOCK_RANGES`].
@@ -50,7 +50,7 @@ pub const EXPECTED_STOCK_RANGES: usize = 512;
 /// The pause after a poll that led nowhere: smoltcp's shortest retransmission timeout.
 const PAUSE: Span = Span::from_secs(1);
 
-/// What was wrong with the data of a stock socket.
+/// A fault in the data of a stock socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntegrityError {
     /// A byte that it sent is not the stream's.
@@ -64,7 +64,7 @@ pub enum IntegrityError {
     Unreadable(codec::ParseError),
 }
 
-/// What a stock socket has sent.
+/// Counts of a stock socket's transmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StockStats {
     /// Packets of any kind.
@@ -88,9 +88,9 @@ pub(crate) struct Stock {
     local_port: u16,
     remote_port: u16,
 
-    /// Bytes that the application wrote and that we took.
+    /// Bytes accepted from the application.
     written: u64,
-    /// Those of them that are in the socket or were.
+    /// Bytes of these passed on to smoltcp's socket.
     queued: u64,
     send_buffer: u64,
     closing: bool,
@@ -308,19 +308,20 @@ impl Stock {
         std::mem::take(&mut self.unread)
     }
 
-    /// Whether there was a connection, or an attempt, and it is over: TIME-WAIT has passed, or RST
-    /// was sent or received.
+    /// Returns true if a connection or an attempt at one is over: TIME-WAIT has passed, or RST was
+    /// sent or received.
     pub(crate) fn is_closed(&self) -> bool {
         let socket = self.socket();
         self.opened && socket.state() == State::Closed && socket.remote_endpoint().is_none() && self.replies.is_empty()
     }
 
-    /// Whether only TIME-WAIT is left.
+    /// Returns true in TIME-WAIT.
     pub(crate) fn is_time_wait(&self) -> bool {
         self.socket().state() == State::TimeWait
     }
 
-    /// Whether the handshake is over and at least one direction of the connection is still open.
+    /// Returns true if the handshake is over and at least one direction of the connection is still
+    /// open.
     pub(crate) fn is_established(&self) -> bool {
         match self.socket().state() {
             State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait => false,
@@ -333,7 +334,7 @@ impl Stock {
         }
     }
 
-    /// Whether the peer's FIN has arrived and everything before it was read.
+    /// Returns true if the peer's FIN has arrived and everything before it was read.
     pub(crate) fn peer_finished(&self) -> bool {
         self.peer_finished
     }
@@ -353,7 +354,7 @@ impl Stock {
         self.integrity_error
     }
 
-    /// What was sent.
+    /// Counts of the socket's transmissions.
     pub(crate) fn stats(&self) -> StockStats {
         self.stats
     }

@@ -27,7 +27,7 @@ mod losses;
 mod missing;
 mod trouble;
 
-/// What stands for a link where the receiver refused or discarded data.
+/// Name in place of a link where the receiver refused or discarded data.
 pub(crate) const RECEIVER: &str = "receiver";
 
 /// The reason under which a summary counts packets lost on the wire rather than dropped by the
@@ -63,7 +63,7 @@ impl Reason {
     }
 }
 
-/// Where a packet was lost, and why.
+/// Place and reason of a packet's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
     /// The slot of the link direction, the last one of all for the receiver.
@@ -199,7 +199,7 @@ impl Truth {
         self.end
     }
 
-    /// What is known of losses has changed.
+    /// Updates `is_quiet` after a change of the known losses.
     fn review(&mut self) {
         self.is_quiet = self.trouble.as_ref().is_none_or(|trouble| trouble.is_over());
     }
@@ -355,7 +355,7 @@ impl Truth {
         self.serial
     }
 
-    /// Whether there are losses that the sender is not through with.
+    /// Returns true if there are losses that the sender has not recovered from.
     #[inline]
     pub(crate) fn has_losses(&self) -> bool {
         !self.is_quiet && self.trouble.as_ref().is_some_and(|trouble| trouble.losses.are_open())
@@ -434,7 +434,7 @@ impl Truth {
         }
     }
 
-    /// What was counted of losses and retransmissions.
+    /// Counts of losses and retransmissions.
     pub(crate) fn counts(&self) -> Cow<'_, Counts> {
         match &self.trouble {
             Some(trouble) => Cow::Borrowed(&trouble.counts),
@@ -452,7 +452,7 @@ impl Truth {
         }
     }
 
-    /// How far packets arrived from their places.
+    /// Displacement of packets on arrival.
     pub(crate) fn displacement(&self) -> Displacement {
         let lost = self.trouble.as_ref().map_or(0, |trouble| trouble.losses_before);
         self.counts().displacement(self.first - 1 - lost)

@@ -37,7 +37,7 @@ const TIMED: usize = 4096;
 /// 262144 * ln(4096 / 64) further segments, 54 MB.
 const TIMED_IN_ALL: usize = 64 * TIMED;
 
-/// What is at the other end.
+/// The other end of a watched connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// Others that are not ours, by any number of connections.
@@ -53,12 +53,12 @@ pub(crate) enum Peer {
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     connections: Vec<Connection>,
-    /// Where each one is among them, in order of their ports.
+    /// Index of each connection, in order of their ports.
     places: Vec<(u32, u32)>,
     /// Connections that were forgotten while they were open.
     forgotten: u64,
     peer: Peer,
-    /// What is acknowledged of the streams that its subflows carry together, where they do.
+    /// The data acknowledgments, if the connections are subflows of one.
     whole: Whole,
     /// The one seen last.
     current: usize,
@@ -67,20 +67,20 @@ pub(crate) struct Watch {
     counts: WatchCounts,
 }
 
-/// What data acknowledgments say of the streams that several subflows carry; `None` before the
-/// first one.
+/// The positions of data acknowledgments in the streams that several subflows carry; `None` before
+/// the first one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Whole {
     acked: Option<u64>,
     delivered: Option<u64>,
 }
 
-/// What all connections have counted.
+/// Counts of all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchCounts {
     /// Segments with data or a FIN that the end has sent.
     pub(crate) sent_packets: u64,
-    /// Of these, those of which the first byte had been sent before.
+    /// The packets whose first byte had been sent before.
     pub(crate) retransmitted_packets: u64,
     /// Bytes that it has sent and that are acknowledged, as far as it has heard.
     pub(crate) acked_bytes: u64,
@@ -124,7 +124,7 @@ struct Timed {
     segments: VecDeque<Sent>,
     /// The blocks of the last ACK that had any: what they report has been dealt with.
     blocks: [(u64, u64); 4],
-    /// What was sent again of what is not among the segments lies within.
+    /// A range that covers all retransmitted bytes that are not among the segments.
     uncertain: (u64, u64),
 }
 

@@ -19,15 +19,15 @@ type Directions = Table<DirectionId, Direction>;
 #[derive(Debug)]
 pub(crate) struct Windows {
     spans: Vec<(Time, Time)>,
-    /// How many flows are listed, ...
+    /// Flows that are listed, ...
     listed: usize,
-    /// ... and how many link directions.
+    /// ... and link directions.
     listed_directions: usize,
     /// Starts and ends in order of time, with the number of the window.
     edges: Vec<(Time, Edge, usize)>,
-    /// How many of them have passed.
+    /// Edges that have passed.
     passed: usize,
-    /// What stood at the start of each window that is open.
+    /// Marks from the start of each open window.
     open: Vec<Option<Mark>>,
     done: Vec<WindowSummary>,
 }
@@ -57,12 +57,12 @@ impl Windows {
         Windows { spans: spans.to_vec(), listed, listed_directions, edges, passed: 0, open, done }
     }
 
-    /// How many flows are listed, the first ones.
+    /// The number of flows that are listed, the first ones.
     pub(crate) fn listed(&self) -> usize {
         self.listed
     }
 
-    /// How many link directions are listed, the first ones.
+    /// The number of link directions that are listed, the first ones.
     pub(crate) fn listed_directions(&self) -> usize {
         self.listed_directions
     }

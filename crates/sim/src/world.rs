@@ -64,7 +64,7 @@ const CHECKED_AT_ONCE: usize = 1 << 10;
 pub struct World {
     about: About,
     end: Time,
-    /// Those of directions, which at equal times go before those of hosts, and those of hosts.
+    /// Wakeups of directions, which at equal times go before those of hosts, then those of hosts.
     direction_wakeups: Wakeups,
     host_wakeups: Wakeups,
     handled: u64,
@@ -73,7 +73,7 @@ pub struct World {
     routes: Routes,
     flows: Table<FlowId, Flow>,
     pool: Pool<Contents>,
-    /// What the link last called reported and is to be dealt with; empty between calls.
+    /// Unhandled events of the link last called; empty between calls.
     events: Vec<LinkEvent>,
     /// The slot of the next packet that is sent.
     spare: u32,
@@ -85,7 +85,7 @@ pub struct World {
     outside: Option<Box<Outside>>,
     /// Flows that come and go; `None` if all stay.
     turnover: Option<Box<Turnover>>,
-    /// What hosts remember of destinations.
+    /// Memories of destinations that hosts keep.
     metrics: Vec<Metrics>,
     /// Media that the directions of links share; `None` if there are none.
     media: Option<Box<Media>>,
@@ -105,7 +105,7 @@ pub struct World {
     checked: usize,
 }
 
-/// What a packet holds.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Contents {
     segment: Segment,
@@ -298,7 +298,7 @@ impl World {
         self.next_edge = self.records.all_series().map(|series| series.next_edge()).fold(others, Time::min);
     }
 
-    /// Whether a window starts or ends, or an interval of a series ends.
+    /// Returns true if a window starts or ends, or an interval of a series ends, by `at`.
     fn is_measured(&mut self, at: Time) -> bool {
         self.windows.next_edge() <= at || self.records.all_series().any(|series| series.next_edge() <= at)
     }

@@ -13,7 +13,7 @@ use ackclock_units::Span;
 use super::reception::Losses;
 use crate::spec::VoipSpec;
 
-/// What the listener hears.
+/// A call as its listener hears it.
 #[derive(Debug)]
 pub(crate) struct Call {
     spec: VoipSpec,
@@ -29,7 +29,7 @@ impl Call {
         Call { spec, playout: None, late: 0, gaps: Losses::default() }
     }
 
-    /// Whether a datagram that has arrived after this time is in time to be played.
+    /// Returns true if a datagram with this transit time arrives before its playout.
     pub(crate) fn is_in_time(&mut self, transit: Span) -> bool {
         let playout = *self.playout.get_or_insert(transit + self.spec.playout);
         transit <= playout

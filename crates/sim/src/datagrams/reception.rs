@@ -22,7 +22,7 @@ use ackclock_units::{Span, Time};
 
 use super::call::Call;
 
-/// What is known of a datagram.
+/// The fate of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     OnWay,
@@ -35,7 +35,7 @@ enum Fate {
 /// The measures of a receiver. Datagrams are numbered from 0 in the order of sending.
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
-    /// Of those from `decided` on.
+    /// Fates of the datagrams from `decided` on.
     fates: VecDeque<Fate>,
     /// All before this one have arrived or are lost.
     decided: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Reception {
     pub(crate) jitter: Jitter,
     order: Order,
     losses: Losses,
-    /// What is heard of a call.
+    /// The call that the datagrams carry, if they carry one.
     pub(crate) call: Option<Call>,
 }
 
@@ -163,7 +163,7 @@ struct Order {
 #[derive(Clone, Copy, Debug)]
 struct Record {
     number: u64,
-    /// Which arrival it was.
+    /// The number of the arrival.
     arrival: u64,
     at: Time,
 }

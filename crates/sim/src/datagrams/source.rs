@@ -11,7 +11,7 @@ pub(crate) struct Source {
     spec: DatagramSpec,
     random: Random,
     state: State,
-    /// What the last message has left for datagrams of its own, bytes.
+    /// Bytes of the last message that are left for further datagrams.
     rest: u64,
 }
 

@@ -130,7 +130,7 @@ impl Application {
         }
     }
 
-    /// What was measured until `over`, the end of the flow, in a run that ended at `end`.
+    /// Measurements until `over`, the end of the flow, in a run that ended at `end`.
     pub(crate) fn summary(&self, over: Time, end: Time, sender: &Host, receiver: &Host) -> ApplicationSummary {
         match self {
             Application::Messages(source) => source.summary(over),
@@ -141,7 +141,7 @@ impl Application {
         }
     }
 
-    /// How long probes of responsiveness took, if it sends any.
+    /// Times of probes of responsiveness, if the application sends any.
     pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
         match self {
             Application::Browser(browser) => browser.probe_times(),
@@ -158,11 +158,11 @@ impl Application {
 pub(crate) struct Source {
     kind: &'static str,
     messages: Messages,
-    /// How much it may yet write in all, the message in hand not included.
+    /// Bytes that may still be written, excluding the current message.
     budget: u64,
-    /// What the socket has not taken of the message in hand.
+    /// Bytes of the current message that the socket has not accepted.
     left: u64,
-    /// Where that message ends in the stream.
+    /// Stream offset of the end of the current message.
     end: u64,
     /// Messages that have not arrived as a whole: when they were due, and where they end.
     on_way: VecDeque<(Time, u64)>,

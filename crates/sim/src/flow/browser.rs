@@ -38,17 +38,17 @@ impl Flow {
         !matches!(self.application.as_deref(), None | Some(Application::Messages(_)))
     }
 
-    /// How much the application writes at once.
+    /// Bytes per write of the application.
     pub(crate) fn write_size(&self) -> u64 {
         self.write_size
     }
 
-    /// Whether the client may ask for more.
+    /// Returns true if the client may send further requests.
     pub(crate) fn is_browsing(&self) -> bool {
         self.started && !self.stopped && !self.aborted
     }
 
-    /// What the flow carries as one of the connections of such a client.
+    /// The application of a flow that is one of such a client's connections.
     pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
         match self.application.as_deref_mut() {
             Some(Application::Connection(connection)) => Some(connection),
@@ -66,7 +66,7 @@ impl Flow {
         matches!(self.application.as_deref(), Some(Application::Browser(_)))
     }
 
-    /// What its ends have counted, and those of connections that are over.
+    /// The counts of the flow's ends, and of connections that are over.
     pub(super) fn counts(&self, sender: &Host, receiver: &Host) -> Counts {
         let mut counts = Counts::of(sender, receiver);
         if let Some(Application::Browser(browser)) = self.application.as_deref() {

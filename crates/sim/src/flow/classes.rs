@@ -8,7 +8,7 @@ use super::counts::Counts;
 use crate::host::Host;
 use crate::spec::{FlowGroup, HostSpec, LinkSpec};
 
-/// What became of a flow of fixed size.
+/// The outcome of a flow of fixed size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) start: Time,
@@ -18,15 +18,15 @@ pub(crate) struct Outcome {
 }
 
 impl Flow {
-    /// What has become of it.
+    /// The flow's outcome.
     pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> Outcome {
         let Counts { sent, recoveries, .. } = Counts::of(sender, receiver);
         Outcome { start: self.start, completed: self.completed, sent, recoveries }
     }
 }
 
-/// How long a transfer takes at best: the base round-trip time, and the time that the slowest link
-/// takes for its packets.
+/// The shortest possible time of a transfer: the base round-trip time, and the time that the
+/// slowest link takes for its packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Ideal {
     rtt: Span,
@@ -82,7 +82,7 @@ impl Ideal {
     }
 }
 
-/// What was counted of flows of similar sizes that have ended.
+/// Sums over flows of similar sizes.
 #[derive(Debug)]
 pub(crate) struct ClassSums {
     id: String,

@@ -9,14 +9,14 @@ use crate::direction::mean;
 use crate::host::{Host, totals};
 use crate::watch::WatchCounts;
 
-/// What the two ends have counted.
+/// Counts of the two ends of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counts {
     pub(super) sent: SentPackets,
     pub(super) recoveries: Recoveries,
     pub(super) reactions: Reactions,
     pub(super) progress: Progress,
-    /// Of the peer's stream, that the sender's application read.
+    /// Bytes of the peer's stream that the sender's application has read.
     pub(super) response_bytes: u64,
 }
 
@@ -29,7 +29,7 @@ impl Counts {
         self.response_bytes += other.response_bytes;
     }
 
-    /// What was counted since `then`. A flow of programs outside begins anew with its first packet.
+    /// The counts since `then`; zero for a flow of programs outside that has begun anew.
     pub(super) fn since(&self, then: &Counts) -> Counts {
         Counts {
             sent: self.sent.since(&then.sent),
@@ -69,12 +69,12 @@ impl Counts {
 }
 
 impl Flow {
-    /// Whether it has not started, or came to its end before.
+    /// Returns true if the flow has not started, or ended before `then`.
     pub(crate) fn is_idle_since(&self, then: Time) -> bool {
         !self.started || self.finished.or(self.over).is_some_and(|over| over < then)
     }
 
-    /// What has been counted until now.
+    /// The counts until now.
     pub(crate) fn count(&self, sender: &Host, receiver: &Host) -> FlowCount {
         FlowCount {
             bytes: self.throughput.total(),
@@ -85,7 +85,7 @@ impl Flow {
     }
 }
 
-/// What a flow has counted at some time, for a series.
+/// The counts of a flow at some time, for a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlowCount {
     /// Bytes of packets that arrived at the receiver.
@@ -163,7 +163,7 @@ pub(crate) fn variables_of(sender: &Host, receiver: &Host) -> FlowPoint {
     }
 }
 
-/// What held a sender back, in seconds.
+/// The time by limiting factor of a sender, in seconds.
 pub(super) fn limited(time: LimitedTime) -> Limited {
     Limited {
         cwnd: time.cwnd.as_secs_f64(),
@@ -173,13 +173,13 @@ pub(super) fn limited(time: LimitedTime) -> Limited {
     }
 }
 
-/// How long a sender was in which state until `end`, in seconds, in a time of this length.
+/// The time of a sender in each congestion state until `end`, in seconds, in a time of this length.
 pub(super) fn ca_states(sender: &Host, end: Time, length: Span) -> CaStateSeconds {
     ca_time(sender, end).map_or_else(CaStateSeconds::default, |time| ca_seconds(time, length))
 }
 
-/// How long a sender was in which state until `end`; `None` where it is none of ours, or has not
-/// sent.
+/// The time of a sender in each congestion state until `end`; `None` for a sender outside, or one
+/// that has not sent.
 pub(super) fn ca_time(sender: &Host, end: Time) -> Option<CaStateTime> {
     match sender {
         // One that never sent has a flow that consists of other connections.

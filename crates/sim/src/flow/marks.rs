@@ -8,7 +8,7 @@ use super::Flow;
 use super::counts::{Counts, bits_per_second, ca_seconds, ca_time, dupthresh};
 use crate::host::Host;
 
-/// What a flow had measured at the start of a window.
+/// The measurements of a flow at the start of a window.
 #[derive(Debug)]
 pub(crate) struct FlowMark {
     at: Time,
@@ -20,7 +20,7 @@ pub(crate) struct FlowMark {
 }
 
 impl Flow {
-    /// What stands at the start of a window.
+    /// The measurements at the start of a window.
     pub(crate) fn mark(&self, at: Time, sender: &Host, receiver: &Host) -> FlowMark {
         FlowMark {
             at,
@@ -32,7 +32,7 @@ impl Flow {
         }
     }
 
-    /// What came since, in a window that ends at `to`.
+    /// The measurements since `mark`, in a window that ends at `to`.
     pub(crate) fn since(&self, mark: &FlowMark, to: Time, sender: &Host, receiver: &Host) -> FlowWindow {
         let Counts { sent, recoveries, reactions, progress, .. } = Counts::of(sender, receiver).since(&mark.counts);
         FlowWindow {
@@ -50,7 +50,7 @@ impl Flow {
         }
     }
 
-    /// How long the sender was in which congestion state since.
+    /// The time of the sender in each congestion state since `mark`.
     fn states_since(&self, mark: &FlowMark, to: Time, sender: &Host) -> CaStateSeconds {
         let end = self.end(to);
         let Some(now) = ca_time(sender, end) else { return CaStateSeconds::default() };

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::spec::{FlowGroup, HostSpec};
 
-/// What stands for congestion control, host and loss detector of a sender outside.
+/// The name of congestion control, host and loss detector of a sender outside.
 pub(super) const KERNEL: &str = "kernel";
-/// What stands for them where there is no connection.
+/// The name of all three without a connection.
 const NONE: &str = "none";
 
-/// What the summaries of all flows of a group call their senders.
+/// The names of a group's senders in the summary.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub(super) cc: Arc<str>,

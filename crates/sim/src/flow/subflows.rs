@@ -27,13 +27,13 @@ pub(crate) use judged::of_all;
 pub(crate) struct Subflows {
     all: Vec<Measures>,
     scheduler: &'static str,
-    /// What the sender does with its paths, the next change last.
+    /// Changes of the sender's paths, the next one last.
     changes: Vec<PathChange>,
-    /// What holds the connection back.
+    /// Time by the factor that limits the connection.
     held: LimitClock,
     /// One past the highest byte of the connection that was sent.
     data_end: u64,
-    /// How many segments with data the sender has sent, and how many the receiver at all.
+    /// Segments with data sent by the sender, and all segments sent by the receiver.
     sent: [u64; 2],
 }
 
@@ -43,9 +43,9 @@ struct Measures {
     cwnd: Histogram,
     throughput: Throughput,
     judged: Judged,
-    /// What holds it back.
+    /// Time by the factor that limits the subflow.
     held: LimitClock,
-    /// What a sender outside was seen to send.
+    /// Transmissions of a sender outside.
     seen: Seen,
 }
 
@@ -175,14 +175,14 @@ impl Subflows {
         })
     }
 
-    /// What was found out about all of them together.
+    /// The judged transmissions of all paths together.
     pub(crate) fn truth(&self, source: Source) -> Truth {
         let mut whole = Truth::new(source);
         self.all.iter().for_each(|measures| whole.absorb(measures.judged.truth()));
         whole
     }
 
-    /// What held the connection back until `end`.
+    /// Time by the factor that limits the connection, until `end`.
     pub(crate) fn limited_s(&self, end: Time) -> Limited {
         limited(self.held.read(end))
     }
@@ -197,7 +197,7 @@ impl Subflows {
         }
     }
 
-    /// What has been counted of each until now, for a series, and its subflow at the sender.
+    /// The counts of each path until now, for a series, and its subflow at the sender.
     pub(crate) fn counts<'h>(
         &self,
         [sender, receiver]: [&'h Host; 2],

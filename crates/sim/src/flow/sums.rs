@@ -7,7 +7,7 @@ use super::counts::{Counts, bits_per_second};
 use super::{FORWARD, Flow, FlowCount, Names, REVERSE};
 use crate::host::Host;
 
-/// What was counted of the flows of a group that have ended.
+/// Sums over the flows of a group that have ended.
 #[derive(Debug)]
 pub(crate) struct Sums {
     started: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Sums {
     /// Completion times, ns.
     fct: Histogram,
     bytes: Histogram,
-    /// Of those that were completed, bit/s.
+    /// Goodput of the completed flows, bit/s.
     goodput: Histogram,
     rtt: Histogram,
     /// Bytes of packets that arrived.
@@ -68,7 +68,7 @@ impl Sums {
         }
     }
 
-    /// What they have counted, for a series.
+    /// The counts of the flows, for a series.
     pub(crate) fn count(&self) -> FlowCount {
         FlowCount { bytes: self.arrived, rtt_sum: self.rtt.sum(), rtt_samples: self.rtt.samples(), counts: self.counts }
     }

@@ -53,7 +53,7 @@ impl Throughput {
         self.bytes += u64::from(bytes);
     }
 
-    /// Whether the step that is being filled has ended by `now`.
+    /// Returns true if the current step has ended by `now`.
     #[inline]
     pub(super) fn is_over(&self, now: Time) -> bool {
         now.since(self.step_start) >= STEP

@@ -15,7 +15,7 @@ use ackclock_units::Time;
 use crate::index::FlowId;
 use crate::truth::Truth;
 
-/// What is known of the transmissions of a flow that are on their way.
+/// Values attached to the transmissions of a flow that are on their way.
 #[derive(Debug)]
 struct OnTheirWay<T> {
     /// Number of the first of them.
@@ -31,8 +31,9 @@ impl<T> Default for OnTheirWay<T> {
 }
 
 impl<T> OnTheirWay<T> {
-    /// What is known of a transmission that arrives or is lost, before its flow is told; once. Of
-    /// those that are new, `learn` tells it, by their first bytes and whether they are sent again.
+    /// Takes the value of a transmission that arrives or is lost, before its flow learns of it;
+    /// only once. `learn` gives the values of new transmissions, from their first bytes and whether
+    /// they are retransmissions.
     fn take(&mut self, number: u64, truth: &Truth, mut learn: impl FnMut(u64, bool) -> Option<T>) -> Option<T> {
         for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
             if self.known.is_empty() {
@@ -63,7 +64,7 @@ pub(super) struct Ranked {
 /// The places of a flow's transmissions that are on their way.
 #[derive(Debug, Default)]
 pub(super) struct Ranks {
-    /// What is sent again has no place.
+    /// Ranks of transmissions; retransmissions have none.
     sent: OnTheirWay<Ranked>,
     /// The place of the next.
     next: u64,
@@ -160,7 +161,7 @@ impl Each {
         }
     }
 
-    /// How many rows wait.
+    /// The number of buffered rows.
     pub(super) fn waiting(&self) -> usize {
         self.rows.len()
     }

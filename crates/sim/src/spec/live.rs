@@ -7,7 +7,7 @@ use ackclock_units::Span;
 
 use super::SplitSpec;
 
-/// Where time comes from.
+/// The clock that drives a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The machine's monotonic clock; packets come from devices.
@@ -16,31 +16,31 @@ pub enum Clock {
     Replay(PathBuf),
 }
 
-/// What a run with hosts outside has beside links and flows.
+/// The hosts outside of a run, and the paths between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveSpec {
-    /// Where time and packets come from.
+    /// The source of time and packets.
     pub clock: Clock,
     /// Hosts, those behind devices and our own.
     pub nodes: Vec<NodeSpec>,
-    /// What is between them. Two hosts have at most one.
+    /// The paths between hosts. Two hosts have at most one.
     pub pipes: Vec<PipeSpec>,
     /// Programs that run beside.
     pub commands: Vec<CommandSpec>,
-    /// How the loop gets its processor.
+    /// Scheduling of the loop's thread.
     pub scheduling: Scheduling,
-    /// Whether devices take and give segments of several packets, where the kernel can.
+    /// Devices exchange segments of several packets (GSO), if the kernel supports it.
     pub offload: bool,
     /// The 99th percentile of lateness beyond which the run is not valid.
     pub lateness_limit: Option<Span>,
-    /// Whether what is on its way at the end is still delivered.
+    /// Packets on their way at the end are still delivered.
     pub drain: bool,
 }
 
-/// How the loop of a run in real time gets a processor when something is due.
+/// The scheduling of a real-time run's loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// How long before its time something is waited for without sleeping.
+    /// The time before a deadline that is spent without sleeping.
     pub spin: Spin,
     /// Before which others its turn comes.
     pub priority: Priority,
@@ -59,7 +59,7 @@ pub enum Priority {
     Realtime,
 }
 
-/// How long before its time something is waited for without sleeping.
+/// The time before a deadline that is spent without sleeping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spin {
     /// As long as wakeups are late, and a share of a processor allows.
@@ -87,7 +87,7 @@ pub struct NodeSpec {
     /// Prefixes of what is reached through it, beside its own addresses: its kernel forwards. Only
     /// of one with a device.
     pub routes: Vec<(IpAddr, u8)>,
-    /// Whether what its kernel forwards leaves with an address of the machine.
+    /// Packets forwarded by the host's kernel leave with an address of the machine (masquerading).
     pub nat: bool,
     /// An interface of the machine that is in the host's namespace as long as the run lasts.
     pub interface: Option<String>,
@@ -114,24 +114,24 @@ pub struct PipeSpec {
     /// Further paths, and what takes which, from the first host to the second and back; `None` if
     /// there is `path` alone.
     pub split: Option<SplitSpec>,
-    /// What a router at the entry of the path does; `None` is a wire.
+    /// The router at the entry of the path; `None` for a wire.
     pub router: Option<RouterSpec>,
 }
 
 impl PipeSpec {
-    /// Whether it is between these two, in either order.
+    /// Returns true if the path is between these two hosts, in either order.
     pub fn joins(&self, one: usize, other: usize) -> bool {
         [[one, other], [other, one]].contains(&self.between)
     }
 }
 
-/// What a router does with the packets that it forwards: counts their hops, and keeps to the next
+/// A router that decrements the hop limit of the packets that it forwards and enforces the next
 /// link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSpec {
-    /// Where its ICMP messages come from.
+    /// Source address of its ICMP messages.
     pub address: Ipv4Addr,
-    /// Where its `ICMPv6` messages come from.
+    /// Source address of its `ICMPv6` messages.
     pub address6: Ipv6Addr,
     /// The most bytes of a packet that it forwards, if less than what the host at the other end
     /// takes.
@@ -147,7 +147,7 @@ pub struct EndsSpec {
     pub port: u16,
     /// Port of the sender; `None` is any, and for an endpoint of ours one that no other flow has.
     pub source_port: Option<u16>,
-    /// Whether what an endpoint of ours receives from outside has to be the bytes of
+    /// Bytes that an endpoint of ackclock's receives from outside must match
     /// [`ackclock_packet::pattern`].
     pub check: bool,
 }
@@ -159,7 +159,7 @@ pub struct CommandSpec {
     pub id: String,
     /// The host, one behind a device.
     pub node: usize,
-    /// What is run, by `/bin/sh -c`.
+    /// The command, run by `/bin/sh -c`.
     pub run: String,
     /// Variables of its environment, by their names.
     pub env: Vec<(String, String)>,
@@ -167,10 +167,10 @@ pub struct CommandSpec {
     pub at: Span,
     /// When it is asked to end (SIGINT), if it has not; `None` is the end of the run.
     pub until: Option<Span>,
-    /// What is read out of its standard output.
+    /// The measure read from its standard output.
     pub measure: Option<Measure>,
-    /// Whether it has the terminal, or whatever standard input and output are, and its end is that
-    /// of the run.
+    /// The command has the terminal, or whatever standard input and output are, and its end ends
+    /// the run.
     pub terminal: bool,
 }
 

@@ -12,9 +12,9 @@ pub struct MptcpSpec {
     /// Indices of the links of the subflows but the first, which takes the path of the flow: one to
     /// 15 of them.
     pub others: Vec<Vec<usize>>,
-    /// Which of all subflows, from 0, are backups.
+    /// Indices, from 0, of the backup subflows.
     pub backups: Vec<usize>,
-    /// Which subflow new data goes to.
+    /// The scheduler of new data.
     pub scheduler: SchedulerKind,
     /// See [`ackclock_mptcp::MptcpConfig`].
     pub opportunistic_retransmission: bool,
@@ -40,9 +40,9 @@ pub struct SubflowHosts {
 pub struct PathChange {
     /// When.
     pub at: Time,
-    /// Which, from 0.
+    /// Index of the path, from 0.
     pub path: usize,
-    /// Whether it is there from then on.
+    /// The path's state from then on.
     pub up: bool,
 }
 

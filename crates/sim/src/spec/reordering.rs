@@ -4,7 +4,7 @@ use ackclock_units::Span;
 
 use crate::index::DirectionId;
 
-/// Where reordering is measured.
+/// The places where reordering is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReorderingSpec {
     /// The places, no two the same.

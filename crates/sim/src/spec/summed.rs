@@ -14,7 +14,7 @@ pub const MAX_ALIVE: usize = 100_000;
 pub struct SumSpec {
     /// Its name; its flows are called by it and their numbers.
     pub id: String,
-    /// What its flows have in common; for a workload those of the first path.
+    /// Settings that the flows have in common; for a workload those of the first path.
     pub group: Arc<FlowGroup>,
     /// When they start.
     pub starts: Starts,
@@ -29,7 +29,7 @@ pub enum Starts {
     Poisson {
         /// When, drawn as the run goes on.
         arrivals: Poisson,
-        /// How many there are at most.
+        /// The most flows.
         count: u64,
         /// None starts at this time or later.
         until: Time,
@@ -38,7 +38,7 @@ pub enum Starts {
     },
     /// At random, with sizes and paths of their own.
     Workload {
-        /// Which.
+        /// The workload.
         spec: Box<WorkloadSpec>,
         /// The first one may start then.
         start: Time,
@@ -57,7 +57,7 @@ pub struct Start {
 }
 
 impl SumSpec {
-    /// How many flows there are at most.
+    /// The most flows of the group.
     pub fn count(&self) -> u64 {
         match &self.starts {
             Starts::Listed(starts) => starts.len() as u64,

@@ -14,7 +14,7 @@ pub(super) struct Border {
     receive_buffer: u64,
     /// Initial sequence number of the peer.
     peer_isn: Option<u32>,
-    /// Whether the peer's SYN scales windows.
+    /// True if the peer's SYN scales windows.
     peer_scales: bool,
     /// The scale in our SYN.
     own_scale: u8,
@@ -26,12 +26,12 @@ pub(super) struct Border {
     last: Option<(u32, u16)>,
 }
 
-/// What the border asks of the socket.
+/// The socket's state that the border depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
-    /// Whether the socket still takes a SYN.
+    /// True if the socket still accepts a SYN.
     pub(super) opening: bool,
-    /// Whether there is data that the peer has not acknowledged.
+    /// True if the peer has not acknowledged all data.
     pub(super) unacknowledged: bool,
     /// Bytes received in order; the application has read them.
     pub(super) delivered: u64,
@@ -76,7 +76,7 @@ impl Border {
         }
     }
 
-    /// Whether the socket gets `segment`, which may become smaller.
+    /// Returns true if `segment`, which may be shortened, is passed to the socket.
     pub(super) fn admit(&mut self, segment: &mut Segment, view: View) -> bool {
         if segment.flags.contains(Flags::SYN) {
             if view.opening {

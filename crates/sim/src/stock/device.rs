@@ -14,7 +14,7 @@ pub(super) struct Wire {
 #[derive(Debug, Default)]
 struct Packet {
     bytes: Vec<u8>,
-    /// Whether the bytes are a packet on its way.
+    /// True if the bytes are a packet on its way.
     present: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use ackclock_packet::codec::Addresses;
 
-/// Which end of a connection.
+/// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The end that sends data and connects.

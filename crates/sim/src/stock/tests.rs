@@ -17,7 +17,7 @@ fn spec() -> SmoltcpSpec {
     }
 }
 
-/// What a path does to packets, both ways alike, until `calm_after` packets have passed it.
+/// The impairments of a path, the same both ways, until `calm_after` packets have passed it.
 #[derive(Clone, Debug)]
 struct Weather {
     delay: Span,

@@ -40,7 +40,7 @@ pub(super) enum News {
     Known(Time),
 }
 
-/// What the sender learns of a loss.
+/// The news of a loss that reaches the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Learnt {
     Shown,
@@ -53,13 +53,13 @@ enum Learnt {
 pub(super) struct Losses {
     /// In order of their numbers, and so of their stamps.
     all: VecDeque<Loss>,
-    /// How many of them are not closed.
+    /// Losses that are not closed.
     open: usize,
     /// Their numbers as long as no later transmission has reached the receiver, in order.
     unshown: VecDeque<u64>,
     /// First bytes and numbers of those that no later transmission has brought, in order.
     unrepaired: VecDeque<(u64, u64)>,
-    /// What has happened at the receiver since it sent its last packet.
+    /// Events at the receiver since it sent its last packet.
     at_receiver: Vec<(u64, Learnt)>,
     /// Serial numbers of the receiver's packets, and what the sender learns from them, in order.
     on_way: VecDeque<(u64, u64, Learnt)>,
@@ -100,7 +100,7 @@ impl Losses {
         self.unjudged.peek().map(prefetch);
     }
 
-    /// Whether there are any.
+    /// Returns true if there are open losses.
     #[inline]
     pub(super) fn are_open(&self) -> bool {
         self.open > 0
@@ -111,7 +111,7 @@ impl Losses {
         self.all.is_empty() && self.at_receiver.is_empty() && self.on_way.is_empty()
     }
 
-    /// Whether none is kept, closed or not.
+    /// Returns true if no loss is kept, closed or not.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -166,7 +166,7 @@ impl Losses {
         place.is_some()
     }
 
-    /// Whether the sender will learn of a loss by the arrival of transmission `number`.
+    /// Returns true if the arrival of transmission `number` will show a loss to the sender.
     #[inline]
     pub(super) fn are_shown_by(&self, number: u64) -> bool {
         self.unshown.front().is_some_and(|&shown| shown < number)
@@ -261,7 +261,7 @@ impl Losses {
         }
     }
 
-    /// Those that are open at the end of the run.
+    /// Takes the losses that are open at the end of the run.
     pub(super) fn take_open(&mut self) -> impl Iterator<Item = Loss> + use<> {
         std::mem::take(&mut self.all).into_iter().filter(|loss| !loss.closed)
     }

@@ -6,7 +6,7 @@ use ackclock_units::prefetch;
 
 use super::Culprit;
 
-/// What no transmission judged so far has brought, in order, disjoint.
+/// The bytes that no transmission judged so far has delivered, as ranges in order, disjoint.
 #[derive(Debug)]
 pub(super) struct Missing {
     ranges: VecDeque<Range>,
@@ -45,7 +45,7 @@ impl Missing {
         self.ranges.push_back(Range { from, to, culprit });
     }
 
-    /// What is missing of `from..to` was lost again.
+    /// Blames `culprit` for the missing bytes of `from..to`: they were lost again.
     pub(super) fn blame(&mut self, from: u64, to: u64, culprit: Culprit) {
         let first = self.first(from);
         let overlap = self.ranges.range_mut(first..).take_while(|range| range.from < to);

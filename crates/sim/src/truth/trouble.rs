@@ -28,16 +28,15 @@ pub(super) struct Declared {
     pub(super) by_timeout: bool,
 }
 
-/// What was not in order, and the measures on it.
+/// The losses, delays and wrong declarations of a flow, with their measurements.
 #[derive(Debug)]
 pub(super) struct Trouble {
     source: Source,
-    /// Of the first transmissions that were not judged, up to the last of them whose fate is
-    /// decided.
+    /// Fates of the first unjudged transmissions, up to the last of them whose fate is decided.
     pub(super) decided: VecDeque<Decided>,
-    /// Of those judged, how many did not arrive.
+    /// Judged transmissions that did not arrive.
     pub(super) losses_before: u64,
-    /// What no transmission judged so far has brought.
+    /// The bytes that no transmission judged so far has delivered.
     missing: Missing,
     pub(super) losses: Losses,
     /// In order of their numbers.
@@ -94,9 +93,9 @@ impl Trouble {
         }
     }
 
-    /// Whether the arrival of new data that was the next to be judged, the `place`-th to arrive,
-    /// has any part in this: it is not in its place among what was not lost, was declared lost, or
-    /// is the first to arrive after a loss.
+    /// Returns true if the arrival of new data, the next transmission to be judged and the
+    /// `place`-th to arrive, matters here: it is out of place among those not lost, was declared
+    /// lost, or is the first to arrive after a loss.
     pub(super) fn concerns(&self, number: u64, place: u64) -> bool {
         place + self.losses_before != number
             || self.declared.front().is_some_and(|declared| declared.number == number)

@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// Where its state is.
+    /// Fetches the host's entry and its flow's.
     #[inline]
     fn prefetch_place(&self, host: HostId) {
         prefetch(&self.hosts[host]);

@@ -14,7 +14,7 @@ use crate::index::{HostId, RouteId};
 use crate::spec::RunSpec;
 use crate::truth::{Culprit, Reason};
 
-/// Whether any link of a run corrupts packets.
+/// Returns true if any link of a run corrupts packets.
 pub(super) fn occurs(spec: &RunSpec) -> bool {
     let directions = spec.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
     directions.into_iter().any(|direction| direction.impairments.corrupt > 0.0)

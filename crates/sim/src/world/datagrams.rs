@@ -9,7 +9,7 @@ use crate::datagrams::{Datagram, Datagrams};
 use crate::host::Host;
 use crate::index::{HostId, Table};
 
-/// How a packet holds a datagram. The payload of a record shows its number and its length.
+/// A datagram as the contents of a packet. In records, its payload shows its number and length.
 impl From<Datagram> for Contents {
     fn from(datagram: Datagram) -> Contents {
         let payload = Payload { offset: datagram.number, len: datagram.len };

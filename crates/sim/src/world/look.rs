@@ -9,7 +9,7 @@ use super::World;
 use crate::record::SeriesConfig;
 use crate::series::Series;
 
-/// What somebody has seen of a world until some time. What came since is what the next look shows.
+/// An observer's position in a run: the next look shows the changes since then.
 #[derive(Debug)]
 pub struct Lookout(Series);
 
@@ -20,8 +20,8 @@ impl World {
         Lookout(Series::new(all, self.windows.listed(), self.windows.listed_directions()))
     }
 
-    /// What came since the last look: records as those of a series whose interval ends `now`, none
-    /// of flows to which nothing happened. The run is the same with it and without.
+    /// Passes the changes since the last look to `sink`: records as of a series whose interval ends
+    /// `now`, none of idle flows. Looking changes no result.
     pub fn look(&mut self, now: Time, lookout: &mut Lookout, mut sink: impl FnMut(&SeriesRecord<'_>)) {
         self.catch_up(now);
         let groups = self.passing_counts();

@@ -29,7 +29,7 @@ impl Media {
 }
 
 impl World {
-    /// Whether a direction shares a medium with the other one.
+    /// Returns true if a direction shares a medium with the other one.
     pub(super) fn has_medium(&self, direction: DirectionId) -> bool {
         self.media.as_ref().is_some_and(|media| media.of_links[direction.link()].is_some())
     }

@@ -31,7 +31,7 @@ use listening::Listeners;
 /// Type and code of the message about it (RFC 792, RFC 1191 section 4).
 const FRAGMENTATION_NEEDED: (u8, u8) = (3, 4);
 
-/// What a run with hosts outside keeps beside.
+/// The hosts outside of a run, and their packets.
 #[derive(Debug)]
 pub(super) struct Outside {
     pipes: Vec<Pipe>,
@@ -42,7 +42,7 @@ pub(super) struct Outside {
     others: Vec<((HostId, usize), usize)>,
     /// The most bytes of a packet that the router lets pass at which each end of a flow sends.
     mtus: Table<HostId, u32>,
-    /// What has reached its host and has not been taken.
+    /// Packets that have reached their host and have not been taken.
     outbox: VecDeque<Outbound>,
     /// By the slots of packets from outside: where their bytes are.
     tokens: Vec<Option<u32>>,
@@ -66,9 +66,9 @@ struct Pipe {
 /// One of the two ways between hosts.
 #[derive(Debug)]
 struct Way {
-    /// Of packets of no flow, by path.
+    /// Routes of packets of no flow, by path.
     routes: Vec<RouteId>,
-    /// Which of several paths packets take; `None` if there is one.
+    /// The rule that chooses among several paths; `None` with one.
     split: Option<SplitId>,
 }
 
@@ -81,12 +81,12 @@ pub struct Inbound<'a> {
     pub to: usize,
     /// The end of a flow that has sent it, one outside, if it is of a flow.
     pub end: Option<HostId>,
-    /// Which of the paths of a flow over several subflows it takes; 0 for all others.
+    /// Index of the packet's path among those of a flow over several subflows; 0 for all others.
     pub path: usize,
-    /// What it says, if it is of a flow; for an endpoint of ours, its payload is where it lies in
-    /// the stream of the sender.
+    /// The decoded segment of a packet of a flow; for an endpoint of ackclock's, its payload is the
+    /// range in the sender's stream.
     pub segment: Option<&'a Segment>,
-    /// Where its bytes are; to be had if what it says is all that is wanted.
+    /// The token of the packet's bytes; `None` if only the segment is needed.
     pub token: Option<u32>,
     /// Bytes of the whole packet.
     pub wire_len: u32,
@@ -107,15 +107,15 @@ pub struct Outbound {
     pub node: usize,
     /// The packet, with its marks.
     pub packet: Packet,
-    /// Where its bytes are; without, it is one of our endpoints' and [`World::segment`] has what it
-    /// says.
+    /// The token of the packet's bytes; without one, it comes from one of ackclock's endpoints and
+    /// [`World::segment`] has its segment.
     pub token: Option<u32>,
     /// The end that it is for, if it is of a flow.
     pub end: Option<HostId>,
 }
 
 impl Way {
-    /// Of packets along these paths, against their directions if `reverse`.
+    /// The route of packets along these paths, against their directions if `reverse`.
     fn new<'s>(
         paths: impl Iterator<Item = &'s [usize]>,
         reverse: bool,
@@ -290,7 +290,7 @@ impl World {
         }
     }
 
-    /// How many packets are on their way or wait in [`World::outbound`], copies not counted.
+    /// The number of packets on their way or waiting in [`World::outbound`], not counting copies.
     pub fn packets_inside(&self) -> usize {
         // One slot is kept for the packet to come.
         self.pool.len() - 1
@@ -357,8 +357,8 @@ impl World {
         }
     }
 
-    /// What an endpoint of ours has sent is too big for the router at the entry of its path, which
-    /// says so at once.
+    /// Handles a packet of an endpoint of ackclock's that is too big for the router at the entry of
+    /// its path, which reports that at once.
     #[cold]
     pub(super) fn refuse(&mut self, now: Time, host: HostId, packet: Packet) {
         let Some(mtu) = self.outside.as_ref().map(|outside| outside.mtu(host)) else { return };
@@ -395,7 +395,7 @@ impl World {
         self.outside.as_mut()?.outbox.pop_front()
     }
 
-    /// What a packet without a token says.
+    /// The segment of a packet without a token.
     pub fn segment(&self, outbound: &Outbound) -> &Segment {
         &self.pool.get(outbound.packet.slot).segment
     }
@@ -405,8 +405,8 @@ impl World {
         self.routes.path_of(RouteId::of_packet(packet.route))
     }
 
-    /// Where the payload of a segment to an endpoint of ours with several subflows, over `path`,
-    /// lies in the stream of all of them; of other hosts, where the segment says.
+    /// The offset of the payload of a segment that reaches an endpoint of ackclock's with several
+    /// subflows over `path`, in their common stream; for other hosts, the segment's own offset.
     pub fn stream_offset(&self, host: HostId, path: usize, segment: &Segment) -> Option<u64> {
         match self.hosts.get(host) {
             Some(Host::Mptcp(connection)) => connection.stream_offset(path, segment),
@@ -433,7 +433,7 @@ impl World {
         self.pool.release(slot);
     }
 
-    /// Whether what arrives at a host is not for an endpoint of ours.
+    /// Returns true if packets that reach the host leave the world.
     #[inline]
     pub(super) fn leaves(&self, host: HostId) -> bool {
         self.outside.as_ref().is_some_and(|outside| {

@@ -19,14 +19,14 @@ use crate::reordering::Reorderings;
 use crate::series::Series;
 use crate::truth::RECEIVER;
 
-/// What is recorded and was not handed on yet; by default nothing is.
+/// Records that have not been written yet; none by default.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    /// What recorded queues decided.
+    /// Decisions of recorded queues.
     pub(super) queues: Option<Box<QueueRecording>>,
-    /// What happened to flows.
+    /// Events of flows.
     pub(super) tcp: Option<Box<TcpRecording>>,
-    /// What hosts log.
+    /// Logs of hosts.
     pub(super) log: Option<Box<HostLog>>,
     /// Flows and links over time.
     pub(super) series: Option<Box<Series>>,
@@ -34,7 +34,7 @@ pub(super) struct Records {
     pub(super) watched: Option<Box<Series>>,
     /// Packets as bytes.
     pub(super) captures: Option<Box<Captures>>,
-    /// What arrives out of order where.
+    /// Reordering by place.
     pub(super) reordering: Option<Box<Reorderings>>,
     /// Decisions of queues are needed.
     pub(super) notes: bool,
@@ -48,12 +48,12 @@ impl Records {
         self.series.iter_mut().chain(&mut self.watched)
     }
 
-    /// Whether rows of one ought to be handed on.
+    /// Returns true if the buffered rows of a series should be written.
     pub(super) fn has_full_series(&self) -> bool {
         self.series.iter().chain(&self.watched).any(|series| series.is_full())
     }
 
-    /// Whether there is any.
+    /// Returns true if there is a series.
     pub(super) fn has_series(&self) -> bool {
         self.series.is_some() || self.watched.is_some()
     }

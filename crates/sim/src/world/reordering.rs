@@ -51,7 +51,7 @@ fn number(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Optio
 }
 
 impl World {
-    /// Whether every packet that leaves a link has to be looked at.
+    /// Returns true if every packet that leaves a link must be examined.
     pub(super) fn has_to_attend_links(&self) -> bool {
         self.media.is_some()
             || self.decisions.as_ref().is_some_and(|decisions| decisions.by_acks)
@@ -111,7 +111,8 @@ impl World {
         }
     }
 
-    /// What of a packet to this host is measured; `None` for those of a sender without data.
+    /// The measured properties of a packet to this host; `None` for packets of a sender without
+    /// data.
     fn passing(&self, to: HostId, packet: Packet) -> Option<Passing> {
         let number = number(&self.hosts, to, self.pool.get(packet.slot))?;
         Some(Passing { from: to.peer(), number, bytes: packet.wire_len })

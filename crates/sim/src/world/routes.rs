@@ -11,26 +11,26 @@ use crate::build::Streams;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, SplitId, Table};
 use crate::spec::{FlowGroup, FlowSpec, RunSpec, SplitRule, SplitSpec, WayBack};
 
-/// Where packets go.
+/// The routes of all packets.
 #[derive(Debug)]
 pub(super) struct Routes {
-    /// Those of the packets of each host, and behind them others. Each host has as many as the one
-    /// with the most paths in the run, which are the same if it has a single path.
+    /// The routes of each host's packets, and behind them others. Each host has as many as the one
+    /// with the most paths in the run; they are the same if it has a single path.
     all: Table<RouteId, Route>,
-    /// How many each host has.
+    /// Routes per host.
     width: usize,
     streams: Streams,
     /// The links of all paths, each path once: with many flows, few lists that stay at hand.
     links: Vec<DirectionId>,
-    /// Where in them each path is.
+    /// Index in `links` of the first link of each path.
     paths: BTreeMap<Vec<DirectionId>, u32>,
-    /// Which of several paths the packets of several hosts take.
+    /// The rules by which packets of several hosts choose among several paths.
     splits: Table<SplitId, Split>,
-    /// Which of its paths the packets of each host take; empty if nobody has several.
+    /// The choice of paths of each host; empty if no host has several.
     by_host: Table<HostId, Taken>,
 }
 
-/// Which of its paths a host sends over.
+/// The choice among a host's paths.
 #[derive(Debug)]
 enum Taken {
     First,
@@ -44,9 +44,9 @@ enum Taken {
 #[derive(Clone, Copy, Debug)]
 struct Spread<S> {
     split: S,
-    /// Whether those with SYN take the first path and are not counted.
+    /// True if packets with SYN take the first path and are not counted.
     after_handshake: bool,
-    /// Whether those of a unit take one path, and the path of the last packet.
+    /// True if the packets of a unit take one path, that of the last packet.
     whole_units: bool,
     last: usize,
 }
@@ -67,22 +67,22 @@ impl<S> Spread<S> {
     }
 }
 
-/// What of a packet the choice of its path depends on.
+/// The properties of a packet that determine its path.
 pub(super) struct Leaving<H> {
     /// When it enters.
     pub(super) now: Time,
     /// The hash of its flow.
     pub(super) flow_hash: u64,
-    /// Whether it is of the same unit as the one before it.
+    /// True if the packet belongs to the same unit as the one before it.
     pub(super) continues: bool,
-    /// Whether it has SYN.
+    /// True if the packet has SYN.
     pub(super) is_handshake: H,
 }
 
 /// The way of packets.
 #[derive(Clone, Copy, Debug)]
 struct Route {
-    /// Where its links are among all, ...
+    /// Index of the first of its links among all, ...
     first: u32,
     /// ... and how many.
     hops: u32,
@@ -185,7 +185,8 @@ impl Routes {
         RouteId::new(host.index() * self.width + path)
     }
 
-    /// Where the links of a path are, and how many it has.
+    /// Index of the first link of a path in `links`, and the number of its links; adds those of a
+    /// new path.
     fn place(&mut self, links: Vec<DirectionId>) -> (u32, u32) {
         let (end, hops) = (self.links.len() as u32, links.len() as u32);
         if let Some(&first) = self.paths.get(&links) {
@@ -249,7 +250,7 @@ impl Routes {
         self.all[route].to
     }
 
-    /// Whether any host has several paths.
+    /// Returns true if any host has several paths.
     #[inline]
     pub(super) fn are_shared(&self) -> bool {
         self.width > 1
@@ -260,7 +261,7 @@ impl Routes {
         route.index() % self.width
     }
 
-    /// Whether the packets of a host are of subflows.
+    /// Returns true if the packets of a host belong to subflows.
     #[inline]
     pub(super) fn are_told(&self, host: HostId) -> bool {
         matches!(self.by_host.get(host), Some(Taken::Told))

@@ -25,7 +25,7 @@ use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
 /// The flows of a run that come and go.
 #[derive(Debug)]
 pub(super) struct Turnover {
-    /// How many flows there are before them, which stay.
+    /// The number of flows before them, which stay.
     listed: usize,
     streams: Streams,
     settings: Settings,
@@ -34,13 +34,13 @@ pub(super) struct Turnover {
     places: Vec<Place>,
     free: Vec<FlowId>,
     alive: usize,
-    /// Of nothing on its way any more, without an event of theirs.
+    /// Flows whose last packet on the way is gone, without an event of their own.
     silent: Vec<FlowId>,
     /// Every flow has a place of its own.
     keeps: bool,
-    /// How many may exist at the same time.
+    /// The most flows that may exist at the same time.
     most: usize,
-    /// What ends the run.
+    /// The error that ends the run.
     failure: Option<RunError>,
 }
 
@@ -50,7 +50,7 @@ struct Group {
     names: Names,
     /// The number of its first flow among all flows.
     first: u64,
-    /// How many of its flows have been created.
+    /// Flows created so far.
     created: u64,
     /// The one that starts next.
     next: Option<FlowId>,
@@ -144,7 +144,7 @@ impl Turnover {
         self.groups.iter_mut().filter_map(|group| group.work.as_deref_mut())
     }
 
-    /// Whether rows of flows ought to be handed on.
+    /// Returns true if the buffered rows of flows should be written.
     pub(super) fn has_many_rows(&self) -> bool {
         self.groups.iter().any(|group| group.work.as_ref().is_some_and(|work| work.has_many_rows()))
     }
@@ -167,7 +167,7 @@ impl Turnover {
         }
     }
 
-    /// Where the host of a slot stands in the order of equal times.
+    /// The rank of a slot's host in the order of equal times.
     pub(super) fn rank(&self, slot: Slot) -> u64 {
         let host = HostId::of_slot(slot);
         2 * self.number(host.flow()) + u64::from(!host.is_sender())
@@ -203,7 +203,11 @@ impl Turnover {
 }
 
 impl World {
-    /// Whether flows came and went as they should.
+    /// Checks that no more flows came than may exist at a time, and that none of them failed.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
     pub(super) fn check_turnover(&self) -> Result<(), RunError> {
         self.turnover.as_ref().and_then(|turnover| turnover.failure.clone()).map_or(Ok(()), Err)
     }
@@ -376,7 +380,7 @@ impl World {
         ended + existing.map(|host| self.hosts[host].sent_packets()).sum::<u64>()
     }
 
-    /// What flows that come and go have counted so far, by groups.
+    /// The counts of flows that come and go, by groups.
     pub(super) fn passing_counts(&self) -> Vec<GroupCount> {
         let Some(turnover) = &self.turnover else { return Vec::new() };
         let ended = |group: &Group| GroupCount {
@@ -406,7 +410,7 @@ impl World {
         (listed..self.flows.len()).for_each(|flow| self.retire(self.end, FlowId::new(flow)));
     }
 
-    /// How many flows are listed, and the results of the groups of others, once the run is over.
+    /// The number of listed flows, and the results of the other groups, once the run is over.
     pub(super) fn take_groups(&mut self) -> (usize, Passed) {
         let flows = self.flows.len();
         let Some(listed) = self.turnover.as_ref().map(|turnover| turnover.listed) else {

@@ -15,8 +15,8 @@ use crate::index::{HostId, Id, RouteId};
 use crate::record::{Source, TcpFact};
 
 impl World {
-    /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
-    /// outside, nobody sends over two paths, no link corrupts packets or shares a medium, and all
+    /// Returns true if visits to endpoints take the straight path: no flow is recorded, no host is
+    /// outside, no host sends over two paths, no link corrupts packets or shares a medium, and all
     /// flows stay.
     pub(super) fn visits_are_plain(&self) -> bool {
         self.outside.is_none()
@@ -236,8 +236,8 @@ impl World {
         }
     }
 
-    /// What a packet that arrives over one path tells about those on the other depends on what
-    /// happened there before.
+    /// Catches up the links of all paths of a sender: the meaning of a packet that arrives over one
+    /// path depends on earlier events on the others.
     #[cold]
     fn catch_up_paths(&mut self, now: Time, sender: HostId) {
         let Some(routes) = self.routes.several(sender) else { return };

@@ -24,7 +24,7 @@ pub(super) struct Work {
     id: String,
     spec: WorkloadSpec,
     ideals: Vec<Ideal>,
-    /// What rows call the paths.
+    /// Names of the paths in rows.
     paths: Vec<String>,
     /// From this time on flows arrive.
     start: Time,
@@ -35,9 +35,9 @@ pub(super) struct Work {
     /// All flows, and those of each class.
     all: ClassSums,
     classes: Vec<ClassSums>,
-    /// Of an incast.
+    /// The requests of an incast.
     requests: Option<Requests>,
-    /// What is to be recorded and was not handed on yet; `None` if nothing is.
+    /// Rows that have not been written yet; `None` if they are not recorded.
     rows: Option<Vec<Row>>,
 }
 
@@ -48,7 +48,7 @@ struct Requests {
     senders: u64,
     made: u64,
     completed: u64,
-    /// How many answers of each request are complete, and when the last one of them was.
+    /// For each request, the number of complete answers and the completion time of the last one.
     pending: BTreeMap<u64, (u64, Time)>,
     completion: Histogram,
 }
@@ -98,7 +98,7 @@ impl Work {
         self.rows = Some(Vec::new());
     }
 
-    /// How many flows may exist at the same time.
+    /// The most flows that may exist at the same time.
     pub(super) fn most_alive(&self) -> u64 {
         self.spec.most_alive
     }
@@ -108,7 +108,7 @@ impl Work {
         self.spec.arrivals.draw()
     }
 
-    /// What the flows of a path have in common.
+    /// Settings that the flows of a path have in common.
     pub(super) fn group(&self, path: usize) -> &Arc<FlowGroup> {
         &self.spec.groups[path]
     }
@@ -164,7 +164,7 @@ impl Work {
         std::iter::once(all).chain(classes).collect()
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(super) fn has_many_rows(&self) -> bool {
         self.rows.as_ref().is_some_and(|rows| rows.len() >= BATCH)
     }
@@ -214,7 +214,7 @@ impl World {
         self.turnover.iter_mut().flat_map(|turnover| turnover.works()).for_each(Work::record);
     }
 
-    /// Whether rows of flows ought to be handed on.
+    /// Returns true if the buffered rows of flows should be written.
     #[inline]
     pub(super) fn has_many_rows(&self) -> bool {
         self.turnover.as_ref().is_some_and(|turnover| turnover.has_many_rows())

@@ -29,7 +29,7 @@ pub(crate) struct Browser {
     /// ... and how many there are with one.
     busy: usize,
     times: Histogram,
-    /// What was counted on connections that are over.
+    /// Counts of the connections that are over.
     counts: Counts,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum User {
     Netperf(Box<Tries>),
 }
 
-/// Where a client asks.
+/// The connection for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// On a connection that it opens for it.
@@ -88,7 +88,7 @@ impl Browser {
         !self.persistent
     }
 
-    /// What is asked for now, and where, if there is something and a connection is free.
+    /// The next request and its connection, if there is a request and a connection is free.
     pub(crate) fn make(&mut self, now: Time) -> Option<(Exchange, Over)> {
         if self.idle.is_empty() && self.busy >= self.most {
             if let User::Probes(probes) = &mut self.user {
@@ -108,7 +108,7 @@ impl Browser {
         Some((exchange, self.idle.pop().map_or(Over::New, Over::Open)))
     }
 
-    /// What is asked for on the same connection behind that.
+    /// A second request on the same connection, behind the first one.
     pub(crate) fn then(&self) -> Option<Exchange> {
         match &self.user {
             User::Probes(probes) => probes.then(),
@@ -129,7 +129,7 @@ impl Browser {
         matches!(self.user, User::Probes(_))
     }
 
-    /// How long probes of responsiveness took, if it sends any.
+    /// Times of probes of responsiveness, if the client sends any.
     pub(super) fn probe_times(&self) -> Option<&ProbeTimes> {
         match &self.user {
             User::Probes(probes) => Some(probes.samples()),
@@ -167,12 +167,12 @@ impl Browser {
         self.counts.add(&Counts::of(sender, receiver));
     }
 
-    /// What was counted on connections that are over.
+    /// Counts of the connections that are over.
     pub(in crate::flow) fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What was measured until `over`, when the client had done everything.
+    /// Measurements until `over`, when the client had finished.
     pub(super) fn summary(&self, over: Time) -> ApplicationSummary {
         let active = over.since(self.start);
         match &self.user {

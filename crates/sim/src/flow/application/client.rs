@@ -90,7 +90,7 @@ impl Client {
         self.exchanges.serve(now, receiver);
     }
 
-    /// What was measured until `over`, when the connection was, in a run that ended at `end`.
+    /// Measurements until `over`, the end of the connection, in a run that ended at `end`.
     pub(super) fn summary(&self, over: Time, end: Time, response_bytes: u64) -> ApplicationSummary {
         match &self.user {
             User::Requests(requests) => {
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// What became of requests in the time of a flow.
+/// The summary of a client's requests over the time that its flow was active.
 pub(super) fn requests_summary(
     requests: &Requests,
     completion: &Histogram,

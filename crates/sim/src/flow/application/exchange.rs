@@ -7,18 +7,19 @@ use ackclock_units::{Span, Time};
 use super::probes::Steps;
 use crate::host::{Host, Writable};
 
-/// What both ends of a connection have yet to write, and where it ends in their streams.
+/// The bytes that both ends of a connection still have to write, and the ends of request and
+/// response in their streams.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
-    /// What the client's socket has not taken of the request.
+    /// Bytes of the request that the client's socket has not accepted.
     asking: u64,
-    /// Where the request ends in the client's stream.
+    /// Offset of the request's end in the client's stream.
     asked: u64,
     /// The response to write once the request is there.
     owed: u64,
-    /// What the server's socket has not taken of the response.
+    /// Bytes of the response that the server's socket has not accepted.
     answering: u64,
-    /// Where the response ends in the server's stream.
+    /// Offset of the response's end in the server's stream.
     answered: u64,
 }
 
@@ -72,9 +73,9 @@ pub(crate) struct Connection {
     has_answer: bool,
     /// The client has no more requests.
     is_ending: bool,
-    /// What it asks for behind the first answer.
+    /// The request behind the first answer.
     then: Option<Exchange>,
-    /// What has been done so far.
+    /// The steps that are done.
     steps: Steps,
     /// It is written to without end, for a time.
     stream: Option<Stream>,
@@ -144,7 +145,7 @@ impl Connection {
         self.is_ending = true;
     }
 
-    /// What has been done so far, if there is an answer that was not asked after before.
+    /// The steps that are done, if an answer has arrived since the last call.
     pub(crate) fn take_answer(&mut self) -> Option<Steps> {
         std::mem::take(&mut self.has_answer).then_some(self.steps)
     }

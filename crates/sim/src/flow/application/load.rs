@@ -18,19 +18,19 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
 
-/// How load is written.
+/// The unit in which load is written.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// At a time, bytes.
     write_size: u64,
-    /// How far ahead.
+    /// Time of transmission that is buffered ahead; `None` fills the socket.
     replenish: Option<Span>,
 }
 
 impl Block {
-    /// How much may be written: what the windows let out at once, and what the connection sends in
-    /// the time to replenish, at the rate of a flight in each round trip. A byte at least keeps the
-    /// sender's timers going.
+    /// The bytes that may be written: as many as the windows allow at once, and as many as the
+    /// connection sends in the time to replenish, at the rate of a flight in each round trip. At
+    /// least a byte keeps the sender's timers running.
     fn room(&self, host: &Host) -> u64 {
         let (Some(replenish), Host::Endpoint(endpoint)) = (self.replenish, host) else { return u64::MAX };
         let unsent = endpoint.unsent();
@@ -49,9 +49,9 @@ impl Block {
 struct Stream {
     /// Messages that the socket has not taken, what is left of the first one included.
     waiting: VecDeque<u64>,
-    /// What the socket has taken in all.
+    /// Bytes that the socket has accepted in all.
     written: u64,
-    /// Where messages end that have not arrived.
+    /// Stream offsets of the ends of messages that have not arrived.
     ends: VecDeque<u64>,
 }
 
@@ -79,7 +79,8 @@ impl Stream {
         }
     }
 
-    /// How many messages have arrived since, with so many bytes delivered.
+    /// The number of messages that have arrived since the last call, with this many bytes
+    /// delivered.
     fn arrived(&mut self, delivered: u64) -> usize {
         let count = self.ends.iter().take_while(|&&end| end <= delivered).count();
         self.ends.drain(..count);
@@ -169,12 +170,12 @@ impl Load {
         self.down.put(now, server, Some(self.block).filter(|_| sends));
     }
 
-    /// How long probes took.
+    /// Times of the probes.
     pub(super) fn samples(&self) -> &ProbeTimes {
         &self.samples
     }
 
-    /// What was measured until `over`.
+    /// Measurements until `over`.
     pub(super) fn summary(&self, over: Time, client: &Host, server: &Host) -> ApplicationSummary {
         let (transfer, bytes) = match self.pattern.transfer {
             Transfer::Download => ("download", client.delivered_bytes()),

@@ -59,7 +59,7 @@ impl Probes {
         self.samples.http.push(now.since(steps.secure.unwrap_or(open)));
     }
 
-    /// How long probes took.
+    /// Times of the probes.
     pub(super) fn samples(&self) -> &ProbeTimes {
         &self.samples
     }

@@ -32,7 +32,7 @@ pub(crate) fn of_all(packet: u64) -> u64 {
     packet >> PATH_BITS
 }
 
-/// What is known of one path.
+/// The judged transmissions of one path.
 #[derive(Debug)]
 pub(super) struct Judged {
     source: Source,
@@ -64,7 +64,7 @@ impl Judged {
         self.needless
     }
 
-    /// Where the stream of the endpoint with this port begins.
+    /// Offset at which the stream of the endpoint with this port begins.
     fn base(&mut self, port: u16) -> u64 {
         if let Some(known) = self.streams.iter().rfind(|stream| stream.port == port) {
             return known.base;
@@ -121,7 +121,7 @@ impl Subflows {
         measures.judged.truth.receiver_sent() | self.sent[1] << PATH_BITS
     }
 
-    /// What subflows have declared lost.
+    /// Takes the loss declarations of the subflows.
     pub(crate) fn take_declarations(
         &mut self,
         now: Time,

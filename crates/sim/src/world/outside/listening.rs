@@ -11,7 +11,7 @@ use crate::index::FlowId;
 use crate::spec::{FlowSpec, HostSpec, RunSpec};
 use crate::world::World;
 
-/// What endpoints that listen to hosts outside are built from once more.
+/// The specifications from which endpoints that listen to hosts outside are rebuilt.
 #[derive(Debug)]
 pub(super) struct Listeners {
     streams: Streams,
@@ -36,9 +36,9 @@ impl Listeners {
 }
 
 impl World {
-    /// Whether the receiver of a flow, an endpoint of ours that listens to a host outside, takes a
-    /// further connection: it had one that is over, or was closed by the peer, without a byte of
-    /// data; or none.
+    /// Returns true if the receiver of a flow, an endpoint of ackclock's that listens to a host
+    /// outside, accepts a further connection: it has had none, or one that is over or was closed by
+    /// the peer without a byte of data.
     pub fn listens_on(&self, flow: FlowId) -> bool {
         let Some(outside) = &self.outside else { return false };
         if outside.draining || outside.listeners.flow(flow).is_none() {

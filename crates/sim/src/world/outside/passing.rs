@@ -84,7 +84,7 @@ impl World {
             .map(|flow| &*self.flows[flow].id)
     }
 
-    /// What a data acknowledgment says goes to the watch of a host.
+    /// Passes a data acknowledgment to the watch of a host.
     fn note_whole(&mut self, host: HostId, is_plain: bool, note: impl FnOnce(&mut Watch)) {
         if let Some(Host::Outside(watch)) = self.hosts.get_mut(host) {
             if is_plain { watch.is_plain() } else { note(watch) }
@@ -97,7 +97,7 @@ impl World {
     }
 }
 
-/// Whether there is a segment: one without ports is none.
+/// Returns true for a segment with ports; one without is none.
 fn is_known(segment: &Segment) -> bool {
     (segment.source_port, segment.destination_port) != (0, 0)
 }
