@@ -32,7 +32,7 @@ impl Wakeups {
         Wakeups::with_slots(0)
     }
 
-    /// So many slots, none of them armed.
+    /// `slots` slots, none of them armed.
     pub fn with_slots(slots: usize) -> Wakeups {
         let slots = u32::try_from(slots).expect("fewer than 2^32 components");
         let leaves = (slots as usize).next_power_of_two().max(2);
@@ -81,14 +81,14 @@ impl Wakeups {
         }
     }
 
-    /// When `slot` is armed; [`Time::NEVER`] if it is not.
+    /// The time for which `slot` is armed; [`Time::NEVER`] if it is not.
     #[inline]
     pub fn armed_at(&self, slot: Slot) -> Time {
         let at = self.nodes.len() + slot as usize;
         self.nodes[at / 2][at % 2]
     }
 
-    /// When the next wakeup is; [`Time::NEVER`] if no slot is armed.
+    /// The time of the next wakeup; [`Time::NEVER`] if no slot is armed.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.first

@@ -7,7 +7,7 @@ use std::fmt;
 
 use ackclock_units::Ecn;
 
-/// The order of the counters, which the kind of the option tells.
+/// The order of the counters, given by the kind of the option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccEcnOrder {
     /// Kind 172: EE0B, ECEB, EE1B.
@@ -40,8 +40,8 @@ impl AccEcn {
     /// The most fields of one option.
     pub const MOST_FIELDS: usize = 3;
 
-    /// All three fields: `counter` tells the counter of a codepoint, of which the low 24 bits are
-    /// taken.
+    /// An option with all three fields: `counter` gives the counter of a codepoint, of which the
+    /// low 24 bits are written.
     pub fn new(order: AccEcnOrder, counter: impl Fn(Ecn) -> u32) -> AccEcn {
         let fields = order.codepoints().map(|codepoint| {
             let [_, high, middle, low] = counter(codepoint).to_be_bytes();

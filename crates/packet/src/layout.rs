@@ -61,7 +61,7 @@ pub enum TcpOption {
 }
 
 impl TcpOption {
-    /// Its bytes on the wire.
+    /// Length on the wire, bytes.
     #[allow(clippy::len_without_is_empty, reason = "no option is empty")]
     pub fn len(&self) -> usize {
         match self {

@@ -141,7 +141,7 @@ impl fmt::Debug for MptcpOptions {
     }
 }
 
-/// One option (RFC 8684 section 3).
+/// A Multipath TCP option (RFC 8684 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MptcpOption {
     /// MP_CAPABLE.
@@ -159,7 +159,7 @@ pub enum MptcpOption {
     },
     /// MP_JOIN of a SYN/ACK.
     JoinSynAck {
-        /// As in [`MptcpOption::JoinSyn`].
+        /// The backup flag, as in [`MptcpOption::JoinSyn`].
         backup: bool,
         /// Identifier of the address that the SYN/ACK comes from.
         address_id: u8,
@@ -196,9 +196,9 @@ pub enum MptcpOption {
     },
     /// MP_TCPRST: why a subflow is reset.
     Reset {
-        /// It may be tried again.
+        /// The reset is transient: the subflow may be tried again.
         transient: bool,
-        /// One of the registry "MPTCP MP_TCPRST Reason Codes".
+        /// Code from the registry "MPTCP MP_TCPRST Reason Codes".
         reason: u8,
     },
 }
@@ -252,7 +252,7 @@ pub enum DataNumber {
 pub struct Mapping {
     /// Data sequence number of the first byte.
     pub sequence: DataNumber,
-    /// Its place in the subflow: the distance from the initial sequence number. With length 0, an
+    /// Offset in the subflow: the distance from the initial sequence number. With length 0, an
     /// infinite mapping.
     pub subflow_sequence: u32,
     /// Length in bytes; a DATA_FIN counts as one.
@@ -264,7 +264,7 @@ pub struct Mapping {
 /// ADD_ADDR (RFC 8684 section 3.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddAddress {
-    /// Its number; what announces it again has no other.
+    /// Identifier of the address; repeated announcements have the same one.
     pub id: u8,
     /// The address.
     pub address: std::net::IpAddr,

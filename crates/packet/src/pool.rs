@@ -96,14 +96,14 @@ impl<T> Pool<T> {
         self.slots[slot as usize].references
     }
 
-    /// One more packet refers to `slot`.
+    /// Adds a reference to `slot`.
     pub fn retain(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         entry.occupied(slot);
         entry.references += 1;
     }
 
-    /// One packet fewer refers to `slot`; the last one frees it.
+    /// Removes a reference to `slot`; the last one frees it.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];

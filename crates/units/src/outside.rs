@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Time;
 
-/// A name with the lifetime of the program, as all names of algorithms have it. Each distinct name
-/// is stored once, and stays: a program that goes on making up names keeps them all.
+/// A name with the lifetime of the program, as required of names of algorithms. Each distinct name
+/// is stored once, and never freed: a program that keeps creating names keeps them all.
 pub fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,7 +25,7 @@ pub fn interned(name: &str) -> &'static str {
 /// A number that a scenario may set, as a key beside `kind`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnParameter {
-    /// Its key in a scenario.
+    /// Key in scenarios.
     pub name: &'static str,
     /// Value unless a scenario sets another.
     pub default: f64,
@@ -68,7 +68,7 @@ pub fn parameters_problem(parameters: &[OwnParameter]) -> Option<String> {
 /// An algorithm from outside has failed: the run cannot go on.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// When, in the run.
+    /// Time in the run.
     pub at: Time,
     /// Description of the failure, a sentence.
     pub what: String,

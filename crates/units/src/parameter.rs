@@ -117,7 +117,7 @@ impl Domain {
 /// A parameter: everything about it but its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
     /// The values that it may take.
     pub domain: Domain,
@@ -130,9 +130,9 @@ pub struct Parameter {
 
 /// A type that a parameter may have.
 pub trait Setting: Sized {
-    /// As a value.
+    /// The parameter's value.
     fn value(&self) -> Value;
-    /// From a value; `None` if the type has no such value.
+    /// The setting for a value; `None` if the type has no such value.
     fn from_value(value: Value) -> Option<Self>;
 }
 

@@ -50,8 +50,8 @@ impl Random {
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea, Flood 2014): 64 bits that look random, the same for the
-/// same `x`.
+/// One step of SplitMix64 (Steele, Lea, Flood 2014): 64 pseudorandom bits, the same for the same
+/// `x`.
 pub fn splitmix64(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -340,7 +340,7 @@ proptest! {
         }
     }
 
-    /// One flipped bit is always seen: a ones' complement sum changes by a power of two, which is
+    /// A flipped bit is always detected: a ones' complement sum changes by a power of two, which is
     /// not 0 modulo 65535.
     #[test]
     fn no_flipped_bit_is_read(mut segment in segments()) {
@@ -377,7 +377,7 @@ proptest! {
         }
     }
 
-    /// A passing segment tells what it tells its receiver, whatever its checksum.
+    /// Peeking at a passing segment gives the same as parsing, whatever its checksum.
     #[test]
     fn peeking_needs_no_checksum(segment in segments()) {
         let mut bytes = written(&segment, Ecn::Ect0);

@@ -1,4 +1,4 @@
-//! How an option is written.
+//! The encoding of an option.
 
 use super::{Capable, DataNumber, Dss, KIND, MptcpOption, MptcpOptions, capable, dss, subtype};
 
