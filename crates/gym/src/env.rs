@@ -52,7 +52,7 @@ impl Outcome {
 pub struct Snapshot {
     /// The seed, and the number of the episode since that was given.
     pub random: (u64, u64),
-    /// There was a reset.
+    /// True if there was a reset.
     pub has_begun: bool,
     /// The actions of all steps, one after another.
     pub taken: Vec<f32>,
@@ -66,7 +66,7 @@ pub struct Env {
     end: Time,
     now: Time,
     learners: Vec<LearnerState>,
-    /// This episode, and how it came here.
+    /// The current episode, with the actions that led to the current state.
     at: Snapshot,
     run_seed: u64,
     drawn: Vec<String>,
@@ -82,7 +82,7 @@ struct LearnerState {
     /// Consecutive intervals in which each stopping condition held.
     held: Vec<u32>,
     intervals: u32,
-    /// It decides at this step.
+    /// The learner decides at this step.
     decides: bool,
     reward: f64,
     view: Option<View>,
@@ -395,8 +395,8 @@ impl Env {
         &self.at
     }
 
-    /// Goes to where an environment that is alike stood: the episode runs again with its actions,
-    /// which takes as long as it took. `goes_on` is asked now and then.
+    /// Restores the state of an equal environment: the episode runs again with its actions, which
+    /// takes as long as it took. `goes_on` is called regularly; returning false cancels.
     ///
     /// # Errors
     /// The snapshot is of another environment, or a run failed.
@@ -452,7 +452,7 @@ impl Env {
         twin.result.ok_or_else(|| SpecError::Refused(NO_EPISODE.to_owned()))
     }
 
-    /// The summary of the run until now. It ends an episode that goes on.
+    /// The summary of the run until now. It ends an unfinished episode.
     ///
     /// # Errors
     /// There was no reset, or the run has failed.

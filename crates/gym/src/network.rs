@@ -12,7 +12,7 @@ const SHARE: &str = "share";
 /// The flows and link directions of all runs, and where the values of each are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Network {
-    /// In order; links behind flows.
+    /// Flows and links in order; links come after flows.
     all: Vec<(Kind, String)>,
 }
 

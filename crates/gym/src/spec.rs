@@ -1,4 +1,4 @@
-//! What an environment is.
+//! The specification of an environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub(crate) struct Term {
     weight: f64,
 }
 
-/// Ends an episode early: a measure of a learner is above or below a bound in so many intervals in
-/// a row.
+/// A condition that ends an episode early: a learner's measure is above or below a bound in a
+/// number of consecutive intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stop {
     /// The measure that is compared.
@@ -48,9 +48,9 @@ pub(crate) struct Stop {
     above: Option<f64>,
     /// Below this, if there is such a bound.
     below: Option<f64>,
-    /// In so many intervals in a row.
+    /// The number of consecutive intervals.
     pub(crate) intervals: u32,
-    /// After so many intervals from the start.
+    /// Intervals from the start of the episode before the condition applies.
     pub(crate) after: u32,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Stop {
 pub(crate) enum Column {
     /// The sender's feature at this index.
     Sender(usize),
-    /// One of the network.
+    /// A feature of the network.
     Network(Feature<usize>),
 }
 
@@ -97,7 +97,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LearnerSpec {
     pub(crate) id: Arc<str>,
-    /// Its place among the roles.
+    /// Index of its role.
     pub(crate) role: usize,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct LearnerSpec {
 pub struct Spec {
     pub(crate) template: Template,
     pub(crate) roles: Vec<Role>,
-    /// In the order of rows.
+    /// Learners in the order of rows.
     pub(crate) learners: Vec<LearnerSpec>,
     /// The network's features; `None` if no column or condition uses them.
     pub(crate) network: Option<Network>,
@@ -118,7 +118,7 @@ pub struct Spec {
     pub(crate) draws: Vec<Distribution>,
 }
 
-/// Why there is no environment.
+/// The reason why there is no environment.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// The scenario is wrong, or a value that was drawn does not fit it.
@@ -136,7 +136,7 @@ pub enum SpecError {
 #[serde(deny_unknown_fields)]
 struct SpecText {
     agents: Vec<RoleText>,
-    /// Values of the network are asked for beside the features.
+    /// Values of the network are requested beside the features.
     #[serde(default)]
     watch: bool,
     stop: Vec<StopText>,
@@ -212,7 +212,7 @@ fn read_role(number: usize, mut json: Value) -> Result<(Agent, Vec<Feature<Strin
 }
 
 impl Spec {
-    /// From a scenario, and JSON with `agents`, `stop`, `max_steps`, `randomise` and `watch`. The
+    /// Reads a scenario, and JSON with `agents`, `stop`, `max_steps`, `randomise` and `watch`. The
     /// scenario may name the algorithms of `own`.
     ///
     /// # Errors
@@ -301,7 +301,7 @@ impl Spec {
         self.learners.iter().map(|learner| &self.roles[learner.role])
     }
 
-    /// The names of the values of the network, if anybody looks at it.
+    /// The names of the network's values, if they are used.
     pub fn network_names(&self) -> Vec<String> {
         self.network.as_ref().map(Network::names).unwrap_or_default()
     }

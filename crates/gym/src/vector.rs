@@ -14,15 +14,15 @@ use crate::spec::{Spec, SpecError};
 /// Interval at which a step over several threads checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// When an environment whose episode is over begins the next one.
+/// The step at which an environment whose episode is over begins the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Autoreset {
-    /// At the next step, whose actions are ignored.
+    /// The next step, whose actions are ignored.
     NextStep,
-    /// At once: the observation is the first one of the new episode, the last one is in
+    /// The same step: the observation is the first one of the new episode, the last one is in
     /// [`Rows::last`].
     SameStep,
-    /// Not by itself.
+    /// None: only an explicit reset begins an episode.
     Disabled,
 }
 
@@ -94,7 +94,7 @@ struct Group {
 #[derive(Clone, Debug)]
 enum Task {
     Step,
-    /// With a seed for each, and those that are reset.
+    /// Reset those that are chosen, with the seed of each.
     Reset(Vec<Option<u64>>, Vec<bool>),
 }
 
@@ -223,7 +223,7 @@ pub struct VecEnv {
 }
 
 impl VecEnv {
-    /// So many environments, on so many threads.
+    /// `count` environments on `threads` threads.
     ///
     /// # Errors
     /// There are no threads.
@@ -354,8 +354,8 @@ impl VecEnv {
         self.run(&[Task::Step], goes_on)
     }
 
-    /// Goes to where an environment that is alike stood, as [`Env::restore`]. `false` if `goes_on`
-    /// has broken it off.
+    /// Restores the state of an equal environment, as [`Env::restore`]. Returns false if `goes_on`
+    /// cancelled it.
     ///
     /// # Errors
     /// As [`Env::restore`], or there is no such environment.
