@@ -12,7 +12,7 @@ pub(crate) struct Subject {
     pub(crate) name: &'static str,
     /// The run of each row, by its place in the report.
     pub(crate) runs: Vec<usize>,
-    /// Names: `id`, and what rows may be told apart by, such as `cc`.
+    /// Names: `id`, and other names that distinguish rows, such as `cc`.
     pub(crate) names: BTreeMap<&'static str, Names>,
     /// Numbers by their keys, in the order in which they were found.
     pub(crate) metrics: Vec<(String, Vec<Option<f64>>)>,
@@ -42,7 +42,7 @@ impl Subject {
         Subject { name, runs, names, metrics, places }
     }
 
-    /// Adds a row: an object of the summary of a run, and what tells it apart.
+    /// Adds a row: an object of the summary of a run, and the names that distinguish it.
     pub(crate) fn add(&mut self, run: usize, object: &Value, names: &[(&'static str, &str)]) {
         let row = self.runs.len();
         self.runs.push(run);

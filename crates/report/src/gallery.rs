@@ -9,7 +9,7 @@ pub struct Gallery {
     pub title: String,
     /// Summary of the page, one line.
     pub about: String,
-    /// In the order of the page.
+    /// Tables in the order of the page.
     pub tables: Vec<Table>,
 }
 
@@ -20,7 +20,7 @@ pub struct Table {
     pub name: String,
     /// A line below the table.
     pub totals: String,
-    /// In the order of the table.
+    /// Rows in the order of the table.
     pub rows: Vec<Entry>,
 }
 
@@ -52,7 +52,7 @@ pub struct Finding {
     pub value: String,
     /// Spread of the values over its runs.
     pub spread: String,
-    /// Its bounds.
+    /// The expected bounds.
     pub expected: String,
     /// Scenario and point of the finding.
     pub place: String,
@@ -63,11 +63,11 @@ pub struct Finding {
 /// The state of a published result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is met.
+    /// The expectation is met.
     Ok,
     /// A part of it is.
     Part,
-    /// It is not.
+    /// The expectation is not met.
     Miss,
 }
 
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// In a box of its colour.
+    /// The state in a coloured box.
     fn badge(self) -> String {
         format!("<span class=\"state {0}\">{0}</span>", self.name())
     }

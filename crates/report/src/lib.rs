@@ -174,7 +174,7 @@ impl Report {
         )
     }
 
-    /// The figure that was asked for, or those that the page shows first, as files.
+    /// The requested figures, or those that the page shows first, as files.
     ///
     /// # Errors
     /// A figure could not be drawn.

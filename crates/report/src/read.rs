@@ -55,7 +55,7 @@ pub(crate) struct Output {
 pub(crate) struct Run {
     /// Index of the output directory.
     pub(crate) output: usize,
-    /// Its number in the output.
+    /// Number of the run in the output.
     pub(crate) index: u64,
     /// Repetition of the sweep point.
     pub(crate) repetition: u64,

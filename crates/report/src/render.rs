@@ -27,10 +27,10 @@ const LETTERS: &str = r"echarts.setPlatformAPI({
     },
 });";
 
-/// A figure that was asked for, complete, or what is wrong with it.
+/// A requested figure, complete, or the error in the request.
 const ASK: &str = "JSON.stringify(Figures.asked(data, asked))";
 
-/// Draws the figure that was asked for, or those that the page shows first.
+/// Draws the requested figure, or those that the page shows first.
 const DRAW: &str = "
     JSON.stringify(Figures.first(data).map(({ name, figure }) => {
         const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: 860, height: figure.height });
@@ -54,7 +54,7 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// The figure that was asked for, or those that the page shows first.
+/// The requested figure, or those that the page shows first.
 pub(crate) fn figures(data: &Value) -> anyhow::Result<Vec<Figure>> {
     let text = evaluated(&[("data", data)], ("a figure", DRAW))?;
     let figures: Vec<(String, String)> = serde_json::from_str(&text)?;

@@ -25,7 +25,7 @@ const MOST_DISPLACED: i64 = 256;
 /// The most flows of which there is a sequence diagram.
 const MOST_FLOWS: usize = 8;
 
-/// The records of the runs that were asked for, or of the first repetitions.
+/// The records of the requested runs, or of the first repetitions.
 pub(crate) fn all(results: &Results, options: &Options, notes: &mut Vec<String>) -> anyhow::Result<Vec<Value>> {
     let asked = |run: &usize| options.runs.contains(&results.runs[*run].index);
     let runs: Vec<usize> = match options.runs.is_empty() {
@@ -245,7 +245,7 @@ impl Thinned {
     }
 }
 
-/// The data that flows sent, and what of it was dropped.
+/// The data that flows sent, and the dropped part.
 type Sent = BTreeMap<String, [Thinned; 2]>;
 
 /// The decisions of queues, by link direction, and the segments that flows sent into the first of

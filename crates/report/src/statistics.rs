@@ -1,4 +1,4 @@
-//! What the repetitions of a point come to.
+//! Statistics of the repetitions of a point.
 
 use std::collections::BTreeMap;
 
