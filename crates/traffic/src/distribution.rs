@@ -34,7 +34,7 @@ enum Shape {
     Empirical(Table),
 }
 
-/// Why there is no such distribution.
+/// The reason why parameters are no distribution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DistributionError {
     /// A parameter is negative, infinite or not a number.
@@ -163,7 +163,7 @@ impl Distribution {
         Distribution::log_normal(mean / maths::exp(sigma * sigma / 2.0), sigma)
     }
 
-    /// As a table has it.
+    /// The distribution of a table.
     pub fn empirical(table: Table) -> Distribution {
         Distribution(Shape::Empirical(table))
     }

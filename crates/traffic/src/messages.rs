@@ -24,7 +24,7 @@ mod trace;
 /// Something an application writes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When.
+    /// Time of writing.
     pub at: Time,
     /// Size in bytes, never 0.
     pub bytes: u64,
@@ -33,15 +33,15 @@ pub struct Message {
 /// A law by which messages are written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// At a constant rate: each message follows the one before it after the time that this one
-    /// takes at `rate`.
+    /// A constant rate: each message follows the one before it after the time that this one takes
+    /// at `rate`.
     Paced {
         /// Bit/s of what is written, without any headers.
         rate: Rate,
         /// Bytes.
         size: Distribution,
     },
-    /// As `Paced` during times that are on, nothing in between.
+    /// As `Paced` during on times, nothing in between.
     OnOff(OnOff),
     /// Times between messages are independent, the first one also: exponential ones make a Poisson
     /// process.
@@ -51,7 +51,7 @@ pub enum Pattern {
         /// Bytes.
         size: Distribution,
     },
-    /// As recorded.
+    /// A recorded trace.
     Trace(Arc<Trace>),
 }
 
@@ -64,7 +64,7 @@ pub struct OnOff {
     off: Distribution,
 }
 
-/// Why there is no such source.
+/// The reason why parameters are no source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// Times that are on are, on average, less than a thousandth of the time between messages.
@@ -94,7 +94,7 @@ impl OnOff {
 }
 
 impl Pattern {
-    /// At a constant rate.
+    /// A constant bit rate.
     pub fn cbr(rate: Rate, size: u64) -> Pattern {
         let size = Distribution::constant(size.max(1) as f64).expect("a size is a number");
         Pattern::Paced { rate, size }
@@ -155,7 +155,7 @@ enum Law {
     Trace { trace: Arc<Trace>, start: Time, round: u64, entry: usize },
 }
 
-/// When the next message is due at a rate, without losing fractions of a nanosecond.
+/// Due times of messages at a rate, without losing fractions of a nanosecond.
 #[derive(Clone, Debug)]
 struct Pace {
     rate: Rate,
@@ -167,14 +167,14 @@ struct Pace {
 /// A time that is on.
 #[derive(Clone, Copy, Debug)]
 struct Period {
-    /// It ends then, in real time.
+    /// The current on time's end, in real time.
     end: Time,
     /// The source had been off for so long before it, in all.
     off: Span,
 }
 
 impl Pace {
-    /// So many bytes are written: the next message is due when they are over.
+    /// Counts written bytes: the next message is due after the time that they take.
     fn advance(&mut self, bytes: u64) {
         let rate = u128::from(self.rate.as_bps());
         let scaled = u128::from(bytes) * 8_000_000_000 + u128::from(self.remainder);
@@ -207,7 +207,7 @@ impl Messages {
         }
     }
 
-    /// When the next message is written; [`Time::NEVER`] after the last one.
+    /// Time of the next message; [`Time::NEVER`] after the last one.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.next.at

@@ -23,7 +23,7 @@ use crate::request::Exchange;
 /// A stream test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetperfPattern {
-    /// For how long the data connection is written to.
+    /// Time for which the data connection is written to.
     pub length: Span,
     /// The request over the control connection, and each of the two responses.
     pub control: Exchange,
@@ -38,7 +38,7 @@ pub struct NetperfPattern {
 pub struct ConnectionSeen {
     /// The handshake is over.
     pub open: bool,
-    /// There was one, or is given up, and it is no connection any more.
+    /// The connection has ended, or was given up.
     pub over: bool,
     /// A response has come since this was asked last.
     pub answered: bool,
@@ -63,19 +63,19 @@ pub enum NetperfStep {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Until the next try starts.
+    /// Waiting for the start of the next try.
     Waiting,
-    /// For the control connection.
+    /// Waiting for the control connection.
     Connecting,
-    /// For the response.
+    /// Waiting for the response.
     Asking,
-    /// For the data connection.
+    /// Waiting for the data connection.
     Opening,
-    /// For the end of the data.
+    /// Waiting for the end of the data.
     Transferring,
-    /// For the report.
+    /// Waiting for the report.
     Reporting,
-    /// For the end of the control connection.
+    /// Waiting for the end of the control connection.
     Closing,
 }
 
@@ -84,9 +84,9 @@ enum Phase {
 pub struct Netperf {
     pattern: NetperfPattern,
     phase: Phase,
-    /// When it waits no longer.
+    /// The deadline of the phase.
     until: Time,
-    /// When the data connection was open.
+    /// Time at which the data connection was open.
     begun: Time,
     /// Time of the data in the last try.
     elapsed: Span,
@@ -115,7 +115,7 @@ impl Netperf {
         &self.pattern
     }
 
-    /// When it does something whatever happens on its connections.
+    /// Time of the next action that no event on the connections triggers.
     pub fn next_at(&self) -> Time {
         self.until
     }

@@ -19,7 +19,7 @@ use crate::request::Exchange;
 /// Probes on new connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbePattern {
-    /// From one probe to the next, whatever becomes of them.
+    /// Interval between probes, independent of their responses.
     pub interval: Span,
     /// Bytes of the TLS handshake in each direction; `None` without TLS.
     pub tls: Option<Exchange>,
@@ -41,10 +41,10 @@ impl ProbePattern {
 /// The direction of a connection's load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transfer {
-    /// From the server to the client.
+    /// Server to client.
     #[default]
     Download,
-    /// From the client to the server.
+    /// Client to server.
     Upload,
     /// None: probes alone, for the responsiveness of an idle path.
     Idle,
@@ -55,12 +55,12 @@ pub enum Transfer {
 pub struct LoadPattern {
     /// Direction of the load.
     pub transfer: Transfer,
-    /// From one probe to the next, whatever becomes of them; zero is without probes.
+    /// Interval between probes, independent of their responses; zero is without probes.
     pub interval: Span,
     /// Beyond what leaves at once the sender writes load for so long ahead; `None` fills its
     /// socket's buffer.
     pub replenish: Option<Span>,
-    /// From the start of the connection until the time at which probes begin.
+    /// Time from the start of the connection to the start of the probes.
     pub warmup: Span,
     /// The request and response of a probe.
     pub http: Exchange,
@@ -81,7 +81,7 @@ impl Ticks {
         Ticks { next_at, interval, made: 0 }
     }
 
-    /// When the next one is due.
+    /// Time of the next tick.
     pub fn next_at(&self) -> Time {
         self.next_at
     }

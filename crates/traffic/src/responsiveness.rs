@@ -20,9 +20,9 @@ pub const TRIMMED_MEAN_PERCENT: u64 = 95;
 pub struct ProbeTimes {
     /// TCP handshakes of foreign probes.
     pub tcp: Vec<Span>,
-    /// Their handshakes of TLS, by round trips.
+    /// TLS handshakes, by round trips.
     pub tls: Vec<Span>,
-    /// Their requests.
+    /// HTTP requests.
     pub http: Vec<Span>,
     /// Requests on connections with load.
     pub loaded: Vec<Span>,
@@ -82,7 +82,7 @@ impl ProbeTimes {
     }
 }
 
-/// Round trips of so many milliseconds in a minute.
+/// Round trips per minute, each of `millis` milliseconds.
 fn per_minute(millis: f64) -> Option<f64> {
     (millis > 0.0).then(|| 60_000.0 / millis)
 }

@@ -21,13 +21,13 @@ pub struct Table {
     points: Arc<[(f64, f64)]>,
 }
 
-/// Why points make no distribution. Lines are counted from 1.
+/// The reason why points make no distribution. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// No point.
     #[error("has no points; expected lines of a value and the probability of not exceeding it")]
     Empty,
-    /// Not two or three columns.
+    /// The line has neither two nor three columns.
     #[error("line {line}: expected a value and a probability, or a value, a number and a probability")]
     Columns {
         /// Line number, from 1.

@@ -60,7 +60,8 @@ pub struct Video {
     chooser: Chooser,
     /// Length of video requested so far.
     asked: Span,
-    /// When the next segment is asked for; [`Time::NEVER`] while one comes, or after the last one.
+    /// Time of the next request; [`Time::NEVER`] while a segment is downloaded, or after the last
+    /// one.
     next_at: Time,
     /// The segment that comes.
     coming: Option<Segment>,
@@ -77,15 +78,15 @@ pub struct Video {
 struct Segment {
     rung: usize,
     length: Span,
-    /// When it was asked for.
+    /// Time of the request.
     since: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Playback {
-    /// Not yet, or not any more since then, with so much in the buffer.
+    /// Paused since a time, with a buffer of this length.
     Waiting { since: Time, held: Span },
-    /// Until then, with what is in the buffer.
+    /// Playing until a time, with the buffer's contents.
     Playing { until: Time },
 }
 
@@ -96,7 +97,7 @@ pub struct VideoReport {
     pub segments: u64,
     /// Changes of the bitrate from one segment to the next.
     pub switches: u64,
-    /// From the start until playback began, if it has.
+    /// Time from the start until playback began, if it has.
     pub startup: Option<Span>,
     /// The number of times the buffer was empty during playback.
     pub rebuffers: u64,
@@ -109,7 +110,7 @@ pub struct VideoReport {
 }
 
 impl Video {
-    /// A player that asks for its first segment at `start`.
+    /// A player that requests its first segment at `start`.
     pub fn new(pattern: &VideoPattern, random: Random, start: Time) -> Video {
         let VideoPattern { adaptation, ladder, segment, buffer, .. } = pattern;
         Video {
@@ -126,7 +127,8 @@ impl Video {
         }
     }
 
-    /// When the next segment is asked for; [`Time::NEVER`] while one comes, or after the last one.
+    /// Time of the next request; [`Time::NEVER`] while a segment is downloaded, or after the last
+    /// one.
     pub fn next_at(&self) -> Time {
         self.next_at
     }
@@ -166,7 +168,7 @@ impl Video {
         self.pattern.length.map_or(self.pattern.segment, |length| length - self.asked)
     }
 
-    /// A segment has come. Returns how long it took since it was asked for.
+    /// Notes the arrival of a segment; returns the time since its request.
     pub fn answered(&mut self, now: Time) -> Option<Span> {
         let segment = self.coming.take()?;
         let took = now.since(segment.since);
@@ -187,7 +189,7 @@ impl Video {
         Some(took)
     }
 
-    /// So much more is in the buffer.
+    /// Adds `length` to the buffer.
     fn play(&mut self, now: Time, length: Span, is_last: bool) {
         self.pause(now);
         match &mut self.playback {

@@ -29,7 +29,7 @@ pub struct WebPattern {
     pub object: Distribution,
     /// Size of a request, bytes.
     pub request: Distribution,
-    /// From the end of a page to the next one, nanoseconds.
+    /// Time from the end of a page to the next one, nanoseconds.
     pub think: Distribution,
     /// The number of pages; `None` is unlimited.
     pub pages: Option<u64>,
@@ -44,9 +44,9 @@ pub struct WebPattern {
 pub struct Web {
     pattern: WebPattern,
     random: Random,
-    /// When the next page is asked for; [`Time::NEVER`] while one loads, or after the last one.
+    /// Time of the next page; [`Time::NEVER`] while one loads, or after the last one.
     next_at: Time,
-    /// When the page that loads was asked for.
+    /// Time of the request of the page that loads.
     since: Option<Time>,
     /// The base document has not come.
     is_base: bool,
@@ -59,7 +59,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// A browser that asks for its first page at `start`.
+    /// A browser that requests its first page at `start`.
     pub fn new(pattern: &WebPattern, random: Random, start: Time) -> Web {
         Web {
             pattern: pattern.clone(),
@@ -74,12 +74,12 @@ impl Web {
         }
     }
 
-    /// When the next page is asked for; [`Time::NEVER`] while one loads, or after the last one.
+    /// Time of the next page; [`Time::NEVER`] while one loads, or after the last one.
     pub fn next_at(&self) -> Time {
         self.next_at
     }
 
-    /// Pages asked for so far.
+    /// Pages requested so far.
     pub fn begun(&self) -> u64 {
         self.begun
     }

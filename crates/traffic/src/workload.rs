@@ -15,16 +15,16 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::Distribution;
 
-/// When flows arrive.
+/// The arrival process of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// One at a time, after independent gaps of this distribution, ns.
+    /// Single flows with independent gaps of this distribution, ns.
     Gaps(Distribution),
     /// Several at once, for which a request stands.
     Incast {
         /// The number of flows that answer a request, at least 1.
         senders: u64,
-        /// From one request to the next, ns; the first one comes at the start.
+        /// Time between requests, ns; the first one comes at the start.
         every: Distribution,
     },
 }
@@ -34,18 +34,18 @@ pub enum Arrivals {
 pub enum PathChoice {
     /// Any, with equal probabilities.
     Random,
-    /// One after another.
+    /// The paths in turn.
     RoundRobin,
 }
 
 /// The arrivals, sizes and paths of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPattern {
-    /// When.
+    /// The arrival process.
     pub arrivals: Arrivals,
     /// Drawn times are multiplied by this.
     pub stretch: f64,
-    /// Their sizes, bytes.
+    /// Sizes of the flows, bytes.
     pub size: Distribution,
     /// The number of paths, at least 1.
     pub paths: usize,
@@ -78,13 +78,13 @@ impl WorkloadPattern {
 /// A flow that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Time of arrival.
     pub at: Time,
-    /// Its number, from 0.
+    /// Number of the flow, from 0.
     pub number: u64,
     /// The number of the request that it answers, from 0; without incast its own.
     pub request: u64,
-    /// Its size, bytes, at least 1.
+    /// Size of the flow in bytes, at least 1.
     pub bytes: u64,
     /// Index of the flow's path, from 0.
     pub path: usize,
@@ -106,7 +106,7 @@ pub struct WorkloadStreams {
 pub struct Workload {
     pattern: WorkloadPattern,
     streams: WorkloadStreams,
-    /// When the last flow or request came; before the first one, the start.
+    /// Time of the last flow or request; the start before the first one.
     last: Time,
     /// None comes at this time or later.
     until: Time,

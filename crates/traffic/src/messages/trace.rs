@@ -10,17 +10,17 @@ use crate::columns;
 pub struct Trace {
     /// Times that do not go back, and bytes.
     entries: Vec<(Span, u64)>,
-    /// After this time they are repeated; `None` is once.
+    /// Period of repetition; `None` without repetition.
     period: Option<Span>,
 }
 
-/// Why a file is no trace. Lines are counted from 1.
+/// The fault in a trace file. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// No message.
     #[error("has no messages; expected lines of a time and a size, such as `0.02 1000` or `20ms 1kB`")]
     Empty,
-    /// Not two columns.
+    /// The line does not have two columns.
     #[error("line {line}: expected a time and a size, such as `0.02 1000` or `20ms 1kB`")]
     Columns {
         /// Line number, from 1.

@@ -1,4 +1,4 @@
-//! Which bitrate a player asks for next, by the level of its buffer alone.
+//! Bitrate adaptation by the level of the buffer alone.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use ackclock_units::{Rate, Span, maths};
 /// A bitrate adaptation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Adaptation {
-    /// By the buffer-based map of Huang et al.
+    /// BBA: the buffer-based map of Huang et al.
     Bba(Bba),
-    /// By Lyapunov optimization.
+    /// BOLA: Lyapunov optimization.
     Bola(Bola),
 }
 
 /// The parameters of BBA-0, with those of the fast start of BBA-2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bba {
-    /// Up to this level of the buffer the lowest bitrate is asked for.
+    /// Buffer level up to which the lowest bitrate is requested.
     pub reservoir: Span,
-    /// From there to the level at which the highest one is.
+    /// Length of the buffer above the reservoir at which the highest bitrate is requested.
     pub cushion: Span,
     /// Starts as BBA-2 does: one rung up after each segment that comes much faster than it plays.
     pub fast_start: bool,
@@ -48,7 +48,7 @@ pub(super) struct Situation {
 pub(super) struct Chooser {
     ladder: Arc<[Rate]>,
     by: By,
-    /// The bitrate asked for last.
+    /// The last requested bitrate.
     current: usize,
 }
 
@@ -131,7 +131,7 @@ fn utility(ladder: &[Rate], at: usize) -> f64 {
     maths::ln(ladder[at].as_bps() as f64 / ladder[0].as_bps() as f64)
 }
 
-/// BOLA's choice with so many segments in the buffer.
+/// BOLA's choice with `level` segments in the buffer.
 fn best(ladder: &[Rate], v: f64, gamma_p: f64, level: f64) -> usize {
     let score = |at: usize| (v * (utility(ladder, at) + gamma_p) - level) / ladder[at].as_bps() as f64;
     (1..ladder.len()).fold(0, |best, at| if score(at) >= score(best) { at } else { best })

@@ -5,7 +5,7 @@ use ackclock_units::Span;
 /// A codec, with what the E-model knows of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codec {
-    /// Its name in scenarios and results.
+    /// Name in scenarios and results.
     pub name: &'static str,
     /// A datagram holds whole frames of this length.
     pub frame: Span,
