@@ -1,4 +1,4 @@
-//! What captures of a run contain: packets as bytes, at links and at hosts.
+//! Packet captures at links and at hosts.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::index::{DirectionId, HostId};
 use crate::record::CapturePoint;
 use crate::spec::DATAGRAM_HEADERS;
 
-/// Packets that wait at most before they are handed on.
+/// The most packets that are buffered.
 const BATCH: usize = 64;
 
 /// The longest packet of IPv4.
@@ -24,7 +24,7 @@ const BEFORE: u32 = 0;
 const AFTER: u32 = 1;
 const DROPPED: u32 = 2;
 
-/// Captures of a run, and the packets that were not handed on yet.
+/// The captures of a run, and the packets that have not been written yet.
 #[derive(Debug)]
 pub(crate) struct Captures {
     /// The directions that are captured, in order, each with the index of its capture.
@@ -42,7 +42,7 @@ struct Row {
     capture: usize,
     interface: u32,
     inbound: Option<bool>,
-    /// Why it was dropped.
+    /// Reason of the drop, if it was dropped.
     comment: Option<&'static str>,
     contents: Content,
 }

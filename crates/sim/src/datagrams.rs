@@ -21,7 +21,7 @@ pub(crate) struct Datagram {
     /// The datagram's number in its flow, from 0 in the order of sending; an answer has its
     /// request's.
     pub(crate) number: u64,
-    /// When it was sent; an answer has the time of its request.
+    /// Time of sending; an answer has the time of its request.
     pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) len: u32,
@@ -44,7 +44,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// One that so many later ones have overtaken is given up for lost.
+    /// The reordering bound: a request that this many later ones have overtaken counts as lost.
     const MOST: usize = 4096;
 
     /// `false` if a copy of it had arrived before.
@@ -63,7 +63,7 @@ impl Requests {
     }
 }
 
-/// One end.
+/// An end of a flow of datagrams.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     application: &'static str,
@@ -78,7 +78,7 @@ pub(crate) struct Datagrams {
     reception: Option<Box<Reception>>,
     /// The requests that have arrived, at an end that sends back every datagram.
     requests: Option<Requests>,
-    /// To be sent back now.
+    /// The answer to send now.
     answer: Option<Datagram>,
 }
 

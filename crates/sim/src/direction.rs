@@ -28,7 +28,7 @@ pub(crate) struct Direction {
 struct Measures {
     /// Time by number of waiting packets, ...
     backlog: Levels,
-    /// ... until now so many, ...
+    /// ... the current number, ...
     level: u32,
     /// ... since then.
     since: Time,
@@ -377,7 +377,7 @@ pub(crate) struct DirectionMark {
     backlog: Histogram,
 }
 
-/// The mean of so many times, rounded down.
+/// The mean of `samples` times, rounded down.
 pub(crate) fn mean(sum: u128, samples: u64) -> Option<Span> {
     sum.checked_div(samples.into()).map(|mean| Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
 }

@@ -1,11 +1,11 @@
-//! Why a run fails.
+//! Errors of a run.
 
 use ackclock_units::Span;
 use ackclock_units::outside::Failure;
 
 use crate::stock::IntegrityError;
 
-/// Why a run gave no result.
+/// The reason why a run gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// Data arrived that was not what was sent: a bug in an endpoint.
@@ -29,7 +29,7 @@ pub enum RunError {
     Own {
         /// The flow or the link direction.
         of: String,
-        /// When, and why.
+        /// Time and cause.
         failure: Failure,
     },
     /// Flows come faster than they end.
@@ -39,10 +39,10 @@ pub enum RunError {
         group: String,
         /// Flows that exist at the same time.
         alive: usize,
-        /// When.
+        /// Time of the arrival that exceeded the limit.
         at: Span,
     },
-    /// The progress hook or a recorder asked for it.
+    /// The progress hook or a recorder stopped the run.
     #[error("interrupted")]
     Interrupted,
 }

@@ -46,13 +46,13 @@ pub(crate) const REVERSE: &str = "reverse";
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
-    /// When the application of the sender acts by itself next.
+    /// Time of the next action of the sender's application.
     acts_at: Time,
     /// Bytes that the source has yet to write; `None` is without end.
     remaining: Option<u64>,
     write_size: u64,
-    /// With so many bytes acknowledged the transfer is complete; no number of them once it is, or
-    /// if it is without end.
+    /// Acknowledged bytes at which the transfer is complete; `u64::MAX` once it is, or without an
+    /// end.
     target: u64,
     started: bool,
     stopped: bool,
@@ -60,9 +60,9 @@ pub(crate) struct Flow {
     aborted: bool,
     /// The application is a bulk transfer that writes whenever it can.
     writes: bool,
-    /// There is an application that is none.
+    /// The flow has an application other than bulk transfer.
     has_application: bool,
-    /// The traffic has not come to its end.
+    /// The traffic has not ended.
     is_live: bool,
     pub(crate) truth: Truth,
     throughput: Throughput,
@@ -90,7 +90,7 @@ pub(crate) struct Flow {
     /// Index of the memory of destinations of the sender's host; `None` once the connection is
     /// stored there.
     metrics: Option<usize>,
-    /// When the sender closes hard; never once it has, or there is nothing left to end.
+    /// Time at which the sender resets the connection; never once it has, or when it has ended.
     abort: Time,
     completed: Option<Time>,
     /// Both ends have closed, and everything is acknowledged.
@@ -171,7 +171,7 @@ impl Flow {
         }
     }
 
-    /// When the application of the sender acts by itself next.
+    /// Time of the next action of the sender's application.
     #[inline]
     pub(crate) fn acts_at(&self) -> Time {
         self.acts_at
@@ -355,7 +355,8 @@ impl Flow {
         self.settle();
     }
 
-    /// An end outside has opened or closed a connection. Another may come, and the flow goes on.
+    /// Notes that an end outside has opened or closed a connection. Another may follow, so the flow
+    /// continues.
     pub(crate) fn open_or_end(&mut self, now: Time, sender: &Host, receiver: &Host) {
         let since = |is: bool, since: Option<Time>| is.then(|| since.unwrap_or(now));
         self.finished = since(sender.is_finished() && receiver.is_finished(), self.finished);

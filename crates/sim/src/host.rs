@@ -1,4 +1,4 @@
-//! One end of a connection, ours, smoltcp's or one outside, behind one set of calls.
+//! An end of a flow, of any kind (ackclock's, smoltcp's, outside), behind one interface.
 
 use ackclock_cc::CongestionControl;
 use ackclock_mptcp::Connection;
@@ -15,9 +15,9 @@ use crate::watch::Watch;
 pub(crate) enum Host {
     Endpoint(Box<Endpoint>),
     Smoltcp(Box<Stock>),
-    /// One end of several subflows.
+    /// An end of several subflows.
     Mptcp(Box<Connection>),
-    /// Not ours: what its headers tell.
+    /// A host outside, watched through its headers.
     Outside(Box<Watch>),
     /// No end of a connection.
     Datagrams(Box<Datagrams>),
@@ -195,7 +195,7 @@ impl Host {
         }
     }
 
-    /// Why the segment just sent was sent; `by_timer` is whether a timer was due.
+    /// The reason of the segment just sent; `by_timer` is true if a timer was due.
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
             Host::Endpoint(endpoint) => endpoint.sent_as(),
@@ -222,7 +222,7 @@ impl Host {
         }
     }
 
-    /// Smoothed RTT, where the host tells it.
+    /// Smoothed RTT, if the host reports it.
     pub(crate) fn srtt(&self) -> Option<Span> {
         match self {
             Host::Endpoint(endpoint) => endpoint.srtt(),
@@ -314,7 +314,7 @@ impl Host {
         }
     }
 
-    /// Bytes that arrived, what lies beyond gaps included, where the host tells it.
+    /// Bytes that arrived, including those beyond gaps, if the host reports them.
     pub(crate) fn received_bytes(&self) -> u64 {
         match self {
             Host::Endpoint(endpoint) => endpoint.received_bytes(),
@@ -323,7 +323,7 @@ impl Host {
         }
     }
 
-    /// Another congestion control takes over; a stock socket keeps its own.
+    /// Replaces the congestion control; a stock socket keeps its own.
     pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
         match self {
             Host::Endpoint(endpoint) => endpoint.set_congestion_control(now, cc),
@@ -332,7 +332,7 @@ impl Host {
         }
     }
 
-    /// The congestion window, where the host tells it.
+    /// The congestion window in bytes, if the host reports it.
     pub(crate) fn cwnd(&self) -> Option<u64> {
         match self {
             Host::Endpoint(endpoint) => Some(endpoint.cwnd()),

@@ -113,7 +113,7 @@ impl FlowId {
         FlowId(index)
     }
 
-    /// Its place in the specification.
+    /// Index in the specification.
     pub const fn index(self) -> usize {
         self.0
     }
@@ -162,7 +162,7 @@ impl HostId {
         HostId(slot as usize)
     }
 
-    /// Its number where it is written down.
+    /// The number for records.
     pub(crate) const fn number(self) -> u32 {
         self.0 as u32
     }

@@ -19,7 +19,7 @@ use crate::host::Host;
 use crate::index::{FlowId, HostId, Table};
 use crate::record::Source;
 
-/// Rows between two times that they are handed on.
+/// Rows between two writes.
 const BATCH: usize = 64;
 
 /// Log rows of hosts that have not been written yet.
@@ -80,7 +80,7 @@ impl Measurement {
 }
 
 impl HostLog {
-    /// Logs segments, measurements of so many flows, both, or `None` for neither.
+    /// A log of segments, of measurements of this many flows, or of both; `None` for neither.
     pub(crate) fn new(segments: bool, measurements: Option<usize>) -> Option<Box<HostLog>> {
         (segments || measurements.is_some()).then(|| {
             let measurements = measurements.map(|flows| Measurements {

@@ -1,4 +1,4 @@
-//! How much memory a run takes, from what it consists of: estimated before it starts.
+//! The memory that a run will take, estimated from its specification.
 //!
 //! The estimate is of the peak of what is allocated, results included and records not. It is meant
 //! to be too high rather than too low: for flows by less than a factor of two, for packets by more

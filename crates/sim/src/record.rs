@@ -1,4 +1,4 @@
-//! What is written down while a run goes on.
+//! Records that are written during a run.
 
 use std::ops::ControlFlow;
 
@@ -101,11 +101,14 @@ pub struct SeriesConfig {
     pub window: Span,
 }
 
-/// Rows between two times that the records are put in order and handed on. On the live clock
-/// packets wait meanwhile: a row of text takes about 1 us.
+/// Rows between two times that records are sorted and written. On the live clock packets wait
+/// meanwhile: a row of text takes about 1 us.
 const BATCH: usize = 64;
 
-/// The decisions of the recorded queues that are not handed on yet.
+/// The decisions of the recorded queues that have not been written yet.
+///
+/// A link catches up when it is called, so that its decisions come late, and those of several links
+/// are not in order of time. They wait until all of these links have caught up to one time.
 ///
 /// A link catches up when it is called, so that its decisions come in late, and those of several
 /// links are not in order of time. They wait until all of these links have caught up to one time.
@@ -156,8 +159,8 @@ impl QueueRecording {
         self.rows.len() >= self.room
     }
 
-    /// Hands on every row from before `until`; the recorded links have caught up to that time.
-    /// `flow` tells the flow of a route.
+    /// Writes every row from before `until`; the recorded links have caught up to that time. `flow`
+    /// gives the flow of a route.
     pub(crate) fn hand_on<'a>(
         &mut self,
         until: Time,
@@ -229,7 +232,7 @@ struct TcpRow {
     fact: TcpFact,
 }
 
-/// Who sends: a flow, or one of its subflows.
+/// The sender of a packet: a flow, or one of its subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Source {
     pub(crate) flow: FlowId,

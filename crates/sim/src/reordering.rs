@@ -1,4 +1,4 @@
-//! Where packets arrive out of order: at receivers, and behind links.
+//! Reordering at receivers and behind links.
 //!
 //! What a sender sends is numbered in the order of sending; at each place that is measured, each
 //! flow has a [`ReorderMeter`] from its first packet there on.
@@ -28,7 +28,7 @@ const SEQUENCE: &str = "sequence";
 /// Name of the place at receivers where each segment counts when it first arrives.
 const FIRST_ARRIVAL: &str = "first_arrival";
 
-/// Rows that wait at most before they are handed on.
+/// The most rows that are buffered.
 const BATCH: usize = 1024;
 
 /// The places of a run, and what is measured there.
@@ -53,7 +53,7 @@ pub(crate) struct Reorderings {
 #[derive(Debug)]
 struct Sequence {
     tap: usize,
-    /// By the number of the flow.
+    /// Ranks by the number of the flow.
     ranks: Vec<Ranks>,
     /// The displacement of each packet, if it is recorded.
     each: Option<Each>,
@@ -64,7 +64,7 @@ struct Sequence {
 #[derive(Debug)]
 struct FirstArrival {
     tap: usize,
-    /// By the number of the flow.
+    /// First arrivals by the number of the flow.
     firsts: Vec<Firsts>,
 }
 
@@ -72,7 +72,7 @@ struct FirstArrival {
 #[derive(Debug)]
 struct Tap {
     place: ReorderTap,
-    /// By the host that sent the packets.
+    /// Meters by the host that sent the packets.
     meters: Vec<Option<Box<ReorderMeter>>>,
 }
 
@@ -88,13 +88,13 @@ struct Row {
 pub(crate) struct Passing {
     /// The host that sent it.
     pub(crate) from: HostId,
-    /// Its place in the order of sending, from 0.
+    /// Position in the order of sending, from 0.
     pub(crate) number: u64,
     pub(crate) bytes: u32,
 }
 
 impl Reorderings {
-    /// The places of a run with so many flows that are listed.
+    /// The places of a run with this many listed flows.
     pub(crate) fn new(spec: &ReorderingSpec, flows: usize) -> Reorderings {
         let numbered = || spec.taps.iter().zip(0..);
         let mut directions: Vec<(DirectionId, usize)> = numbered()
@@ -117,12 +117,12 @@ impl Reorderings {
         }
     }
 
-    /// Intervals of this length are handed on from now on.
+    /// Starts recording intervals of this length.
     pub(crate) fn record(&mut self, every: Span) {
         self.every = Some(every);
     }
 
-    /// The displacement of each packet is handed on from now on.
+    /// Starts recording the displacement of each packet.
     pub(crate) fn record_each(&mut self) {
         if let Some(sequence) = &mut self.sequence {
             sequence.each = Some(Each::default());
@@ -134,8 +134,8 @@ impl Reorderings {
         self.receiver.is_some() || self.sequence.is_some() || self.first_arrival.is_some()
     }
 
-    /// A transmission of this flow arrives at its receiver with so many bytes, or `None` if it is
-    /// lost: before its flow is told.
+    /// Notes a transmission of this flow that arrives at its receiver with this many bytes, or is
+    /// lost (`None`): called before the flow learns of it.
     pub(crate) fn in_sequence(&mut self, at: Time, flow: FlowId, number: u64, truth: &Truth, bytes: Option<u32>) {
         if 2 * flow.index() < self.hosts {
             self.in_rank(at, flow, number, truth, bytes);

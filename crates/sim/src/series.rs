@@ -19,16 +19,16 @@ use crate::record::SeriesConfig;
 /// Rows that wait at most before more intervals end.
 const BATCH: usize = 4096;
 
-/// The same where each interval is handed on as it ends.
+/// The same for a series whose intervals are passed on as they end.
 const AT_ONCE: usize = 1;
 
-/// The series of a run, and the rows that were not handed on yet.
+/// The series of a run, and the rows that have not been written yet.
 #[derive(Debug)]
 pub(crate) struct Series {
     every: Span,
     /// Intervals of a sliding window.
     intervals: usize,
-    /// The interval that goes on.
+    /// Start of the current interval.
     from: Time,
     to: Time,
     flows: Vec<Past>,
@@ -84,7 +84,7 @@ enum Whose {
 }
 
 impl Series {
-    /// The series of a run with so many flows that are listed, and link directions.
+    /// The series of a run with this many listed flows and link directions.
     pub(crate) fn new(config: SeriesConfig, flows: usize, directions: usize) -> Series {
         // An interval without length would never end.
         let every = config.every.max(Span::from_nanos(1));
@@ -108,17 +108,17 @@ impl Series {
         Series { room: AT_ONCE, ..Series::new(config, flows, directions) }
     }
 
-    /// Intervals have this length from now on, but for the one that goes on.
+    /// Sets the length of the intervals after the current one.
     pub(crate) fn set_every(&mut self, every: Span) {
         self.every = every.max(Span::from_nanos(1));
     }
 
-    /// When the last interval has ended.
+    /// End of the last interval.
     pub(crate) fn passed(&self) -> Time {
         self.from
     }
 
-    /// When the interval ends that goes on.
+    /// End of the current interval.
     pub(crate) fn next_edge(&self) -> Time {
         self.to
     }
@@ -236,7 +236,7 @@ impl Series {
 }
 
 impl Sliding {
-    /// Adds an interval; the sum of the last `most` ones, once there are so many.
+    /// Adds an interval; returns the sum of the last `most` ones once there are that many.
     fn add(&mut self, bytes: u64, most: usize) -> Option<u64> {
         self.sum += bytes;
         self.last.push_back(bytes);

@@ -1,4 +1,4 @@
-//! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
+//! The specification of a run, all values checked: `scenario` builds it, [`crate::World`] runs it.
 
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
@@ -30,7 +30,7 @@ mod reordering;
 mod summed;
 mod workload;
 
-/// One run.
+/// A run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
     /// The scenario's title.
@@ -41,7 +41,7 @@ pub struct RunSpec {
     pub seed: u64,
     /// The number of the repetition, from 0; it changes the random streams.
     pub run: u64,
-    /// In which order what happens at the same time does.
+    /// The order of simultaneous events.
     pub ties: Ties,
     /// Links, each with two directions.
     pub links: Vec<LinkSpec>,
@@ -60,9 +60,9 @@ pub struct RunSpec {
     pub live: Option<Box<LiveSpec>>,
 }
 
-/// In which order links, or hosts, do what they do at the same time. Real ones never meet to the
-/// nanosecond time and again; a fixed order can lock a run into a pattern that none of them shows
-/// (phase effects).
+/// The order of link directions, or of hosts, whose events are due at the same time. Real events
+/// hardly ever coincide to the nanosecond; a fixed order can lock a run into a pattern that no real
+/// network shows (phase effects).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
     /// Drawn anew for each time.
@@ -75,7 +75,7 @@ pub enum Ties {
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// The way that a path lists it.
     pub forward: DirectionSpec,
@@ -95,7 +95,7 @@ impl LinkSpec {
     }
 }
 
-/// One direction of a link: queue, transmitter, delay line.
+/// A direction of a link: queue, transmitter, delay line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
     /// Rate of the transmitter; `None` sends at once.
@@ -106,7 +106,7 @@ pub struct DirectionSpec {
     /// included; `None` is a transmitter by itself. Only at a constant rate, without bucket and
     /// slots.
     pub device: Option<NonZeroU32>,
-    /// From the end of transmission to arrival.
+    /// Time from the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet on this link, in the queue's books and in transmission.
     pub overhead: u32,
@@ -126,10 +126,10 @@ pub struct FlowSpec {
     pub id: Arc<str>,
     /// Settings that all flows of a group have in common.
     pub group: Arc<FlowGroup>,
-    /// When the sender connects.
+    /// Time at which the sender connects.
     pub start: Time,
-    /// When the sender's application writes no more and closes: what its socket has taken is still
-    /// sent.
+    /// Time at which the sender's application stops writing and closes; data in the send buffer is
+    /// still sent.
     pub stop: Option<Time>,
     /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one
     /// between these hosts.
@@ -161,11 +161,11 @@ pub struct FlowGroup {
     pub write_size: u64,
     /// The differentiated services codepoint of its packets, both ways, 0 to 63 (RFC 2474).
     pub dscp: u8,
-    /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and
-    /// the peer gets an RST.
+    /// Time at which the sender's application aborts the connection, as with SO_LINGER 0: unsent
+    /// data is discarded, and the peer gets an RST.
     pub abort: Option<Time>,
-    /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
-    /// own.
+    /// Controllers that replace the sender's during the run, in order of time; a stock socket keeps
+    /// its own.
     pub schedule: Vec<CcChange>,
     /// Index of the memory of destinations in which the sender's host keeps metrics from one
     /// connection to the next, shared by other flows between the same hosts; `None` without one.
@@ -195,7 +195,7 @@ impl DerefMut for FlowSpec {
 /// The application of a flow: the contents and times of the sender's writes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Application {
-    /// As much as its socket takes.
+    /// Bulk transfer: writes as much as the socket accepts.
     #[default]
     Bulk,
     /// Messages at times of its own.
@@ -219,8 +219,8 @@ pub enum Application {
     /// Load with such probes between it, from or to the receiver; not with a smoltcp socket, nor
     /// with an end outside.
     Load(LoadPattern),
-    /// One of the connections of a client that has several: what it carries the client says. Not
-    /// for flows of a specification.
+    /// A connection of a client that uses several, whose client determines its data. Not for flows
+    /// of a specification.
     Connection,
 }
 
@@ -246,11 +246,10 @@ impl Application {
     }
 }
 
-/// Another congestion control from a time on: after what arrives at that time, before what is sent
-/// then.
+/// A change of congestion control: after arrivals at that time, before transmissions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CcChange {
-    /// When.
+    /// Time of the change.
     pub at: Time,
     /// The new controller.
     pub cc: CcSpec,
@@ -292,7 +291,7 @@ impl SplitSpec {
     }
 }
 
-/// One end of a connection.
+/// An end of a connection.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them for each group of flows")]
 pub enum HostSpec {
@@ -331,13 +330,13 @@ pub struct EndpointSpec {
 /// A stock smoltcp socket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmoltcpSpec {
-    /// Its congestion control.
+    /// The congestion control.
     pub cc: SmoltcpCc,
     /// MTU of its interface, bytes.
     pub mtu: u16,
-    /// Its send buffer, bytes.
+    /// Send buffer, bytes.
     pub send_buffer: u64,
-    /// Its receive buffer, bytes.
+    /// Receive buffer, bytes.
     pub receive_buffer: u64,
     /// Delay of its acknowledgments; `None` acknowledges at once.
     pub ack_delay: Option<Span>,
@@ -348,8 +347,8 @@ pub struct SmoltcpSpec {
 }
 
 impl Default for SmoltcpSpec {
-    /// As smoltcp's own where it has a default: no congestion control, acknowledgments after 10 ms,
-    /// Nagle.
+    /// smoltcp's own defaults, where it has them: no congestion control, acknowledgments after 10
+    /// ms, Nagle.
     fn default() -> SmoltcpSpec {
         SmoltcpSpec {
             cc: SmoltcpCc::None,
@@ -368,8 +367,8 @@ impl Default for SmoltcpSpec {
 pub enum SmoltcpCc {
     /// No window at all.
     None,
-    /// Its Reno.
+    /// smoltcp's Reno.
     Reno,
-    /// Its CUBIC.
+    /// smoltcp's CUBIC.
     Cubic,
 }

@@ -75,7 +75,10 @@ pub(crate) struct StockStats {
     pub(crate) retransmitted_packets: u64,
 }
 
-/// One end of one connection, a stock smoltcp socket.
+/// An end of a connection that is a stock smoltcp socket.
+///
+/// The caller reports events (`connect`, `write`, `input`, `on_deadline` ...), then calls
+/// [`Stock::transmit`] until it returns nothing, then [`Stock::next_deadline`].
 ///
 /// The caller reports what happens (`connect`, `write`, `input`, `on_deadline` ...), then calls
 /// [`Stock::transmit`] until it gives nothing more, then asks for [`Stock::next_deadline`].
@@ -109,7 +112,7 @@ pub(crate) struct Stock {
 
     /// Answers to input that have not left yet.
     replies: VecDeque<Segment>,
-    /// When the socket wants to be polled.
+    /// Time of the socket's next poll.
     poll_at: Option<Instant>,
     /// No poll before this: the last one led nowhere.
     paused_until: Time,
@@ -287,8 +290,10 @@ impl Stock {
         Some(Ecn::NotEct)
     }
 
-    /// When the socket wants to be called again, at the earliest now; [`Time::NEVER`] if it waits
-    /// for input only.
+    /// Time of the socket's next deadline, at the earliest now; [`Time::NEVER`] if it waits for
+    /// input only.
+    ///
+    /// It is later than `now` once [`Stock::transmit`] has returned nothing at `now`.
     ///
     /// It is later than `now` once [`Stock::transmit`] had nothing more at `now`.
     pub(crate) fn next_deadline(&self, now: Time) -> Time {
@@ -299,7 +304,7 @@ impl Stock {
         Time::from_micros(u64::try_from(at.total_micros()).unwrap_or(0)).max(self.paused_until).max(now)
     }
 
-    /// The deadline is reached. The socket acts when it is asked for packets; nothing happens here.
+    /// The deadline is reached. The socket acts in the next call of [`Stock::transmit`].
     pub(crate) fn on_deadline(&mut self, _now: Time) {}
 
     /// Bytes that have been delivered in order since the last call; the application has read and
@@ -376,7 +381,7 @@ impl Stock {
         self.poll_at = self.interface.poll_at(micros(now), &self.sockets);
     }
 
-    /// One poll for a packet to send.
+    /// Polls the socket once for a packet to send.
     fn poll(&mut self, now: Time) -> Option<Segment> {
         let (interface, device) = (&mut self.interface, &mut self.device);
         let _ = interface.poll_egress(micros(now), device, &mut self.sockets);

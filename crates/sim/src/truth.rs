@@ -34,14 +34,14 @@ pub(crate) const RECEIVER: &str = "receiver";
 /// queue.
 pub const LOST_ON_LINK: &str = "link";
 
-/// Why a packet was lost.
+/// The reason of a packet's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// A queue discarded it.
     Queue(DropReason),
-    /// It was lost on the wire.
+    /// The packet was lost on the wire.
     Link,
-    /// It does not fit into the path's packets.
+    /// The packet exceeds the path's MTU.
     TooBig,
     /// The receiver refused it: it does not fit into its window, or is too old by its timestamp
     /// (PAWS).
@@ -80,11 +80,12 @@ impl Cause {
     }
 }
 
-/// Who lost a packet, and why. There is one for each loss in flight, so it is small.
+/// The cause of a loss with its drop probability. There is one for each loss in flight, so it is
+/// small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Culprit {
     cause: Cause,
-    /// Not a number where there was none.
+    /// Drop probability; NaN without one.
     probability: f64,
 }
 
@@ -109,9 +110,9 @@ impl Culprit {
 /// A transmission that was not judged yet.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    /// Its first byte in the stream; a FIN is the byte after the last one.
+    /// First byte in the stream; a FIN is the byte after the last one.
     from: u64,
-    /// Its time as the sender orders it.
+    /// Time of sending, as in the sender's order.
     at: Time,
     order: u32,
     len: u32,
@@ -139,7 +140,7 @@ enum Fate {
     Lost,
     /// The receiver has all of it.
     Kept,
-    /// It arrived, and the receiver refused it.
+    /// The packet arrived, and the receiver refused it.
     Refused,
 }
 
@@ -155,12 +156,12 @@ pub(crate) struct Truth {
     /// One past the highest byte sent.
     end: u64,
     arrivals: u64,
-    /// When all of those judged were decided.
+    /// Time at which the fates of all judged transmissions were decided.
     judged_at: Time,
     /// Packets that the receiver has sent.
     serial: u64,
-    /// There is no trouble: whatever was judged has arrived in its place, nothing else is known of
-    /// what was not, and the sender thinks no otherwise.
+    /// There is no trouble: every judged transmission has arrived in its place, the others have no
+    /// known fate, and the sender has declared no loss.
     is_quiet: bool,
     /// Number of the subflow, from 1; 0 of a flow of one path.
     subflow: u16,
@@ -252,7 +253,7 @@ impl Truth {
         self.review();
     }
 
-    /// A transmission reached the receiver; `holds` tells whether the receiver now has a range.
+    /// A transmission reached the receiver; `holds` returns true if the receiver now has a range.
     #[inline]
     pub(crate) fn arrived(
         &mut self,

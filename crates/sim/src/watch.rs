@@ -1,4 +1,4 @@
-//! What headers tell of an end of a connection that is not ours.
+//! An end of a connection outside, measured from the headers of its packets.
 //!
 //! A [`Watch`] stands where packets of that end come in and go out, so that its times are those at
 //! the end itself. It sees each segment that the end sends and each that reaches it, and knows
@@ -40,12 +40,12 @@ const TIMED_IN_ALL: usize = 64 * TIMED;
 /// The other end of a watched connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Others that are not ours, by any number of connections.
+    /// Hosts outside, over any number of connections.
     #[default]
     Outside,
-    /// An endpoint of ours: there is one connection, and its ports are its own affair.
+    /// An endpoint of ackclock's: a single connection, whose ports are ignored.
     Ours,
-    /// An endpoint of ours with several subflows, each of which is a connection here.
+    /// An endpoint of ackclock's with several subflows, each of which is a connection here.
     Subflows,
 }
 
@@ -95,18 +95,19 @@ pub(crate) struct WatchCounts {
 #[derive(Debug)]
 struct Connection {
     ports: (u16, u16),
-    /// When it was seen last, in segments.
+    /// Time of the last segment, in segments seen.
     used: u64,
     sent: Option<Stream>,
     received: Option<Stream>,
     timed: Timed,
-    /// The SYN asked for ECN as RFC 3168 has it, and the answer agreed.
+    /// The SYN offered ECN as of RFC 3168.
     ecn_asked: bool,
+    /// The answer accepted it.
     ecn: bool,
     reset: bool,
 }
 
-/// One direction of a connection.
+/// A direction of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     isn: u32,
@@ -321,7 +322,7 @@ impl Connection {
 }
 
 impl Watch {
-    /// One that has seen nothing yet.
+    /// A watch before the first segment.
     pub(crate) fn new(peer: Peer) -> Watch {
         Watch { peer, ..Watch::default() }
     }
@@ -351,7 +352,7 @@ impl Watch {
         self.whole.acked = self.whole.acked.max(bytes);
     }
 
-    /// There is one subflow, and its stream is all there is.
+    /// There is a single subflow, whose stream is that of the connection.
     pub(crate) fn is_plain(&mut self) {
         self.whole = Whole::default();
     }

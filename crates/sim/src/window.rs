@@ -67,7 +67,7 @@ impl Windows {
         self.listed_directions
     }
 
-    /// When a window starts or ends next.
+    /// Time at which a window next starts or ends.
     pub(crate) fn next_edge(&self) -> Time {
         self.edges.get(self.passed).map_or(Time::NEVER, |edge| edge.0)
     }

@@ -79,7 +79,8 @@ pub struct World {
     spare: u32,
     records: Records,
     windows: Windows,
-    /// When the next window starts or ends.
+    /// Time of the next edge: a window starts or ends, an interval of a series ends, or a sender
+    /// decides.
     next_edge: Time,
     /// Hosts that are not ours; `None` if all are.
     outside: Option<Box<Outside>>,
@@ -109,7 +110,8 @@ pub struct World {
 #[derive(Clone, Copy, Debug, Default)]
 struct Contents {
     segment: Segment,
-    /// From a sender: which transmission with data it is, or 0. From a receiver: which packet.
+    /// From a sender: the number of the transmission with data, or 0. From a receiver: the number
+    /// of the packet.
     number: u64,
 }
 
@@ -291,7 +293,7 @@ impl World {
         }
     }
 
-    /// When the next edge is.
+    /// Updates the time of the next edge.
     fn find_next_edge(&mut self) {
         let decisions = self.decisions.as_ref().map_or(Time::NEVER, |decisions| decisions.next_at);
         let others = self.windows.next_edge().min(decisions);
@@ -470,7 +472,7 @@ impl World {
         events.clear();
     }
 
-    /// Takes down what the queue of a link decided, while the packets' contents are there.
+    /// Records the decisions of a link's queue while the packets' contents exist.
     #[cold]
     fn note(&mut self, direction: DirectionId) {
         let World { records, directions, pool, hosts, routes, .. } = self;

@@ -17,7 +17,7 @@ use crate::spec::VoipSpec;
 #[derive(Debug)]
 pub(crate) struct Call {
     spec: VoipSpec,
-    /// From the sending of each datagram until it is played; known from the first arrival on.
+    /// Time from the sending of each datagram to its playout; known from the first arrival on.
     playout: Option<Span>,
     late: u64,
     /// Datagrams that were not played, in their order.
@@ -63,7 +63,7 @@ impl Call {
     }
 }
 
-/// To six decimals, as the other results are.
+/// The value rounded to six decimals, like other results.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

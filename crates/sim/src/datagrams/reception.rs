@@ -1,4 +1,4 @@
-//! What a receiver of datagrams measures: delay, jitter, losses, order.
+//! The measurements of a receiver of datagrams: delay, jitter, losses, order.
 //!
 //! # Source
 //! One-way delay and loss: RFC 7679, RFC 7680. Interarrival jitter: RFC 3550 section 6.4.1 and
@@ -27,7 +27,7 @@ use super::call::Call;
 enum Fate {
     OnWay,
     Arrived,
-    /// It has arrived too late to be played.
+    /// The datagram arrived too late to be played.
     Late,
     Lost,
 }
@@ -142,7 +142,7 @@ impl Jitter {
         }
     }
 
-    /// After the last arrival, on average and at most, ms.
+    /// Jitter after the last arrival, its mean and its maximum, ms.
     pub(crate) fn summary(&self) -> [Option<f64>; 3] {
         let mean = self.sum as f64 / self.samples as f64;
         [self.scaled as f64, mean, self.largest as f64].map(|scaled| (self.samples > 0).then(|| scaled / 16.0 * 1e-6))
@@ -250,7 +250,7 @@ impl Losses {
         self.share(self.lost)
     }
 
-    /// So many of all that have passed.
+    /// `part` as a share of all datagrams passed.
     pub(crate) fn share(&self, part: u64) -> Option<f64> {
         (self.passed > 0).then(|| part as f64 / self.passed as f64)
     }

@@ -1,4 +1,4 @@
-//! What an application sends, and when.
+//! Sizes and times of the datagrams of an application.
 
 use ackclock_traffic::Messages;
 use ackclock_units::{Random, Span, Time};
@@ -17,7 +17,7 @@ pub(crate) struct Source {
 
 #[derive(Debug)]
 enum State {
-    /// It sends nothing yet, or any more.
+    /// The source is not sending: before its start, or after its end.
     Closed,
     Messages(Messages),
     /// Datagrams at equal distances, the next one then.
@@ -49,7 +49,7 @@ impl Source {
         !matches!(self.state, State::Closed)
     }
 
-    /// When the next datagram is sent; never if there is none.
+    /// Time of the next datagram; [`Time::NEVER`] if there is none.
     pub(crate) fn next_at(&self) -> Time {
         match &self.state {
             State::Closed => Time::NEVER,

@@ -1,4 +1,4 @@
-//! How long a queue had which length.
+//! The time that a queue spent at each length.
 
 use ackclock_trace::Histogram;
 use ackclock_units::Span;

@@ -75,7 +75,7 @@ impl Application {
         }
     }
 
-    /// When the sender's application acts by itself next.
+    /// Time of the next action of the sender's application.
     pub(crate) fn next_at(&self) -> Time {
         match self {
             Application::Messages(source) => source.next_at(),
@@ -233,7 +233,7 @@ impl Source {
         true
     }
 
-    /// The receiver has so many bytes in order.
+    /// The receiver has this many bytes in order.
     fn arrived(&mut self, now: Time, bytes: u64) {
         while let Some(&(at, _)) = self.on_way.front().filter(|&&(_, end)| end <= bytes) {
             self.on_way.pop_front();

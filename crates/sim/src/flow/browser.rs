@@ -1,4 +1,4 @@
-//! What the flows of clients with connections of their own have, and those connections.
+//! The flows of clients that open connections of their own, and those connections.
 
 use ackclock_units::Time;
 
@@ -33,7 +33,7 @@ impl Flow {
         self.settle();
     }
 
-    /// Its sender is a client, to which the receiver responds.
+    /// Returns true if the sender is a client to which the receiver responds.
     pub(crate) fn has_client(&self) -> bool {
         !matches!(self.application.as_deref(), None | Some(Application::Messages(_)))
     }
@@ -56,12 +56,12 @@ impl Flow {
         }
     }
 
-    /// Its client may have more for it, or ends it.
+    /// Returns true if the flow's client may have more requests for it, or will end it.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.closed && matches!(self.application.as_deref(), Some(Application::Connection(_)))
     }
 
-    /// Its own ends do nothing: others carry what it asks for.
+    /// Returns true if the flow's own ends are idle: other connections carry its requests.
     pub(super) fn is_carried(&self) -> bool {
         matches!(self.application.as_deref(), Some(Application::Browser(_)))
     }
@@ -75,12 +75,12 @@ impl Flow {
         counts
     }
 
-    /// When the application writes no more.
+    /// Time after which the application writes no more.
     pub(crate) fn stop(&self) -> Option<Time> {
         self.stop
     }
 
-    /// It has come to its end.
+    /// Returns true if the flow has ended.
     pub(crate) fn has_nothing_more(&self) -> bool {
         self.over.is_some()
     }

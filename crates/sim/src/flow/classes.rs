@@ -69,7 +69,7 @@ impl Ideal {
         }
     }
 
-    /// For so many bytes of payload; at least 1 ns.
+    /// The shortest time for `bytes` of payload; at least 1 ns.
     pub(crate) fn time(&self, bytes: u64) -> Span {
         let packets = bytes.div_ceil(self.payload);
         let sent = |&(rate, framing): &(Rate, u64)| {
@@ -95,7 +95,7 @@ pub(crate) struct ClassSums {
     sizes: Histogram,
     /// Completion times, ns.
     fct: Histogram,
-    /// In millionths.
+    /// Slowdown, in millionths.
     slowdown: Histogram,
 }
 

@@ -1,4 +1,4 @@
-//! What the ends of a flow have counted.
+//! Counts of the ends of a flow.
 
 use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Stats};
 use ackclock_trace::{CaStateSeconds, FlowPoint, Limited, Progress, Reactions, Recoveries, SentPackets};

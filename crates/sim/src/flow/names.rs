@@ -1,4 +1,4 @@
-//! What results call the senders of a group.
+//! Names of a group's senders in results.
 
 use std::sync::Arc;
 

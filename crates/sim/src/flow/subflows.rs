@@ -1,4 +1,4 @@
-//! What is measured on the subflows of a flow.
+//! Measurements on the subflows of a flow.
 
 use ackclock_mptcp::{Connection, Subflow};
 use ackclock_tcp::{Acknowledgment, LimitClock};
@@ -31,7 +31,7 @@ pub(crate) struct Subflows {
     changes: Vec<PathChange>,
     /// Time by the factor that limits the connection.
     held: LimitClock,
-    /// One past the highest byte of the connection that was sent.
+    /// One past the highest byte of the connection sent so far.
     data_end: u64,
     /// Segments with data sent by the sender, and all segments sent by the receiver.
     sent: [u64; 2],
@@ -86,7 +86,7 @@ impl Subflows {
         }))
     }
 
-    /// When the sender changes its paths next.
+    /// Time of the sender's next path change.
     pub(crate) fn changes_at(&self) -> Time {
         self.changes.last().map_or(Time::NEVER, |change| change.at)
     }

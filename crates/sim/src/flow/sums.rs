@@ -1,4 +1,4 @@
-//! What the flows of a group come to together.
+//! Sums over the flows of a group.
 
 use ackclock_trace::{GroupSummary, Histogram, Spread};
 use ackclock_units::{Span, Time};
@@ -78,7 +78,7 @@ impl Sums {
         self.counts.sent.sent_packets
     }
 
-    /// The summary of a run that ended at `end`, in which at most so many lived at a time.
+    /// The summary of a run that ended at `end`, with at most `most_alive` flows at a time.
     pub(crate) fn summary(&self, id: &str, names: &Names, reverse: bool, most_alive: u64, end: Time) -> GroupSummary {
         let active = end.since(self.first_start);
         let Counts { sent, recoveries, reactions, progress, .. } = self.counts;

@@ -20,7 +20,7 @@ use crate::truth::Truth;
 struct OnTheirWay<T> {
     /// Number of the first of them.
     first: u64,
-    /// By transmission; `None` once it is used.
+    /// Values by transmission; `None` once taken.
     known: VecDeque<Option<T>>,
 }
 
@@ -55,9 +55,9 @@ impl<T> OnTheirWay<T> {
 /// A transmission of new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ranked {
-    /// Its place, from 0.
+    /// Position in sequence order, from 0.
     pub(super) rank: u64,
-    /// Its first byte in the stream.
+    /// First byte in the stream.
     pub(super) seq: u64,
 }
 
@@ -71,7 +71,8 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// The place of a transmission that arrives or is lost, before its flow is told; once.
+    /// Takes the place of a transmission that arrives or is lost, before its flow learns of it;
+    /// only once.
     pub(super) fn take(&mut self, number: u64, truth: &Truth) -> Option<Ranked> {
         let Ranks { sent, next } = self;
         sent.take(number, truth, |seq, again| {
@@ -87,16 +88,16 @@ impl Ranks {
 pub(super) struct Firsts {
     /// The first byte of each transmission.
     sent: OnTheirWay<u64>,
-    /// In order of their first bytes.
+    /// Segments in order of their first bytes.
     missing: VecDeque<Ranked>,
     /// The place of the next segment that is sent for the first time.
     next: u64,
 }
 
 impl Firsts {
-    /// A transmission arrives, before its flow is told; the place of its segment if that had not
-    /// arrived. A segment is found by its first byte: what is cut anew has a place only where it
-    /// begins as before.
+    /// Notes an arriving transmission, before its flow learns of it; returns the place of its
+    /// segment if that had not arrived. Segments are identified by their first byte: one that is
+    /// split anew has a place only if it starts as before.
     pub(super) fn arrive(&mut self, number: u64, truth: &Truth) -> Option<u64> {
         let seq = self.take(number, truth)?;
         let found = self.missing.binary_search_by_key(&seq, |segment| segment.seq).ok()?;
@@ -123,7 +124,7 @@ impl Firsts {
 /// The displacements of packets that are recorded one by one.
 #[derive(Debug, Default)]
 pub(super) struct Each {
-    /// By the number of the flow.
+    /// Meters by the number of the flow.
     meters: Vec<Option<Box<DisplacementMeter>>>,
     rows: Vec<(FlowId, PacketDisplacement)>,
 }

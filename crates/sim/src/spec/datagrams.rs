@@ -30,9 +30,9 @@ pub struct DatagramSpec {
 pub enum DatagramApplication {
     /// Messages, each a datagram, or several if it is too large for one.
     Messages {
-        /// Their name in scenarios and results.
+        /// Name in scenarios and results.
         kind: &'static str,
-        /// When they are sent, and how large they are.
+        /// Times and sizes of the datagrams.
         pattern: Pattern,
     },
     /// Requests that the receiver answers by echoing them, the first at once.
@@ -69,7 +69,7 @@ impl VoipSpec {
 }
 
 impl DatagramApplication {
-    /// Its name in scenarios and results.
+    /// Name in scenarios and results.
     pub fn name(&self) -> &'static str {
         match self {
             DatagramApplication::Messages { kind, .. } => kind,

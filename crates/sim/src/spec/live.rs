@@ -42,43 +42,42 @@ pub struct LiveSpec {
 pub struct Scheduling {
     /// The time before a deadline that is spent without sleeping.
     pub spin: Spin,
-    /// Before which others its turn comes.
+    /// Scheduling class of the loop's thread.
     pub priority: Priority,
     /// The processors that it runs on, by number; `None` is any.
     pub affinity: Option<Vec<usize>>,
 }
 
-/// Before which others the turn of the loop comes.
+/// The scheduling class of the loop's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// As any program's.
+    /// The default of programs.
     #[default]
     Normal,
-    /// Before that of all programs without real-time priority (`SCHED_FIFO`), which get a part of
-    /// its processor nevertheless.
+    /// Real-time (`SCHED_FIFO`): before all programs without real-time priority, which still get a
+    /// part of its processor.
     Realtime,
 }
 
 /// The time before a deadline that is spent without sleeping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spin {
-    /// As long as wakeups are late, and a share of a processor allows.
+    /// Adjusted to the lateness of wakeups, within a share of a processor.
     #[default]
     Auto,
-    /// So long; zero always sleeps.
+    /// A fixed time; zero always sleeps.
     Fixed(Span),
 }
 
 /// A host by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// The device by which its packets come; `None` for a host in this process, which our endpoints
     /// are on.
     pub tun: Option<String>,
-    /// Its addresses with the lengths of their prefixes, at least one; one in this process has one,
-    /// IPv4.
+    /// Addresses with their prefix lengths, at least one; a host in this process has one, IPv4.
     pub addresses: Vec<(IpAddr, u8)>,
     /// The network namespace that the device is in; `None` is the one that we are in.
     pub netns: Option<String>,
@@ -94,7 +93,7 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// Its first IPv4 address.
+    /// The first IPv4 address.
     pub fn ipv4(&self) -> Option<Ipv4Addr> {
         self.addresses.iter().find_map(|(address, _)| match address {
             IpAddr::V4(address) => Some(*address),
@@ -145,7 +144,7 @@ pub struct EndsSpec {
     pub nodes: [usize; 2],
     /// Port of the receiver.
     pub port: u16,
-    /// Port of the sender; `None` is any, and for an endpoint of ours one that no other flow has.
+    /// Port of the sender; `None` is any, for an endpoint of ackclock's one that no other flow has.
     pub source_port: Option<u16>,
     /// Bytes that an endpoint of ackclock's receives from outside must match
     /// [`ackclock_packet::pattern`].
@@ -155,7 +154,7 @@ pub struct EndsSpec {
 /// A program that runs on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
-    /// Its name, and that of its output.
+    /// Name of the command and of its output.
     pub id: String,
     /// The host, one behind a device.
     pub node: usize,
@@ -163,9 +162,9 @@ pub struct CommandSpec {
     pub run: String,
     /// Variables of its environment, by their names.
     pub env: Vec<(String, String)>,
-    /// When it starts.
+    /// Time of the start.
     pub at: Span,
-    /// When it is asked to end (SIGINT), if it has not; `None` is the end of the run.
+    /// Time at which SIGINT is sent if the command has not ended; `None` is the end of the run.
     pub until: Option<Span>,
     /// The measure read from its standard output.
     pub measure: Option<Measure>,
@@ -177,7 +176,7 @@ pub struct CommandSpec {
 /// Kinds of output that numbers are read out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// One JSON document, as `iperf3 -J` writes it.
+    /// A JSON document, as `iperf3 -J` writes it.
     Json,
     /// The lines of `ping`, each with a `time=`.
     Ping,

@@ -1,4 +1,4 @@
-//! Where the reordering of packets is measured.
+//! The places where reordering is measured.
 
 use ackclock_units::Span;
 

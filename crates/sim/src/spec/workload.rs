@@ -9,11 +9,11 @@ use super::FlowGroup;
 /// Flows that arrive one after another and send what was drawn for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// When they arrive, their sizes, and which path each takes.
+    /// Arrivals, sizes and choice of paths.
     pub arrivals: Workload,
     /// Settings that the flows of each path have in common.
     pub groups: Vec<Arc<FlowGroup>>,
-    /// By which sizes results are kept apart, in order; the last class has all that are larger.
+    /// Size classes of the results, in order; the last class has all larger flows.
     pub classes: Vec<SizeClass>,
     /// The most flows that may exist at the same time.
     pub most_alive: u64,

@@ -35,7 +35,7 @@ const CALM: Weather =
 /// first to the second.
 struct Pair {
     hosts: [Stock; 2],
-    /// By arrival and number: to whom, and what.
+    /// Destination and segment by time of arrival and number.
     packets: BTreeMap<(Time, u64), (usize, Segment)>,
     weather: Weather,
     random: Random,
@@ -109,7 +109,7 @@ impl Pair {
         while self.step() {}
     }
 
-    /// Goes on to the next time at which something happens, if there is one.
+    /// Advances to the next event, if there is one.
     fn step(&mut self) -> bool {
         let arrival = self.packets.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
         let deadline = self.hosts.iter().map(|host| host.next_deadline(self.now)).min().unwrap();

@@ -96,7 +96,7 @@ impl Counts {
         self.declarations.wrong += 1;
     }
 
-    /// A loss was repaired within so many RTTs.
+    /// Counts a loss repaired within this many RTTs.
     pub(super) fn repaired(&mut self, rtts: f64) {
         self.repair.add((rtts * RTT_PARTS).round() as u64);
     }

@@ -22,9 +22,9 @@ pub(super) struct Loss {
     pub(super) rtt: Option<Span>,
     /// A later transmission brought the first byte, which the sender learns.
     pub(super) repaired: News,
-    /// When it was declared lost, and whether by timeout.
+    /// Time of the loss declaration; `true` if it was by timeout.
     pub(super) declared: Option<(Time, bool)>,
-    /// It was judged, and some of it was missing then.
+    /// The transmission was judged, and some of its bytes were missing then.
     pub(super) was_missing: bool,
     /// The sender is through with it. It stays until those before it are closed too.
     closed: bool,
@@ -35,7 +35,7 @@ pub(super) struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     None,
-    /// On its way to the sender.
+    /// The news is on its way to the sender.
     Happened,
     Known(Time),
 }
@@ -51,11 +51,11 @@ enum Learnt {
 /// so that the work does not grow with their number.
 #[derive(Debug)]
 pub(super) struct Losses {
-    /// In order of their numbers, and so of their stamps.
+    /// Losses in order of their numbers, and so of their stamps.
     all: VecDeque<Loss>,
     /// Losses that are not closed.
     open: usize,
-    /// Their numbers as long as no later transmission has reached the receiver, in order.
+    /// Numbers of losses after which no later transmission has reached the receiver, in order.
     unshown: VecDeque<u64>,
     /// First bytes and numbers of those that no later transmission has brought, in order.
     unrepaired: VecDeque<(u64, u64)>,

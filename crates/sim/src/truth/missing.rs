@@ -16,7 +16,7 @@ pub(super) struct Missing {
 struct Range {
     from: u64,
     to: u64,
-    /// Who lost the last transmission of it.
+    /// The culprit of the last transmission's loss.
     culprit: Culprit,
 }
 
@@ -35,7 +35,7 @@ impl Missing {
         self.ranges.is_empty()
     }
 
-    /// Who lost the first bytes of `from..to` that are missing, if any are.
+    /// The culprit of the first missing bytes of `from..to`, if any are missing.
     pub(super) fn culprit(&self, from: u64, to: u64) -> Option<Culprit> {
         self.ranges.get(self.first(from)).filter(|range| range.from < to).map(|range| range.culprit)
     }

@@ -13,7 +13,7 @@ use super::missing::Missing;
 use super::{Fate, Sent};
 use crate::record::{Source, TcpFact, TcpRecording};
 
-/// When a fate was decided, and of what arrived, the how many-th that did, from 1.
+/// The time at which a fate was decided, and for an arrival its number among arrivals, from 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decided {
     pub(super) at: Time,
@@ -39,7 +39,7 @@ pub(super) struct Trouble {
     /// The bytes that no transmission judged so far has delivered.
     missing: Missing,
     pub(super) losses: Losses,
-    /// In order of their numbers.
+    /// Declarations in order of their numbers.
     pub(super) declared: VecDeque<Declared>,
     pub(super) counts: Counts,
 }
@@ -129,8 +129,8 @@ impl Trouble {
         }
     }
 
-    /// It is known of every transmission before this one whether it arrived, `judged_at` the last
-    /// of them and this one.
+    /// Judges a transmission: the fates of all earlier ones are known; `judged_at` is the latest
+    /// time at which one of them or its own was decided.
     pub(super) fn judge(&mut self, judged_at: Time, number: u64, sent: &Sent, mut log: Option<&mut TcpRecording>) {
         let (from, to) = (sent.from, sent.to());
         let kept = matches!(sent.fate, Fate::OnItsWay | Fate::Kept);

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::index::{FlowId, Table};
 use crate::spec::{Application, FlowGroup, FlowSpec, Starts, SumSpec};
 
-/// So many numbers of flows are kept for the connections of a client.
+/// Flow numbers reserved for the connections of a client.
 pub(super) const MOST_CONNECTIONS: u64 = 1 << 32;
 
 /// The groups of the connections of clients, each with the client.
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// A client asks for what it can.
+    /// Sends the requests that a client can send.
     fn browse(&mut self, now: Time, client: FlowId) {
         while self.flows[client].is_browsing() {
             let Some(browser) = self.flows[client].browser() else { return };

@@ -21,7 +21,7 @@ pub(super) fn occurs(spec: &RunSpec) -> bool {
 }
 
 impl World {
-    /// A corrupted packet has reached an end of a flow of ours.
+    /// A corrupted packet has reached an end of a flow that is ackclock's.
     #[cold]
     pub(super) fn discard_corrupted(&mut self, now: Time, host: HostId, packet: Packet) {
         self.count_corrupted(now, host, &packet);

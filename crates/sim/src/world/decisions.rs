@@ -20,9 +20,9 @@ use crate::spec::{CcSpec, FlowSpec, HostSpec, RunSpec};
 /// The flows whose senders learn.
 #[derive(Debug)]
 pub(super) struct Decisions {
-    /// In the order of their flows.
+    /// Deciders in the order of their flows.
     all: Vec<Decider>,
-    /// When the next one decides by the clock.
+    /// Time of the next decision by the clock.
     pub(super) next_at: Time,
     /// Some decide by ACKs.
     pub(super) by_acks: bool,
@@ -38,7 +38,7 @@ struct Decider {
     flow: FlowId,
     /// Actions come from outside, now or later.
     is_external: bool,
-    /// When it decides next by the clock.
+    /// Time of its next decision by the clock.
     at: Time,
     /// Interval of the checks before the connection is open; `None` for decisions by ACKs.
     tick: Option<Span>,
@@ -93,7 +93,7 @@ impl Decisions {
 }
 
 impl World {
-    /// At each decision of a learner whose actions come from outside, the world waits from now on:
+    /// Makes the world wait at each decision of a learner whose actions come from outside:
     /// [`World::step`] does nothing until [`World::go_on_after_actions`].
     pub fn wait_for_actions(&mut self) {
         if let Some(decisions) = &mut self.decisions {
@@ -191,7 +191,7 @@ impl World {
         Some(at)
     }
 
-    /// There are no more decisions: the run is over.
+    /// Ends the decisions: the run is over.
     pub(super) fn end_decisions(&mut self) {
         if let Some(decisions) = &mut self.decisions {
             (decisions.next_at, decisions.is_waiting) = (Time::NEVER, false);

@@ -14,7 +14,7 @@ use crate::series::Series;
 pub struct Lookout(Series);
 
 impl World {
-    /// Somebody who has seen nothing yet.
+    /// An observer that has not looked yet.
     pub fn lookout(&self) -> Lookout {
         let all = SeriesConfig { every: Span::MAX, window: Span::MAX };
         Lookout(Series::new(all, self.windows.listed(), self.windows.listed_directions()))

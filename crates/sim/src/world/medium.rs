@@ -12,7 +12,7 @@ use crate::spec::RunSpec;
 /// The media of a run.
 #[derive(Debug)]
 pub(super) struct Media {
-    /// By link; `None` where each direction has its own.
+    /// Media by link; `None` for a link whose directions share none.
     of_links: Vec<Option<Medium>>,
 }
 

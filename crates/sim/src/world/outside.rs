@@ -44,7 +44,7 @@ pub(super) struct Outside {
     mtus: Table<HostId, u32>,
     /// Packets that have reached their host and have not been taken.
     outbox: VecDeque<Outbound>,
-    /// By the slots of packets from outside: where their bytes are.
+    /// Tokens by the slots of packets from outside.
     tokens: Vec<Option<u32>>,
     /// Tokens of packets that are no more.
     freed: Vec<u32>,
@@ -63,7 +63,7 @@ struct Pipe {
     back: Way,
 }
 
-/// One of the two ways between hosts.
+/// A direction between two hosts.
 #[derive(Debug)]
 struct Way {
     /// Routes of packets of no flow, by path.
@@ -92,7 +92,7 @@ pub struct Inbound<'a> {
     pub wire_len: u32,
     /// The ECN codepoint.
     pub ecn: Ecn,
-    /// Its DSCP, and whether it is a pure ACK.
+    /// DSCP and pure-ACK flag.
     pub class: Class,
     /// Hash of its flow.
     pub flow_hash: u64,
@@ -101,7 +101,7 @@ pub struct Inbound<'a> {
 /// A packet that has reached a host, to be handed over to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outbound {
-    /// When it did.
+    /// Time of arrival at the host.
     pub at: Time,
     /// The host.
     pub node: usize,
@@ -248,12 +248,12 @@ fn find(pipes: &[Pipe], from: usize, to: usize) -> Option<(usize, bool)> {
 }
 
 impl World {
-    /// When the run ends: nothing is handled, and nothing taken in, at this time or later.
+    /// The end of the run: no event is handled and no packet accepted at this time or later.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// When something is due next.
+    /// Time of the next event.
     pub fn next_due(&self) -> Time {
         let decision = self.decisions.as_ref().map_or(Time::NEVER, |decisions| decisions.next_at);
         self.direction_wakeups.next_at().min(self.host_wakeups.next_at()).min(decision)
@@ -278,10 +278,10 @@ impl World {
         self.end = self.end.min(end);
     }
 
-    /// After the end of the run and its [summary](World::summary): what is on its way to hosts
-    /// outside is still delivered, by [`World::advance`], as long as something is due. Nothing is
-    /// taken in any more, our hosts are silent, and what is on its way to them is discarded.
-    /// Nothing of it is measured or recorded.
+    /// Delivers the packets still on their way to hosts outside, after the end of the run and its
+    /// [summary](World::summary), by [`World::advance`] as long as events are due. No packets are
+    /// accepted any more, ackclock's hosts are silent, and packets on their way to them are
+    /// discarded. None of this is measured or recorded.
     pub fn drain(&mut self) {
         let Some(outside) = &mut self.outside else { return };
         outside.draining = true;
@@ -376,8 +376,9 @@ impl World {
         self.hosts[host].icmp(now, path, &error);
     }
 
-    /// An ICMP error has reached an endpoint of ours that has sent what it quotes, over its path of
-    /// this number. As by [`World::inject`], everything that is due before is handled before.
+    /// Passes an ICMP error to the endpoint of ackclock's that has sent the quoted packet, over its
+    /// path of this number. As with [`World::inject`], everything that is due before is handled
+    /// first.
     pub fn icmp(&mut self, now: Time, host: HostId, path: usize, error: &IcmpError) {
         let Some(outside) = &self.outside else { return };
         let now = now.max(outside.now);
@@ -389,8 +390,8 @@ impl World {
         self.host_wakeups.arm(host.slot(), due);
     }
 
-    /// The next packet that has reached a host outside, or a host of ours without being one of a
-    /// flow; in order of time. Each is to be given back by [`World::release`].
+    /// The next packet that has reached a host outside, or one of ackclock's that is not an end of
+    /// its flow; in order of time. Return each by [`World::release`].
     pub fn outbound(&mut self) -> Option<Outbound> {
         self.outside.as_mut()?.outbox.pop_front()
     }

@@ -1,4 +1,4 @@
-//! What a run records on the way, and when it is handed on.
+//! The records of a run, and the times at which they are written.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +30,7 @@ pub(super) struct Records {
     pub(super) log: Option<Box<HostLog>>,
     /// Flows and links over time.
     pub(super) series: Option<Box<Series>>,
-    /// The same, handed on as each interval ends.
+    /// The same, passed on as each interval ends.
     pub(super) watched: Option<Box<Series>>,
     /// Packets as bytes.
     pub(super) captures: Option<Box<Captures>>,
@@ -38,7 +38,7 @@ pub(super) struct Records {
     pub(super) reordering: Option<Box<Reorderings>>,
     /// Decisions of queues are needed.
     pub(super) notes: bool,
-    /// There is anything to hand on, ever.
+    /// True if anything is recorded in this run.
     is_recording: bool,
 }
 

@@ -69,7 +69,7 @@ impl<S> Spread<S> {
 
 /// The properties of a packet that determine its path.
 pub(super) struct Leaving<H> {
-    /// When it enters.
+    /// Time of entry.
     pub(super) now: Time,
     /// The hash of its flow.
     pub(super) flow_hash: u64,
@@ -231,7 +231,7 @@ impl Routes {
         self.by_host[host] = taken;
     }
 
-    /// The link behind so many others of a route; the host at the end if there is none.
+    /// The link behind the first `hops` ones of a route, or the host at its end.
     #[inline]
     pub(super) fn behind(&self, route: RouteId, hops: u16) -> Result<DirectionId, HostId> {
         let Route { first, hops: all, to } = self.all[route];
@@ -267,8 +267,8 @@ impl Routes {
         matches!(self.by_host.get(host), Some(Taken::Told))
     }
 
-    /// The route of the next packet of a host; not of a host with subflows,
-    /// which tells their paths.
+    /// The route of the next packet of a host; not of a host with subflows, which determines their
+    /// paths.
     #[inline]
     pub(super) fn next(&mut self, host: HostId, packet: Leaving<impl Fn() -> bool>) -> RouteId {
         if !self.are_shared() {

@@ -17,7 +17,7 @@ use crate::record::Recorders;
 /// Wakeups after which a run is steered again: some milliseconds of the machine's time at most.
 const TURN: u64 = 1 << 12;
 
-/// Who steers a run in virtual time.
+/// A controller of a run in virtual time.
 pub trait Helm {
     /// Everything before `now` has been done, and nothing else. Says before what time to go on, at
     /// least a nanosecond; it is asked again then, or earlier. It may make changes

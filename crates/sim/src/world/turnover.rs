@@ -30,7 +30,8 @@ pub(super) struct Turnover {
     streams: Streams,
     settings: Settings,
     groups: Vec<Group>,
-    /// Behind the flows that stay, those that exist and those that were there last.
+    /// Behind the flows that stay, the places of flows that exist, and of the last ones in free
+    /// places.
     places: Vec<Place>,
     free: Vec<FlowId>,
     alive: usize,
@@ -57,9 +58,9 @@ struct Group {
     alive: u64,
     most_alive: u64,
     sums: Sums,
-    /// If it is a workload.
+    /// The workload, if it is one.
     work: Option<Box<Work>>,
-    /// Its flows are the connections of this one's client, which opens them as it needs them.
+    /// The client whose connections the flows are; it opens them as it needs them.
     client: Option<FlowId>,
 }
 
@@ -67,7 +68,7 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     group: usize,
-    /// Its number among all flows.
+    /// Number of the flow among all flows.
     number: u64,
     /// Packets of either end that are on their way.
     on_way: u32,
@@ -75,7 +76,8 @@ struct Place {
 }
 
 impl Group {
-    /// When the next flow starts and stops, and its number in the group; of a workload more.
+    /// Draws the start and stop of the next flow, and its number in the group; for a workload, the
+    /// arrival too.
     fn draw(&mut self) -> Option<(Start, Option<Arrival>)> {
         if let Some(work) = &mut self.work {
             let arrival = work.draw()?;
@@ -404,7 +406,7 @@ impl World {
         self.turnover.as_ref().and_then(|turnover| turnover.groups.get(group)).map_or("", |group| &group.spec.id)
     }
 
-    /// At the end of the run: counts the flows of which nothing can happen any more.
+    /// Counts, at the end of the run, the flows without pending events.
     pub(super) fn retire_idle(&mut self) {
         let listed = self.turnover.as_ref().map_or(self.flows.len(), |turnover| turnover.listed);
         (listed..self.flows.len()).for_each(|flow| self.retire(self.end, FlowId::new(flow)));

@@ -81,7 +81,7 @@ impl World {
         self.pump_plain(now, host);
     }
 
-    /// Sends what an endpoint of ours has to send, and notes a transfer that has come to its end.
+    /// Sends the pending segments of an endpoint of ackclock's, and notes the end of a transfer.
     #[inline]
     fn pump_plain(&mut self, now: Time, host: HostId) {
         let route = RouteId::of_host(host);
@@ -143,8 +143,8 @@ impl World {
         }
     }
 
-    /// A packet is taken in by its host, which may be any; `false` if there is nothing to send for
-    /// it, because it is no end of a connection of ours or has discarded the packet.
+    /// Passes a packet to its host, of any kind. Returns false if there is nothing to send in
+    /// reply, because the host is no end of a connection or has discarded the packet.
     #[inline(always)]
     pub(super) fn take_in(&mut self, now: Time, host: HostId, packet: Packet) -> bool {
         if self.routes.are_shared() {
@@ -286,8 +286,8 @@ impl World {
         }
     }
 
-    /// Sends what a host has to send, and notes a transfer that has come to its end. `by_timer` is
-    /// whether a timer was due. Returns when the next one is.
+    /// Sends a host's pending packets, and notes the end of a transfer. `by_timer` is true if a
+    /// timer was due. Returns the time of its next deadline.
     pub(super) fn pump(&mut self, now: Time, host: HostId, by_timer: bool) -> Time {
         while let Some(ecn) = self.hosts[host].transmit(now, &mut self.pool.get_mut(self.spare).segment) {
             self.send(now, host, ecn, by_timer);

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::index::FlowId;
 use crate::spec::{FlowGroup, LinkSpec, SizeClass, WorkloadSpec};
 
-/// Rows between two times that they are handed on.
+/// Rows between two writes.
 const BATCH: usize = 64;
 
 /// A workload in a run.
@@ -26,9 +26,9 @@ pub(super) struct Work {
     ideals: Vec<Ideal>,
     /// Names of the paths in rows.
     paths: Vec<String>,
-    /// From this time on flows arrive.
+    /// Start of the arrivals.
     start: Time,
-    /// When the last one arrived.
+    /// Time of the last arrival.
     last: Time,
     /// The flows that exist or are to start next, by their places.
     existing: BTreeMap<FlowId, Arrival>,
@@ -93,7 +93,7 @@ impl Work {
         }
     }
 
-    /// Its flows get rows from now on.
+    /// Starts recording rows of the flows.
     pub(super) fn record(&mut self) {
         self.rows = Some(Vec::new());
     }

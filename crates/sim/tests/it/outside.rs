@@ -64,7 +64,7 @@ fn over_second(vector: u64) -> SplitSpec {
 }
 
 /// Two hosts behind devices, and one in this process; between the two a path over the links, with a
-/// second one if asked for.
+/// second one if `vector` is given.
 fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
     let node = |name: &str, tun: bool, last: u8| NodeSpec {
         name: name.to_owned(),

@@ -33,7 +33,7 @@ pub(crate) struct Browser {
     counts: Counts,
 }
 
-/// Who asks.
+/// The source of a client's requests.
 #[derive(Debug)]
 pub(super) enum User {
     Requests(Requests),
@@ -45,7 +45,7 @@ pub(super) enum User {
 /// The connection for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// On a connection that it opens for it.
+    /// A new connection.
     New,
     Open(FlowId),
 }
@@ -73,7 +73,7 @@ impl Browser {
         }
     }
 
-    /// Nothing will be asked for any more.
+    /// Returns true if no further requests will be made.
     pub(crate) fn is_done(&self) -> bool {
         match &self.user {
             User::Requests(requests) => requests.is_done(),
@@ -124,7 +124,7 @@ impl Browser {
         }
     }
 
-    /// It sends probes of responsiveness.
+    /// Returns true if the client sends probes of responsiveness.
     pub(crate) fn is_probing(&self) -> bool {
         matches!(self.user, User::Probes(_))
     }

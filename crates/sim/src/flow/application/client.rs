@@ -17,7 +17,7 @@ pub(crate) struct Client {
     completion: Histogram,
 }
 
-/// Who asks.
+/// The source of a client's requests.
 #[derive(Debug)]
 pub(super) enum User {
     Requests(Requests),

@@ -61,11 +61,11 @@ impl Exchanges {
     }
 }
 
-/// One of the connections of a client that has several, or one after the other.
+/// A connection of a client that uses several, at a time or one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     exchanges: Exchanges,
-    /// It is for one exchange: the server closes behind its response.
+    /// The connection is for one exchange: the server closes behind its response.
     is_single: bool,
     /// A request was not answered.
     is_busy: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Connection {
     then: Option<Exchange>,
     /// The steps that are done.
     steps: Steps,
-    /// It is written to without end, for a time.
+    /// The data written for a time without further exchanges.
     stream: Option<Stream>,
 }
 
@@ -101,12 +101,12 @@ impl Connection {
         self.exchanges.serve(now, server);
     }
 
-    /// The client gives up: nothing more is asked for or waited for.
+    /// The client gives up: no further requests, and responses are ignored.
     pub(crate) fn give_up(&mut self) {
         (self.is_busy, self.is_ending) = (false, true);
     }
 
-    /// When the client does something by itself; what else it does follows from what happens.
+    /// Time of the client's next action that no packet triggers.
     pub(super) fn next_at(&self) -> Time {
         self.stream.filter(|_| !self.is_ending).map_or(Time::NEVER, |stream| stream.until)
     }

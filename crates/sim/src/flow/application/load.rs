@@ -21,7 +21,7 @@ use crate::host::{Host, Writable};
 /// The unit in which load is written.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// At a time, bytes.
+    /// Bytes per write.
     write_size: u64,
     /// Time of transmission that is buffered ahead; `None` fills the socket.
     replenish: Option<Span>,
@@ -44,7 +44,7 @@ impl Block {
     }
 }
 
-/// One way of the connection.
+/// One direction of the connection.
 #[derive(Debug, Default)]
 struct Stream {
     /// Messages that the socket has not taken, what is left of the first one included.
@@ -97,10 +97,10 @@ pub(crate) struct Load {
     ticks: Ticks,
     up: Stream,
     down: Stream,
-    /// The client has asked for the load, and the server knows.
+    /// The client has requested the load, and the server has the request.
     asked: bool,
     begun: bool,
-    /// When the probes were sent that have no response; those of the load are `None`.
+    /// Sending times of the probes without a response; requests for load are `None`.
     pending: VecDeque<Option<Time>>,
     times: Histogram,
     samples: ProbeTimes,

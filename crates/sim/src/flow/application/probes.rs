@@ -4,8 +4,8 @@ use ackclock_trace::{ApplicationSummary, Histogram, ProbesSummary, Spread};
 use ackclock_traffic::{Exchange, ProbePattern, ProbeTimes, Ticks};
 use ackclock_units::{Span, Time};
 
-/// When the steps of a connection were done: it was asked for, the TCP handshake is over at the
-/// client, the first of two exchanges is.
+/// Times at which a connection's steps were done: its request, the TCP handshake at the client, the
+/// first of two exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steps {
     pub(super) asked: Option<Time>,

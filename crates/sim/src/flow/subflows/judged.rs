@@ -1,4 +1,4 @@
-//! What became of what subflows sent.
+//! The fates of the transmissions of subflows.
 //!
 //! Each path has a [`Truth`] of its own: its retransmissions repeat what was sent on it. Endpoints
 //! that follow each other on a path, each with ports of its own, are one stream there: that of the
@@ -186,7 +186,7 @@ fn subflow_from(receiver: &Connection, path: usize, port: u16) -> Option<&Subflo
 }
 
 impl Flow {
-    /// An end of ours has sent a segment; returns the number of the packet.
+    /// An endpoint of ackclock's has sent a segment; returns the number of the packet.
     #[inline]
     pub(crate) fn sent(
         &mut self,

@@ -1,4 +1,4 @@
-//! What passes the ends of flows that are outside: their headers are watched.
+//! Packets that pass the ends of flows outside: their headers are watched.
 
 use ackclock_packet::{Packet, Segment};
 use ackclock_units::Time;
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// Flows with so many connections outside at once that their measures lack some of them.
+    /// Flows with so many simultaneous connections outside that their measures lack some of them.
     pub fn incomplete_flows(&self) -> impl Iterator<Item = &str> {
         let is_incomplete = |host: HostId| match self.hosts.get(host) {
             Some(Host::Outside(watch)) => watch.is_incomplete(),

@@ -75,7 +75,7 @@ impl Kernel {
         start.min(self.endpoint.next_deadline())
     }
 
-    /// Its applications do what they can, and it sends what it may.
+    /// Runs the applications, and sends the segments that may be sent.
     fn act(&mut self, world: &mut World, now: Time) {
         if self.end.is_sender() {
             if !std::mem::replace(&mut self.opened, true) {
