@@ -19,11 +19,11 @@ pub struct FlowRecord<'a> {
     pub request: u64,
     /// The links of its path, `leaf>spine`.
     pub path: &'a str,
-    /// When it connected.
+    /// Time at which the flow connected.
     pub start: Time,
-    /// When its last byte had been acknowledged to the sender; `None` if it was not.
+    /// Time at which the last byte was acknowledged to the sender; `None` if it was not.
     pub end: Option<Time>,
-    /// Its size, bytes.
+    /// Size of the flow, bytes.
     pub bytes: u64,
     /// The ideal completion time.
     pub ideal: Span,
@@ -33,7 +33,7 @@ pub struct FlowRecord<'a> {
     pub timeouts: u64,
 }
 
-/// Where the records of a run go, in the order in which flows are over, those last that are not.
+/// The destination of a run's records, in the order in which flows end; unfinished flows come last.
 pub trait FlowSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &FlowRecord<'_>) -> ControlFlow<()>;

@@ -45,8 +45,8 @@ mod tally;
 /// others.
 pub const MAX_BINS: usize = 256;
 
-/// Where displacements and occupancies end, packets, unless a measurement says otherwise: above
-/// what a window of 5 MB holds.
+/// The default bound on displacements and occupancies, packets: more than fit into a window of 5
+/// MB.
 pub const DISPLACEMENT_THRESHOLD: u32 = 4096;
 
 /// Measures the reordering of one stream at one place.
@@ -72,21 +72,21 @@ pub struct ReorderMeter {
     intervals: Intervals,
 }
 
-/// What arrived in one interval.
+/// The packets that arrived in one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReorderInterval {
-    /// Its start.
+    /// Start of the interval.
     pub from: Time,
     /// Packets, without further copies.
     pub packets: u64,
-    /// Those of them that arrived behind one sent later (RFC 4737).
+    /// Packets of these that arrived behind one sent later (RFC 4737).
     pub reordered: u64,
-    /// Those that arrived before their places (RFC 5236).
+    /// Packets that arrived before their places (RFC 5236).
     pub early: u64,
-    /// Those that arrived in their places.
+    /// Packets that arrived in their places.
     pub on_time: u64,
-    /// Those that arrived behind their places. What is displaced beyond the threshold is none of
-    /// these three.
+    /// Packets that arrived behind their places. A packet displaced beyond the threshold counts in
+    /// none of these three.
     pub late: u64,
     /// The displacements.
     pub displacement: Distribution,
@@ -140,8 +140,8 @@ impl ReorderMeter {
         }
     }
 
-    /// The packet with this place in the order of sending arrives, with so many bytes. Times never
-    /// go back.
+    /// Notes the arrival of the packet with this position in the order of sending, of `bytes`
+    /// bytes. Times never go back.
     pub fn arrive(&mut self, number: u64, at: Time, bytes: u32) {
         let Some(arrival) = self.gaps.arrive(number, self.packets, at, bytes) else {
             return self.arrive_again(at);
@@ -215,8 +215,8 @@ impl ReorderMeter {
         self.intervals.done.drain(..)
     }
 
-    /// What it comes to; of a stream that goes on, without the packets whose displacement depends
-    /// on what is still missing.
+    /// The measures so far; of an unfinished stream, without the packets whose displacement depends
+    /// on missing ones.
     pub fn summary(&self) -> PacketReordering {
         let share = |part: u64, of: u64| if of > 0 { part as f64 / of as f64 } else { 0.0 };
         let (placed, reordered) = (self.displacement.samples(), self.runs.samples());

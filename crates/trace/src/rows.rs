@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-/// Rows are handed on in pieces of about this many bytes.
+/// Rows are written in pieces of about this many bytes.
 pub(crate) const PIECE: usize = 64 << 10;
 
 /// No row is longer, unless its names are.
 pub(crate) const ROW: usize = 512;
 
-/// What waits to be written.
+/// Rows that have not been written yet.
 #[derive(Debug)]
 pub(crate) struct Rows<W> {
     out: W,

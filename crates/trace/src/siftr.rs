@@ -13,7 +13,7 @@ use ackclock_units::{Span, Time};
 
 use crate::rows::{Rows, decimals, whole};
 
-/// What `hz` says: ticks of 1 ms.
+/// The value of `hz`: ticks of 1 ms.
 const HZ: u64 = 1000;
 /// `TCP_RTT_SCALE`: parts of a tick in which the smoothed RTT is given.
 const RTT_SCALE: u64 = 32;
@@ -44,9 +44,9 @@ pub mod flags {
 /// A segment at a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiftrRecord {
-    /// When: a segment that comes in before it is processed, one that goes out after.
+    /// Time: before an incoming segment is processed, after an outgoing one is sent.
     pub at: Time,
-    /// It comes in.
+    /// True for an incoming segment.
     pub inbound: bool,
     /// Number of the host, from 0.
     pub host: u32,
@@ -60,12 +60,12 @@ pub struct SiftrRecord {
     pub connection: Result<SiftrConnection, Skipped>,
 }
 
-/// Why there is no line.
+/// The reason why there is no line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
     /// The connection has no socket yet: it is in the SYN cache (`inpcb`).
     NoSocket,
-    /// It has no control block any more: it is in TIME-WAIT (`tcpcb`).
+    /// The connection has no control block any more: it is in TIME-WAIT (`tcpcb`).
     NoControlBlock,
 }
 
@@ -110,7 +110,7 @@ pub struct SiftrConnection {
     pub reassembly: u64,
 }
 
-/// Where the records of a run go, in order of time.
+/// The destination of a run's records, in order of time.
 pub trait SiftrSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &SiftrRecord) -> ControlFlow<()>;

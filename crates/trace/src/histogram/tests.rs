@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a histogram promises: a count for each bucket, and everything else exactly.
+/// The histogram's contract: a count for each bucket, and everything else exactly.
 #[derive(Clone, Debug, Default)]
 struct Model {
     counts: BTreeMap<u16, u64>,
@@ -99,7 +99,7 @@ enum Step {
     Weighted(u64, u64),
     Part(u64, u64),
     Repeated(u64, u64),
-    /// What comes later is also looked at alone.
+    /// Values from here on are also examined alone.
     Mark,
 }
 

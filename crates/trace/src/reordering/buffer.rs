@@ -70,7 +70,7 @@ impl Buffer {
         }
     }
 
-    /// What is next in order leaves the buffer.
+    /// Releases the packets that are next in order.
     fn free(&mut self) {
         while self.held.remove(&self.expected) || self.lost.remove(&self.expected) {
             self.expected += 1;

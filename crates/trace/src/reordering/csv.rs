@@ -14,11 +14,11 @@ pub struct ReorderingRecord<'a> {
     pub flow: &'a str,
     /// The place.
     pub tap: &'a str,
-    /// What arrived there.
+    /// Arrivals in the interval.
     pub interval: &'a ReorderInterval,
 }
 
-/// Where the records of a run go, those of each flow and place in order of time.
+/// The destination of a run's records, in order of time for each flow and place.
 pub trait ReorderingSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &ReorderingRecord<'_>) -> ControlFlow<()>;

@@ -16,21 +16,21 @@ pub struct DisplacementMeter {
     places: Places,
     /// Packets whose displacement is not known, in order of arrival.
     waiting: VecDeque<PacketDisplacement>,
-    /// How many have left it.
+    /// Packets whose displacement has been passed on.
     done: u64,
 }
 
-/// How far a packet arrived from its place.
+/// The displacement of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketDisplacement {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Time,
-    /// Its first byte in the stream.
+    /// First byte in the stream.
     pub seq: u64,
-    /// Its place in the order in which the packets are numbered, from 0.
+    /// Position in the numbering, from 0.
     pub number: u64,
-    /// Its receive index less its place (RFC 5236 section 3.2); `None` if it is displaced by more
-    /// than the threshold, or a copy.
+    /// Receive index less position (RFC 5236 section 3.2); `None` if the packet is displaced by
+    /// more than the threshold, or a copy.
     pub displacement: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ impl DisplacementMeter {
         self.with(known, |places, placed| places.lost(number, placed));
     }
 
-    /// What has not arrived is lost.
+    /// Ends the stream: packets that have not arrived are lost.
     pub fn finish(&mut self, known: &mut impl FnMut(PacketDisplacement)) {
         self.with(known, |places, placed| places.finish(placed));
         self.waiting.drain(..).for_each(known);
@@ -82,11 +82,11 @@ impl DisplacementMeter {
 pub struct DisplacementRecord<'a> {
     /// The flow.
     pub flow: &'a str,
-    /// What arrived, and how far from its place.
+    /// The packet and its displacement.
     pub packet: PacketDisplacement,
 }
 
-/// Where the records of a run go, those of each flow in order of time.
+/// The destination of a run's records, in order of time for each flow.
 pub trait DisplacementSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &DisplacementRecord<'_>) -> ControlFlow<()>;

@@ -17,7 +17,7 @@ pub(super) struct Places {
     index: u64,
     /// Packets without an index in order of arrival, each with a number of the caller's.
     window: VecDeque<(u64, u64)>,
-    /// Their numbers in order.
+    /// Numbers of the packets that wait, in order.
     waiting: BTreeSet<u64>,
     /// Numbers, at or above the index, of packets that arrived early and have one.
     early: BTreeSet<u64>,
@@ -55,7 +55,7 @@ impl Places {
         self.place(false, placed);
     }
 
-    /// A packet will not arrive: nobody has to wait for it.
+    /// Notes that a packet is lost, so that no packet waits for it.
     pub(super) fn lost(&mut self, number: u64, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         if number >= self.index && !self.early.contains(&number) && !self.waiting.contains(&number) {
             self.lost.insert(number);
@@ -63,7 +63,7 @@ impl Places {
         }
     }
 
-    /// What has not arrived is lost.
+    /// Ends the stream: packets that have not arrived are lost.
     pub(super) fn finish(&mut self, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         self.place(true, placed);
     }

@@ -14,7 +14,7 @@ fn displacements(threshold: u32, numbers: &[u64]) -> Vec<Option<i64>> {
     found
 }
 
-/// How often each occupancy was reached, from 0.
+/// The number of times each occupancy was reached, from 0.
 fn occupancies(threshold: u32, numbers: &[u64]) -> Vec<u64> {
     let density = {
         let mut buffer = Buffer::new(threshold);
