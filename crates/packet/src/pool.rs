@@ -10,20 +10,20 @@ use ackclock_units::prefetch;
 /// in the caller.
 #[derive(Debug)]
 pub struct Pool<T> {
-    slots: Vec<Entry<T>>,
+    slots: Vec<PoolSlot<T>>,
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct PoolSlot<T> {
     contents: T,
     /// The number of packets that refer to the slot; 0 when it is free.
     references: u32,
 }
 
-impl<T> Entry<T> {
+impl<T> PoolSlot<T> {
     #[inline]
-    fn occupied(&self, slot: u32) -> &Entry<T> {
+    fn occupied(&self, slot: u32) -> &PoolSlot<T> {
         if self.references == 0 {
             vacant(slot);
         }
@@ -45,7 +45,7 @@ impl<T> Pool<T> {
 
     /// Stores `contents` and returns its slot.
     pub fn insert(&mut self, contents: T) -> u32 {
-        let entry = Entry { contents, references: 1 };
+        let entry = PoolSlot { contents, references: 1 };
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = entry;
             return slot;

@@ -177,9 +177,9 @@ pub trait Visitor {
 /// Calls `f` for every parameter with its value, also for those of features that are on, and sets
 /// the value that it returns. One that the parameter's type does not have is ignored.
 pub fn each(of: &mut impl Configurable, f: &mut dyn FnMut(&Parameter, Value) -> Option<Value>) {
-    struct Each<'a>(&'a mut dyn FnMut(&Parameter, Value) -> Option<Value>);
+    struct EachParameter<'a>(&'a mut dyn FnMut(&Parameter, Value) -> Option<Value>);
 
-    impl Visitor for Each<'_> {
+    impl Visitor for EachParameter<'_> {
         fn visit<T: Setting>(&mut self, parameter: Parameter, at: &mut T) {
             if let Some(value) = (self.0)(&parameter, at.value()).and_then(T::from_value) {
                 *at = value;
@@ -193,7 +193,7 @@ pub fn each(of: &mut impl Configurable, f: &mut dyn FnMut(&Parameter, Value) -> 
         }
     }
 
-    of.parameters(&mut Each(f));
+    of.parameters(&mut EachParameter(f));
 }
 
 /// Implements [`Setting`] for types that are one kind of [`Value`].
