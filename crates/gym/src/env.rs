@@ -8,8 +8,8 @@ use ackclock_sim::{FlowId, Recorders, RunError, World};
 use ackclock_trace::Summary;
 use ackclock_units::{Random, Span, Time};
 
-use crate::network::View;
-use crate::spec::{Column, Role, Spec, SpecError};
+use crate::network::NetworkView;
+use crate::spec::{ObservationColumn, Role, Spec, SpecError};
 
 /// The error without an episode.
 const NO_EPISODE: &str = "there is no episode: reset the environment";
@@ -19,7 +19,7 @@ const TURN: u32 = 1 << 16;
 
 /// The sizes of what an environment takes and gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct EnvShape {
     /// Flows that learn, in one episode or another.
     pub learners: usize,
     /// Numbers of the widest observation of one; behind narrower ones are zeros.
@@ -30,7 +30,7 @@ pub struct Shape {
 
 /// The state of the episode after a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct StepOutcome {
     /// The episode came to an end of its own: all learners have transferred everything, or a
     /// condition holds by which it stops.
     pub terminated: bool,
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-impl Outcome {
+impl StepOutcome {
     /// The episode is over, in one way or another.
     pub fn is_over(self) -> bool {
         self.terminated || self.truncated
@@ -85,7 +85,7 @@ struct LearnerState {
     /// The learner decides at this step.
     decides: bool,
     reward: f64,
-    view: Option<View>,
+    view: Option<NetworkView>,
     /// Features of the network in the intervals of an observation, the newest last.
     told: Vec<f32>,
 }
@@ -122,8 +122,8 @@ impl Env {
     }
 
     /// The sizes of what it takes and gives.
-    pub fn shape(&self) -> Shape {
-        Shape { learners: self.learners.len(), width: self.spec.width(), actions: self.spec.actions() }
+    pub fn shape(&self) -> EnvShape {
+        EnvShape { learners: self.learners.len(), width: self.spec.width(), actions: self.spec.actions() }
     }
 
     /// The environment's specification.
@@ -165,7 +165,7 @@ impl Env {
     ///
     /// # Errors
     /// A combination of drawn values does not fit the scenario, or a run failed.
-    pub fn reset(&mut self, seed: Option<u64>, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    pub fn reset(&mut self, seed: Option<u64>, goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         self.at.random = match seed {
             Some(seed) => (seed, 0),
             None => (self.at.random.0, self.at.random.1 + 1),
@@ -177,7 +177,7 @@ impl Env {
         &mut self,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
+    ) -> Result<StepOutcome, SpecError> {
         let (seed, episode) = self.at.random;
         let mut random = Random::for_component(seed, episode, "gym");
         // As a scenario may have it.
@@ -220,7 +220,7 @@ impl Env {
     ///
     /// # Panics
     /// There is not one action for each learner.
-    pub fn step(&mut self, actions: &[f32], goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    pub fn step(&mut self, actions: &[f32], goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         self.step_with(actions, &mut Recorders::default(), goes_on)
     }
 
@@ -229,7 +229,7 @@ impl Env {
         actions: &[f32],
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
+    ) -> Result<StepOutcome, SpecError> {
         let width = self.spec.actions();
         assert_eq!(actions.len(), self.learners.len() * width, "actions and learners");
         let Some(world) = self.world.as_mut().filter(|_| !self.is_over) else {
@@ -250,8 +250,8 @@ impl Env {
         &mut self,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
-        let Some(world) = &mut self.world else { return Ok(Outcome::default()) };
+    ) -> Result<StepOutcome, SpecError> {
+        let Some(world) = &mut self.world else { return Ok(StepOutcome::default()) };
         let mut turn = TURN;
         let mut has_ended = false;
         while world.waiting().is_empty() {
@@ -265,7 +265,7 @@ impl Env {
                 turn = TURN;
                 if !goes_on() {
                     self.is_over = true;
-                    return Ok(Outcome { interrupted: true, ..Outcome::default() });
+                    return Ok(StepOutcome { interrupted: true, ..StepOutcome::default() });
                 }
             }
         }
@@ -306,7 +306,7 @@ impl Env {
         }
         let terminated = stops || all_over;
         let truncated = !terminated && (has_ended || self.steps >= self.spec.max_steps);
-        let outcome = Outcome { terminated, truncated, interrupted: false };
+        let outcome = StepOutcome { terminated, truncated, interrupted: false };
         self.is_over = outcome.is_over();
         Ok(outcome)
     }
@@ -346,8 +346,10 @@ impl Env {
             let mut of_network = told.iter().skip(interval * width);
             for (number, column) in numbers.iter_mut().zip(&role.columns) {
                 *number = match column {
-                    Column::Sender(place) => seen[interval * senders + place],
-                    Column::Network(feature) => of_network.next().copied().unwrap_or_else(|| feature.tell(0.0) as f32),
+                    ObservationColumn::Sender(place) => seen[interval * senders + place],
+                    ObservationColumn::Network(feature) => {
+                        of_network.next().copied().unwrap_or_else(|| feature.tell(0.0) as f32)
+                    }
                 };
             }
         }
@@ -400,7 +402,7 @@ impl Env {
     ///
     /// # Errors
     /// The snapshot is of another environment, or a run failed.
-    pub fn restore(&mut self, to: &Snapshot, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    pub fn restore(&mut self, to: &Snapshot, goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         self.replay(to, &mut Recorders::default(), goes_on)
     }
 
@@ -409,7 +411,7 @@ impl Env {
         to: &Snapshot,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
+    ) -> Result<StepOutcome, SpecError> {
         let width = self.learners.len() * self.spec.actions();
         let other = || SpecError::Refused("the snapshot is of another environment".to_owned());
         if !to.taken.len().is_multiple_of(width) {
@@ -419,7 +421,7 @@ impl Env {
         if !to.has_begun {
             (self.world, self.is_over, self.result) = (None, true, None);
             self.at = to.clone();
-            return Ok(Outcome::default());
+            return Ok(StepOutcome::default());
         }
         let mut outcome = self.begin(recorders, goes_on)?;
         for actions in to.taken.chunks_exact(width) {

@@ -11,22 +11,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::draw::Distribution;
-use crate::network::{self, Network};
+use crate::network::{self, NetworkFeatures};
 
 /// Whose measure a feature is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum ObservedValue {
     /// The sender's.
     Sender(Measure),
     /// The network's, at this place of its values.
     Network(usize),
 }
 
-impl Seen {
+impl ObservedValue {
     fn of(self, measures: &Measures, network: &[f64]) -> f64 {
         match self {
-            Seen::Sender(measure) => measures[measure as usize],
-            Seen::Network(place) => network.get(place).copied().unwrap_or(0.0),
+            ObservedValue::Sender(measure) => measures[measure as usize],
+            ObservedValue::Network(place) => network.get(place).copied().unwrap_or(0.0),
         }
     }
 }
@@ -34,16 +34,16 @@ impl Seen {
 /// A part of a reward: a feature times its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Term {
-    feature: Feature<Seen>,
+    feature: Feature<ObservedValue>,
     weight: f64,
 }
 
 /// A condition that ends an episode early: a learner's measure is above or below a bound in a
 /// number of consecutive intervals.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stop {
+pub(crate) struct StopCondition {
     /// The measure that is compared.
-    measure: Seen,
+    measure: ObservedValue,
     /// Above this, if there is such a bound.
     above: Option<f64>,
     /// Below this, if there is such a bound.
@@ -56,7 +56,7 @@ pub(crate) struct Stop {
 
 /// A number of an interval in an observation.
 #[derive(Clone, Debug)]
-pub(crate) enum Column {
+pub(crate) enum ObservationColumn {
     /// The sender's feature at this index.
     Sender(usize),
     /// A feature of the network.
@@ -68,7 +68,7 @@ pub(crate) enum Column {
 pub(crate) struct Role {
     pub(crate) agent: Arc<Agent>,
     /// An interval in an observation.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<ObservationColumn>,
     reward: Vec<Term>,
 }
 
@@ -81,8 +81,8 @@ impl Role {
     /// The features of the network in an interval of an observation.
     pub(crate) fn of_network(&self) -> impl Iterator<Item = &Feature<usize>> + Clone {
         self.columns.iter().filter_map(|column| match column {
-            Column::Network(feature) => Some(feature),
-            Column::Sender(_) => None,
+            ObservationColumn::Network(feature) => Some(feature),
+            ObservationColumn::Sender(_) => None,
         })
     }
 
@@ -109,10 +109,10 @@ pub struct Spec {
     /// Learners in the order of rows.
     pub(crate) learners: Vec<LearnerSpec>,
     /// The network's features; `None` if no column or condition uses them.
-    pub(crate) network: Option<Network>,
+    pub(crate) network: Option<NetworkFeatures>,
     /// Algorithms from outside may fail.
     pub(crate) has_own: bool,
-    pub(crate) stop: Vec<Stop>,
+    pub(crate) stop: Vec<StopCondition>,
     pub(crate) max_steps: u64,
     pub(crate) paths: Vec<String>,
     pub(crate) draws: Vec<Distribution>,
@@ -238,7 +238,7 @@ impl Spec {
         let place = (source.folder.as_path(), source.name.as_str(), source.text.as_str());
         let learning = Learning { agents: agents.clone(), own: own.clone() };
         let template = Template::new(place, &source.overrides, learning, &paths)?;
-        let (mut network, mut learners) = (Network::default(), Vec::new());
+        let (mut network, mut learners) = (NetworkFeatures::default(), Vec::new());
         at_ends(&template, &draws, |run| {
             network.add(run);
             let found = run.flows.iter().filter_map(learner_of);
@@ -254,20 +254,20 @@ impl Spec {
             let mut of_sender = 0..;
             let column = |feature: Feature<String>| {
                 if !network::has(&feature.measure) {
-                    return Ok(Column::Sender(of_sender.next().unwrap_or_default()));
+                    return Ok(ObservationColumn::Sender(of_sender.next().unwrap_or_default()));
                 }
                 let place = network.find(&feature.measure).map_err(|error| refused("observe", error))?;
-                Ok(Column::Network(feature.of(place)))
+                Ok(ObservationColumn::Network(feature.of(place)))
             };
             let columns = observed.into_iter().map(column).collect::<Result<_, SpecError>>()?;
             let reward = reward.iter().map(|term| term.read(&network)).collect::<Result<_, _>>()?;
             roles.push(Role { agent, columns, reward });
         }
-        let stop = text.stop.iter().map(|stop| stop.read(&network)).collect::<Result<Vec<Stop>, _>>()?;
+        let stop = text.stop.iter().map(|stop| stop.read(&network)).collect::<Result<Vec<StopCondition>, _>>()?;
         let rewarded = roles.iter().flat_map(|role| &role.reward).map(|term| term.feature.measure);
         let mut seen = rewarded.chain(stop.iter().map(|stop| stop.measure));
         let looks = text.watch
-            || seen.any(|seen| matches!(seen, Seen::Network(_)))
+            || seen.any(|seen| matches!(seen, ObservedValue::Network(_)))
             || roles.iter().any(|role| role.of_network().next().is_some());
         Ok(Spec {
             template,
@@ -303,7 +303,7 @@ impl Spec {
 
     /// The names of the network's values, if they are used.
     pub fn network_names(&self) -> Vec<String> {
-        self.network.as_ref().map(Network::names).unwrap_or_default()
+        self.network.as_ref().map(NetworkFeatures::names).unwrap_or_default()
     }
 }
 
@@ -333,12 +333,16 @@ fn learner_of(flow: &FlowSpec) -> Option<LearnerSpec> {
     flow.mptcp.is_none().then(|| LearnerSpec { id: flow.id.clone(), role })
 }
 
-fn seen(name: &str, network: &Network) -> Result<Seen, String> {
-    if network::has(name) { network.find(name).map(Seen::Network) } else { measure_by_name(name).map(Seen::Sender) }
+fn seen(name: &str, network: &NetworkFeatures) -> Result<ObservedValue, String> {
+    if network::has(name) {
+        network.find(name).map(ObservedValue::Network)
+    } else {
+        measure_by_name(name).map(ObservedValue::Sender)
+    }
 }
 
 impl TermText {
-    fn read(&self, network: &Network) -> Result<Term, SpecError> {
+    fn read(&self, network: &NetworkFeatures) -> Result<Term, SpecError> {
         let feature = read_feature(&self.feature, |name| seen(name, network));
         let feature = feature.map_err(|error| refused("reward", error))?;
         if feature.over.is_some() {
@@ -352,7 +356,7 @@ impl TermText {
 }
 
 impl StopText {
-    fn read(&self, network: &Network) -> Result<Stop, SpecError> {
+    fn read(&self, network: &NetworkFeatures) -> Result<StopCondition, SpecError> {
         let measure = seen(&self.measure, network).map_err(|error| refused("stop", error))?;
         if self.above.is_none() && self.below.is_none() {
             return Err(refused("stop", format!("`{}`: expected `above` or `below`", self.measure)));
@@ -361,11 +365,11 @@ impl StopText {
             return Err(refused("stop", format!("`{}`: expected at least one interval", self.measure)));
         }
         let (above, below, intervals, after) = (self.above, self.below, self.intervals, self.after);
-        Ok(Stop { measure, above, below, intervals, after })
+        Ok(StopCondition { measure, above, below, intervals, after })
     }
 }
 
-impl Stop {
+impl StopCondition {
     /// Returns true if the interval meets the condition.
     pub(crate) fn holds(&self, measures: &Measures, network: &[f64]) -> bool {
         let value = self.measure.of(measures, network);
