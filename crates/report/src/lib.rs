@@ -112,7 +112,7 @@ impl Report {
         let statistics = statistics::of(&results, &mut notes);
         let data = json!({
             "title": title,
-            "outputs": results.outputs.iter().map(read::Output::json).collect::<Vec<_>>(),
+            "outputs": results.outputs.iter().map(read::OutputDir::json).collect::<Vec<_>>(),
             "axes": results.axes(),
             "runs": results.runs(),
             "subjects": results.subjects.iter().map(|subject| (subject.name.to_owned(), subject.json()))
