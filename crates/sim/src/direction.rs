@@ -16,16 +16,16 @@ mod levels;
 
 /// A link direction and its measures.
 #[derive(Debug)]
-pub(crate) struct Direction {
+pub(crate) struct LinkDirection {
     link: Link,
-    measures: Measures,
+    measures: DirectionMeasures,
     pub(crate) id: String,
     queue: &'static str,
 }
 
 /// The measurements on a link direction.
 #[derive(Debug)]
-struct Measures {
+struct DirectionMeasures {
     /// Time by number of waiting packets, ...
     backlog: Levels,
     /// ... the current number, ...
@@ -39,7 +39,7 @@ struct Measures {
     /// Time in transmission at the rate, the last part of it perhaps beyond the end of the run.
     busy: Span,
     busy_until: Time,
-    bucket: Option<Bucket>,
+    bucket: Option<BucketMeasures>,
     lost: u64,
     duplicated: u64,
     corrupted: u64,
@@ -47,7 +47,7 @@ struct Measures {
 
 /// Measures what a link reports, and passes on what has to be dealt with.
 struct Measuring<'a> {
-    measures: &'a mut Measures,
+    measures: &'a mut DirectionMeasures,
     events: &'a mut Vec<LinkEvent>,
 }
 
@@ -73,7 +73,7 @@ impl LinkSink for Measuring<'_> {
     }
 }
 
-impl Measures {
+impl DirectionMeasures {
     #[inline(always)]
     fn pass_time(&mut self, now: Time) {
         self.backlog.add(self.level, now.since(self.since));
@@ -111,23 +111,24 @@ impl Measures {
 
 /// The measures of a token bucket.
 #[derive(Debug)]
-struct Bucket {
+struct BucketMeasures {
     depth: Span,
     /// Time without tokens, the last part of it perhaps beyond the end of the run.
     empty: Span,
     empty_until: Time,
 }
 
-impl Bucket {
+impl BucketMeasures {
     fn empty_by(&self, now: Time) -> Span {
         self.empty - self.empty_until.since(now)
     }
 }
 
-impl Direction {
-    pub(crate) fn new(id: String, queue: &'static str, link: Link) -> Direction {
-        let bucket = link.bucket_depth().map(|depth| Bucket { depth, empty: Span::ZERO, empty_until: Time::ZERO });
-        let measures = Measures {
+impl LinkDirection {
+    pub(crate) fn new(id: String, queue: &'static str, link: Link) -> LinkDirection {
+        let bucket =
+            link.bucket_depth().map(|depth| BucketMeasures { depth, empty: Span::ZERO, empty_until: Time::ZERO });
+        let measures = DirectionMeasures {
             backlog: Levels::default(),
             level: 0,
             since: Time::ZERO,
@@ -140,7 +141,7 @@ impl Direction {
             duplicated: 0,
             corrupted: 0,
         };
-        Direction { link, measures, id, queue }
+        LinkDirection { link, measures, id, queue }
     }
 
     /// Checks that no queue discipline from outside has failed.
@@ -402,11 +403,11 @@ mod tests {
     use super::*;
 
     /// 8 Mbit/s, so that a byte takes a microsecond; packets of 1000 bytes, all offered at time 0.
-    fn offered(packets: u32, burst: Option<u32>, impairments: Impairments) -> Direction {
+    fn offered(packets: u32, burst: Option<u32>, impairments: Impairments) -> LinkDirection {
         let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(100) }));
         let config = LinkConfig { rate: Rate::from_bps(8_000_000), burst, delay: Span::ZERO, overhead: 0, impairments };
         let link = Link::new(config, queue, Random::for_component(1, 0, "link"));
-        let mut direction = Direction::new("wire.forward".to_owned(), "pfifo", link);
+        let mut direction = LinkDirection::new("wire.forward".to_owned(), "pfifo", link);
         let mut events = Vec::new();
         for slot in 1..=packets {
             let packet = Packet {
@@ -423,7 +424,7 @@ mod tests {
         direction
     }
 
-    fn catch_up(direction: &mut Direction, now: Time) {
+    fn catch_up(direction: &mut LinkDirection, now: Time) {
         let mut events = Vec::new();
         direction.catch_up(now, &mut events);
     }

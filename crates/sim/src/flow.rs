@@ -12,15 +12,15 @@ use ackclock_units::{Time, prefetch_part};
 
 use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
-use crate::record::Source;
+use crate::record::SenderId;
 use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
-pub(crate) use application::{Application, Over};
-pub(crate) use classes::{ClassSums, Ideal, Outcome};
-use counts::{Counts, bits_per_second, ca_states, limited};
+pub(crate) use application::{ApplicationState, ConnectionChoice};
+pub(crate) use classes::{ClassSums, FlowOutcome, Ideal};
+use counts::{EndCounts, bits_per_second, ca_states, limited};
 pub(crate) use counts::{FlowCount, variables, variables_of};
 pub(crate) use marks::FlowMark;
-pub(crate) use names::Names;
+pub(crate) use names::SenderNames;
 pub(crate) use subflows::{Subflows, number as subflow_number, of_all};
 pub(crate) use sums::Sums;
 use throughput::Throughput;
@@ -78,7 +78,7 @@ pub(crate) struct Flow {
     goodput: Throughput,
     cc: Arc<str>,
     /// An application that is no bulk transfer.
-    application: Option<Box<Application>>,
+    application: Option<Box<ApplicationState>>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
     /// Measurements of each subflow, if there are several.
@@ -104,9 +104,9 @@ impl Flow {
     pub(crate) fn new(
         id: FlowId,
         spec: &FlowSpec,
-        names: &Names,
+        names: &SenderNames,
         schedule: Vec<(Time, Box<dyn CongestionControl>)>,
-        application: Option<Box<Application>>,
+        application: Option<Box<ApplicationState>>,
     ) -> Flow {
         let outside = matches!(spec.sender, HostSpec::Outside);
         let mut flow = Flow {
@@ -127,7 +127,7 @@ impl Flow {
             start: spec.start,
             stop: spec.stop,
             metrics: spec.metrics,
-            // What an application outside does is not ours to do.
+            // An application outside acts by itself.
             abort: spec.abort.filter(|_| !outside).unwrap_or(Time::NEVER),
             remaining: spec.bytes,
             write_size: spec.write_size,
@@ -143,7 +143,7 @@ impl Flow {
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
             goodput: Throughput::new(spec.start),
-            truth: Truth::new(Source::of(id)),
+            truth: Truth::new(SenderId::of(id)),
         };
         flow.settle();
         flow
@@ -436,7 +436,7 @@ impl Flow {
         let truth = whole.as_ref().unwrap_or(&self.truth);
         let found = truth.counts();
         let retransmissions = found.retransmissions(&link);
-        let Counts { sent, recoveries, reactions, progress, .. } = self.counts(sender, receiver);
+        let EndCounts { sent, recoveries, reactions, progress, .. } = self.counts(sender, receiver);
         let active = self.end(end).since(self.start);
         let until = self.end(end);
         let multipath = self.subflows.as_mut().and_then(|all| all.summary(until, active, [sender, receiver], &link));

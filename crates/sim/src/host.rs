@@ -9,7 +9,7 @@ use ackclock_units::{Ecn, Span, Time};
 use crate::datagrams::Datagrams;
 use crate::error::RunError;
 use crate::stock::Stock;
-use crate::watch::Watch;
+use crate::watch::HeaderWatch;
 
 #[derive(Debug)]
 pub(crate) enum Host {
@@ -18,7 +18,7 @@ pub(crate) enum Host {
     /// An end of several subflows.
     Mptcp(Box<Connection>),
     /// A host outside, watched through its headers.
-    Outside(Box<Watch>),
+    Outside(Box<HeaderWatch>),
     /// No end of a connection.
     Datagrams(Box<Datagrams>),
 }

@@ -1,5 +1,4 @@
-//! What hosts log of their segments and measurements. Nothing of it comes in late, so that it is in
-//! order of time as it is.
+//! Logs of hosts: segments and measurements. Rows are never late, and so already in order of time.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,8 +15,8 @@ use ackclock_units::Time;
 use crate::build::{RECEIVER_PORT, SENDER_PORT};
 use crate::flow::subflow_number;
 use crate::host::Host;
-use crate::index::{FlowId, HostId, Table};
-use crate::record::Source;
+use crate::index::{FlowId, HostId, IndexVec};
+use crate::record::SenderId;
 
 /// Rows between two writes.
 const BATCH: usize = 64;
@@ -31,31 +30,31 @@ pub(crate) struct HostLog {
 
 #[derive(Debug)]
 struct Measurements {
-    rows: Vec<Measurement>,
+    rows: Vec<ErttMeasurement>,
     /// Rows of each flow so far.
-    seen: Table<FlowId, u64>,
+    seen: IndexVec<FlowId, u64>,
     /// The same of subflows, by their flow and their port.
     of_subflows: BTreeMap<(FlowId, u16), u64>,
 }
 
 /// A sender's measurement, and its controller's state afterwards.
 #[derive(Clone, Copy, Debug)]
-struct Measurement {
+struct ErttMeasurement {
     at: Time,
-    source: Source,
+    source: SenderId,
     rtt: EnhancedRtt,
     cwnd: u64,
     inferred: Option<DelayState>,
 }
 
-impl Measurement {
-    fn new(at: Time, source: Source, rtt: EnhancedRtt, sender: &Endpoint) -> Measurement {
+impl ErttMeasurement {
+    fn new(at: Time, source: SenderId, rtt: EnhancedRtt, sender: &Endpoint) -> ErttMeasurement {
         let inferred = sender.congestion_control().delay_state();
-        Measurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
+        ErttMeasurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
     }
 
     fn record<'a>(&self, flow: &'a str) -> ErttRecord<'a> {
-        let Measurement { at, source, rtt: of, cwnd, inferred } = *self;
+        let ErttMeasurement { at, source, rtt: of, cwnd, inferred } = *self;
         let gradients = |inferred: DelayState| GradientRecord {
             min_ms: inferred.gradient_min_ms,
             max_ms: inferred.gradient_max_ms,
@@ -126,7 +125,7 @@ impl HostLog {
         }
         if measured.measurements > 0 && measured.measurements != seen[flow] {
             seen[flow] = measured.measurements;
-            rows.push(Measurement::new(at, Source::of(flow), measured, sender));
+            rows.push(ErttMeasurement::new(at, SenderId::of(flow), measured, sender));
         }
     }
 
@@ -138,8 +137,8 @@ impl HostLog {
         let seen = of_subflows.entry((flow, subflow.endpoint().ports().local)).or_default();
         if *seen != measured.measurements {
             *seen = measured.measurements;
-            let source = Source { flow, subflow: subflow_number(path) };
-            rows.push(Measurement::new(at, source, measured, subflow.endpoint()));
+            let source = SenderId { flow, subflow: subflow_number(path) };
+            rows.push(ErttMeasurement::new(at, source, measured, subflow.endpoint()));
         }
     }
 

@@ -6,7 +6,7 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_trace::{
-    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord,
+    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, JudgedSegment, LossVerdict, QueueAction, QueueRecord,
     QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
 };
 use ackclock_units::{Span, Time};
@@ -115,7 +115,7 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 pub(crate) struct QueueRecording {
     directions: Vec<DirectionId>,
-    rows: Vec<Row>,
+    rows: Vec<QueueRow>,
     /// Rows recorded so far.
     number: u64,
     /// The most rows that are buffered.
@@ -124,7 +124,7 @@ pub(crate) struct QueueRecording {
 
 /// A decision with what its packet was, which may be gone when it is written.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct QueueRow {
     decision: Decision,
     direction: DirectionId,
     payload: Payload,
@@ -150,7 +150,7 @@ impl QueueRecording {
         if self.directions.binary_search(&direction).is_err() {
             return;
         }
-        self.rows.push(Row { decision, direction, payload, number: self.number });
+        self.rows.push(QueueRow { decision, direction, payload, number: self.number });
         self.number += 1;
     }
 
@@ -172,7 +172,7 @@ impl QueueRecording {
             self.rows.sort_unstable_by_key(|row| (row.decision.at, row.direction, row.number));
         }
         let due = self.rows.partition_point(|row| row.decision.at < until);
-        let flow_of = |row: &Row| flow(RouteId::of_packet(row.decision.packet.route));
+        let flow_of = |row: &QueueRow| flow(RouteId::of_packet(row.decision.packet.route));
         let result =
             self.rows.drain(..due).try_for_each(|row| sink.record(&row.record(link(row.direction), flow_of(&row))));
         // What is left is of one instant, however much it is: it is put in order ever more seldom.
@@ -181,7 +181,7 @@ impl QueueRecording {
     }
 }
 
-impl Row {
+impl QueueRow {
     fn record<'a>(&self, link: &'a str, flow: &'a str) -> QueueRecord<'a> {
         let Decision { at, packet: _, number, bytes, action, sojourn, backlog, probe } = self.decision;
         QueueRecord {
@@ -227,23 +227,23 @@ pub(crate) struct TcpRecording {
 #[derive(Clone, Copy, Debug)]
 struct TcpRow {
     at: Time,
-    source: Source,
+    source: SenderId,
     number: u64,
     fact: TcpFact,
 }
 
 /// The sender of a packet: a flow, or one of its subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Source {
+pub(crate) struct SenderId {
     pub(crate) flow: FlowId,
     /// Number of the subflow, from 1; 0 of a flow of one path.
     pub(crate) subflow: u16,
 }
 
-impl Source {
+impl SenderId {
     /// A flow of one path.
-    pub(crate) fn of(flow: FlowId) -> Source {
-        Source { flow, subflow: 0 }
+    pub(crate) fn of(flow: FlowId) -> SenderId {
+        SenderId { flow, subflow: 0 }
     }
 
     /// The number of the subflow, if it is one.
@@ -256,8 +256,8 @@ impl Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TcpFact {
     Ack(AckRecord),
-    Retransmission(Judged<'static>, Option<DirectionId>),
-    Declaration(Judged<'static>, Option<DirectionId>),
+    Retransmission(JudgedSegment<'static>, Option<DirectionId>),
+    Declaration(JudgedSegment<'static>, Option<DirectionId>),
 }
 
 impl TcpFact {
@@ -289,7 +289,7 @@ impl TcpRecording {
         TcpRecording { rows: Vec::new(), number: 0, room: BATCH }
     }
 
-    pub(crate) fn add(&mut self, at: Time, source: Source, fact: TcpFact) {
+    pub(crate) fn add(&mut self, at: Time, source: SenderId, fact: TcpFact) {
         self.rows.push(TcpRow { at, source, number: self.number, fact });
         self.number += 1;
     }
@@ -324,13 +324,13 @@ impl TcpRecording {
 }
 
 /// The same with the name of the link.
-fn named<'a>(judged: Judged<'static>, link: &'a str) -> Judged<'a> {
+fn named<'a>(judged: JudgedSegment<'static>, link: &'a str) -> JudgedSegment<'a> {
     let verdict = match judged.verdict {
         LossVerdict::Lost { reason, probability, .. } => LossVerdict::Lost { link, reason, probability },
         LossVerdict::Reordered => LossVerdict::Reordered,
         LossVerdict::Delayed => LossVerdict::Delayed,
     };
-    Judged { verdict, ..judged }
+    JudgedSegment { verdict, ..judged }
 }
 
 #[cfg(test)]
@@ -367,7 +367,7 @@ mod tests {
         let mut recording = TcpRecording::new();
         let (at, mut times) = (Time::from_secs(1), 0);
         for _ in 0..100_000 {
-            recording.add(at, Source::of(FlowId::new(0)), TcpFact::Ack(ack));
+            recording.add(at, SenderId::of(FlowId::new(0)), TcpFact::Ack(ack));
             if recording.is_full() {
                 times += 1;
                 assert!(recording.hand_on(at, |_| "link", |_| "flow", &mut Nothing).is_continue());

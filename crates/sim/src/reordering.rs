@@ -1,7 +1,7 @@
 //! Reordering at receivers and behind links.
 //!
-//! What a sender sends is numbered in the order of sending; at each place that is measured, each
-//! flow has a [`ReorderMeter`] from its first packet there on.
+//! Packets are numbered in the order of sending; at each measured place, each flow has a
+//! [`ReorderMeter`] from its first packet there on.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,10 +12,10 @@ use ackclock_trace::{
 };
 use ackclock_units::{Span, Time};
 
-use crate::index::{DirectionId, FlowId, HostId, Id};
+use crate::index::{DirectionId, FlowId, HostId, Identifier};
 use crate::spec::{ReorderTap, ReorderingSpec};
 use crate::truth::Truth;
-use sequence::{Each, Firsts, Ranks};
+use sequence::{DisplacementRecording, Firsts, Ranks};
 
 mod sequence;
 
@@ -46,7 +46,7 @@ pub(crate) struct Reorderings {
     every: Option<Span>,
     /// Hosts of flows that are listed: only these have results.
     hosts: usize,
-    rows: Vec<Row>,
+    rows: Vec<ReorderingRow>,
 }
 
 /// The receivers as a place where packets are in the order of TCP's sequence numbers.
@@ -56,7 +56,7 @@ struct Sequence {
     /// Ranks by the number of the flow.
     ranks: Vec<Ranks>,
     /// The displacement of each packet, if it is recorded.
-    each: Option<Each>,
+    each: Option<DisplacementRecording>,
 }
 
 /// The receivers as a place where segments are in the order of TCP's sequence numbers, and count
@@ -77,7 +77,7 @@ struct Tap {
 }
 
 #[derive(Debug)]
-struct Row {
+struct ReorderingRow {
     flow: FlowId,
     place: ReorderTap,
     interval: ReorderInterval,
@@ -125,7 +125,7 @@ impl Reorderings {
     /// Starts recording the displacement of each packet.
     pub(crate) fn record_each(&mut self) {
         if let Some(sequence) = &mut self.sequence {
-            sequence.each = Some(Each::default());
+            sequence.each = Some(DisplacementRecording::default());
         }
     }
 
@@ -217,7 +217,7 @@ impl Reorderings {
         if every.is_some() {
             let flow = from.flow();
             let intervals: Vec<ReorderInterval> = meter.take_intervals().collect();
-            self.rows.extend(intervals.into_iter().map(|interval| Row { flow, place, interval }));
+            self.rows.extend(intervals.into_iter().map(|interval| ReorderingRow { flow, place, interval }));
         }
     }
 
@@ -240,17 +240,17 @@ impl Reorderings {
             for (host, meter) in hosts {
                 meter.finish();
                 let (flow, place) = (HostId::new(host).flow(), *place);
-                self.rows.extend(meter.take_intervals().map(|interval| Row { flow, place, interval }));
+                self.rows.extend(meter.take_intervals().map(|interval| ReorderingRow { flow, place, interval }));
             }
         }
     }
 
     /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.len().max(self.each().map_or(0, Each::waiting)) >= BATCH
+        self.rows.len().max(self.each().map_or(0, DisplacementRecording::waiting)) >= BATCH
     }
 
-    fn each(&self) -> Option<&Each> {
+    fn each(&self) -> Option<&DisplacementRecording> {
         self.sequence.as_ref()?.each.as_ref()
     }
 

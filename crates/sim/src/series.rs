@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 use ackclock_trace::{FlowPoint, SeriesOf, SeriesRecord};
 use ackclock_units::{Span, Time};
 
-use crate::direction::{Direction, DirectionCount};
+use crate::direction::{DirectionCount, LinkDirection};
 use crate::flow::{Flow, FlowCount, subflow_number, variables, variables_of};
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, Table};
+use crate::index::{DirectionId, FlowId, HostId, IndexVec};
 use crate::record::SeriesConfig;
 
 /// Rows that wait at most before more intervals end.
@@ -34,7 +34,7 @@ pub(crate) struct Series {
     flows: Vec<Past>,
     groups: Vec<(FlowCount, Sliding)>,
     directions: Vec<(DirectionCount, Sliding)>,
-    rows: Vec<Row>,
+    rows: Vec<SeriesRow>,
     /// The most rows that are buffered.
     room: usize,
 }
@@ -64,7 +64,7 @@ pub(crate) struct GroupCount {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct SeriesRow {
     from: Time,
     to: Time,
     whose: Whose,
@@ -77,7 +77,7 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 enum Whose {
     Flow(FlowId),
-    /// A subflow of it, as the row says.
+    /// A subflow of the flow, whose number is in the row.
     Subflow(FlowId),
     Group(usize),
     Direction(DirectionId),
@@ -131,10 +131,10 @@ impl Series {
     /// The interval ends. All that happened before has been measured, and nothing else.
     pub(crate) fn pass(
         &mut self,
-        flows: &Table<FlowId, Flow>,
-        hosts: &Table<HostId, Host>,
+        flows: &IndexVec<FlowId, Flow>,
+        hosts: &IndexVec<HostId, Host>,
         groups: &[GroupCount],
-        directions: &Table<DirectionId, Direction>,
+        directions: &IndexVec<DirectionId, LinkDirection>,
     ) {
         self.close(self.to, flows, hosts, groups, directions);
         self.from = self.to;
@@ -145,10 +145,10 @@ impl Series {
     pub(crate) fn end(
         &mut self,
         end: Time,
-        flows: &Table<FlowId, Flow>,
-        hosts: &Table<HostId, Host>,
+        flows: &IndexVec<FlowId, Flow>,
+        hosts: &IndexVec<HostId, Host>,
         groups: &[GroupCount],
-        directions: &Table<DirectionId, Direction>,
+        directions: &IndexVec<DirectionId, LinkDirection>,
     ) {
         if end > self.from {
             self.close(end, flows, hosts, groups, directions);
@@ -159,10 +159,10 @@ impl Series {
     fn close(
         &mut self,
         to: Time,
-        flows: &Table<FlowId, Flow>,
-        hosts: &Table<HostId, Host>,
+        flows: &IndexVec<FlowId, Flow>,
+        hosts: &IndexVec<HostId, Host>,
         groups: &[GroupCount],
-        directions: &Table<DirectionId, Direction>,
+        directions: &IndexVec<DirectionId, LinkDirection>,
     ) {
         let Series { from, intervals, every, .. } = *self;
         let length = to.since(from);
@@ -170,7 +170,7 @@ impl Series {
         let mut row = |whose, sliding: &mut Sliding, bytes, packets, of| {
             let window = sliding.add(bytes, intervals).filter(|_| is_whole);
             let window = window.map(|bytes| (bytes, every * intervals as u64));
-            self.rows.push(Row { from, to, whose, bytes, window, packets, of });
+            self.rows.push(SeriesRow { from, to, whose, bytes, window, packets, of });
         };
         let ends = flows.ids().zip(flows.iter()).zip(hosts.pairs());
         for (((id, flow), (sender, receiver)), past) in ends.zip(&mut self.flows) {
@@ -218,13 +218,13 @@ impl Series {
     /// Hands all rows on; `group` names a group.
     pub(crate) fn hand_on<'a>(
         &mut self,
-        flows: &'a Table<FlowId, Flow>,
+        flows: &'a IndexVec<FlowId, Flow>,
         group: impl Fn(usize) -> &'a str,
-        directions: &'a Table<DirectionId, Direction>,
+        directions: &'a IndexVec<DirectionId, LinkDirection>,
         mut sink: impl FnMut(&SeriesRecord<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.rows.drain(..).try_for_each(|row| {
-            let Row { from, to, whose, bytes, window, packets, of } = row;
+            let SeriesRow { from, to, whose, bytes, window, packets, of } = row;
             let id = match whose {
                 Whose::Flow(flow) | Whose::Subflow(flow) => &*flows[flow].id,
                 Whose::Group(number) => group(number),

@@ -295,18 +295,18 @@ impl SplitSpec {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them for each group of flows")]
 pub enum HostSpec {
-    /// Our endpoint.
+    /// An ackclock endpoint.
     Endpoint(EndpointSpec),
     /// A stock smoltcp socket.
     Smoltcp(SmoltcpSpec),
-    /// An end that is not ours: a kernel behind a device.
+    /// An end outside: a kernel behind a device.
     Outside,
     /// An end of a flow of datagrams; then both are, with the same specification.
     Datagrams(DatagramSpec),
 }
 
 impl HostSpec {
-    /// The name of its congestion control; `None` for an end that is not ours, or has none.
+    /// The name of the congestion control; `None` for an end outside, or without one.
     pub fn cc(&self) -> Option<&str> {
         match self {
             HostSpec::Endpoint(endpoint) => Some(endpoint.cc.name()),
@@ -316,7 +316,7 @@ impl HostSpec {
     }
 }
 
-/// Our endpoint with its congestion control.
+/// An ackclock endpoint with its congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointSpec {
     /// The profile's name, for the summary.

@@ -1,5 +1,5 @@
-//! A host that is a stock smoltcp TCP socket, in virtual time: the implementation that is not ours,
-//! at the other end.
+//! A host that is a stock smoltcp TCP socket in virtual time: an independent implementation as the
+//! peer.
 //!
 //! The socket sits in its own [`Interface`] over a device of one packet in each direction. At the
 //! border its bytes become [`Segment`]s and back, so that it travels through the same links as our
@@ -28,10 +28,10 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use crate::spec::{SmoltcpCc, SmoltcpSpec};
-use border::{Border, View};
+use border::{Border, SocketState};
 use convert::{ip, lift, micros, timestamp};
-use device::Wire;
-pub(crate) use side::Side;
+use device::SingleSlotDevice;
+pub(crate) use side::ConnectionEnd;
 
 mod border;
 mod convert;
@@ -86,7 +86,7 @@ pub(crate) struct Stock {
     interface: Interface,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    device: Wire,
+    device: SingleSlotDevice,
     addresses: Addresses,
     local_port: u16,
     remote_port: u16,
@@ -137,7 +137,13 @@ impl Stock {
     /// # Panics
     /// If a port is 0, the MTU is below [`Stock::MIN_MTU`] or a buffer is not in 1 to
     /// [`Stock::MAX_BUFFER`].
-    pub(crate) fn new(spec: &SmoltcpSpec, side: Side, local_port: u16, remote_port: u16, random_seed: u64) -> Stock {
+    pub(crate) fn new(
+        spec: &SmoltcpSpec,
+        side: ConnectionEnd,
+        local_port: u16,
+        remote_port: u16,
+        random_seed: u64,
+    ) -> Stock {
         assert!(local_port != 0 && remote_port != 0, "port 0");
         assert!(spec.mtu >= Stock::MIN_MTU, "an MTU of {} bytes", spec.mtu);
         let buffer = |bytes: u64| {
@@ -157,7 +163,7 @@ impl Stock {
         socket.set_tsval_generator(spec.timestamps.then_some(|| 0));
 
         let addresses = side.addresses();
-        let mut device = Wire::new(usize::from(spec.mtu));
+        let mut device = SingleSlotDevice::new(usize::from(spec.mtu));
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = random_seed;
         let mut interface = Interface::new(config, &mut device, Instant::ZERO);
@@ -252,7 +258,7 @@ impl Stock {
             return;
         }
         let mut segment = *segment;
-        let view = View {
+        let view = SocketState {
             opening: matches!(self.socket().state(), State::Listen | State::SynSent),
             unacknowledged: self.socket().send_queue() > 0,
             delivered: self.delivered,

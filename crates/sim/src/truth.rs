@@ -1,11 +1,11 @@
-//! What became of every transmission of a flow: which retransmissions were needed, and whose fault
-//! that was, and how late a loss was noticed. Only who sees the whole path can tell.
+//! Ground truth of a flow's transmissions: their fates, the retransmissions that were needed, the
+//! causes of losses, and the delay of their detection. It requires a view of the whole path.
 //!
-//! Transmissions with data are numbered in order of sending. Their fates come in any order and are
-//! judged in order: when it is a transmission's turn, it is known of every earlier one whether it
-//! arrived, so that the bytes that no earlier one has brought ([`Missing`]) are known exactly. A
-//! retransmission of some of them was needed. That is the same whether the retransmission came
-//! before or after the fate of the original; it costs nothing but the wait.
+//! Transmissions with data are numbered in order of sending. Their fates become known in any order
+//! and are judged in order: when a transmission is judged, the fates of all earlier ones are known,
+//! and so are the bytes that none of them has delivered ([`Missing`]). A retransmission of some of
+//! these bytes was needed. The judgment does not depend on whether the retransmission preceded the
+//! fate of the original; it only waits for it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -17,8 +17,8 @@ use ackclock_trace::{Displacement, LossVerdict};
 use ackclock_units::{Span, Time, prefetch};
 
 use crate::index::{DirectionId, FlowId};
-use crate::record::{Source, TcpRecording};
-use counts::Counts;
+use crate::record::{SenderId, TcpRecording};
+use counts::TruthCounts;
 use losses::transmission;
 use trouble::{Decided, Declared, Trouble};
 
@@ -109,7 +109,7 @@ impl Culprit {
 
 /// A transmission that was not judged yet.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct UnjudgedTransmission {
     /// First byte in the stream; a FIN is the byte after the last one.
     from: u64,
     /// Time of sending, as in the sender's order.
@@ -119,12 +119,12 @@ struct Sent {
     sent_as: SentAs,
     /// Some of the range had been sent before.
     again: bool,
-    fate: Fate,
+    fate: TransmissionFate,
 }
 
-const _: () = assert!(size_of::<Sent>() == 32);
+const _: () = assert!(size_of::<UnjudgedTransmission>() == 32);
 
-impl Sent {
+impl UnjudgedTransmission {
     fn to(&self) -> u64 {
         self.from + u64::from(self.len)
     }
@@ -135,7 +135,7 @@ impl Sent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum TransmissionFate {
     OnItsWay,
     Lost,
     /// The receiver has all of it.
@@ -150,7 +150,7 @@ enum Fate {
 #[derive(Debug)]
 pub(crate) struct Truth {
     /// Transmissions that were not judged yet, in order of sending.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<UnjudgedTransmission>,
     /// Number of the first of them.
     first: u64,
     /// One past the highest byte sent.
@@ -170,7 +170,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    pub(crate) fn new(Source { flow, subflow }: Source) -> Truth {
+    pub(crate) fn new(SenderId { flow, subflow }: SenderId) -> Truth {
         Truth {
             sent: VecDeque::new(),
             first: 1,
@@ -191,8 +191,8 @@ impl Truth {
     }
 
     /// Whose transmissions these are.
-    pub(crate) fn source(&self) -> Source {
-        Source { flow: self.flow, subflow: self.subflow }
+    pub(crate) fn source(&self) -> SenderId {
+        SenderId { flow: self.flow, subflow: self.subflow }
     }
 
     /// One past the highest byte sent.
@@ -230,7 +230,15 @@ impl Truth {
         let again = from < self.end;
         self.end = self.end.max(to);
         let (Stamp { at, order }, len) = (stamp, (to - from) as u32);
-        self.sent.push_back(Sent { from, at, order, len, sent_as, again, fate: Fate::OnItsWay });
+        self.sent.push_back(UnjudgedTransmission {
+            from,
+            at,
+            order,
+            len,
+            sent_as,
+            again,
+            fate: TransmissionFate::OnItsWay,
+        });
         self.first + self.sent.len() as u64 - 1
     }
 
@@ -245,7 +253,7 @@ impl Truth {
     /// A transmission was lost on its way. Its last copy, if it was doubled.
     pub(crate) fn lost(&mut self, at: Time, number: u64, culprit: Culprit, log: Option<&mut TcpRecording>) {
         let Some(index) = self.on_its_way(number) else { return };
-        self.decide(index, Fate::Lost, Decided { at, place: 0 });
+        self.decide(index, TransmissionFate::Lost, Decided { at, place: 0 });
         self.lose(number, index, culprit);
         if index == 0 {
             self.judge(log);
@@ -303,13 +311,13 @@ impl Truth {
             self.trouble().decided.pop_front();
             self.first += 1;
             self.judged_at = self.judged_at.max(now);
-            if self.sent.front().is_some_and(|next| next.fate != Fate::OnItsWay) {
+            if self.sent.front().is_some_and(|next| next.fate != TransmissionFate::OnItsWay) {
                 self.judge(log);
                 self.review();
             }
             return;
         }
-        let fate = if kept { Fate::Kept } else { Fate::Refused };
+        let fate = if kept { TransmissionFate::Kept } else { TransmissionFate::Refused };
         self.decide(index, fate, Decided { at: now, place });
         self.trouble().losses.arrived(number);
         if kept && sent.again {
@@ -327,10 +335,10 @@ impl Truth {
     /// The place of a transmission whose fate is open. A second copy changes no fate.
     fn on_its_way(&self, number: u64) -> Option<usize> {
         let index = number.checked_sub(self.first)? as usize;
-        self.sent.get(index).filter(|sent| sent.fate == Fate::OnItsWay).map(|_| index)
+        self.sent.get(index).filter(|sent| sent.fate == TransmissionFate::OnItsWay).map(|_| index)
     }
 
-    fn decide(&mut self, index: usize, fate: Fate, decided: Decided) {
+    fn decide(&mut self, index: usize, fate: TransmissionFate, decided: Decided) {
         self.sent[index].fate = fate;
         let known = &mut self.trouble().decided;
         if known.len() <= index {
@@ -403,7 +411,7 @@ impl Truth {
     /// Judges, in order of sending, every transmission up to the first whose fate is open.
     fn judge(&mut self, mut log: Option<&mut TcpRecording>) {
         let Some(trouble) = &mut self.trouble else { return };
-        while let Some(&sent) = self.sent.front().filter(|sent| sent.fate != Fate::OnItsWay) {
+        while let Some(&sent) = self.sent.front().filter(|sent| sent.fate != TransmissionFate::OnItsWay) {
             self.sent.pop_front();
             let decided = trouble.decided.pop_front().unwrap_or_default();
             let number = self.first;
@@ -436,10 +444,10 @@ impl Truth {
     }
 
     /// Counts of losses and retransmissions.
-    pub(crate) fn counts(&self) -> Cow<'_, Counts> {
+    pub(crate) fn counts(&self) -> Cow<'_, TruthCounts> {
         match &self.trouble {
             Some(trouble) => Cow::Borrowed(&trouble.counts),
-            None => Cow::Owned(Counts::new()),
+            None => Cow::Owned(TruthCounts::new()),
         }
     }
 

@@ -6,14 +6,14 @@
 use ackclock_trace::{FlowWindow, LinkWindow, WindowSummary, fairness};
 use ackclock_units::Time;
 
-use crate::direction::{Direction, DirectionMark};
+use crate::direction::{DirectionMark, LinkDirection};
 use crate::flow::{Flow, FlowMark};
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, Table};
+use crate::index::{DirectionId, FlowId, HostId, IndexVec};
 
-type Flows = Table<FlowId, Flow>;
-type Hosts = Table<HostId, Host>;
-type Directions = Table<DirectionId, Direction>;
+type Flows = IndexVec<FlowId, Flow>;
+type Hosts = IndexVec<HostId, Host>;
+type Directions = IndexVec<DirectionId, LinkDirection>;
 
 /// The windows of a run.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Windows {
     /// Edges that have passed.
     passed: usize,
     /// Marks from the start of each open window.
-    open: Vec<Option<Mark>>,
+    open: Vec<Option<WindowMark>>,
     done: Vec<WindowSummary>,
 }
 
@@ -39,7 +39,7 @@ enum Edge {
 }
 
 #[derive(Debug)]
-struct Mark {
+struct WindowMark {
     flows: Vec<FlowMark>,
     directions: Vec<DirectionMark>,
     /// Data packets of flows that are not listed.
@@ -83,7 +83,7 @@ impl Windows {
                 let flows = ends.map(|(flow, (sender, receiver))| flow.mark(at, sender, receiver)).collect();
                 let directions =
                     directions.iter().take(self.listed_directions).map(|direction| direction.mark(at)).collect();
-                self.open[number] = Some(Mark { flows, directions, passing });
+                self.open[number] = Some(WindowMark { flows, directions, passing });
             }
             Edge::End => self.close(number, at, flows, hosts, directions, passing),
         }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
 /// A marked segment was answered: once per round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,12 +65,12 @@ pub const ERTT_COLUMNS: &str = "time_s,flow,measurement,marked_rtt_ms,bytes_in_m
 /// columns are the fields of [`ErttRecord`]; times are whole ticks of the controller's clock, as it
 /// reckons with them. Gradients are averages of such, in ms.
 #[derive(Debug)]
-pub struct ErttCsv<W>(Rows<W>);
+pub struct ErttCsv<W>(CsvRows<W>);
 
 impl<W: Write> ErttCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> ErttCsv<W> {
-        ErttCsv(Rows::new(out, ERTT_COLUMNS))
+        ErttCsv(CsvRows::new(out, ERTT_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, decimals, millis, seconds, text, whole};
+use crate::rows::{CsvRows, decimals, millis, seconds, text, whole};
 
 /// A flow that is over, or that the run has ended before.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,12 +46,12 @@ pub const FLOW_COLUMNS: &str =
 /// Writes records as CSV (RFC 4180, lines end with a line feed). `end_s`, `fct_ms` and `slowdown`,
 /// which is rounded down to six digits, are empty where a flow was not completed.
 #[derive(Debug)]
-pub struct FlowCsv<W>(Rows<W>);
+pub struct FlowCsv<W>(CsvRows<W>);
 
 impl<W: Write> FlowCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> FlowCsv<W> {
-        FlowCsv(Rows::new(out, FLOW_COLUMNS))
+        FlowCsv(CsvRows::new(out, FLOW_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
 /// A decision of a queue about one packet; the fields are the columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,12 +88,12 @@ pub const QUEUE_COLUMNS: &str = "time_s,link,packet,flow,seq_bytes,size_bytes,ac
 /// `dequeue` or a `drop` with it. A `mark` stands before the row of the same packet and time that
 /// it goes with, and changes no backlog.
 #[derive(Debug)]
-pub struct QueueCsv<W>(Rows<W>);
+pub struct QueueCsv<W>(CsvRows<W>);
 
 impl<W: Write> QueueCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> QueueCsv<W> {
-        QueueCsv(Rows::new(out, QUEUE_COLUMNS))
+        QueueCsv(CsvRows::new(out, QUEUE_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -28,10 +28,10 @@ pub use each::{
 };
 
 use behind::Behind;
-use buffer::Buffer;
+use buffer::ReorderBuffer;
 use gaps::Gaps;
-use places::Places;
-use tally::Tally;
+use places::DisplacementWindow;
+use tally::DisplacementTally;
 
 mod behind;
 mod buffer;
@@ -54,12 +54,12 @@ pub const DISPLACEMENT_THRESHOLD: u32 = 4096;
 pub struct ReorderMeter {
     threshold: u32,
     gaps: Gaps,
-    places: Places,
-    buffer: Buffer,
+    places: DisplacementWindow,
+    buffer: ReorderBuffer,
     behind: Behind,
     packets: u64,
     duplicates: u64,
-    displacement: Tally,
+    displacement: DisplacementTally,
     /// Packets that arrived behind n later ones, by n, from 1.
     n_reordered: Vec<u64>,
     extent: Histogram,
@@ -98,17 +98,17 @@ pub struct ReorderInterval {
 #[derive(Clone, Debug)]
 struct Intervals {
     every: Option<Span>,
-    open: VecDeque<Interval>,
+    open: VecDeque<OpenInterval>,
     done: Vec<ReorderInterval>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Interval {
+struct OpenInterval {
     number: u64,
     packets: u64,
     reordered: u64,
     duplicates: u64,
-    displacement: Tally,
+    displacement: DisplacementTally,
 }
 
 impl ReorderMeter {
@@ -118,12 +118,12 @@ impl ReorderMeter {
         ReorderMeter {
             threshold,
             gaps: Gaps::default(),
-            places: Places::new(threshold),
-            buffer: Buffer::new(threshold),
+            places: DisplacementWindow::new(threshold),
+            buffer: ReorderBuffer::new(threshold),
             behind: Behind::new(threshold),
             packets: 0,
             duplicates: 0,
-            displacement: Tally::default(),
+            displacement: DisplacementTally::default(),
             n_reordered: Vec::new(),
             extent: Histogram::new(),
             late: Histogram::new(),
@@ -260,11 +260,11 @@ impl ReorderMeter {
 
 impl Intervals {
     /// Something arrives, which is counted; returns the number of its interval.
-    fn at(&mut self, at: Time, count: impl FnOnce(&mut Interval)) -> u64 {
+    fn at(&mut self, at: Time, count: impl FnOnce(&mut OpenInterval)) -> u64 {
         let Some(every) = self.every else { return 0 };
         let number = at.as_nanos() / every.as_nanos();
         if self.open.back().is_none_or(|last| last.number < number) {
-            self.open.push_back(Interval { number, ..Interval::default() });
+            self.open.push_back(OpenInterval { number, ..OpenInterval::default() });
         }
         if let Some(last) = self.open.back_mut() {
             count(last);
@@ -287,7 +287,7 @@ impl Intervals {
         let Some(every) = self.every else { return };
         while self.open.front().is_some_and(|first| first.number < number) {
             let Some(interval) = self.open.pop_front() else { return };
-            let Interval { number, packets, reordered, duplicates, displacement } = interval;
+            let OpenInterval { number, packets, reordered, duplicates, displacement } = interval;
             self.done.push(ReorderInterval {
                 from: Time::from_nanos(number * every.as_nanos()),
                 packets,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
 /// The measures of a flow or a link direction in one interval of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -313,12 +313,12 @@ impl SeriesRecord<'_> {
 /// Counts of all rows of flows and groups add up to those of the summary, those of subflows to its
 /// subflows', and rates times the lengths of the intervals to its bytes.
 #[derive(Debug)]
-pub struct SeriesCsv<W>(Rows<W>);
+pub struct SeriesCsv<W>(CsvRows<W>);
 
 impl<W: Write> SeriesCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> SeriesCsv<W> {
-        SeriesCsv(Rows::new(out, &header()))
+        SeriesCsv(CsvRows::new(out, &header()))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, decimals, whole};
+use crate::rows::{CsvRows, decimals, whole};
 
 /// The value of `hz`: ticks of 1 ms.
 const HZ: u64 = 1000;
@@ -136,9 +136,9 @@ pub trait SiftrSink: fmt::Debug {
 ///   largest size as they come to.
 #[derive(Debug)]
 pub struct SiftrLog<W> {
-    rows: Rows<W>,
-    inbound: Tally,
-    outbound: Tally,
+    rows: CsvRows<W>,
+    inbound: SegmentTally,
+    outbound: SegmentTally,
     /// The ports of each host that have a line.
     logged: Vec<Vec<u16>>,
     /// The same with peer and ports, in the order of their first lines.
@@ -147,7 +147,7 @@ pub struct SiftrLog<W> {
 
 /// Segments of one direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SegmentTally {
     packets: u64,
     no_socket: u64,
     no_control_block: u64,
@@ -165,7 +165,7 @@ impl<W: Write> SiftrLog<W> {
              sysname=ackclock\tsysver={system}\tipmode=4"
         );
         let (inbound, outbound) = Default::default();
-        SiftrLog { rows: Rows::new(out, &enabled), inbound, outbound, logged: Vec::new(), flows: Vec::new() }
+        SiftrLog { rows: CsvRows::new(out, &enabled), inbound, outbound, logged: Vec::new(), flows: Vec::new() }
     }
 
     /// Disables it at the end of the run, writes what is left, and gives the writer back.
@@ -182,7 +182,7 @@ impl<W: Write> SiftrLog<W> {
             write!(out, "\ttotal_tcp_pkts={}", inbound.packets + outbound.packets)?;
             let mut total = 0;
             for (why, of) in [
-                ("malloc", (|_| 0) as fn(&Tally) -> u64),
+                ("malloc", (|_| 0) as fn(&SegmentTally) -> u64),
                 ("mtx", |_| 0),
                 ("tcpcb", |tally| tally.no_control_block),
                 ("inpcb", |tally| tally.no_socket),

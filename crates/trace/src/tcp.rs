@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
 /// An event of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,9 +28,9 @@ pub enum TcpEvent<'a> {
     /// An ACK arrived at the sender.
     Ack(AckRecord),
     /// A segment had been sent again.
-    Retransmission(Judged<'a>),
+    Retransmission(JudgedSegment<'a>),
     /// A segment, or its retransmission, had been declared lost.
-    Declaration(Judged<'a>),
+    Declaration(JudgedSegment<'a>),
 }
 
 /// The sender's variables after an ACK.
@@ -68,7 +68,7 @@ pub struct AckRecord {
 
 /// The sender's decision on a segment, and the segment's true fate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged<'a> {
+pub struct JudgedSegment<'a> {
     /// Offset of its first byte in the stream.
     pub seq: u64,
     /// Length of the segment, bytes.
@@ -161,12 +161,12 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 ///   Offsets and variables are those of the subflow; subflows that follow each other on a path
 ///   count as one stream.
 #[derive(Debug)]
-pub struct TcpCsv<W>(Rows<W>);
+pub struct TcpCsv<W>(CsvRows<W>);
 
 impl<W: Write> TcpCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> TcpCsv<W> {
-        TcpCsv(Rows::new(out, TCP_COLUMNS))
+        TcpCsv(CsvRows::new(out, TCP_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.
@@ -233,7 +233,7 @@ fn acknowledgment(out: &mut String, ack: &AckRecord) {
     }
 }
 
-fn judgement(out: &mut String, judged: &Judged<'_>) -> fmt::Result {
+fn judgement(out: &mut String, judged: &JudgedSegment<'_>) -> fmt::Result {
     whole(out, judged.seq);
     out.push(',');
     whole(out, judged.len.into());
@@ -275,7 +275,7 @@ mod tests {
 
     fn judged(verdict: LossVerdict<'_>, late: Option<i64>) -> TcpRecord<'_> {
         let since = Time::from_millis(1500);
-        let judged = Judged { seq: 1448, len: 100, since, cause: "timeout", verdict, late };
+        let judged = JudgedSegment { seq: 1448, len: 100, since, cause: "timeout", verdict, late };
         TcpRecord { at: Time::from_millis(1750), flow: "f.0", subflow: Some(2), event: TcpEvent::Declaration(judged) }
     }
 

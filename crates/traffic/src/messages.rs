@@ -141,23 +141,23 @@ impl Pattern {
 /// A source: the messages of one application in order of time.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    law: Law,
+    law: MessageProcess,
     random: Random,
     /// The next one; at [`Time::NEVER`] there is none.
     next: Message,
 }
 
 #[derive(Clone, Debug)]
-enum Law {
-    Paced { pace: Pace, size: Distribution },
-    OnOff { pace: Pace, source: OnOff, period: Period },
+enum MessageProcess {
+    Paced { pace: MessageClock, size: Distribution },
+    OnOff { pace: MessageClock, source: OnOff, period: Period },
     Renewal { gap: Distribution, size: Distribution, last: Time },
     Trace { trace: Arc<Trace>, start: Time, round: u64, entry: usize },
 }
 
 /// Due times of messages at a rate, without losing fractions of a nanosecond.
 #[derive(Clone, Debug)]
-struct Pace {
+struct MessageClock {
     rate: Rate,
     at: Time,
     /// The fraction that `at` lacks, in units of 1/rate nanoseconds.
@@ -173,7 +173,7 @@ struct Period {
     off: Span,
 }
 
-impl Pace {
+impl MessageClock {
     /// Counts written bytes: the next message is due after the time that they take.
     fn advance(&mut self, bytes: u64) {
         let rate = u128::from(self.rate.as_bps());
@@ -186,14 +186,16 @@ impl Pace {
 impl Messages {
     /// The messages of an application that starts at `start`.
     pub fn new(pattern: &Pattern, random: Random, start: Time) -> Messages {
-        let pace = |rate| Pace { rate, at: start, remainder: 0 };
+        let pace = |rate| MessageClock { rate, at: start, remainder: 0 };
         let law = match pattern.clone() {
-            Pattern::Paced { rate, size } => Law::Paced { pace: pace(rate), size },
-            Pattern::OnOff(source) => {
-                Law::OnOff { pace: pace(source.rate), source, period: Period { end: start, off: Span::ZERO } }
-            }
-            Pattern::Renewal { gap, size } => Law::Renewal { gap, size, last: start },
-            Pattern::Trace(trace) => Law::Trace { trace, start, round: 0, entry: 0 },
+            Pattern::Paced { rate, size } => MessageProcess::Paced { pace: pace(rate), size },
+            Pattern::OnOff(source) => MessageProcess::OnOff {
+                pace: pace(source.rate),
+                source,
+                period: Period { end: start, off: Span::ZERO },
+            },
+            Pattern::Renewal { gap, size } => MessageProcess::Renewal { gap, size, last: start },
+            Pattern::Trace(trace) => MessageProcess::Trace { trace, start, round: 0, entry: 0 },
         };
         let mut messages = Messages { law, random, next: Message { at: Time::NEVER, bytes: 0 } };
         messages.begin();
@@ -202,7 +204,7 @@ impl Messages {
     }
 
     fn begin(&mut self) {
-        if let Law::OnOff { source, period, .. } = &mut self.law {
+        if let MessageProcess::OnOff { source, period, .. } = &mut self.law {
             period.end += source.on.draw_span(&mut self.random);
         }
     }
@@ -223,15 +225,15 @@ impl Messages {
     }
 }
 
-impl Law {
+impl MessageProcess {
     fn draw(&mut self, random: &mut Random) -> Message {
         match self {
-            Law::Paced { pace, size } => {
+            MessageProcess::Paced { pace, size } => {
                 let message = Message { at: pace.at, bytes: size.draw_bytes(random) };
                 pace.advance(message.bytes);
                 message
             }
-            Law::OnOff { pace, source, period } => {
+            MessageProcess::OnOff { pace, source, period } => {
                 // `pace` counts the time that is on; a message due at the very end of one is the
                 // next one's first.
                 while pace.at + period.off >= period.end {
@@ -246,11 +248,11 @@ impl Law {
                 pace.advance(source.size);
                 message
             }
-            Law::Renewal { gap, size, last } => {
+            MessageProcess::Renewal { gap, size, last } => {
                 *last += gap.draw_span(random);
                 Message { at: *last, bytes: size.draw_bytes(random) }
             }
-            Law::Trace { trace, start, round, entry } => trace.next(*start, round, entry),
+            MessageProcess::Trace { trace, start, round, entry } => trace.next(*start, round, entry),
         }
     }
 }

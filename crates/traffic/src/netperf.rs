@@ -62,7 +62,7 @@ pub enum NetperfStep {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum NetperfPhase {
     /// Waiting for the start of the next try.
     Waiting,
     /// Waiting for the control connection.
@@ -83,7 +83,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Netperf {
     pattern: NetperfPattern,
-    phase: Phase,
+    phase: NetperfPhase,
     /// The deadline of the phase.
     until: Time,
     /// Time at which the data connection was open.
@@ -100,7 +100,7 @@ impl Netperf {
     pub fn new(pattern: &NetperfPattern, start: Time) -> Netperf {
         Netperf {
             pattern: pattern.clone(),
-            phase: Phase::Waiting,
+            phase: NetperfPhase::Waiting,
             until: start,
             begun: start,
             elapsed: Span::ZERO,
@@ -122,7 +122,7 @@ impl Netperf {
 
     /// The last try has ended.
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Waiting && self.pattern.tries.is_some_and(|most| self.tries >= most)
+        self.phase == NetperfPhase::Waiting && self.pattern.tries.is_some_and(|most| self.tries >= most)
     }
 
     /// Tries that have started.
@@ -149,51 +149,53 @@ impl Netperf {
     pub fn step(&mut self, now: Time, control: ConnectionSeen, data: ConnectionSeen) -> Option<NetperfStep> {
         let expired = now >= self.until;
         match self.phase {
-            Phase::Waiting if self.is_done() => {
+            NetperfPhase::Waiting if self.is_done() => {
                 self.until = Time::NEVER;
                 None
             }
-            Phase::Waiting if expired => {
+            NetperfPhase::Waiting if expired => {
                 self.tries += 1;
-                self.enter(Phase::Connecting, Time::NEVER, NetperfStep::OpenControl)
+                self.enter(NetperfPhase::Connecting, Time::NEVER, NetperfStep::OpenControl)
             }
-            Phase::Connecting if control.over => self.fail(now),
-            Phase::Connecting if control.open => {
-                (self.phase, self.until) = (Phase::Asking, now + self.pattern.patience);
+            NetperfPhase::Connecting if control.over => self.fail(now),
+            NetperfPhase::Connecting if control.open => {
+                (self.phase, self.until) = (NetperfPhase::Asking, now + self.pattern.patience);
                 None
             }
-            Phase::Asking if control.answered => self.enter(Phase::Opening, Time::NEVER, NetperfStep::OpenData),
-            Phase::Opening if data.over => self.fail(now),
-            Phase::Opening if data.open => {
-                (self.phase, self.begun) = (Phase::Transferring, now);
+            NetperfPhase::Asking if control.answered => {
+                self.enter(NetperfPhase::Opening, Time::NEVER, NetperfStep::OpenData)
+            }
+            NetperfPhase::Opening if data.over => self.fail(now),
+            NetperfPhase::Opening if data.open => {
+                (self.phase, self.begun) = (NetperfPhase::Transferring, now);
                 None
             }
-            Phase::Transferring if data.ended => {
+            NetperfPhase::Transferring if data.ended => {
                 self.elapsed = now.since(self.begun);
-                self.enter(Phase::Reporting, now + self.pattern.patience, NetperfStep::Report)
+                self.enter(NetperfPhase::Reporting, now + self.pattern.patience, NetperfStep::Report)
             }
-            Phase::Transferring if data.over => self.fail(now),
-            Phase::Reporting if control.answered => {
+            NetperfPhase::Transferring if data.over => self.fail(now),
+            NetperfPhase::Reporting if control.answered => {
                 self.completed += 1;
-                self.enter(Phase::Closing, now + self.pattern.patience, NetperfStep::CloseControl)
+                self.enter(NetperfPhase::Closing, now + self.pattern.patience, NetperfStep::CloseControl)
             }
-            Phase::Asking | Phase::Reporting if expired || control.over => self.fail(now),
-            Phase::Closing if control.ended || control.over || expired => {
-                (self.phase, self.until) = (Phase::Waiting, now);
+            NetperfPhase::Asking | NetperfPhase::Reporting if expired || control.over => self.fail(now),
+            NetperfPhase::Closing if control.ended || control.over || expired => {
+                (self.phase, self.until) = (NetperfPhase::Waiting, now);
                 self.step(now, ConnectionSeen::default(), ConnectionSeen::default())
             }
             _ => None,
         }
     }
 
-    fn enter(&mut self, phase: Phase, until: Time, step: NetperfStep) -> Option<NetperfStep> {
+    fn enter(&mut self, phase: NetperfPhase, until: Time, step: NetperfStep) -> Option<NetperfStep> {
         (self.phase, self.until) = (phase, until);
         Some(step)
     }
 
     fn fail(&mut self, now: Time) -> Option<NetperfStep> {
         self.failed += 1;
-        self.enter(Phase::Waiting, now, NetperfStep::Abandon)
+        self.enter(NetperfPhase::Waiting, now, NetperfStep::Abandon)
     }
 }
 

@@ -68,17 +68,17 @@ pub struct LoadPattern {
 
 /// A clock that ticks at an interval.
 #[derive(Clone, Copy, Debug)]
-pub struct Ticks {
+pub struct ProbeTicks {
     next_at: Time,
     interval: Span,
     made: u64,
 }
 
-impl Ticks {
+impl ProbeTicks {
     /// The first one is due at `first`. There are none if the interval is zero.
-    pub fn new(first: Time, interval: Span) -> Ticks {
+    pub fn new(first: Time, interval: Span) -> ProbeTicks {
         let next_at = if interval > Span::ZERO { first } else { Time::NEVER };
-        Ticks { next_at, interval, made: 0 }
+        ProbeTicks { next_at, interval, made: 0 }
     }
 
     /// Time of the next tick.
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn ticks_keep_their_times_however_late_they_are_taken() {
-        let mut ticks = Ticks::new(Time::from_millis(50), Span::from_millis(100));
+        let mut ticks = ProbeTicks::new(Time::from_millis(50), Span::from_millis(100));
         assert!(!ticks.take(Time::from_millis(49)));
         assert!(ticks.take(Time::from_millis(120)));
         assert_eq!((ticks.next_at(), ticks.made()), (Time::from_millis(150), 1));
-        assert!(!Ticks::new(Time::ZERO, Span::ZERO).take(Time::from_secs(9)));
+        assert!(!ProbeTicks::new(Time::ZERO, Span::ZERO).take(Time::from_secs(9)));
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub enum TableError {
 }
 
 /// A line that says something.
-struct Row<'t> {
+struct TablePoint<'t> {
     line: usize,
     value: f64,
     probability: f64,
@@ -89,7 +89,7 @@ impl Table {
     /// # Errors
     /// The first line that is wrong.
     pub fn parse(text: &str, expected: &'static str, value: impl Fn(&str) -> Option<f64>) -> Result<Table, TableError> {
-        let mut rows: Vec<Row<'_>> = Vec::new();
+        let mut rows: Vec<TablePoint<'_>> = Vec::new();
         for (line, columns) in crate::columns::of(text) {
             let (&[first, last] | &[first, _, last]) = &columns[..] else { return Err(TableError::Columns { line }) };
             let value = value(first).filter(|value| value.is_finite() && *value >= 0.0);
@@ -104,7 +104,7 @@ impl Table {
                     return Err(TableError::ProbabilityGoesBack { line });
                 }
             }
-            rows.push(Row { line, value, probability, text: last });
+            rows.push(TablePoint { line, value, probability, text: last });
         }
         let last = rows.last().ok_or(TableError::Empty)?;
         let total = last.probability;

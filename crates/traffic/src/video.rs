@@ -64,9 +64,9 @@ pub struct Video {
     /// one.
     next_at: Time,
     /// The segment that comes.
-    coming: Option<Segment>,
+    coming: Option<RequestedSegment>,
     /// The last one that came, and how long it took.
-    last: Option<(Segment, Span)>,
+    last: Option<(RequestedSegment, Span)>,
     playback: Playback,
     report: VideoReport,
     /// Bits per second times nanoseconds of what has come.
@@ -75,7 +75,7 @@ pub struct Video {
 
 /// A part of a video.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct RequestedSegment {
     rung: usize,
     length: Span,
     /// Time of the request.
@@ -156,7 +156,7 @@ impl Video {
         let (last, download) = self.last.map_or((length, None), |(last, took)| (last.length, Some(took)));
         let rung = self.chooser.choose(Situation { level: self.level(now), download, last });
         self.asked += length;
-        self.coming = Some(Segment { rung, length, since: now });
+        self.coming = Some(RequestedSegment { rung, length, since: now });
         let factor = self.pattern.variation.draw(&mut self.random);
         let bytes = self.pattern.ladder[rung].as_bps() as f64 * length.as_secs_f64() / 8.0 * factor;
         let request = self.pattern.request.draw_bytes(&mut self.random);

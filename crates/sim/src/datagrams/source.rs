@@ -7,7 +7,7 @@ use crate::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESS
 
 /// An application that sends datagrams.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct DatagramSource {
     spec: DatagramSpec,
     random: Random,
     state: State,
@@ -24,9 +24,9 @@ enum State {
     Regular(Time),
 }
 
-impl Source {
-    pub(crate) fn new(spec: &DatagramSpec, random: Random) -> Source {
-        Source { spec: spec.clone(), random, state: State::Closed, rest: 0 }
+impl DatagramSource {
+    pub(crate) fn new(spec: &DatagramSpec, random: Random) -> DatagramSource {
+        DatagramSource { spec: spec.clone(), random, state: State::Closed, rest: 0 }
     }
 
     pub(crate) fn open(&mut self, now: Time) {
@@ -95,9 +95,11 @@ mod tests {
 
     use super::*;
 
-    fn source(application: DatagramApplication, mtu: u16) -> Source {
-        let mut source =
-            Source::new(&DatagramSpec { application, mtu, ecn: Ecn::NotEct }, Random::for_component(1, 0, "source"));
+    fn source(application: DatagramApplication, mtu: u16) -> DatagramSource {
+        let mut source = DatagramSource::new(
+            &DatagramSpec { application, mtu, ecn: Ecn::NotEct },
+            Random::for_component(1, 0, "source"),
+        );
         assert_eq!((source.next_at(), source.take(Time::NEVER)), (Time::NEVER, None));
         source.open(Time::from_millis(5));
         source

@@ -2,16 +2,16 @@
 
 use ackclock_units::Time;
 
-use super::counts::Counts;
-use super::{Application, Flow};
-use crate::flow::application::{Browser, Connection, Tries};
+use super::counts::EndCounts;
+use super::{ApplicationState, Flow};
+use crate::flow::application::{Browser, ClientConnection, Tries};
 use crate::host::Host;
 
 impl Flow {
     /// The client that opens and closes connections, if the flow is of one.
     pub(crate) fn browser(&mut self) -> Option<&mut Browser> {
         match self.application.as_deref_mut() {
-            Some(Application::Browser(browser)) => Some(browser),
+            Some(ApplicationState::Browser(browser)) => Some(browser),
             _ => None,
         }
     }
@@ -35,7 +35,7 @@ impl Flow {
 
     /// Returns true if the sender is a client to which the receiver responds.
     pub(crate) fn has_client(&self) -> bool {
-        !matches!(self.application.as_deref(), None | Some(Application::Messages(_)))
+        !matches!(self.application.as_deref(), None | Some(ApplicationState::Messages(_)))
     }
 
     /// Bytes per write of the application.
@@ -49,27 +49,27 @@ impl Flow {
     }
 
     /// The application of a flow that is one of such a client's connections.
-    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+    pub(crate) fn connection(&mut self) -> Option<&mut ClientConnection> {
         match self.application.as_deref_mut() {
-            Some(Application::Connection(connection)) => Some(connection),
+            Some(ApplicationState::Connection(connection)) => Some(connection),
             _ => None,
         }
     }
 
     /// Returns true if the flow's client may have more requests for it, or will end it.
     pub(super) fn waits_for_client(&self) -> bool {
-        !self.closed && matches!(self.application.as_deref(), Some(Application::Connection(_)))
+        !self.closed && matches!(self.application.as_deref(), Some(ApplicationState::Connection(_)))
     }
 
     /// Returns true if the flow's own ends are idle: other connections carry its requests.
     pub(super) fn is_carried(&self) -> bool {
-        matches!(self.application.as_deref(), Some(Application::Browser(_)))
+        matches!(self.application.as_deref(), Some(ApplicationState::Browser(_)))
     }
 
     /// The counts of the flow's ends, and of connections that are over.
-    pub(super) fn counts(&self, sender: &Host, receiver: &Host) -> Counts {
-        let mut counts = Counts::of(sender, receiver);
-        if let Some(Application::Browser(browser)) = self.application.as_deref() {
+    pub(super) fn counts(&self, sender: &Host, receiver: &Host) -> EndCounts {
+        let mut counts = EndCounts::of(sender, receiver);
+        if let Some(ApplicationState::Browser(browser)) = self.application.as_deref() {
             counts.add(browser.counts());
         }
         counts

@@ -4,13 +4,13 @@ use ackclock_trace::{Histogram, Recoveries, SentPackets, Spread, WorkloadSummary
 use ackclock_units::{Rate, Span, Time};
 
 use super::Flow;
-use super::counts::Counts;
+use super::counts::EndCounts;
 use crate::host::Host;
 use crate::spec::{FlowGroup, HostSpec, LinkSpec};
 
 /// The outcome of a flow of fixed size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct FlowOutcome {
     pub(crate) start: Time,
     pub(crate) completed: Option<Time>,
     pub(crate) sent: SentPackets,
@@ -19,9 +19,9 @@ pub(crate) struct Outcome {
 
 impl Flow {
     /// The flow's outcome.
-    pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> Outcome {
-        let Counts { sent, recoveries, .. } = Counts::of(sender, receiver);
-        Outcome { start: self.start, completed: self.completed, sent, recoveries }
+    pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> FlowOutcome {
+        let EndCounts { sent, recoveries, .. } = EndCounts::of(sender, receiver);
+        FlowOutcome { start: self.start, completed: self.completed, sent, recoveries }
     }
 }
 
@@ -116,7 +116,7 @@ impl ClassSums {
     }
 
     /// Adds a flow that has started.
-    pub(crate) fn add(&mut self, bytes: u64, ideal: Span, outcome: &Outcome) {
+    pub(crate) fn add(&mut self, bytes: u64, ideal: Span, outcome: &FlowOutcome) {
         self.started += 1;
         self.bytes += u128::from(bytes);
         self.sizes.add(bytes);

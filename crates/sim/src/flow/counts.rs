@@ -11,7 +11,7 @@ use crate::watch::WatchCounts;
 
 /// Counts of the two ends of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Counts {
+pub(super) struct EndCounts {
     pub(super) sent: SentPackets,
     pub(super) recoveries: Recoveries,
     pub(super) reactions: Reactions,
@@ -20,8 +20,8 @@ pub(super) struct Counts {
     pub(super) response_bytes: u64,
 }
 
-impl Counts {
-    pub(super) fn add(&mut self, other: &Counts) {
+impl EndCounts {
+    pub(super) fn add(&mut self, other: &EndCounts) {
         self.sent.add(&other.sent);
         self.recoveries.add(&other.recoveries);
         self.reactions.add(&other.reactions);
@@ -30,8 +30,8 @@ impl Counts {
     }
 
     /// The counts since `then`; zero for a flow of programs outside that has begun anew.
-    pub(super) fn since(&self, then: &Counts) -> Counts {
-        Counts {
+    pub(super) fn since(&self, then: &EndCounts) -> EndCounts {
+        EndCounts {
             sent: self.sent.since(&then.sent),
             recoveries: self.recoveries.since(&then.recoveries),
             reactions: self.reactions.since(&then.reactions),
@@ -40,19 +40,19 @@ impl Counts {
         }
     }
 
-    pub(super) fn with(mut self, stats: &Stats) -> Counts {
+    pub(super) fn with(mut self, stats: &Stats) -> EndCounts {
         self.sent.retransmitted_packets = stats.retransmitted_packets + stats.resent_syns;
         self.recoveries = Recoveries { timeouts: stats.timeouts, fast_recoveries: stats.fast_recoveries };
         self.reactions = Reactions { undos: stats.undos, ece_acks: stats.ece_acks };
         self
     }
 
-    pub(super) fn of(sender: &Host, receiver: &Host) -> Counts {
-        let mut both = Counts {
+    pub(super) fn of(sender: &Host, receiver: &Host) -> EndCounts {
+        let mut both = EndCounts {
             sent: SentPackets { sent_packets: sender.sent_packets(), retransmitted_packets: 0 },
             progress: Progress { delivered_bytes: receiver.delivered_bytes(), acked_bytes: sender.acked_bytes() },
             response_bytes: sender.delivered_bytes(),
-            ..Counts::default()
+            ..EndCounts::default()
         };
         match sender {
             Host::Endpoint(endpoint) => return both.with(endpoint.stats()),
@@ -92,7 +92,7 @@ pub(crate) struct FlowCount {
     pub(super) bytes: u64,
     pub(super) rtt_sum: u128,
     pub(super) rtt_samples: u64,
-    pub(super) counts: Counts,
+    pub(super) counts: EndCounts,
 }
 
 impl FlowCount {
@@ -116,7 +116,7 @@ impl FlowCount {
 
     /// Bytes and data packets since `then`, and the other values of a series, with these variables.
     pub(crate) fn since(&self, then: &FlowCount, variables: FlowPoint) -> (u64, u64, FlowPoint) {
-        let Counts { sent, recoveries, progress, .. } = self.counts.since(&then.counts);
+        let EndCounts { sent, recoveries, progress, .. } = self.counts.since(&then.counts);
         let point = FlowPoint {
             delivered_bytes: progress.delivered_bytes,
             retransmitted_packets: sent.retransmitted_packets,

@@ -5,7 +5,7 @@ use ackclock_trace::{CaStateSeconds, FlowWindow, Histogram};
 use ackclock_units::Time;
 
 use super::Flow;
-use super::counts::{Counts, bits_per_second, ca_seconds, ca_time, dupthresh};
+use super::counts::{EndCounts, bits_per_second, ca_seconds, ca_time, dupthresh};
 use crate::host::Host;
 
 /// The measurements of a flow at the start of a window.
@@ -14,7 +14,7 @@ pub(crate) struct FlowMark {
     at: Time,
     rtt: Histogram,
     cwnd: Histogram,
-    counts: Counts,
+    counts: EndCounts,
     states: Option<CaStateTime>,
     dupthresh: Option<u64>,
 }
@@ -26,7 +26,7 @@ impl Flow {
             at,
             rtt: self.rtt.clone(),
             cwnd: self.cwnd.clone(),
-            counts: Counts::of(sender, receiver),
+            counts: EndCounts::of(sender, receiver),
             states: ca_time(sender, self.end(at)),
             dupthresh: dupthresh(sender),
         }
@@ -34,7 +34,8 @@ impl Flow {
 
     /// The measurements since `mark`, in a window that ends at `to`.
     pub(crate) fn since(&self, mark: &FlowMark, to: Time, sender: &Host, receiver: &Host) -> FlowWindow {
-        let Counts { sent, recoveries, reactions, progress, .. } = Counts::of(sender, receiver).since(&mark.counts);
+        let EndCounts { sent, recoveries, reactions, progress, .. } =
+            EndCounts::of(sender, receiver).since(&mark.counts);
         FlowWindow {
             id: self.id.clone(),
             goodput_bps: bits_per_second(progress.delivered_bytes, to.since(mark.at)),

@@ -5,18 +5,18 @@ use ackclock_tcp::{Acknowledgment, LimitClock};
 use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, SentPackets, SubflowSummary};
 use ackclock_units::{Span, Time};
 
-use super::counts::Counts;
+use super::counts::EndCounts;
 use super::counts::{bits_per_second, limited};
 use super::names::KERNEL;
 use super::throughput::Throughput;
 use super::{Flow, FlowCount};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId};
-use crate::record::Source;
+use crate::record::SenderId;
 use crate::spec::{FlowGroup, HostSpec, PathChange};
 use crate::truth::Truth;
 use crate::watch::WatchCounts;
-use judged::Judged;
+use judged::PathTruth;
 
 mod judged;
 
@@ -25,7 +25,7 @@ pub(crate) use judged::of_all;
 /// The measures of each subflow, by its path.
 #[derive(Debug)]
 pub(crate) struct Subflows {
-    all: Vec<Measures>,
+    all: Vec<PathMeasures>,
     scheduler: &'static str,
     /// Changes of the sender's paths, the next one last.
     changes: Vec<PathChange>,
@@ -38,33 +38,33 @@ pub(crate) struct Subflows {
 }
 
 #[derive(Debug)]
-struct Measures {
+struct PathMeasures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
-    judged: Judged,
+    judged: PathTruth,
     /// Time by the factor that limits the subflow.
     held: LimitClock,
     /// Transmissions of a sender outside.
-    seen: Seen,
+    seen: PacketCounts,
 }
 
 /// Data packets, and of these retransmissions.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct PacketCounts {
     sent: u64,
     retransmitted: u64,
 }
 
-impl Measures {
-    fn new(source: Source, start: Time) -> Measures {
-        Measures {
+impl PathMeasures {
+    fn new(source: SenderId, start: Time) -> PathMeasures {
+        PathMeasures {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(start),
-            judged: Judged::new(source),
+            judged: PathTruth::new(source),
             held: LimitClock::default(),
-            seen: Seen::default(),
+            seen: PacketCounts::default(),
         }
     }
 }
@@ -72,7 +72,7 @@ impl Measures {
 impl Subflows {
     pub(crate) fn new(flow: FlowId, group: &FlowGroup, start: Time) -> Option<Box<Subflows>> {
         let mptcp = group.mptcp.as_ref()?;
-        let new = |path| Measures::new(Source { flow, subflow: number(path) }, start);
+        let new = |path| PathMeasures::new(SenderId { flow, subflow: number(path) }, start);
         Some(Box::new(Subflows {
             all: (0..=mptcp.others.len()).map(new).collect(),
             scheduler: match group.sender {
@@ -111,7 +111,7 @@ impl Subflows {
 
     /// A sender outside has sent a packet over a path, by which its counts are no longer `before`.
     pub(crate) fn note_sent(&mut self, path: usize, before: &WatchCounts, counts: &WatchCounts) {
-        if let Some(Measures { seen, .. }) = self.all.get_mut(path) {
+        if let Some(PathMeasures { seen, .. }) = self.all.get_mut(path) {
             seen.sent += counts.sent_packets - before.sent_packets;
             seen.retransmitted += counts.retransmitted_packets - before.retransmitted_packets;
         }
@@ -135,7 +135,7 @@ impl Subflows {
         let (_, most_reordered) = connection(receiver).map(Connection::reordered_bytes).unwrap_or_default();
         let ours = || [sender, receiver].into_iter().filter_map(connection);
         ours().next()?;
-        let summary = |(path, measures): (usize, &mut Measures)| {
+        let summary = |(path, measures): (usize, &mut PathMeasures)| {
             let (sends, receives) = (at(sender, path), at(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
@@ -155,7 +155,7 @@ impl Subflows {
                     retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
                 },
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
-                recoveries: Counts::default().with(&totals).recoveries,
+                recoveries: EndCounts::default().with(&totals).recoveries,
                 scheduled_bytes: carried.scheduled,
                 reinjected_bytes: carried.reinjected,
                 needless_bytes: measures.judged.needless_bytes(),
@@ -176,7 +176,7 @@ impl Subflows {
     }
 
     /// The judged transmissions of all paths together.
-    pub(crate) fn truth(&self, source: Source) -> Truth {
+    pub(crate) fn truth(&self, source: SenderId) -> Truth {
         let mut whole = Truth::new(source);
         self.all.iter().for_each(|measures| whole.absorb(measures.judged.truth()));
         whole
@@ -206,7 +206,7 @@ impl Subflows {
             let (sends, receives) = (at(sender, path), at(receiver, path));
             // What a kernel got is what it has acknowledged.
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
-            let counts = Counts {
+            let counts = EndCounts {
                 sent: SentPackets {
                     sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
                     retransmitted_packets: measures.seen.retransmitted,
@@ -215,7 +215,7 @@ impl Subflows {
                     delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
                     acked_bytes: 0,
                 },
-                ..Counts::default()
+                ..EndCounts::default()
             };
             let count = FlowCount {
                 bytes: measures.throughput.total(),
@@ -257,7 +257,7 @@ pub(crate) fn number(path: usize) -> u16 {
     path as u16 + 1
 }
 
-/// The connection of a host that is ours.
+/// The connection of an ackclock host.
 fn connection(host: &Host) -> Option<&Connection> {
     if let Host::Mptcp(connection) = host { Some(connection) } else { None }
 }

@@ -3,8 +3,8 @@
 use ackclock_trace::{GroupSummary, Histogram, Spread};
 use ackclock_units::{Span, Time};
 
-use super::counts::{Counts, bits_per_second};
-use super::{FORWARD, Flow, FlowCount, Names, REVERSE};
+use super::counts::{EndCounts, bits_per_second};
+use super::{FORWARD, Flow, FlowCount, REVERSE, SenderNames};
 use crate::host::Host;
 
 /// Sums over the flows of a group that have ended.
@@ -14,7 +14,7 @@ pub(crate) struct Sums {
     completed: u64,
     aborted: u64,
     alive: u64,
-    counts: Counts,
+    counts: EndCounts,
     spurious: u64,
     first_start: Time,
     /// Completion times, ns.
@@ -34,7 +34,7 @@ impl Sums {
             completed: 0,
             aborted: 0,
             alive: 0,
-            counts: Counts::default(),
+            counts: EndCounts::default(),
             spurious: 0,
             first_start: Time::NEVER,
             fct: Histogram::new(),
@@ -47,7 +47,7 @@ impl Sums {
 
     /// Adds a flow that has started; `alive` if the run ends before it.
     pub(crate) fn add(&mut self, flow: &Flow, [sender, receiver]: [&Host; 2], alive: bool) {
-        let counts = Counts::of(sender, receiver);
+        let counts = EndCounts::of(sender, receiver);
         let judged = flow.truth.counts().retransmissions(|_| "");
         self.started += 1;
         self.aborted += u64::from(flow.aborted);
@@ -79,9 +79,16 @@ impl Sums {
     }
 
     /// The summary of a run that ended at `end`, with at most `most_alive` flows at a time.
-    pub(crate) fn summary(&self, id: &str, names: &Names, reverse: bool, most_alive: u64, end: Time) -> GroupSummary {
+    pub(crate) fn summary(
+        &self,
+        id: &str,
+        names: &SenderNames,
+        reverse: bool,
+        most_alive: u64,
+        end: Time,
+    ) -> GroupSummary {
         let active = end.since(self.first_start);
-        let Counts { sent, recoveries, reactions, progress, .. } = self.counts;
+        let EndCounts { sent, recoveries, reactions, progress, .. } = self.counts;
         GroupSummary {
             id: id.to_owned(),
             direction: if reverse { REVERSE } else { FORWARD },

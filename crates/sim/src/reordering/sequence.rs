@@ -123,13 +123,13 @@ impl Firsts {
 
 /// The displacements of packets that are recorded one by one.
 #[derive(Debug, Default)]
-pub(super) struct Each {
+pub(super) struct DisplacementRecording {
     /// Meters by the number of the flow.
     meters: Vec<Option<Box<DisplacementMeter>>>,
     rows: Vec<(FlowId, PacketDisplacement)>,
 }
 
-impl Each {
+impl DisplacementRecording {
     fn meter(&mut self, flow: FlowId) -> &mut DisplacementMeter {
         let place = flow.index();
         if self.meters.len() <= place {
@@ -154,7 +154,7 @@ impl Each {
 
     /// The run has ended.
     pub(super) fn finish(&mut self) {
-        let Each { meters, rows } = self;
+        let DisplacementRecording { meters, rows } = self;
         for (flow, meter) in meters.iter_mut().enumerate() {
             if let Some(meter) = meter {
                 meter.finish(&mut |packet| rows.push((FlowId::new(flow), packet)));
@@ -183,11 +183,11 @@ mod tests {
     use ackclock_tcp::{SentAs, Stamp};
 
     use super::*;
-    use crate::record::Source;
+    use crate::record::SenderId;
 
     #[test]
     fn a_segment_arrives_for_the_first_time_by_any_of_its_transmissions() {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let send = |truth: &mut Truth, from: u64| {
             let stamp = Stamp { at: Time::from_millis(from), order: 0 };
             truth.sent(stamp, from, from + 1000, SentAs::New)
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_has_no_place() {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let send = |truth: &mut Truth, from: u64| {
             let stamp = Stamp { at: Time::from_millis(from), order: 0 };
             truth.sent(stamp, from, from + 1000, SentAs::New)

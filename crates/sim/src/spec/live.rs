@@ -144,9 +144,9 @@ pub struct EndsSpec {
     pub nodes: [usize; 2],
     /// Port of the receiver.
     pub port: u16,
-    /// Port of the sender; `None` is any, for an endpoint of ackclock's one that no other flow has.
+    /// Port of the sender; `None` is any, for an ackclock endpoint one that no other flow has.
     pub source_port: Option<u16>,
-    /// Bytes that an endpoint of ackclock's receives from outside must match
+    /// Bytes that an ackclock endpoint receives from outside must match
     /// [`ackclock_packet::pattern`].
     pub check: bool,
 }

@@ -1,9 +1,8 @@
-//! What arrives at a stock socket, less what smoltcp 0.14 mishandles, and one correction of what it
-//! sends.
+//! A filter of the segments that reach a stock socket, for those that smoltcp 0.14 mishandles, and
+//! one correction of its output.
 //!
-//! Each rule withholds something that a peer sends again or that says nothing new, and without
-//! which the socket would lose data, panic or wait for ever. Whatever else arrives passes
-//! unchanged.
+//! Each rule withholds a segment that a peer repeats or that has no new information, and that would
+//! make the socket lose data, panic or wait forever. All other segments pass unchanged.
 
 use ackclock_packet::{Flags, Segment};
 
@@ -28,7 +27,7 @@ pub(super) struct Border {
 
 /// The socket's state that the border depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
+pub(super) struct SocketState {
     /// True if the socket still accepts a SYN.
     pub(super) opening: bool,
     /// True if the peer has not acknowledged all data.
@@ -77,7 +76,7 @@ impl Border {
     }
 
     /// Returns true if `segment`, which may be shortened, is passed to the socket.
-    pub(super) fn admit(&mut self, segment: &mut Segment, view: View) -> bool {
+    pub(super) fn admit(&mut self, segment: &mut Segment, view: SocketState) -> bool {
         if segment.flags.contains(Flags::SYN) {
             if view.opening {
                 self.peer_isn = Some(segment.seq);

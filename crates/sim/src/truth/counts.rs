@@ -14,7 +14,7 @@ const RTT_PARTS: f64 = 1e3;
 
 /// Counts of judged transmissions and closed losses.
 #[derive(Clone, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct TruthCounts {
     pub(super) needed: u64,
     pub(super) spurious_reordering: u64,
     pub(super) spurious_delay: u64,
@@ -26,9 +26,9 @@ pub(crate) struct Counts {
     displacement: SignedHistogram,
 }
 
-impl Counts {
-    pub(super) fn new() -> Counts {
-        Counts {
+impl TruthCounts {
+    pub(super) fn new() -> TruthCounts {
+        TruthCounts {
             needed: 0,
             spurious_reordering: 0,
             spurious_delay: 0,
@@ -41,7 +41,7 @@ impl Counts {
     }
 
     /// Adds what was counted for another flow.
-    pub(super) fn absorb(&mut self, other: &Counts) {
+    pub(super) fn absorb(&mut self, other: &TruthCounts) {
         self.needed += other.needed;
         self.spurious_reordering += other.spurious_reordering;
         self.spurious_delay += other.spurious_delay;

@@ -9,11 +9,11 @@ use super::Culprit;
 /// The bytes that no transmission judged so far has delivered, as ranges in order, disjoint.
 #[derive(Debug)]
 pub(super) struct Missing {
-    ranges: VecDeque<Range>,
+    ranges: VecDeque<MissingRange>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct MissingRange {
     from: u64,
     to: u64,
     /// The culprit of the last transmission's loss.
@@ -42,7 +42,7 @@ impl Missing {
 
     /// New data is lost: it lies behind all other.
     pub(super) fn add(&mut self, from: u64, to: u64, culprit: Culprit) {
-        self.ranges.push_back(Range { from, to, culprit });
+        self.ranges.push_back(MissingRange { from, to, culprit });
     }
 
     /// Blames `culprit` for the missing bytes of `from..to`: they were lost again.
@@ -59,7 +59,7 @@ impl Missing {
             self.ranges.remove(index);
             for (left, right) in [(range.from, from), (to, range.to)] {
                 if left < right {
-                    self.ranges.insert(index, Range { from: left, to: right, ..range });
+                    self.ranges.insert(index, MissingRange { from: left, to: right, ..range });
                     index += 1;
                 }
             }

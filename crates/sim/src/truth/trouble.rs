@@ -1,17 +1,17 @@
-//! What is known of packets that were lost, delayed, or declared lost: what a flow without any of
-//! these never touches.
+//! Packets that were lost, delayed, or declared lost. A flow without any of these never allocates
+//! this state.
 
 use std::collections::VecDeque;
 
 use ackclock_tcp::SentAs;
-use ackclock_trace::{Judged, LossVerdict};
+use ackclock_trace::{JudgedSegment, LossVerdict};
 use ackclock_units::{Span, Time, prefetch};
 
-use super::counts::Counts;
-use super::losses::{Loss, Losses, News};
+use super::counts::TruthCounts;
+use super::losses::{LossTracker, LostTransmission, News};
 use super::missing::Missing;
-use super::{Fate, Sent};
-use crate::record::{Source, TcpFact, TcpRecording};
+use super::{TransmissionFate, UnjudgedTransmission};
+use crate::record::{SenderId, TcpFact, TcpRecording};
 
 /// The time at which a fate was decided, and for an arrival its number among arrivals, from 1.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,29 +31,29 @@ pub(super) struct Declared {
 /// The losses, delays and wrong declarations of a flow, with their measurements.
 #[derive(Debug)]
 pub(super) struct Trouble {
-    source: Source,
+    source: SenderId,
     /// Fates of the first unjudged transmissions, up to the last of them whose fate is decided.
     pub(super) decided: VecDeque<Decided>,
     /// Judged transmissions that did not arrive.
     pub(super) losses_before: u64,
     /// The bytes that no transmission judged so far has delivered.
     missing: Missing,
-    pub(super) losses: Losses,
+    pub(super) losses: LossTracker,
     /// Declarations in order of their numbers.
     pub(super) declared: VecDeque<Declared>,
-    pub(super) counts: Counts,
+    pub(super) counts: TruthCounts,
 }
 
 impl Trouble {
-    pub(super) fn new(source: Source) -> Trouble {
+    pub(super) fn new(source: SenderId) -> Trouble {
         Trouble {
             source,
             decided: VecDeque::new(),
             losses_before: 0,
             missing: Missing::new(),
-            losses: Losses::new(),
+            losses: LossTracker::new(),
             declared: VecDeque::new(),
-            counts: Counts::new(),
+            counts: TruthCounts::new(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Trouble {
     }
 
     /// Nothing more will happen to a loss.
-    pub(super) fn close(&mut self, now: Time, loss: &Loss, log: Option<&mut TcpRecording>) {
+    pub(super) fn close(&mut self, now: Time, loss: &LostTransmission, log: Option<&mut TcpRecording>) {
         let late = match (loss.declared, loss.shown) {
             (Some((at, _)), News::Known(known)) => Some(at.as_nanos() as i64 - known.as_nanos() as i64),
             _ => None,
@@ -120,20 +120,26 @@ impl Trouble {
 
     /// Measures the displacement: the place among those that arrived less the place among those
     /// sent that arrive.
-    pub(super) fn place(&mut self, number: u64, fate: Fate, place: u64) {
+    pub(super) fn place(&mut self, number: u64, fate: TransmissionFate, place: u64) {
         match fate {
-            Fate::Kept | Fate::Refused => {
+            TransmissionFate::Kept | TransmissionFate::Refused => {
                 self.counts.displaced(place as i64 - (number - self.losses_before) as i64);
             }
-            Fate::Lost | Fate::OnItsWay => self.losses_before += 1,
+            TransmissionFate::Lost | TransmissionFate::OnItsWay => self.losses_before += 1,
         }
     }
 
     /// Judges a transmission: the fates of all earlier ones are known; `judged_at` is the latest
     /// time at which one of them or its own was decided.
-    pub(super) fn judge(&mut self, judged_at: Time, number: u64, sent: &Sent, mut log: Option<&mut TcpRecording>) {
+    pub(super) fn judge(
+        &mut self,
+        judged_at: Time,
+        number: u64,
+        sent: &UnjudgedTransmission,
+        mut log: Option<&mut TcpRecording>,
+    ) {
         let (from, to) = (sent.from, sent.to());
-        let kept = matches!(sent.fate, Fate::OnItsWay | Fate::Kept);
+        let kept = matches!(sent.fate, TransmissionFate::OnItsWay | TransmissionFate::Kept);
         if sent.again {
             self.judge_retransmission(judged_at, sent, log.as_deref_mut());
         }
@@ -163,7 +169,7 @@ impl Trouble {
         }
     }
 
-    fn judge_retransmission(&mut self, judged_at: Time, sent: &Sent, log: Option<&mut TcpRecording>) {
+    fn judge_retransmission(&mut self, judged_at: Time, sent: &UnjudgedTransmission, log: Option<&mut TcpRecording>) {
         let (from, to) = (sent.from, sent.to());
         let culprit = self.missing.culprit(from, to);
         let verdict = match (culprit, sent.sent_as) {
@@ -187,8 +193,8 @@ fn fact(
     cause: &'static str,
     verdict: LossVerdict<'static>,
     late: Option<i64>,
-) -> Judged<'static> {
-    Judged { seq: from, len: (to - from) as u32, since, cause, verdict, late }
+) -> JudgedSegment<'static> {
+    JudgedSegment { seq: from, len: (to - from) as u32, since, cause, verdict, late }
 }
 
 fn declared_by(timeout: bool) -> &'static str {

@@ -3,7 +3,7 @@
 //! A decision is made at a point in time at which a run without it would go on just so: by the
 //! clock, when everything before that time has been done, or by an ACK, when it has been taken in
 //! and nothing was sent yet. A policy decides by itself. For a learner whose actions come from
-//! outside the world waits, if somebody has asked for it ([`World::wait_for_actions`]); otherwise
+//! outside the world waits after a call of [`World::wait_for_actions`]; otherwise
 //! its windows stay as they are.
 
 use ackclock_cc::Learner;

@@ -1,4 +1,4 @@
-//! Looks at flows and links while a run goes on, for those who decide by more than a sender sees.
+//! Observations of flows and links during a run, for learners that use more than a sender sees.
 
 use std::ops::ControlFlow;
 

@@ -7,7 +7,7 @@ use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink, 
 use ackclock_units::Time;
 
 use super::World;
-use crate::capture::{Captures, Content};
+use crate::capture::{CaptureRecording, CapturedContent};
 use crate::error::RunError;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, RouteId};
@@ -21,7 +21,7 @@ use crate::truth::RECEIVER;
 
 /// Records that have not been written yet; none by default.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(super) struct RunRecords {
     /// Decisions of recorded queues.
     pub(super) queues: Option<Box<QueueRecording>>,
     /// Events of flows.
@@ -33,7 +33,7 @@ pub(super) struct Records {
     /// The same, passed on as each interval ends.
     pub(super) watched: Option<Box<Series>>,
     /// Packets as bytes.
-    pub(super) captures: Option<Box<Captures>>,
+    pub(super) captures: Option<Box<CaptureRecording>>,
     /// Reordering by place.
     pub(super) reordering: Option<Box<Reorderings>>,
     /// Decisions of queues are needed.
@@ -42,7 +42,7 @@ pub(super) struct Records {
     is_recording: bool,
 }
 
-impl Records {
+impl RunRecords {
     /// The series of the records, and that of those who watch.
     pub(super) fn all_series(&mut self) -> impl Iterator<Item = &mut Box<Series>> {
         self.series.iter_mut().chain(&mut self.watched)
@@ -71,7 +71,7 @@ impl World {
             self.records.queues = Some(Box::new(QueueRecording::new(directions)));
         }
         if let Some(CaptureRecorder { points, snaplen, .. }) = &recorders.captures {
-            let captures = Captures::new(points, *snaplen);
+            let captures = CaptureRecording::new(points, *snaplen);
             captures.directions().for_each(|direction| self.directions[direction].recorded().record());
             self.records.captures = Some(Box::new(captures));
         }
@@ -201,7 +201,7 @@ impl World {
             let is_datagram = matches!(self.hosts[host], Host::Datagrams(_));
             let from = if inbound { host.peer() } else { host };
             let segment = &self.pool.get(packet.slot).segment;
-            captures.at_host(now, host, inbound, Content::new(from, segment, &packet, is_datagram));
+            captures.at_host(now, host, inbound, CapturedContent::new(from, segment, &packet, is_datagram));
         }
     }
 

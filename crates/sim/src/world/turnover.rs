@@ -15,9 +15,9 @@ use ackclock_units::Time;
 use super::summary::Passed;
 use super::workload::Work;
 use super::{World, browsers};
-use crate::build::{self, Settings, Streams};
+use crate::build::{self, SharedConfigs, Streams};
 use crate::error::RunError;
-use crate::flow::{Flow, FlowCount, Names, Sums};
+use crate::flow::{Flow, FlowCount, SenderNames, Sums};
 use crate::index::{FlowId, HostId};
 use crate::series::GroupCount;
 use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
@@ -28,8 +28,8 @@ pub(super) struct Turnover {
     /// The number of flows before them, which stay.
     listed: usize,
     streams: Streams,
-    settings: Settings,
-    groups: Vec<Group>,
+    settings: SharedConfigs,
+    groups: Vec<SummedGroup>,
     /// Behind the flows that stay, the places of flows that exist, and of the last ones in free
     /// places.
     places: Vec<Place>,
@@ -46,9 +46,9 @@ pub(super) struct Turnover {
 }
 
 #[derive(Debug)]
-struct Group {
+struct SummedGroup {
     spec: SumSpec,
-    names: Names,
+    names: SenderNames,
     /// The number of its first flow among all flows.
     first: u64,
     /// Flows created so far.
@@ -75,7 +75,7 @@ struct Place {
     exists: bool,
 }
 
-impl Group {
+impl SummedGroup {
     /// Draws the start and stop of the next flow, and its number in the group; for a workload, the
     /// arrival too.
     fn draw(&mut self) -> Option<(Start, Option<Arrival>)> {
@@ -113,8 +113,8 @@ impl Turnover {
                 Starts::Workload { spec: workload, start } => Some(Work::new(&of.id, workload, *start, &spec.links)),
                 Starts::Listed(_) | Starts::Poisson { .. } => None,
             };
-            Group {
-                names: Names::new(&of.group),
+            SummedGroup {
+                names: SenderNames::new(&of.group),
                 spec: of,
                 first: number,
                 created: 0,
@@ -129,7 +129,7 @@ impl Turnover {
         Some(Box::new(Turnover {
             listed: spec.flows.len(),
             streams: Streams::of(spec),
-            settings: Settings::default(),
+            settings: SharedConfigs::default(),
             groups: groups.collect(),
             places: Vec::new(),
             free: Vec::new(),
@@ -385,7 +385,7 @@ impl World {
     /// The counts of flows that come and go, by groups.
     pub(super) fn passing_counts(&self) -> Vec<GroupCount> {
         let Some(turnover) = &self.turnover else { return Vec::new() };
-        let ended = |group: &Group| GroupCount {
+        let ended = |group: &SummedGroup| GroupCount {
             client: group.client,
             // A client's flow has counted its connections that are over.
             count: if group.client.is_some() { FlowCount::default() } else { group.sums.count() },
@@ -436,7 +436,7 @@ impl World {
             }
         }
         let summary =
-            |of: &Group| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
+            |of: &SummedGroup| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
         let works = turnover.groups.iter().filter_map(|of| of.work.as_ref());
         let workloads = works.flat_map(|work| work.summary(self.end)).collect();
         let groups = turnover.groups.iter().filter(|of| of.client.is_none()).map(summary).collect();

@@ -1,21 +1,20 @@
 //! A visit to a host: a packet has reached it, or a timer of it is due.
 //!
-//! Nearly all visits are those of packets to endpoints of ours, with nothing recorded of them. They
-//! have a straight path of their own, which does the same as the other one without asking at each
-//! step what else there might be.
+//! Nearly all visits are packets that reach ackclock endpoints and are not recorded. They have a
+//! fast path of their own, which does the same as the general one without its checks.
 
 use ackclock_packet::{Class, Flags, Packet, flow_hash};
 use ackclock_tcp::Acknowledgment;
 use ackclock_units::{Ecn, Time};
 
-use super::routes::Leaving;
+use super::routes::RoutedPacket;
 use super::{Contents, World};
 use crate::host::{Host, range_sent};
-use crate::index::{HostId, Id, RouteId};
-use crate::record::{Source, TcpFact};
+use crate::index::{HostId, Identifier, RouteId};
+use crate::record::{SenderId, TcpFact};
 
 impl World {
-    /// Returns true if visits to endpoints take the straight path: no flow is recorded, no host is
+    /// Returns true if visits to endpoints take the fast path: no flow is recorded, no host is
     /// outside, no host sends over two paths, no link corrupts packets or shares a medium, and all
     /// flows stay.
     pub(super) fn visits_are_plain(&self) -> bool {
@@ -81,7 +80,7 @@ impl World {
         self.pump_plain(now, host);
     }
 
-    /// Sends the pending segments of an endpoint of ackclock's, and notes the end of a transfer.
+    /// Sends the pending segments of an ackclock endpoint, and notes the end of a transfer.
     #[inline]
     fn pump_plain(&mut self, now: Time, host: HostId) {
         let route = RouteId::of_host(host);
@@ -211,7 +210,7 @@ impl World {
                     log.acknowledged(now, host.flow(), endpoint);
                 }
                 if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
-                    log.add(now, Source::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
+                    log.add(now, SenderId::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
                 }
                 for declared in endpoint.loss_declarations() {
                     flow.truth.declared(now, declared, log.as_deref_mut());
@@ -332,7 +331,7 @@ impl World {
             Host::Mptcp(connection) => self.routes.of(host, connection.last_path()),
             _ => {
                 let continues = state.continues_unit() && contents.segment.payload.len > 0;
-                self.routes.next(host, Leaving { now, flow_hash, continues, is_handshake })
+                self.routes.next(host, RoutedPacket { now, flow_hash, continues, is_handshake })
             }
         };
         let packet = Packet {

@@ -1,4 +1,4 @@
-//! The flows of a workload: which is the next one, and what became of those that are over.
+//! The flows of a workload: the next arrival, and the results of finished flows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use ackclock_units::{Span, Time};
 
 use super::World;
 use crate::error::RunError;
-use crate::flow::{ClassSums, Flow, Ideal, Outcome};
+use crate::flow::{ClassSums, Flow, FlowOutcome, Ideal};
 use crate::host::Host;
 use crate::index::FlowId;
 use crate::spec::{FlowGroup, LinkSpec, SizeClass, WorkloadSpec};
@@ -36,14 +36,14 @@ pub(super) struct Work {
     all: ClassSums,
     classes: Vec<ClassSums>,
     /// The requests of an incast.
-    requests: Option<Requests>,
+    requests: Option<IncastRequests>,
     /// Rows that have not been written yet; `None` if they are not recorded.
-    rows: Option<Vec<Row>>,
+    rows: Option<Vec<FinishedFlow>>,
 }
 
 /// The requests of an incast.
 #[derive(Debug)]
-struct Requests {
+struct IncastRequests {
     /// Flows that answer each.
     senders: u64,
     made: u64,
@@ -55,13 +55,13 @@ struct Requests {
 
 /// A flow that is over.
 #[derive(Debug)]
-struct Row {
+struct FinishedFlow {
     number: u64,
     request: u64,
     path: usize,
     bytes: u64,
     ideal: Span,
-    outcome: Outcome,
+    outcome: FlowOutcome,
 }
 
 impl Work {
@@ -70,7 +70,7 @@ impl Work {
         let of_class = |class: &SizeClass| ClassSums::new(format!("{id}.{}", class.id));
         let requests = match spec.arrivals.pattern().arrivals {
             Arrivals::Gaps(_) => None,
-            Arrivals::Incast { senders, .. } => Some(Requests {
+            Arrivals::Incast { senders, .. } => Some(IncastRequests {
                 senders,
                 made: 0,
                 completed: 0,
@@ -145,9 +145,9 @@ impl Work {
         }
     }
 
-    fn row(&self, arrival: &Arrival, outcome: Outcome) -> Row {
+    fn row(&self, arrival: &Arrival, outcome: FlowOutcome) -> FinishedFlow {
         let &Arrival { number, request, bytes, path, .. } = arrival;
-        Row { number, request, path, bytes, ideal: self.ideals[path].time(bytes), outcome }
+        FinishedFlow { number, request, path, bytes, ideal: self.ideals[path].time(bytes), outcome }
     }
 
     /// The results of a run that ended at `end`: of all flows, then those of each class.
@@ -178,7 +178,7 @@ impl Work {
         result
     }
 
-    fn tell(&self, row: &Row, sink: &mut dyn FlowSink) -> ControlFlow<()> {
+    fn tell(&self, row: &FinishedFlow, sink: &mut dyn FlowSink) -> ControlFlow<()> {
         sink.record(&FlowRecord {
             workload: &self.id,
             flow: &format!("{}.{}", self.id, row.number),
@@ -194,7 +194,7 @@ impl Work {
     }
 }
 
-impl Requests {
+impl IncastRequests {
     /// An answer to a request made at `at` is complete.
     fn answered(&mut self, request: u64, at: Time, completed: Time) {
         let (answers, last) = self.pending.entry(request).or_insert((0, at));
@@ -242,7 +242,7 @@ impl World {
             let started = work.existing.iter().filter(|(place, _)| flows[**place].has_started());
             let ends = |place: FlowId| [place.sender(), place.receiver()].map(|host| &hosts[host]);
             let row = |(&place, arrival)| work.row(arrival, flows[place].outcome(ends(place)));
-            let mut rows: Vec<Row> = started.map(row).collect();
+            let mut rows: Vec<FinishedFlow> = started.map(row).collect();
             rows.sort_unstable_by_key(|row| row.number);
             if rows.iter().try_for_each(|row| work.tell(row, sink)).is_break() {
                 return Err(RunError::Interrupted);

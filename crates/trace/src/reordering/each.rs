@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 
 use ackclock_units::Time;
 
-use super::places::Places;
-use crate::rows::{Rows, seconds, text, whole};
+use super::places::DisplacementWindow;
+use crate::rows::{CsvRows, seconds, text, whole};
 
 /// Finds the displacement of each packet of a stream, in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct DisplacementMeter {
-    places: Places,
+    places: DisplacementWindow,
     /// Packets whose displacement is not known, in order of arrival.
     waiting: VecDeque<PacketDisplacement>,
     /// Packets whose displacement has been passed on.
@@ -37,7 +37,7 @@ pub struct PacketDisplacement {
 impl DisplacementMeter {
     /// A meter with this displacement threshold, packets.
     pub fn new(threshold: u32) -> DisplacementMeter {
-        DisplacementMeter { places: Places::new(threshold), waiting: VecDeque::new(), done: 0 }
+        DisplacementMeter { places: DisplacementWindow::new(threshold), waiting: VecDeque::new(), done: 0 }
     }
 
     /// The packet with this place arrives. `known` gets those whose displacements are known now, in
@@ -62,7 +62,7 @@ impl DisplacementMeter {
     fn with<F: FnMut(PacketDisplacement)>(
         &mut self,
         known: &mut F,
-        step: impl FnOnce(&mut Places, &mut dyn FnMut(u64, i64)),
+        step: impl FnOnce(&mut DisplacementWindow, &mut dyn FnMut(u64, i64)),
     ) {
         let DisplacementMeter { places, waiting, done } = self;
         step(places, &mut |tag, by| {
@@ -103,12 +103,12 @@ pub const DISPLACEMENT_COLUMNS: &str = "time_s,flow,seq_bytes,sequence,receive_i
 ///   what was lost leaves gaps in both; `displacement`: the index less the place, negative if
 ///   early. The last two are empty where it is beyond the threshold.
 #[derive(Debug)]
-pub struct DisplacementCsv<W>(Rows<W>);
+pub struct DisplacementCsv<W>(CsvRows<W>);
 
 impl<W: Write> DisplacementCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> DisplacementCsv<W> {
-        DisplacementCsv(Rows::new(out, DISPLACEMENT_COLUMNS))
+        DisplacementCsv(CsvRows::new(out, DISPLACEMENT_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

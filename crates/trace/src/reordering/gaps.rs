@@ -34,7 +34,7 @@ struct Gap {
 
 /// The classification of an arriving packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
+pub(super) struct ClassifiedArrival {
     pub(super) reordered: Option<Reordered>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Reordered {
 
 impl Gaps {
     /// A packet arrives after `place` others; `None` for one that is not missing.
-    pub(super) fn arrive(&mut self, number: u64, place: u64, at: Time, bytes: u32) -> Option<Arrival> {
+    pub(super) fn arrive(&mut self, number: u64, place: u64, at: Time, bytes: u32) -> Option<ClassifiedArrival> {
         let bytes = u64::from(bytes);
         if number >= self.next {
             if number > self.next {
@@ -63,13 +63,13 @@ impl Gaps {
                 last.get_mut().bytes += bytes;
             }
             self.next = number + 1;
-            return Some(Arrival { reordered: None });
+            return Some(ClassifiedArrival { reordered: None });
         }
         let (&start, &gap) = self.gaps.range(..=number).next_back().filter(|(_, gap)| number < gap.end)?;
         let above: u64 = self.gaps.range(start..).map(|(_, gap)| gap.bytes).sum();
         self.fill(start, gap, number, bytes);
         let reordered = Reordered { extent: place - gap.place, late: at.since(gap.at), bytes: above };
-        Some(Arrival { reordered: Some(reordered) })
+        Some(ClassifiedArrival { reordered: Some(reordered) })
     }
 
     #[cfg(test)]

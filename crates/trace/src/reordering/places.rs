@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// The packets whose displacement is not known, and what decides it.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct DisplacementWindow {
     threshold: u64,
     /// The receive index of the next packet.
     index: u64,
@@ -26,9 +26,9 @@ pub(super) struct Places {
     beyond: u64,
 }
 
-impl Places {
-    pub(super) fn new(threshold: u32) -> Places {
-        Places {
+impl DisplacementWindow {
+    pub(super) fn new(threshold: u32) -> DisplacementWindow {
+        DisplacementWindow {
             threshold: threshold.into(),
             index: 0,
             window: VecDeque::new(),

@@ -4,7 +4,7 @@ use crate::{Distribution, Quantiles, ReorderDensity};
 
 /// Counts by displacement. Displacements are within a threshold, so that memory is bounded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct DisplacementTally {
     /// Counts of late packets by displacement less 1, and of early ones by its negative less 1.
     late: Vec<u64>,
     early: Vec<u64>,
@@ -13,7 +13,7 @@ pub(super) struct Tally {
     negatives: u64,
 }
 
-impl Tally {
+impl DisplacementTally {
     pub(super) fn add(&mut self, by: i64) {
         let side = match by {
             0 => {

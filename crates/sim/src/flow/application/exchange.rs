@@ -63,7 +63,7 @@ impl Exchanges {
 
 /// A connection of a client that uses several, at a time or one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     exchanges: Exchanges,
     /// The connection is for one exchange: the server closes behind its response.
     is_single: bool,
@@ -78,24 +78,24 @@ pub(crate) struct Connection {
     /// The steps that are done.
     steps: Steps,
     /// The data written for a time without further exchanges.
-    stream: Option<Stream>,
+    stream: Option<TimedWrite>,
 }
 
 /// Data for a time, which begins when the connection is open.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct TimedWrite {
     length: Span,
     write_size: u64,
     until: Time,
 }
 
-impl Connection {
+impl ClientConnection {
     /// The client writes for a time, in pieces of this size, and closes.
     pub(crate) fn begin_stream(&mut self, length: Span, write_size: u64) {
-        self.stream = Some(Stream { length, write_size, until: Time::NEVER });
+        self.stream = Some(TimedWrite { length, write_size, until: Time::NEVER });
     }
 
-    /// The server has this to say, unasked.
+    /// The server sends this many bytes without a request.
     pub(crate) fn report(&mut self, now: Time, bytes: u64, server: &mut Host) {
         self.begin(Exchange { request: 0, response: bytes }, false);
         self.exchanges.serve(now, server);

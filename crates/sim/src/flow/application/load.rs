@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use ackclock_trace::{ApplicationSummary, Histogram, LoadSummary, ProbesSummary, Spread};
-use ackclock_traffic::{LoadPattern, ProbeTimes, Ticks, Transfer};
+use ackclock_traffic::{LoadPattern, ProbeTicks, ProbeTimes, Transfer};
 use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
@@ -46,7 +46,7 @@ impl Block {
 
 /// One direction of the connection.
 #[derive(Debug, Default)]
-struct Stream {
+struct MessageStream {
     /// Messages that the socket has not taken, what is left of the first one included.
     waiting: VecDeque<u64>,
     /// Bytes that the socket has accepted in all.
@@ -55,7 +55,7 @@ struct Stream {
     ends: VecDeque<u64>,
 }
 
-impl Stream {
+impl MessageStream {
     /// Writes messages, then as much load as the socket takes.
     fn put(&mut self, now: Time, host: &mut Host, load: Option<Block>) {
         while let Some(left) = self.waiting.front_mut().filter(|_| host.is_writable()) {
@@ -90,13 +90,13 @@ impl Stream {
 
 /// Both ends of such a connection.
 #[derive(Debug)]
-pub(crate) struct Load {
+pub(crate) struct LoadConnection {
     pattern: LoadPattern,
     start: Time,
     block: Block,
-    ticks: Ticks,
-    up: Stream,
-    down: Stream,
+    ticks: ProbeTicks,
+    up: MessageStream,
+    down: MessageStream,
     /// The client has requested the load, and the server has the request.
     asked: bool,
     begun: bool,
@@ -106,18 +106,18 @@ pub(crate) struct Load {
     samples: ProbeTimes,
 }
 
-impl Load {
+impl LoadConnection {
     /// The first probe comes within an interval from the end of the warm-up, so that those of many
     /// connections are spread over it.
-    pub(super) fn new(pattern: &LoadPattern, mut random: Random, start: Time, write_size: u64) -> Load {
+    pub(super) fn new(pattern: &LoadPattern, mut random: Random, start: Time, write_size: u64) -> LoadConnection {
         let phase = Span::from_nanos(random.below(pattern.interval.as_nanos()));
-        Load {
-            ticks: Ticks::new(start + pattern.warmup + phase, pattern.interval),
+        LoadConnection {
+            ticks: ProbeTicks::new(start + pattern.warmup + phase, pattern.interval),
             pattern: pattern.clone(),
             start,
             block: Block { write_size, replenish: pattern.replenish },
-            up: Stream::default(),
-            down: Stream::default(),
+            up: MessageStream::default(),
+            down: MessageStream::default(),
             asked: false,
             begun: false,
             pending: VecDeque::new(),

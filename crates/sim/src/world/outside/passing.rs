@@ -5,7 +5,7 @@ use ackclock_units::Time;
 
 use crate::host::Host;
 use crate::index::{FlowId, HostId};
-use crate::watch::Watch;
+use crate::watch::HeaderWatch;
 use crate::world::{Contents, World};
 
 impl World {
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Passes a data acknowledgment to the watch of a host.
-    fn note_whole(&mut self, host: HostId, is_plain: bool, note: impl FnOnce(&mut Watch)) {
+    fn note_whole(&mut self, host: HostId, is_plain: bool, note: impl FnOnce(&mut HeaderWatch)) {
         if let Some(Host::Outside(watch)) = self.hosts.get_mut(host) {
             if is_plain { watch.is_plain() } else { note(watch) }
         }

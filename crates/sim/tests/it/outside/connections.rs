@@ -347,7 +347,7 @@ fn a_kernel_s_sender_to_our_receiver() {
             assert_same_measures(&summary.flows[0], &expected.flows[0]);
         }
         assert_eq!(summary.flows[0].retransmissions, Default::default(), "there is no truth about it");
-        // Our endpoint reads the segments, and their bytes are done with.
+        // An ackclock endpoint reads the segments, and their bytes are done with.
         let data: u64 = summary.flows[0].sent.sent_packets;
         assert!(std::iter::from_fn(|| world.freed()).count() as u64 > data);
     }
