@@ -157,8 +157,8 @@ fn mptcp_config(spec: &MptcpSpec, side: ConnectionEnd, foreign_peer: bool) -> Mp
     }
 }
 
-/// Returns true if the application writes as much as its socket accepts, [`FlowSpec::write_size`]
-/// bytes at a time.
+/// Returns true if the application writes as much as its socket accepts,
+/// [`spec::FlowGroup::write_size`] bytes at a time.
 fn writes_alike(application: &spec::Application) -> bool {
     use spec::Application as App;
     matches!(application, App::Bulk | App::Load(_) | App::Connection)

@@ -3,9 +3,9 @@
 //!
 //! Transmissions with data are numbered in order of sending. Their fates become known in any order
 //! and are judged in order: when a transmission is judged, the fates of all earlier ones are known,
-//! and so are the bytes that none of them has delivered ([`Missing`]). A retransmission of some of
-//! these bytes was needed. The judgment does not depend on whether the retransmission preceded the
-//! fate of the original; it only waits for it.
+//! and so are the bytes that none of them has delivered ([`missing::Missing`]). A retransmission of
+//! some of these bytes was needed. The judgment does not depend on whether the retransmission
+//! preceded the fate of the original; it only waits for it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
