@@ -18,10 +18,11 @@ pub type Slot = u32;
 pub struct Wakeups {
     /// The earliest of all.
     first: Time,
-    /// Those below node n are 2n and 2n + 1; the root is node 1.
+    /// The earliest times of the two halves below each node: node n has the children 2n and 2n + 1;
+    /// the root is node 1.
     nodes: Vec<[Time; 2]>,
     slots: u32,
-    /// What the order of equal times is drawn from; 0 if by slot.
+    /// Seed of the order of equal times; 0 orders them by slot.
     ties: u64,
 }
 
@@ -31,7 +32,7 @@ impl Wakeups {
         Wakeups::with_slots(0)
     }
 
-    /// So many slots, none of them armed.
+    /// `slots` slots, none of them armed.
     pub fn with_slots(slots: usize) -> Wakeups {
         let slots = u32::try_from(slots).expect("fewer than 2^32 components");
         let leaves = (slots as usize).next_power_of_two().max(2);
@@ -80,14 +81,14 @@ impl Wakeups {
         }
     }
 
-    /// When `slot` is armed; [`Time::NEVER`] if it is not.
+    /// The time for which `slot` is armed; [`Time::NEVER`] if it is not.
     #[inline]
     pub fn armed_at(&self, slot: Slot) -> Time {
         let at = self.nodes.len() + slot as usize;
         self.nodes[at / 2][at % 2]
     }
 
-    /// When the next wakeup is; [`Time::NEVER`] if no slot is armed.
+    /// The time of the next wakeup; [`Time::NEVER`] if no slot is armed.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.first
@@ -103,15 +104,16 @@ impl Wakeups {
         (at - self.nodes.len()) as Slot
     }
 
-    /// Which half below a node goes first if both have the earliest time: they differ by one bit of
-    /// the slots' numbers.
+    /// The half below a node that goes first if both have the earliest time; their slot numbers
+    /// differ by one bit.
     #[cold]
     fn half_of_tie(&self, at: usize) -> usize {
         let bit = self.nodes.len().ilog2() - at.ilog2() - 1;
         (self.tie_bits() >> bit) as usize & 1
     }
 
-    /// What the numbers of slots that are due next are compared after an exclusive or with.
+    /// The mask of the order of equal times: an exclusive or with it gives the numbers by which
+    /// slots due next are compared.
     fn tie_bits(&self) -> u64 {
         if self.ties == 0 { 0 } else { splitmix64(self.ties ^ self.first.as_nanos()) }
     }

@@ -6,16 +6,16 @@ use serde::Deserialize;
 /// The most choices.
 const MAX_CHOICES: usize = 100_000;
 
-/// What a value of a scenario is drawn from. Bounds are written as the scenario has them:
+/// A distribution that a scenario's value is drawn from. Bounds are written as in scenarios:
 /// `"10mbit"`, `"20ms"`, `"100p"`, `0.01`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    law: Law,
-    unit: Unit,
+    law: DrawLaw,
+    unit: DrawUnit,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Law {
+enum DrawLaw {
     Uniform(f64, f64),
     LogUniform(f64, f64),
     Integer(i64, i64),
@@ -23,9 +23,9 @@ enum Law {
     Choice(Vec<String>),
 }
 
-/// What numbers are of.
+/// The unit of a distribution's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum DrawUnit {
     None,
     Bits,
     Nanos,
@@ -51,42 +51,42 @@ enum Bound {
 }
 
 impl Bound {
-    fn read(&self) -> Result<(f64, Unit), String> {
+    fn read(&self) -> Result<(f64, DrawUnit), String> {
         let text = match self {
-            Bound::Number(number) => return Ok((*number, Unit::None)),
+            Bound::Number(number) => return Ok((*number, DrawUnit::None)),
             Bound::Text(text) => text,
         };
         if let Ok(number) = text.parse::<f64>() {
-            return Ok((number, Unit::None));
+            return Ok((number, DrawUnit::None));
         }
         if let Ok(rate) = parse_rate(text) {
-            return Ok((rate.as_bps() as f64, Unit::Bits));
+            return Ok((rate.as_bps() as f64, DrawUnit::Bits));
         }
         if let Ok(span) = parse_span(text) {
-            return Ok((span.as_nanos() as f64, Unit::Nanos));
+            return Ok((span.as_nanos() as f64, DrawUnit::Nanos));
         }
         match parse_size(text) {
-            Ok(Size::Packets(packets)) => Ok((packets as f64, Unit::Packets)),
-            Ok(Size::Bytes(bytes)) => Ok((bytes as f64, Unit::Bytes)),
+            Ok(Size::Packets(packets)) => Ok((packets as f64, DrawUnit::Packets)),
+            Ok(Size::Bytes(bytes)) => Ok((bytes as f64, DrawUnit::Bytes)),
             Err(_) => Err(format!("found \"{text}\", expected a number, a rate, a time or a size, with its unit")),
         }
     }
 }
 
-impl Unit {
+impl DrawUnit {
     fn show(self, value: f64) -> String {
         match self {
-            Unit::None => format!("{value:?}"),
-            Unit::Bits => format!("{}bit", value.round().max(1.0) as u64),
-            Unit::Nanos => format!("{}ns", value.round() as u64),
-            Unit::Packets => format!("{}p", value.round() as u64),
-            Unit::Bytes => format!("{}B", value.round() as u64),
+            DrawUnit::None => format!("{value:?}"),
+            DrawUnit::Bits => format!("{}bit", value.round().max(1.0) as u64),
+            DrawUnit::Nanos => format!("{}ns", value.round() as u64),
+            DrawUnit::Packets => format!("{}p", value.round() as u64),
+            DrawUnit::Bytes => format!("{}B", value.round() as u64),
         }
     }
 }
 
 /// Values of one unit.
-fn same<const N: usize>(bounds: [&Bound; N]) -> Result<([f64; N], Unit), String> {
+fn same<const N: usize>(bounds: [&Bound; N]) -> Result<([f64; N], DrawUnit), String> {
     let (mut values, mut unit) = ([0.0; N], None);
     for (value, bound) in values.iter_mut().zip(bounds) {
         let (found, of) = bound.read()?;
@@ -98,7 +98,7 @@ fn same<const N: usize>(bounds: [&Bound; N]) -> Result<([f64; N], Unit), String>
         }
         *value = found;
     }
-    Ok((values, unit.unwrap_or(Unit::None)))
+    Ok((values, unit.unwrap_or(DrawUnit::None)))
 }
 
 fn ordered(low: f64, high: f64) -> Result<(), String> {
@@ -118,7 +118,7 @@ impl Distribution {
             Text::Uniform([low, high]) => {
                 let ([low, high], unit) = same([low, high])?;
                 ordered(low, high)?;
-                (Law::Uniform(low, high), unit)
+                (DrawLaw::Uniform(low, high), unit)
             }
             Text::LogUniform([low, high]) => {
                 let ([low, high], unit) = same([low, high])?;
@@ -126,22 +126,22 @@ impl Distribution {
                 if low <= 0.0 {
                     return Err("the lower bound of a logarithmic distribution is not above 0".to_owned());
                 }
-                (Law::LogUniform(low, high), unit)
+                (DrawLaw::LogUniform(low, high), unit)
             }
             &Text::Integer([low, high]) => {
                 ordered(low as f64, high as f64)?;
-                (Law::Integer(low, high), Unit::None)
+                (DrawLaw::Integer(low, high), DrawUnit::None)
             }
             Text::Normal { mean, deviation, least, most } => {
                 let ([mean, deviation, least, most], unit) = same([mean, deviation, least, most])?;
                 ordered(least, most)?;
                 ordered(0.0, deviation)?;
-                (Law::Normal { mean, deviation, bounds: [least, most] }, unit)
+                (DrawLaw::Normal { mean, deviation, bounds: [least, most] }, unit)
             }
             Text::Choice(values) if values.is_empty() || values.len() > MAX_CHOICES => {
                 return Err(format!("found {} choices, expected 1 to {MAX_CHOICES}", values.len()));
             }
-            Text::Choice(values) => (Law::Choice(values.clone()), Unit::None),
+            Text::Choice(values) => (DrawLaw::Choice(values.clone()), DrawUnit::None),
         };
         Ok(Distribution { law, unit })
     }
@@ -149,31 +149,33 @@ impl Distribution {
     /// A value, as `--set` has it.
     pub fn draw(&self, random: &mut Random) -> String {
         match &self.law {
-            Law::Uniform(low, high) => self.unit.show(low + (high - low) * random.unit()),
-            Law::LogUniform(low, high) => {
+            DrawLaw::Uniform(low, high) => self.unit.show(low + (high - low) * random.unit()),
+            DrawLaw::LogUniform(low, high) => {
                 let value = low * maths::pow(high / low, random.unit());
                 self.unit.show(value.clamp(*low, *high))
             }
-            Law::Integer(low, high) => {
+            DrawLaw::Integer(low, high) => {
                 let numbers = (high.wrapping_sub(*low) as u64).saturating_add(1);
                 low.wrapping_add(random.below(numbers) as i64).to_string()
             }
-            Law::Normal { mean, deviation, bounds: [least, most] } => {
+            DrawLaw::Normal { mean, deviation, bounds: [least, most] } => {
                 // Never 0, where the quantile is infinite.
                 let p = random.unit().max(f64::EPSILON);
                 self.unit.show((mean + deviation * maths::normal_quantile(p)).clamp(*least, *most))
             }
-            Law::Choice(values) => values[random.below(values.len() as u64) as usize].clone(),
+            DrawLaw::Choice(values) => values[random.below(values.len() as u64) as usize].clone(),
         }
     }
 
     /// Values at its ends, or all choices, by which it can be checked.
     pub fn ends(&self) -> Vec<String> {
         match &self.law {
-            Law::Uniform(low, high) | Law::LogUniform(low, high) => vec![self.unit.show(*low), self.unit.show(*high)],
-            Law::Integer(low, high) => vec![low.to_string(), high.to_string()],
-            Law::Normal { bounds: [least, most], .. } => vec![self.unit.show(*least), self.unit.show(*most)],
-            Law::Choice(values) => values.clone(),
+            DrawLaw::Uniform(low, high) | DrawLaw::LogUniform(low, high) => {
+                vec![self.unit.show(*low), self.unit.show(*high)]
+            }
+            DrawLaw::Integer(low, high) => vec![low.to_string(), high.to_string()],
+            DrawLaw::Normal { bounds: [least, most], .. } => vec![self.unit.show(*least), self.unit.show(*most)],
+            DrawLaw::Choice(values) => values.clone(),
         }
     }
 }

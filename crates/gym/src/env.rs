@@ -8,10 +8,10 @@ use ackclock_sim::{FlowId, Recorders, RunError, World};
 use ackclock_trace::Summary;
 use ackclock_units::{Random, Span, Time};
 
-use crate::network::View;
-use crate::spec::{Column, Role, Spec, SpecError};
+use crate::network::NetworkView;
+use crate::spec::{ObservationColumn, Role, Spec, SpecError};
 
-/// What is said where there is nothing to tell.
+/// The error without an episode.
 const NO_EPISODE: &str = "there is no episode: reset the environment";
 
 /// Wakeups after which the caller is asked whether to go on.
@@ -19,7 +19,7 @@ const TURN: u32 = 1 << 16;
 
 /// The sizes of what an environment takes and gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct EnvShape {
     /// Flows that learn, in one episode or another.
     pub learners: usize,
     /// Numbers of the widest observation of one; behind narrower ones are zeros.
@@ -28,9 +28,9 @@ pub struct Shape {
     pub actions: usize,
 }
 
-/// What a step has come to.
+/// The state of the episode after a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct StepOutcome {
     /// The episode came to an end of its own: all learners have transferred everything, or a
     /// condition holds by which it stops.
     pub terminated: bool,
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-impl Outcome {
+impl StepOutcome {
     /// The episode is over, in one way or another.
     pub fn is_over(self) -> bool {
         self.terminated || self.truncated
@@ -52,7 +52,7 @@ impl Outcome {
 pub struct Snapshot {
     /// The seed, and the number of the episode since that was given.
     pub random: (u64, u64),
-    /// There was a reset.
+    /// True if there was a reset.
     pub has_begun: bool,
     /// The actions of all steps, one after another.
     pub taken: Vec<f32>,
@@ -66,7 +66,7 @@ pub struct Env {
     end: Time,
     now: Time,
     learners: Vec<LearnerState>,
-    /// This episode, and how it came here.
+    /// The current episode, with the actions that led to the current state.
     at: Snapshot,
     run_seed: u64,
     drawn: Vec<String>,
@@ -79,14 +79,14 @@ pub struct Env {
 struct LearnerState {
     /// None in an episode that lacks it.
     flow: Option<FlowId>,
-    /// How often each condition has held in a row.
+    /// Consecutive intervals in which each stopping condition held.
     held: Vec<u32>,
     intervals: u32,
-    /// It decides at this step.
+    /// The learner decides at this step.
     decides: bool,
     reward: f64,
-    view: Option<View>,
-    /// What it was told of the network in the intervals of an observation, the newest last.
+    view: Option<NetworkView>,
+    /// Features of the network in the intervals of an observation, the newest last.
     told: Vec<f32>,
 }
 
@@ -122,11 +122,11 @@ impl Env {
     }
 
     /// The sizes of what it takes and gives.
-    pub fn shape(&self) -> Shape {
-        Shape { learners: self.learners.len(), width: self.spec.width(), actions: self.spec.actions() }
+    pub fn shape(&self) -> EnvShape {
+        EnvShape { learners: self.learners.len(), width: self.spec.width(), actions: self.spec.actions() }
     }
 
-    /// What it is.
+    /// The environment's specification.
     pub fn spec(&self) -> &Arc<Spec> {
         &self.spec
     }
@@ -136,7 +136,7 @@ impl Env {
         self.spec.learners.iter().map(|learner| &*learner.id)
     }
 
-    /// How many numbers the observations of each learner have, and its actions.
+    /// The numbers of observation values and of actions of each learner.
     pub fn widths(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.learners.len()).map(|row| (self.role(row).width(), self.role(row).agent.laws.len()))
     }
@@ -165,7 +165,7 @@ impl Env {
     ///
     /// # Errors
     /// A combination of drawn values does not fit the scenario, or a run failed.
-    pub fn reset(&mut self, seed: Option<u64>, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    pub fn reset(&mut self, seed: Option<u64>, goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         self.at.random = match seed {
             Some(seed) => (seed, 0),
             None => (self.at.random.0, self.at.random.1 + 1),
@@ -177,7 +177,7 @@ impl Env {
         &mut self,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
+    ) -> Result<StepOutcome, SpecError> {
         let (seed, episode) = self.at.random;
         let mut random = Random::for_component(seed, episode, "gym");
         // As a scenario may have it.
@@ -220,7 +220,7 @@ impl Env {
     ///
     /// # Panics
     /// There is not one action for each learner.
-    pub fn step(&mut self, actions: &[f32], goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    pub fn step(&mut self, actions: &[f32], goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         self.step_with(actions, &mut Recorders::default(), goes_on)
     }
 
@@ -229,7 +229,7 @@ impl Env {
         actions: &[f32],
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
+    ) -> Result<StepOutcome, SpecError> {
         let width = self.spec.actions();
         assert_eq!(actions.len(), self.learners.len() * width, "actions and learners");
         let Some(world) = self.world.as_mut().filter(|_| !self.is_over) else {
@@ -250,8 +250,8 @@ impl Env {
         &mut self,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
-        let Some(world) = &mut self.world else { return Ok(Outcome::default()) };
+    ) -> Result<StepOutcome, SpecError> {
+        let Some(world) = &mut self.world else { return Ok(StepOutcome::default()) };
         let mut turn = TURN;
         let mut has_ended = false;
         while world.waiting().is_empty() {
@@ -265,7 +265,7 @@ impl Env {
                 turn = TURN;
                 if !goes_on() {
                     self.is_over = true;
-                    return Ok(Outcome { interrupted: true, ..Outcome::default() });
+                    return Ok(StepOutcome { interrupted: true, ..StepOutcome::default() });
                 }
             }
         }
@@ -306,7 +306,7 @@ impl Env {
         }
         let terminated = stops || all_over;
         let truncated = !terminated && (has_ended || self.steps >= self.spec.max_steps);
-        let outcome = Outcome { terminated, truncated, interrupted: false };
+        let outcome = StepOutcome { terminated, truncated, interrupted: false };
         self.is_over = outcome.is_over();
         Ok(outcome)
     }
@@ -346,8 +346,10 @@ impl Env {
             let mut of_network = told.iter().skip(interval * width);
             for (number, column) in numbers.iter_mut().zip(&role.columns) {
                 *number = match column {
-                    Column::Sender(place) => seen[interval * senders + place],
-                    Column::Network(feature) => of_network.next().copied().unwrap_or_else(|| feature.tell(0.0) as f32),
+                    ObservationColumn::Sender(place) => seen[interval * senders + place],
+                    ObservationColumn::Network(feature) => {
+                        of_network.next().copied().unwrap_or_else(|| feature.tell(0.0) as f32)
+                    }
                 };
             }
         }
@@ -378,7 +380,11 @@ impl Env {
         (self.learners[row].reward, self.learners[row].decides)
     }
 
-    /// Whether there is this learner in this episode.
+    /// Returns true if the learner of this row exists in this episode.
+    ///
+    /// # Panics
+    ///
+    /// There is no such row.
     ///
     /// # Panics
     /// There is no such row.
@@ -386,17 +392,17 @@ impl Env {
         self.learners[row].flow.is_some()
     }
 
-    /// Where it stands.
+    /// The current state.
     pub fn snapshot(&self) -> &Snapshot {
         &self.at
     }
 
-    /// Goes to where an environment that is alike stood: the episode runs again with its actions,
-    /// which takes as long as it took. `goes_on` is asked now and then.
+    /// Restores the state of an equal environment: the episode runs again with its actions, which
+    /// takes as long as it took. `goes_on` is called regularly; returning false cancels.
     ///
     /// # Errors
     /// The snapshot is of another environment, or a run failed.
-    pub fn restore(&mut self, to: &Snapshot, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    pub fn restore(&mut self, to: &Snapshot, goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         self.replay(to, &mut Recorders::default(), goes_on)
     }
 
@@ -405,7 +411,7 @@ impl Env {
         to: &Snapshot,
         recorders: &mut Recorders<'_>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome, SpecError> {
+    ) -> Result<StepOutcome, SpecError> {
         let width = self.learners.len() * self.spec.actions();
         let other = || SpecError::Refused("the snapshot is of another environment".to_owned());
         if !to.taken.len().is_multiple_of(width) {
@@ -415,7 +421,7 @@ impl Env {
         if !to.has_begun {
             (self.world, self.is_over, self.result) = (None, true, None);
             self.at = to.clone();
-            return Ok(Outcome::default());
+            return Ok(StepOutcome::default());
         }
         let mut outcome = self.begin(recorders, goes_on)?;
         for actions in to.taken.chunks_exact(width) {
@@ -448,7 +454,7 @@ impl Env {
         twin.result.ok_or_else(|| SpecError::Refused(NO_EPISODE.to_owned()))
     }
 
-    /// The summary of the run until now. It ends an episode that goes on.
+    /// The summary of the run until now. It ends an unfinished episode.
     ///
     /// # Errors
     /// There was no reset, or the run has failed.

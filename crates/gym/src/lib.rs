@@ -12,6 +12,6 @@ mod spec;
 mod vector;
 
 pub use draw::Distribution;
-pub use env::{Env, Outcome, Shape, Snapshot};
+pub use env::{Env, EnvShape, Snapshot, StepOutcome};
 pub use spec::{Source, Spec, SpecError};
-pub use vector::{Autoreset, Rows, VecEnv};
+pub use vector::{Autoreset, StepRows, VecEnv};

@@ -11,8 +11,8 @@ const SHARE: &str = "share";
 
 /// The flows and link directions of all runs, and where the values of each are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Network {
-    /// In order; links behind flows.
+pub(crate) struct NetworkFeatures {
+    /// Flows and links in order; links come after flows.
     all: Vec<(Kind, String)>,
 }
 
@@ -38,12 +38,12 @@ impl Kind {
     }
 }
 
-/// Whether a feature of this name is of the network.
+/// Returns true if a feature of this name belongs to the network.
 pub(crate) fn has(name: &str) -> bool {
     name == SHARE || name.starts_with("flows.") || name.starts_with("links.")
 }
 
-impl Network {
+impl NetworkFeatures {
     /// Adds the flows and links of a run.
     pub(crate) fn add(&mut self, run: &RunSpec) {
         let flows = run.flows.iter().map(|flow| flow.id.to_string()).chain(run.sums.iter().map(|sum| sum.id.clone()));
@@ -96,23 +96,23 @@ impl Network {
     }
 
     /// Nothing yet, seen by the learner of this flow.
-    pub(crate) fn view(&self, lookout: Lookout) -> View {
-        View { lookout, values: vec![0.0; self.base(self.all.len())] }
+    pub(crate) fn view(&self, lookout: Lookout) -> NetworkView {
+        NetworkView { lookout, values: vec![0.0; self.base(self.all.len())] }
     }
 }
 
-/// What a learner is told of the network.
+/// The network's features in the last interval.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct NetworkView {
     lookout: Lookout,
     pub(crate) values: Vec<f64>,
 }
 
-impl View {
+impl NetworkView {
     /// An interval of the learner of flow `own` ends: the values are those of it. One without
     /// length leaves them as they are.
-    pub(crate) fn look(&mut self, now: Time, world: &mut World, network: &Network, own: &str) {
-        let View { lookout, values } = self;
+    pub(crate) fn look(&mut self, now: Time, world: &mut World, network: &NetworkFeatures, own: &str) {
+        let NetworkView { lookout, values } = self;
         let (mut mine, mut all, mut is_first) = (0, 0, true);
         world.look(now, lookout, |record| {
             // Flows to which nothing happened have no record.

@@ -1,4 +1,4 @@
-//! What an environment is.
+//! The specification of an environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::draw::Distribution;
-use crate::network::{self, Network};
+use crate::network::{self, NetworkFeatures};
 
 /// Whose measure a feature is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum ObservedValue {
     /// The sender's.
     Sender(Measure),
     /// The network's, at this place of its values.
     Network(usize),
 }
 
-impl Seen {
+impl ObservedValue {
     fn of(self, measures: &Measures, network: &[f64]) -> f64 {
         match self {
-            Seen::Sender(measure) => measures[measure as usize],
-            Seen::Network(place) => network.get(place).copied().unwrap_or(0.0),
+            ObservedValue::Sender(measure) => measures[measure as usize],
+            ObservedValue::Network(place) => network.get(place).copied().unwrap_or(0.0),
         }
     }
 }
@@ -34,46 +34,46 @@ impl Seen {
 /// A part of a reward: a feature times its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Term {
-    feature: Feature<Seen>,
+    feature: Feature<ObservedValue>,
     weight: f64,
 }
 
-/// Ends an episode early: a measure of a learner is above or below a bound in so many intervals in
-/// a row.
+/// A condition that ends an episode early: a learner's measure is above or below a bound in a
+/// number of consecutive intervals.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stop {
-    /// Which measure.
-    measure: Seen,
+pub(crate) struct StopCondition {
+    /// The measure that is compared.
+    measure: ObservedValue,
     /// Above this, if there is such a bound.
     above: Option<f64>,
     /// Below this, if there is such a bound.
     below: Option<f64>,
-    /// In so many intervals in a row.
+    /// The number of consecutive intervals.
     pub(crate) intervals: u32,
-    /// After so many intervals from the start.
+    /// Intervals from the start of the episode before the condition applies.
     pub(crate) after: u32,
 }
 
 /// A number of an interval in an observation.
 #[derive(Clone, Debug)]
-pub(crate) enum Column {
-    /// That of the sender at this place.
+pub(crate) enum ObservationColumn {
+    /// The sender's feature at this index.
     Sender(usize),
-    /// One of the network.
+    /// A feature of the network.
     Network(Feature<usize>),
 }
 
-/// What flows learn by: an agent, and what it is rewarded for.
+/// A learner's configuration: its agent and its reward.
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) agent: Arc<Agent>,
     /// An interval in an observation.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<ObservationColumn>,
     reward: Vec<Term>,
 }
 
 impl Role {
-    /// How many numbers an observation has.
+    /// The number of values in an observation.
     pub(crate) fn width(&self) -> usize {
         self.columns.len() * self.agent.history
     }
@@ -81,8 +81,8 @@ impl Role {
     /// The features of the network in an interval of an observation.
     pub(crate) fn of_network(&self) -> impl Iterator<Item = &Feature<usize>> + Clone {
         self.columns.iter().filter_map(|column| match column {
-            Column::Network(feature) => Some(feature),
-            Column::Sender(_) => None,
+            ObservationColumn::Network(feature) => Some(feature),
+            ObservationColumn::Sender(_) => None,
         })
     }
 
@@ -97,28 +97,28 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LearnerSpec {
     pub(crate) id: Arc<str>,
-    /// Its place among the roles.
+    /// Index of its role.
     pub(crate) role: usize,
 }
 
-/// What an environment is; shared by all that are alike.
+/// The specification of an environment, shared by all of the same kind.
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub(crate) template: Template,
     pub(crate) roles: Vec<Role>,
-    /// In the order of rows.
+    /// Learners in the order of rows.
     pub(crate) learners: Vec<LearnerSpec>,
-    /// What the network shows, if anybody looks.
-    pub(crate) network: Option<Network>,
+    /// The network's features; `None` if no column or condition uses them.
+    pub(crate) network: Option<NetworkFeatures>,
     /// Algorithms from outside may fail.
     pub(crate) has_own: bool,
-    pub(crate) stop: Vec<Stop>,
+    pub(crate) stop: Vec<StopCondition>,
     pub(crate) max_steps: u64,
     pub(crate) paths: Vec<String>,
     pub(crate) draws: Vec<Distribution>,
 }
 
-/// Why there is no environment.
+/// The reason why there is no environment.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// The scenario is wrong, or a value that was drawn does not fit it.
@@ -136,7 +136,7 @@ pub enum SpecError {
 #[serde(deny_unknown_fields)]
 struct SpecText {
     agents: Vec<RoleText>,
-    /// Values of the network are asked for beside the features.
+    /// Values of the network are requested beside the features.
     #[serde(default)]
     watch: bool,
     stop: Vec<StopText>,
@@ -212,7 +212,7 @@ fn read_role(number: usize, mut json: Value) -> Result<(Agent, Vec<Feature<Strin
 }
 
 impl Spec {
-    /// From a scenario, and JSON with `agents`, `stop`, `max_steps`, `randomise` and `watch`. The
+    /// Reads a scenario, and JSON with `agents`, `stop`, `max_steps`, `randomise` and `watch`. The
     /// scenario may name the algorithms of `own`.
     ///
     /// # Errors
@@ -238,7 +238,7 @@ impl Spec {
         let place = (source.folder.as_path(), source.name.as_str(), source.text.as_str());
         let learning = Learning { agents: agents.clone(), own: own.clone() };
         let template = Template::new(place, &source.overrides, learning, &paths)?;
-        let (mut network, mut learners) = (Network::default(), Vec::new());
+        let (mut network, mut learners) = (NetworkFeatures::default(), Vec::new());
         at_ends(&template, &draws, |run| {
             network.add(run);
             let found = run.flows.iter().filter_map(learner_of);
@@ -254,20 +254,20 @@ impl Spec {
             let mut of_sender = 0..;
             let column = |feature: Feature<String>| {
                 if !network::has(&feature.measure) {
-                    return Ok(Column::Sender(of_sender.next().unwrap_or_default()));
+                    return Ok(ObservationColumn::Sender(of_sender.next().unwrap_or_default()));
                 }
                 let place = network.find(&feature.measure).map_err(|error| refused("observe", error))?;
-                Ok(Column::Network(feature.of(place)))
+                Ok(ObservationColumn::Network(feature.of(place)))
             };
             let columns = observed.into_iter().map(column).collect::<Result<_, SpecError>>()?;
             let reward = reward.iter().map(|term| term.read(&network)).collect::<Result<_, _>>()?;
             roles.push(Role { agent, columns, reward });
         }
-        let stop = text.stop.iter().map(|stop| stop.read(&network)).collect::<Result<Vec<Stop>, _>>()?;
+        let stop = text.stop.iter().map(|stop| stop.read(&network)).collect::<Result<Vec<StopCondition>, _>>()?;
         let rewarded = roles.iter().flat_map(|role| &role.reward).map(|term| term.feature.measure);
         let mut seen = rewarded.chain(stop.iter().map(|stop| stop.measure));
         let looks = text.watch
-            || seen.any(|seen| matches!(seen, Seen::Network(_)))
+            || seen.any(|seen| matches!(seen, ObservedValue::Network(_)))
             || roles.iter().any(|role| role.of_network().next().is_some());
         Ok(Spec {
             template,
@@ -287,7 +287,7 @@ impl Spec {
         &self.paths
     }
 
-    /// How many numbers the widest observation of a learner has.
+    /// The number of values in the widest observation of any learner.
     pub fn width(&self) -> usize {
         self.of_learners().map(Role::width).max().unwrap_or(0)
     }
@@ -301,9 +301,9 @@ impl Spec {
         self.learners.iter().map(|learner| &self.roles[learner.role])
     }
 
-    /// The names of the values of the network, if anybody looks at it.
+    /// The names of the network's values, if they are used.
     pub fn network_names(&self) -> Vec<String> {
-        self.network.as_ref().map(Network::names).unwrap_or_default()
+        self.network.as_ref().map(NetworkFeatures::names).unwrap_or_default()
     }
 }
 
@@ -333,12 +333,16 @@ fn learner_of(flow: &FlowSpec) -> Option<LearnerSpec> {
     flow.mptcp.is_none().then(|| LearnerSpec { id: flow.id.clone(), role })
 }
 
-fn seen(name: &str, network: &Network) -> Result<Seen, String> {
-    if network::has(name) { network.find(name).map(Seen::Network) } else { measure_by_name(name).map(Seen::Sender) }
+fn seen(name: &str, network: &NetworkFeatures) -> Result<ObservedValue, String> {
+    if network::has(name) {
+        network.find(name).map(ObservedValue::Network)
+    } else {
+        measure_by_name(name).map(ObservedValue::Sender)
+    }
 }
 
 impl TermText {
-    fn read(&self, network: &Network) -> Result<Term, SpecError> {
+    fn read(&self, network: &NetworkFeatures) -> Result<Term, SpecError> {
         let feature = read_feature(&self.feature, |name| seen(name, network));
         let feature = feature.map_err(|error| refused("reward", error))?;
         if feature.over.is_some() {
@@ -352,7 +356,7 @@ impl TermText {
 }
 
 impl StopText {
-    fn read(&self, network: &Network) -> Result<Stop, SpecError> {
+    fn read(&self, network: &NetworkFeatures) -> Result<StopCondition, SpecError> {
         let measure = seen(&self.measure, network).map_err(|error| refused("stop", error))?;
         if self.above.is_none() && self.below.is_none() {
             return Err(refused("stop", format!("`{}`: expected `above` or `below`", self.measure)));
@@ -361,12 +365,12 @@ impl StopText {
             return Err(refused("stop", format!("`{}`: expected at least one interval", self.measure)));
         }
         let (above, below, intervals, after) = (self.above, self.below, self.intervals, self.after);
-        Ok(Stop { measure, above, below, intervals, after })
+        Ok(StopCondition { measure, above, below, intervals, after })
     }
 }
 
-impl Stop {
-    /// Whether an interval is such a one.
+impl StopCondition {
+    /// Returns true if the interval meets the condition.
     pub(crate) fn holds(&self, measures: &Measures, network: &[f64]) -> bool {
         let value = self.measure.of(measures, network);
         self.above.is_some_and(|bound| value > bound) || self.below.is_some_and(|bound| value < bound)

@@ -8,27 +8,27 @@ use std::time::Duration;
 
 use ackclock_trace::Summary;
 
-use crate::env::{Env, Outcome, Shape, Snapshot};
+use crate::env::{Env, EnvShape, Snapshot, StepOutcome};
 use crate::spec::{Spec, SpecError};
 
-/// How often is looked whether a step of several threads is to be broken off.
+/// Interval at which a step over several threads checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// When an environment whose episode is over begins the next one.
+/// The step at which an environment whose episode is over begins the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Autoreset {
-    /// At the next step, whose actions are ignored.
+    /// The next step, whose actions are ignored.
     NextStep,
-    /// At once: the observation is the first one of the new episode, the last one is in
-    /// [`Rows::last`].
+    /// The same step: the observation is the first one of the new episode, the last one is in
+    /// [`StepRows::last`].
     SameStep,
-    /// Not by itself.
+    /// None: only an explicit reset begins an episode.
     Disabled,
 }
 
-/// What a step gives: a row for each learner of each environment, environment by environment.
+/// The results of a step: a row for each learner of each environment, environment by environment.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct StepRows {
     /// Observations, one after another.
     pub observations: Vec<f32>,
     /// The last observations of episodes that are over, with [`Autoreset::SameStep`]; others are
@@ -48,9 +48,9 @@ pub struct Rows {
     pub times: Vec<f64>,
 }
 
-impl Rows {
-    fn new(rows: usize, width: usize) -> Rows {
-        Rows {
+impl StepRows {
+    fn new(rows: usize, width: usize) -> StepRows {
+        StepRows {
             observations: vec![0.0; rows * width],
             last: vec![0.0; rows * width],
             rewards: vec![0.0; rows],
@@ -62,7 +62,7 @@ impl Rows {
         }
     }
 
-    fn copy(&mut self, from: &Rows, row: usize, width: usize) {
+    fn copy(&mut self, from: &StepRows, row: usize, width: usize) {
         let rows = from.rewards.len();
         let wide = row * width..(row + rows) * width;
         self.observations[wide.clone()].copy_from_slice(&from.observations);
@@ -78,45 +78,45 @@ impl Rows {
 
 /// Environments that one thread steps, with their rows.
 #[derive(Debug)]
-struct Group {
+struct EnvGroup {
     envs: Vec<Env>,
     /// Episodes that are over and wait for a reset.
     over: Vec<bool>,
     autoreset: Autoreset,
-    shape: Shape,
+    shape: EnvShape,
     actions: Vec<f32>,
-    rows: Rows,
+    rows: StepRows,
     results: Vec<Option<Summary<()>>>,
     keeps_results: bool,
 }
 
-/// What a group is to do.
+/// A command to a group.
 #[derive(Clone, Debug)]
 enum Task {
     Step,
-    /// With a seed for each, and those that are reset.
+    /// Reset those that are chosen, with the seed of each.
     Reset(Vec<Option<u64>>, Vec<bool>),
 }
 
-impl Group {
-    fn new(spec: &Arc<Spec>, count: usize, autoreset: Autoreset) -> Group {
+impl EnvGroup {
+    fn new(spec: &Arc<Spec>, count: usize, autoreset: Autoreset) -> EnvGroup {
         // Each has its own copy of the scenario, so that no two threads share anything.
         let envs: Vec<Env> = (0..count).map(|_| Env::new(Arc::new(Spec::clone(spec)))).collect();
-        let shape = envs.first().map_or(Shape { learners: 0, width: 0, actions: 0 }, Env::shape);
+        let shape = envs.first().map_or(EnvShape { learners: 0, width: 0, actions: 0 }, Env::shape);
         let rows = count * shape.learners;
-        Group {
+        EnvGroup {
             over: vec![true; count],
             results: (0..count).map(|_| None).collect(),
             keeps_results: false,
             actions: vec![0.0; rows * shape.actions],
-            rows: Rows::new(rows, shape.width),
+            rows: StepRows::new(rows, shape.width),
             envs,
             autoreset,
             shape,
         }
     }
 
-    /// Whether it was not broken off.
+    /// Runs a task; returns false if it was cancelled.
     fn run(&mut self, task: &Task, goes_on: &mut dyn FnMut() -> bool) -> Result<bool, SpecError> {
         for number in 0..self.envs.len() {
             let outcome = match task {
@@ -131,7 +131,7 @@ impl Group {
         Ok(true)
     }
 
-    fn step(&mut self, number: usize, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, SpecError> {
+    fn step(&mut self, number: usize, goes_on: &mut dyn FnMut() -> bool) -> Result<StepOutcome, SpecError> {
         if self.over[number] {
             if self.autoreset == Autoreset::Disabled {
                 let why = format!("the episode of environment {number} is over: reset it");
@@ -147,11 +147,11 @@ impl Group {
     fn note(
         &mut self,
         number: usize,
-        outcome: Outcome,
+        outcome: StepOutcome,
         steps: bool,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool, SpecError> {
-        let Shape { learners, width, .. } = self.shape;
+        let EnvShape { learners, width, .. } = self.shape;
         let (env, rows) = (&mut self.envs[number], &mut self.rows);
         let began_anew = std::mem::replace(&mut self.over[number], outcome.is_over()) || !steps;
         let ends = outcome.is_over() && self.autoreset == Autoreset::SameStep;
@@ -188,13 +188,13 @@ impl Group {
 /// A thread with a group of its own, which travels.
 #[derive(Debug)]
 struct Worker {
-    tasks: Sender<(Task, Group)>,
-    done: Receiver<(Group, Result<bool, SpecError>)>,
+    tasks: Sender<(Task, EnvGroup)>,
+    done: Receiver<(EnvGroup, Result<bool, SpecError>)>,
 }
 
 impl Worker {
     fn start(stop: Arc<AtomicBool>) -> std::io::Result<Worker> {
-        let (tasks, inbox) = channel::<(Task, Group)>();
+        let (tasks, inbox) = channel::<(Task, EnvGroup)>();
         let (outbox, done) = channel();
         let work = move || {
             for (task, mut group) in inbox {
@@ -213,17 +213,17 @@ impl Worker {
 #[derive(Debug)]
 pub struct VecEnv {
     /// `None` while it travels.
-    groups: Vec<Option<Group>>,
+    groups: Vec<Option<EnvGroup>>,
     workers: Vec<Worker>,
     stop: Arc<AtomicBool>,
-    shape: Shape,
+    shape: EnvShape,
     count: usize,
-    rows: Rows,
+    rows: StepRows,
     is_broken: bool,
 }
 
 impl VecEnv {
-    /// So many environments, on so many threads.
+    /// `count` environments on `threads` threads.
     ///
     /// # Errors
     /// There are no threads.
@@ -234,14 +234,14 @@ impl VecEnv {
         assert!(count > 0, "no environments");
         let threads = threads.clamp(1, count);
         let share = |group: usize| (group + 1) * count / threads - group * count / threads;
-        let groups: Vec<Group> = (0..threads).map(|group| Group::new(spec, share(group), autoreset)).collect();
+        let groups: Vec<EnvGroup> = (0..threads).map(|group| EnvGroup::new(spec, share(group), autoreset)).collect();
         let shape = groups[0].shape;
         let stop = Arc::new(AtomicBool::new(false));
         let workers = if threads > 1 { threads } else { 0 };
         let workers = (0..workers).map(|_| Worker::start(Arc::clone(&stop))).collect::<Result<_, _>>();
         let workers = workers.map_err(|error| SpecError::Refused(format!("no thread for environments: {error}")))?;
         Ok(VecEnv {
-            rows: Rows::new(count * shape.learners, shape.width),
+            rows: StepRows::new(count * shape.learners, shape.width),
             groups: groups.into_iter().map(Some).collect(),
             is_broken: false,
             workers,
@@ -252,17 +252,17 @@ impl VecEnv {
     }
 
     /// The sizes of what each takes and gives.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> EnvShape {
         self.shape
     }
 
-    /// How many environments there are.
+    /// The number of environments.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What the last step gave.
-    pub fn rows(&self) -> &Rows {
+    /// The rows of the last step.
+    pub fn rows(&self) -> &StepRows {
         &self.rows
     }
 
@@ -294,7 +294,7 @@ impl VecEnv {
         None
     }
 
-    fn place(&self, mut number: usize) -> Option<(&Group, usize)> {
+    fn place(&self, mut number: usize) -> Option<(&EnvGroup, usize)> {
         for group in self.groups.iter().flatten() {
             if number < group.envs.len() {
                 return Some((group, number));
@@ -354,8 +354,8 @@ impl VecEnv {
         self.run(&[Task::Step], goes_on)
     }
 
-    /// Goes to where an environment that is alike stood, as [`Env::restore`]. `false` if `goes_on`
-    /// has broken it off.
+    /// Restores the state of an equal environment, as [`Env::restore`]. Returns false if `goes_on`
+    /// cancelled it.
     ///
     /// # Errors
     /// As [`Env::restore`], or there is no such environment.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ackclock_cc::learned::{Measure, Policy, Scratch};
-use ackclock_gym::{Autoreset, Env, Outcome, Shape, Snapshot, Source, Spec, SpecError, VecEnv};
+use ackclock_gym::{Autoreset, Env, EnvShape, Snapshot, Source, Spec, SpecError, StepOutcome, VecEnv};
 use ackclock_scenario::{Own, Scenario, read_policy};
 use ackclock_sim::{Recorders, SeriesConfig, SeriesRecorder, World};
 use ackclock_trace::{FLOW_NUMBERS, LINK_NUMBERS, SeriesOf, SeriesRecord, SeriesSink, Summary};
@@ -22,7 +22,7 @@ fn scenario(flows: &str) -> String {
     format!("schema = 1\ntitle = \"test\"\n[run]\nduration = \"4s\"\nseed = 7\n{LINKS}{flows}")
 }
 
-/// What is told to an environment beside the scenario; `agent` and more.
+/// An environment's settings beside the scenario: `agent` and `rest`.
 fn settings(agent: &str, rest: &str) -> String {
     let role = role("", agent);
     format!("{{\"agents\": [{role}], \"stop\": [], \"max_steps\": null, \"randomise\": []{rest}}}")
@@ -268,7 +268,7 @@ fn values_of_the_network_are_those_of_the_series() {
 }
 
 /// The first number of each learner's next action, and what is behind them.
-fn actions(step: usize, shape: Shape) -> Vec<f32> {
+fn actions(step: usize, shape: EnvShape) -> Vec<f32> {
     (0..shape.learners * shape.actions).map(|number| ((number * 7 + step * 3) % 5) as f32 / 2.0 - 1.0).collect()
 }
 
@@ -293,7 +293,7 @@ fn learners_may_have_agents_of_their_own_and_their_number_may_be_drawn() {
     let wide = flow("b", "{ kind = \"external\", agent = \"wide\" }");
     let text = scenario(&(flow("a", "\"external\"") + &flow("other", "\"cubic\"") + &wide)).replace("4s", "500ms");
     let mut env = env(&text, &json);
-    assert_eq!(env.shape(), Shape { learners: 4, width: 8, actions: 2 });
+    assert_eq!(env.shape(), EnvShape { learners: 4, width: 8, actions: 2 });
     let rows: Vec<(String, (usize, usize))> = env.flows().map(str::to_owned).zip(env.widths()).collect();
     let row = |id: &str, widths| (id.to_owned(), widths);
     assert_eq!(rows, [row("a.0", (4, 1)), row("b.0", (8, 2)), row("a.1", (4, 1)), row("a.2", (4, 1))]);
@@ -384,8 +384,10 @@ fn an_episode_ends() {
         let summary = env.result().unwrap_or_else(|error| panic!("{error}"));
         (outcome, steps, summary.duration_s, summary.partial)
     };
-    let (terminated, truncated) =
-        (Outcome { terminated: true, ..Outcome::default() }, Outcome { truncated: true, ..Outcome::default() });
+    let (terminated, truncated) = (
+        StepOutcome { terminated: true, ..StepOutcome::default() },
+        StepOutcome { truncated: true, ..StepOutcome::default() },
+    );
     // The handshake takes 20 ms and a little: the first decision is at 30 ms, the last at 3.99 s.
     assert_eq!(run(&text, &settings(&agent, ""), 0.0), (truncated, 397, 4.0, false));
     let few = settings(&agent, "").replace("\"max_steps\": null", "\"max_steps\": 10");

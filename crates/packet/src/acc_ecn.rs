@@ -7,7 +7,7 @@ use std::fmt;
 
 use ackclock_units::Ecn;
 
-/// The order of the counters, which the kind of the option tells.
+/// The order of the counters, given by the kind of the option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccEcnOrder {
     /// Kind 172: EE0B, ECEB, EE1B.
@@ -40,8 +40,8 @@ impl AccEcn {
     /// The most fields of one option.
     pub const MOST_FIELDS: usize = 3;
 
-    /// All three fields: `counter` tells the counter of a codepoint, of which the low 24 bits are
-    /// taken.
+    /// An option with all three fields: `counter` gives the counter of a codepoint, of which the
+    /// low 24 bits are written.
     pub fn new(order: AccEcnOrder, counter: impl Fn(Ecn) -> u32) -> AccEcn {
         let fields = order.codepoints().map(|codepoint| {
             let [_, high, middle, low] = counter(codepoint).to_be_bytes();
@@ -50,8 +50,8 @@ impl AccEcn {
         AccEcn { order, len: 3, fields }
     }
 
-    /// What follows the length byte of an option; bytes beyond whole fields, or beyond three, are
-    /// ignored.
+    /// The option read from `data`, the bytes behind its length byte; a partial field at the end
+    /// and bytes beyond three fields are ignored.
     pub fn from_bytes(order: AccEcnOrder, data: &[u8]) -> AccEcn {
         let mut option = AccEcn { order, len: 0, fields: [[0; 3]; 3] };
         for (field, bytes) in option.fields.iter_mut().zip(data.as_chunks::<3>().0) {
@@ -66,7 +66,7 @@ impl AccEcn {
         self.order
     }
 
-    /// What follows the length byte.
+    /// The bytes behind the option's length byte.
     pub fn as_bytes(&self) -> &[u8] {
         self.fields[..usize::from(self.len)].as_flattened()
     }

@@ -20,8 +20,8 @@ mod tests;
 
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
-/// Where the nine control bits that [`Flags`] holds end in a TCP header; the first is the lowest
-/// bit of the byte before.
+/// Offset in a TCP header of the last byte of the nine control bits in [`Flags`]; the first of them
+/// is the lowest bit of the byte before.
 const FLAGS_AT: usize = 13;
 /// Time to live of what is written.
 const HOP_LIMIT: u8 = 64;
@@ -58,7 +58,7 @@ impl Addresses {
     }
 }
 
-/// Why a segment was not written.
+/// The reason why a segment was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmitError {
     /// Header and payload are more than an IPv4 packet holds.
@@ -77,14 +77,14 @@ pub enum EmitError {
     },
 }
 
-/// Why bytes are not a TCP segment that we take.
+/// The reason why bytes are not an accepted TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// Fewer bytes than a header or than the length that it claims, or lengths that contradict each
     /// other.
     #[error("truncated or contradictory lengths")]
     Length,
-    /// Not version 4.
+    /// The version is not 4.
     #[error("IP version {0}; only 4 is read")]
     Version(u8),
     /// An IPv4 header with options.
@@ -93,7 +93,7 @@ pub enum ParseError {
     /// A fragment of an IPv4 packet.
     #[error("fragments are not read")]
     Fragment,
-    /// Not TCP.
+    /// The protocol is not TCP.
     #[error("IP protocol {0}; only TCP (6) is read")]
     Protocol(u8),
     /// The checksum of the IPv4 header is wrong.
@@ -107,10 +107,10 @@ pub enum ParseError {
 /// A packet that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<'a> {
-    /// Its header. The payload has the right length and offset 0: where it lies in the stream
-    /// depends on the initial sequence number, which one packet does not tell.
+    /// The decoded header. The payload has the right length and offset 0: its position in the
+    /// stream depends on the initial sequence number, which the packet does not contain.
     pub segment: Segment,
-    /// Who sent it to whom.
+    /// Source and destination.
     pub addresses: Addresses,
     /// The ECN codepoint.
     pub ecn: Ecn,

@@ -51,12 +51,12 @@ impl FastOpen {
         usize::from(self.len)
     }
 
-    /// Whether it asks for a cookie.
+    /// Returns true if the option is a cookie request.
     pub fn is_request(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether its cookie has a length that cookies may have: 4 to 16 bytes, and even.
+    /// Returns true if the cookie has a valid length: 4 to 16 bytes, and even.
     pub fn is_cookie(&self) -> bool {
         (FastOpen::MIN_LEN..=FastOpen::MAX_LEN).contains(&self.cookie_len()) && self.len.is_multiple_of(2)
     }

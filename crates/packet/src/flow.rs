@@ -36,7 +36,7 @@ mod protocol {
 /// The most IPv6 extension headers that are read, as in Linux.
 const MAX_EXTENSION_HEADERS: usize = 15;
 
-/// What the packets of one flow have in common.
+/// The fields that identify a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Sender.
@@ -156,7 +156,8 @@ fn skip_extensions(mut next: u8, mut rest: &[u8]) -> (u8, &[u8]) {
     (next, rest)
 }
 
-/// What serves as ports in the header of `protocol` at the start of `payload`.
+/// The ports in the header of `protocol` at the start of `payload`, or the fields that serve as
+/// ports.
 fn ports(protocol: u8, payload: &[u8]) -> [u16; 2] {
     let at = match protocol {
         protocol::TCP | protocol::UDP | protocol::UDP_LITE | protocol::DCCP | protocol::SCTP | protocol::ESP => 0,

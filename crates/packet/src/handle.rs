@@ -14,13 +14,13 @@ pub struct Packet {
     /// Bytes on the wire: IP header and all that follows; a link adds its framing while it holds
     /// the packet.
     pub wire_len: u32,
-    /// Which route the packet follows (an index that the driver keeps).
+    /// The packet's route (an index kept by the driver).
     pub route: u32,
     /// Links of the route that are behind it.
     pub hop: u16,
     /// The ECN codepoint, as marked so far.
     pub ecn: Ecn,
-    /// What a queue may treat it differently by.
+    /// The packet's properties that a queue may classify by.
     pub class: Class,
 }
 
@@ -35,7 +35,7 @@ impl Class {
     const PURE_ACK: u8 = 0x40;
     const CORRUPTED: u8 = 0x80;
 
-    /// Of the DSCP (RFC 2474) the low six bits count.
+    /// The class of a packet with this DSCP (RFC 2474), of which only the low six bits count.
     #[inline]
     pub const fn new(dscp: u8, pure_ack: bool) -> Class {
         Class(dscp & 0x3f | if pure_ack { Class::PURE_ACK } else { 0 })
@@ -46,7 +46,7 @@ impl Class {
         self.0 & 0x3f
     }
 
-    /// Whether it is a TCP segment that only acknowledges ([`crate::Segment::is_pure_ack`]).
+    /// Returns true for a TCP segment that only acknowledges ([`crate::Segment::is_pure_ack`]).
     pub const fn is_pure_ack(self) -> bool {
         self.0 & Class::PURE_ACK != 0
     }
@@ -56,7 +56,8 @@ impl Class {
         Class(self.0 | Class::CORRUPTED)
     }
 
-    /// Whether a link has corrupted it, so that its receiver finds a wrong checksum.
+    /// Returns true if a link has corrupted the packet, so that its checksum is wrong at the
+    /// receiver.
     #[inline]
     pub const fn is_corrupted(self) -> bool {
         self.0 & Class::CORRUPTED != 0

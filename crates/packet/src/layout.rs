@@ -61,7 +61,7 @@ pub enum TcpOption {
 }
 
 impl TcpOption {
-    /// Its bytes on the wire.
+    /// Length on the wire, bytes.
     #[allow(clippy::len_without_is_empty, reason = "no option is empty")]
     pub fn len(&self) -> usize {
         match self {
@@ -302,14 +302,14 @@ fn with_rare_options(segment: &Segment, mut len: u32) -> u32 {
     len + mptcp_len(segment, len)
 }
 
-/// What MPTCP adds to `others` bytes of other options: nothing where it does not fit.
+/// The bytes that MPTCP adds to `others` bytes of other options: 0 if it does not fit.
 fn mptcp_len(segment: &Segment, others: u32) -> u32 {
     let len = segment.mptcp.padded_len();
     if others + len <= MAX_OPTIONS { len } else { 0 }
 }
 
-/// What AccECN adds to `others` bytes of other options: where they are aligned by NOPs, it takes
-/// the place of one or two.
+/// The bytes that AccECN adds to `others` bytes of other options: it can replace one or two of the
+/// NOPs that align them.
 fn acc_ecn_len(segment: &Segment, option: AccEcn, others: u32) -> u32 {
     // A SACK option follows, whatever the length of this one.
     let sack = !segment.sack.is_empty() && others + 12 + 4 + 8 <= MAX_OPTIONS;
@@ -322,7 +322,7 @@ fn acc_ecn_len(segment: &Segment, option: AccEcn, others: u32) -> u32 {
     (if len % 4 > spare { len.next_multiple_of(4) } else { len - len % 4 }) as u32
 }
 
-/// How many SACK blocks there is room for behind `fixed` bytes of other options.
+/// The number of SACK blocks that fit behind `fixed` bytes of other options.
 fn sack_blocks_that_fit(segment: &Segment, fixed: u32) -> u32 {
     (segment.sack.as_slice().len() as u32).min(MAX_OPTIONS.saturating_sub(fixed + 4) / 8)
 }

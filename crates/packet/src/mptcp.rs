@@ -66,7 +66,7 @@ impl MptcpOptions {
     /// All that a header has room for.
     const MAX: usize = 40;
 
-    /// Whether there is none.
+    /// Returns true if there are no MPTCP options.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -105,7 +105,7 @@ impl MptcpOptions {
         })
     }
 
-    /// Those that have a form that RFC 8684 knows; others are skipped.
+    /// The options whose form RFC 8684 defines; others are skipped.
     pub fn iter(&self) -> impl Iterator<Item = MptcpOption> + '_ {
         self.encoded().filter_map(MptcpOption::decode)
     }
@@ -141,7 +141,7 @@ impl fmt::Debug for MptcpOptions {
     }
 }
 
-/// One option (RFC 8684 section 3).
+/// A Multipath TCP option (RFC 8684 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MptcpOption {
     /// MP_CAPABLE.
@@ -150,7 +150,7 @@ pub enum MptcpOption {
     JoinSyn {
         /// Data is to be sent on this subflow only if there is no other.
         backup: bool,
-        /// Of the address that the SYN comes from.
+        /// Identifier of the address that the SYN comes from.
         address_id: u8,
         /// The receiver's, which names the connection.
         token: u32,
@@ -159,9 +159,9 @@ pub enum MptcpOption {
     },
     /// MP_JOIN of a SYN/ACK.
     JoinSynAck {
-        /// As in [`MptcpOption::JoinSyn`].
+        /// The backup flag, as in [`MptcpOption::JoinSyn`].
         backup: bool,
-        /// Of the address that the SYN/ACK comes from.
+        /// Identifier of the address that the SYN/ACK comes from.
         address_id: u8,
         /// The leftmost 64 bits of the sender's HMAC.
         hmac: u64,
@@ -196,9 +196,9 @@ pub enum MptcpOption {
     },
     /// MP_TCPRST: why a subflow is reset.
     Reset {
-        /// It may be tried again.
+        /// The reset is transient: the subflow may be tried again.
         transient: bool,
-        /// One of the registry "MPTCP MP_TCPRST Reason Codes".
+        /// Code from the registry "MPTCP MP_TCPRST Reason Codes".
         reason: u8,
     },
 }
@@ -232,7 +232,7 @@ pub struct Capable {
 pub struct Dss {
     /// Data acknowledgment.
     pub ack: Option<DataNumber>,
-    /// Which data the bytes of the subflow are.
+    /// The mapping from the subflow's bytes to the connection's data.
     pub mapping: Option<Mapping>,
     /// DATA_FIN: the mapping ends with it.
     pub fin: bool,
@@ -252,10 +252,10 @@ pub enum DataNumber {
 pub struct Mapping {
     /// Data sequence number of the first byte.
     pub sequence: DataNumber,
-    /// Its place in the subflow: the distance from the initial sequence number. With length 0, an
+    /// Offset in the subflow: the distance from the initial sequence number. With length 0, an
     /// infinite mapping.
     pub subflow_sequence: u32,
-    /// How many bytes, a DATA_FIN included.
+    /// Length in bytes; a DATA_FIN counts as one.
     pub len: u16,
     /// Checksum over the bytes and a pseudo-header, if checksums were agreed on.
     pub checksum: Option<u16>,
@@ -264,7 +264,7 @@ pub struct Mapping {
 /// ADD_ADDR (RFC 8684 section 3.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddAddress {
-    /// Its number; what announces it again has no other.
+    /// Identifier of the address; repeated announcements have the same one.
     pub id: u8,
     /// The address.
     pub address: std::net::IpAddr,

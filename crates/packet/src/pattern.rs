@@ -17,7 +17,7 @@ pub fn byte(offset: u64) -> u8 {
     word(offset / 8)[(offset % 8) as usize]
 }
 
-/// How many of the first `len` bytes from `offset` on come before the first whole word.
+/// The number of bytes, of the first `len` from `offset` on, that precede the first whole word.
 fn head_len(offset: u64, len: usize) -> usize {
     (offset.wrapping_neg() % 8).min(len as u64) as usize
 }

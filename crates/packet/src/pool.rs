@@ -10,20 +10,20 @@ use ackclock_units::prefetch;
 /// in the caller.
 #[derive(Debug)]
 pub struct Pool<T> {
-    slots: Vec<Entry<T>>,
+    slots: Vec<PoolSlot<T>>,
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct PoolSlot<T> {
     contents: T,
-    /// How many packets refer to the slot; 0 when it is free.
+    /// The number of packets that refer to the slot; 0 when it is free.
     references: u32,
 }
 
-impl<T> Entry<T> {
+impl<T> PoolSlot<T> {
     #[inline]
-    fn occupied(&self, slot: u32) -> &Entry<T> {
+    fn occupied(&self, slot: u32) -> &PoolSlot<T> {
         if self.references == 0 {
             vacant(slot);
         }
@@ -45,7 +45,7 @@ impl<T> Pool<T> {
 
     /// Stores `contents` and returns its slot.
     pub fn insert(&mut self, contents: T) -> u32 {
-        let entry = Entry { contents, references: 1 };
+        let entry = PoolSlot { contents, references: 1 };
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = entry;
             return slot;
@@ -90,20 +90,20 @@ impl<T> Pool<T> {
         &self.slots[slot as usize].occupied(slot).contents
     }
 
-    /// How many packets refer to `slot`.
+    /// The number of packets that refer to `slot`.
     #[inline]
     pub fn references(&self, slot: u32) -> u32 {
         self.slots[slot as usize].references
     }
 
-    /// One more packet refers to `slot`.
+    /// Adds a reference to `slot`.
     pub fn retain(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         entry.occupied(slot);
         entry.references += 1;
     }
 
-    /// One packet fewer refers to `slot`; the last one frees it.
+    /// Removes a reference to `slot`; the last one frees it.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
@@ -114,12 +114,12 @@ impl<T> Pool<T> {
         }
     }
 
-    /// How many slots are occupied.
+    /// The number of occupied slots.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether no slot is occupied.
+    /// Returns true if no slot is occupied.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

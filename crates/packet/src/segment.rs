@@ -10,7 +10,7 @@ use crate::{AccEcn, FastOpen, MptcpOptions};
 /// Sequence numbers are the 32-bit ones of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Which bytes of the stream it carries.
+    /// The range of the stream that the segment carries.
     pub payload: Payload,
     /// Port of the sender.
     pub source_port: u16,
@@ -118,12 +118,12 @@ impl Flags {
         ((self.0 >> 6) & 7) as u8
     }
 
-    /// Whether ACK is set, and neither SYN, FIN nor RST.
+    /// Returns true if ACK is set, and none of SYN, FIN and RST.
     pub const fn is_ack_alone(self) -> bool {
         self.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0) == Flags::ACK.0
     }
 
-    /// Whether all of `other`'s bits are set.
+    /// Returns true if all of `other`'s bits are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -177,7 +177,7 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no blocks.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -237,7 +237,7 @@ impl Segment {
         20 + self.header_len() + self.payload.len
     }
 
-    /// Whether it acknowledges and does nothing else: ACK without payload, SYN, FIN or RST.
+    /// Returns true if the segment only acknowledges: ACK without payload, SYN, FIN or RST.
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
         self.payload.len == 0 && self.flags.is_ack_alone()

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 /// The values of flows, links or runs: a row for each of them and each run.
 #[derive(Debug)]
-pub(crate) struct Subject {
+pub(crate) struct SubjectTable {
     /// `flows`, `subflows`, `links`, `kinds`, `groups`, `workloads`, `live` or `run`.
     pub(crate) name: &'static str,
     /// The run of each row, by its place in the report.
     pub(crate) runs: Vec<usize>,
-    /// Names: `id`, and what rows may be told apart by, such as `cc`.
-    pub(crate) names: BTreeMap<&'static str, Names>,
+    /// Names: `id`, and other names that distinguish rows, such as `cc`.
+    pub(crate) names: BTreeMap<&'static str, NameColumn>,
     /// Numbers by their keys, in the order in which they were found.
     pub(crate) metrics: Vec<(String, Vec<Option<f64>>)>,
     places: BTreeMap<String, usize>,
@@ -21,12 +21,12 @@ pub(crate) struct Subject {
 
 /// A column of names.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct NameColumn {
     pub(crate) known: Vec<String>,
     pub(crate) rows: Vec<usize>,
 }
 
-impl Names {
+impl NameColumn {
     fn push(&mut self, name: &str) {
         let known = self.known.iter().position(|known| known == name).unwrap_or_else(|| {
             self.known.push(name.to_owned());
@@ -36,13 +36,13 @@ impl Names {
     }
 }
 
-impl Subject {
-    pub(crate) fn new(name: &'static str) -> Subject {
+impl SubjectTable {
+    pub(crate) fn new(name: &'static str) -> SubjectTable {
         let (runs, names, metrics, places) = Default::default();
-        Subject { name, runs, names, metrics, places }
+        SubjectTable { name, runs, names, metrics, places }
     }
 
-    /// Adds a row: an object of the summary of a run, and what tells it apart.
+    /// Adds a row: an object of the summary of a run, and the names that distinguish it.
     pub(crate) fn add(&mut self, run: usize, object: &Value, names: &[(&'static str, &str)]) {
         let row = self.runs.len();
         self.runs.push(run);
@@ -102,7 +102,7 @@ impl Subject {
     }
 }
 
-/// Whether a metric is one of those that people look at first.
+/// Returns true if the metric is a main one, which a page shows first.
 pub(crate) fn is_main(name: &str) -> bool {
     MAIN.contains(&name)
 }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_long_as_there_are_rows() {
-        let mut subject = Subject::new("flows");
+        let mut subject = SubjectTable::new("flows");
         subject.add(0, &json!({ "a": 1, "x": { "p50": 0.123_456_789 } }), &[("id", "f.0")]);
         subject.add(0, &json!({ "b": 2, "a": 1 }), &[("id", "f.1")]);
         subject.add(1, &json!({ "a": 1, "id": "text", "none": null }), &[("id", "f.0")]);

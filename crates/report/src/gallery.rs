@@ -7,9 +7,9 @@ use std::fmt::Write;
 pub struct Gallery {
     /// The heading.
     pub title: String,
-    /// What is below it, in a line.
+    /// Summary of the page, one line.
     pub about: String,
-    /// In the order of the page.
+    /// Tables in the order of the page.
     pub tables: Vec<Table>,
 }
 
@@ -20,54 +20,54 @@ pub struct Table {
     pub name: String,
     /// A line below the table.
     pub totals: String,
-    /// In the order of the table.
+    /// Rows in the order of the table.
     pub rows: Vec<Entry>,
 }
 
 /// A published result.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What becomes of it.
+    /// State of the result.
     pub state: State,
-    /// Where it was published: the figure or table.
+    /// The published figure or table.
     pub source: String,
-    /// What was published, a paragraph each.
+    /// The published claims, a paragraph each.
     pub published: Vec<String>,
-    /// What a real kernel measured, likewise.
+    /// Measurements of a real kernel, likewise.
     pub kernel: Vec<String>,
     /// Explanations, likewise.
     pub notes: Vec<String>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
 /// A number that was found.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Whether it is what was expected.
+    /// Agreement with the expectation.
     pub state: State,
-    /// What it is a number of.
+    /// Name of the metric.
     pub metric: String,
     /// The number, with its unit.
     pub value: String,
-    /// How the values of its runs lie.
+    /// Spread of the values over its runs.
     pub spread: String,
-    /// Its bounds.
+    /// The expected bounds.
     pub expected: String,
-    /// Of which scenario and point it is.
+    /// Scenario and point of the finding.
     pub place: String,
     /// The page with figures, relative to this one.
     pub page: Option<String>,
 }
 
-/// What becomes of a published result.
+/// The state of a published result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is met.
+    /// The expectation is met.
     Ok,
     /// A part of it is.
     Part,
-    /// It is not.
+    /// The expectation is not met.
     Miss,
 }
 
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// In a box of its colour.
+    /// The state in a coloured box.
     fn badge(self) -> String {
         format!("<span class=\"state {0}\">{0}</span>", self.name())
     }

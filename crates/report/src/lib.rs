@@ -29,12 +29,12 @@ use serde_json::{Map, Value, json};
 pub use read::names;
 pub use render::Figure;
 
-/// Whether results repeat.
+/// Note on the repeatability of virtual runs.
 const VIRTUAL: &str = "Results repeat to the byte: <code>ackclock verify DIR</code>.";
 const LIVE: &str = "Live runs do not repeat; what <code>--record</code> has kept of one is replayed \
     by <code>--set run.replay=FILE</code>, to the byte.";
 
-/// What a report is about.
+/// The contents of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The runs of sweeps whose records are shown, by their index; without any the first repetition
@@ -48,7 +48,7 @@ pub struct Options {
 pub struct Asked {
     /// `box`, `lines`, `cdf`, `scatter` or `heat`.
     pub figure: String,
-    /// What is measured: `flows`, `links` and so on.
+    /// The list that is measured: `flows`, `links` and so on.
     pub of: Option<String>,
     /// The metric, upwards.
     pub metric: Option<String>,
@@ -63,11 +63,11 @@ pub struct Asked {
 /// A name that there is not.
 #[derive(Debug)]
 pub struct Unknown {
-    /// Where it was given.
+    /// The option in which the name was given.
     pub place: String,
     /// The name.
     pub name: String,
-    /// Those that there are.
+    /// The known names.
     pub known: Vec<String>,
 }
 
@@ -84,9 +84,9 @@ impl Error for Unknown {}
 pub struct Report {
     title: String,
     data: Value,
-    /// Whether some of the runs were on a machine's clock.
+    /// True if some runs used a machine's clock.
     is_live: bool,
-    /// What was left out, in sentences.
+    /// Notes on omissions, in sentences.
     notes: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl Report {
         let statistics = statistics::of(&results, &mut notes);
         let data = json!({
             "title": title,
-            "outputs": results.outputs.iter().map(read::Output::json).collect::<Vec<_>>(),
+            "outputs": results.outputs.iter().map(read::OutputDir::json).collect::<Vec<_>>(),
             "axes": results.axes(),
             "runs": results.runs(),
             "subjects": results.subjects.iter().map(|subject| (subject.name.to_owned(), subject.json()))
@@ -150,7 +150,7 @@ impl Report {
         Ok(())
     }
 
-    /// What was left out for its size, in sentences.
+    /// Notes on parts omitted for their size, in sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -174,7 +174,7 @@ impl Report {
         )
     }
 
-    /// The figure that was asked for, or those that the page shows first, as files.
+    /// The requested figures, or those that the page shows first, as files.
     ///
     /// # Errors
     /// A figure could not be drawn.

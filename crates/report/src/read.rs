@@ -9,7 +9,7 @@ use ackclock_trace::{open_of_size, open_regular};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-use crate::columns::Subject;
+use crate::columns::SubjectTable;
 
 /// The longest line of summaries that is read, in bytes.
 const MAX_LINE: u64 = 1 << 30;
@@ -26,24 +26,24 @@ const LISTS: [(&str, &[&str]); 5] = [
     ("kinds", &["id"]),
 ];
 
-/// What is known of the subflows of flows that have several.
+/// The key of the results of subflows, for flows that have several.
 const SUBFLOWS: &str = "subflows";
 
-/// How punctual live runs were, and what they used of a processor.
+/// The key of the punctuality and processor use of live runs.
 const LIVE: &str = "live";
 
-/// Of which runs the results are.
+/// The runs of several output directories, and their results.
 #[derive(Debug)]
-pub(crate) struct Results {
-    pub(crate) outputs: Vec<Output>,
-    pub(crate) runs: Vec<Run>,
-    pub(crate) subjects: Vec<Subject>,
+pub(crate) struct CollectedRuns {
+    pub(crate) outputs: Vec<OutputDir>,
+    pub(crate) runs: Vec<ReportedRun>,
+    pub(crate) subjects: Vec<SubjectTable>,
     pub(crate) expectations: Vec<Value>,
 }
 
 /// A directory.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct OutputDir {
     pub(crate) dir: PathBuf,
     pub(crate) title: String,
     manifest: Value,
@@ -52,27 +52,27 @@ pub(crate) struct Output {
 
 /// A run.
 #[derive(Debug)]
-pub(crate) struct Run {
-    /// Which output.
+pub(crate) struct ReportedRun {
+    /// Index of the output directory.
     pub(crate) output: usize,
-    /// Its number in the output.
+    /// Number of the run in the output.
     pub(crate) index: u64,
-    /// Which repetition of its point.
+    /// Repetition of the sweep point.
     pub(crate) repetition: u64,
     pub(crate) params: Map<String, Value>,
-    /// What these values are called.
+    /// Labels of the parameter values.
     names: Vec<(String, String)>,
     pub(crate) duration_s: f64,
-    /// Whether a machine's clock drove it.
+    /// True if a machine's clock drove the run.
     pub(crate) is_live: bool,
-    /// What was changed in it from outside: a time with everything that was set then.
+    /// Changes from outside during the run: each a time and the values set then.
     pub(crate) changes: Vec<Value>,
     /// Densities of reordering, of some flows.
     pub(crate) densities: Vec<Value>,
 }
 
-impl Output {
-    fn read(dir: &Path) -> anyhow::Result<Output> {
+impl OutputDir {
+    fn read(dir: &Path) -> anyhow::Result<OutputDir> {
         let path = dir.join("manifest.json");
         let file = open_regular(&path)
             .with_context(|| format!("{} is not an ackclock output directory (no manifest.json)", dir.display()))?;
@@ -84,10 +84,10 @@ impl Output {
         let title = manifest["title"].as_str().unwrap_or_default();
         let title = if title.is_empty() { dir.display().to_string() } else { title.to_owned() };
         let is_sweep = dir.join("summary.jsonl").exists();
-        Ok(Output { dir: dir.to_owned(), title, manifest, is_sweep })
+        Ok(OutputDir { dir: dir.to_owned(), title, manifest, is_sweep })
     }
 
-    /// Whether the manifest lists a file.
+    /// Returns true if the manifest lists a file.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.manifest["files"].get(file).is_some()
     }
@@ -141,13 +141,13 @@ impl Output {
 }
 
 /// Reads all results.
-pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<Results> {
-    let outputs = dirs.iter().map(|dir| Output::read(dir)).collect::<anyhow::Result<Vec<_>>>()?;
+pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<CollectedRuns> {
+    let outputs = dirs.iter().map(|dir| OutputDir::read(dir)).collect::<anyhow::Result<Vec<_>>>()?;
     let names = ["flows", SUBFLOWS, "links", "groups", "workloads", "kinds", LIVE, "run"];
-    let mut results = Results {
+    let mut results = CollectedRuns {
         outputs: Vec::new(),
         runs: Vec::new(),
-        subjects: names.map(Subject::new).into(),
+        subjects: names.map(SubjectTable::new).into(),
         expectations: Vec::new(),
     };
     for (number, output) in outputs.iter().enumerate() {
@@ -157,7 +157,7 @@ pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<Results> {
         bail!("{} holds no run", dirs[0].display());
     }
     results.outputs = outputs;
-    results.subjects.iter_mut().for_each(Subject::forget_constants);
+    results.subjects.iter_mut().for_each(SubjectTable::forget_constants);
     results.subjects.retain(|subject| !subject.runs.is_empty() && !subject.metrics.is_empty());
     Ok(results)
 }
@@ -192,7 +192,7 @@ fn changes(summary: &Value) -> Vec<Value> {
 }
 
 /// Adds a row for each subflow of a flow.
-fn add_subflows(subject: &mut Subject, run: usize, flow: &Value) {
+fn add_subflows(subject: &mut SubjectTable, run: usize, flow: &Value) {
     let id = flow["id"].as_str().unwrap_or_default();
     for subflow in flow["multipath"]["subflows"].as_array().into_iter().flatten() {
         let mut metrics = subflow.clone();
@@ -203,7 +203,7 @@ fn add_subflows(subject: &mut Subject, run: usize, flow: &Value) {
     }
 }
 
-impl Results {
+impl CollectedRuns {
     fn add(&mut self, output: usize, summary: &Value) {
         let run = self.runs.len();
         let mut rest = summary.as_object().cloned().unwrap_or_default();
@@ -228,7 +228,7 @@ impl Results {
             _ => Map::new(),
         };
         let number = |key: &str| rest.get(key).and_then(Value::as_u64).unwrap_or(0);
-        self.runs.push(Run {
+        self.runs.push(ReportedRun {
             output,
             index: number("index"),
             repetition: number("run"),
@@ -274,7 +274,7 @@ impl Results {
             all.push(json!({ "name": "output", "values": names, "rows": rows }));
         }
         for (name, values) in axes {
-            let row = |run: &Run| values.iter().position(|(value, _)| Some(*value) == run.params.get(name));
+            let row = |run: &ReportedRun| values.iter().position(|(value, _)| Some(*value) == run.params.get(name));
             let rows: Vec<Option<usize>> = self.runs.iter().map(row).collect();
             // Outputs of different sweeps may call different values the same.
             let alone = |name: &str| values.iter().filter(|(_, other)| *other == name).count() == 1;
@@ -296,7 +296,7 @@ impl Results {
 
     /// A run as titles have it.
     pub(crate) fn name_of(&self, run: usize) -> String {
-        let Run { output, index, repetition, params, names, .. } = &self.runs[run];
+        let ReportedRun { output, index, repetition, params, names, .. } = &self.runs[run];
         let values = names.iter().map(|(axis, name)| format!("{} {name}", axis.rsplit('.').next().unwrap_or(axis)));
         let mut name = values.collect::<Vec<_>>().join(", ");
         if self.runs.iter().filter(|other| other.output == *output && other.params == *params).count() > 1 {
@@ -311,7 +311,7 @@ impl Results {
     /// The first run of each point of each output.
     pub(crate) fn first_runs(&self) -> Vec<usize> {
         let mut seen = BTreeSet::new();
-        let point = |run: &Run| (run.output, Value::Object(run.params.clone()).to_string());
+        let point = |run: &ReportedRun| (run.output, Value::Object(run.params.clone()).to_string());
         (0..self.runs.len()).filter(|&run| seen.insert(point(&self.runs[run]))).collect()
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn functions() -> String {
     include_str!("../page/figures.js").replace("{{metrics}}", &figures::json().to_string())
 }
 
-/// What the library asks of a browser: timers, which a figure that is drawn at once has no need of.
+/// The library's requirements on a browser: timers, which a figure drawn at once never uses.
 const BROWSER: &str = "globalThis.setTimeout = () => 0; globalThis.clearTimeout = () => {};";
 
 /// Widths of texts, which a browser knows: letters of most fonts are narrower than 0.6 of their
@@ -27,10 +27,10 @@ const LETTERS: &str = r"echarts.setPlatformAPI({
     },
 });";
 
-/// A figure that was asked for, complete, or what is wrong with it.
+/// A requested figure, complete, or the error in the request.
 const ASK: &str = "JSON.stringify(Figures.asked(data, asked))";
 
-/// Draws the figure that was asked for, or those that the page shows first.
+/// Draws the requested figure, or those that the page shows first.
 const DRAW: &str = "
     JSON.stringify(Figures.first(data).map(({ name, figure }) => {
         const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: 860, height: figure.height });
@@ -54,19 +54,19 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// The figure that was asked for, or those that the page shows first.
+/// The requested figure, or those that the page shows first.
 pub(crate) fn figures(data: &Value) -> anyhow::Result<Vec<Figure>> {
     let text = evaluated(&[("data", data)], ("a figure", DRAW))?;
     let figures: Vec<(String, String)> = serde_json::from_str(&text)?;
     Ok(figures.into_iter().map(|(name, svg)| Figure { name, svg }).collect())
 }
 
-/// What a figure that was asked for comes to, as the page has it.
+/// The data of a requested figure, as the page computes it.
 pub(crate) fn asked(data: &Value, asked: &Value) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&evaluated(&[("data", data), ("asked", asked)], ("what was asked for", ASK))?)?)
 }
 
-/// What code comes to that knows the library, the figures and these values.
+/// The value of a piece of code that can use the library, the figures and these values.
 fn evaluated(values: &[(&str, &Value)], (what, code): (&str, &str)) -> anyhow::Result<String> {
     let runtime = Runtime::new()?;
     runtime.set_memory_limit(MEMORY);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Options;
 use crate::columns::numbers;
-use crate::read::{Output, Results};
+use crate::read::{CollectedRuns, OutputDir};
 
 /// The most numbers in a page: some 8 bytes each.
 const MOST_NUMBERS: usize = 3_000_000;
@@ -25,8 +25,8 @@ const MOST_DISPLACED: i64 = 256;
 /// The most flows of which there is a sequence diagram.
 const MOST_FLOWS: usize = 8;
 
-/// The records of the runs that were asked for, or of the first repetitions.
-pub(crate) fn all(results: &Results, options: &Options, notes: &mut Vec<String>) -> anyhow::Result<Vec<Value>> {
+/// The records of the requested runs, or of the first repetitions.
+pub(crate) fn all(results: &CollectedRuns, options: &Options, notes: &mut Vec<String>) -> anyhow::Result<Vec<Value>> {
     let asked = |run: &usize| options.runs.contains(&results.runs[*run].index);
     let runs: Vec<usize> = match options.runs.is_empty() {
         true => results.first_runs(),
@@ -53,7 +53,7 @@ pub(crate) fn all(results: &Results, options: &Options, notes: &mut Vec<String>)
     Ok(found)
 }
 
-/// How many numbers there are.
+/// The number of scalars in a value.
 fn size_of(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(size_of).sum(),
@@ -63,7 +63,7 @@ fn size_of(value: &Value) -> usize {
 }
 
 /// The records of a run; `None` without any.
-fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
+fn of(results: &CollectedRuns, run: usize) -> anyhow::Result<Option<Value>> {
     let of = &results.runs[run];
     let output = &results.outputs[of.output];
     let series = open(output, of.index, "series.csv")?.map(series).transpose()?;
@@ -95,14 +95,14 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
 }
 
 /// A record with its name, for errors.
-struct Sheet {
+struct CsvSheet {
     name: String,
     reader: Reader<File>,
     columns: BTreeMap<String, usize>,
 }
 
 /// Opens a record of a run, if it was written.
-fn open(output: &Output, index: u64, file: &str) -> anyhow::Result<Option<Sheet>> {
+fn open(output: &OutputDir, index: u64, file: &str) -> anyhow::Result<Option<CsvSheet>> {
     let name = match output.is_sweep {
         true => {
             let folder = |digits: usize| format!("runs/{index:0digits$}/{file}");
@@ -118,10 +118,10 @@ fn open(output: &Output, index: u64, file: &str) -> anyhow::Result<Option<Sheet>
     let mut reader = Reader::from_reader(output.open(&name)?);
     let header = reader.headers().with_context(|| format!("cannot read {}", path.display()))?;
     let columns = header.iter().enumerate().map(|(place, name)| (name.to_owned(), place)).collect();
-    Ok(Some(Sheet { name: path.display().to_string(), reader, columns }))
+    Ok(Some(CsvSheet { name: path.display().to_string(), reader, columns }))
 }
 
-impl Sheet {
+impl CsvSheet {
     /// The place of a column.
     fn column(&self, name: &str) -> anyhow::Result<usize> {
         self.columns.get(name).copied().with_context(|| format!("{} has no column `{name}`", self.name))
@@ -138,7 +138,7 @@ fn number(row: &StringRecord, place: usize) -> Option<f64> {
 }
 
 /// The columns of flows, groups and links over time.
-fn series(mut sheet: Sheet) -> anyhow::Result<Value> {
+fn series(mut sheet: CsvSheet) -> anyhow::Result<Value> {
     let [from, to, kind, id] = ["from_s", "to_s", "kind", "id"].map(|name| sheet.column(name));
     let (from, to, kind, id) = (from?, to?, kind?, id?);
     let metrics: Vec<(String, usize)> = (sheet.columns.iter())
@@ -170,7 +170,7 @@ fn series(mut sheet: Sheet) -> anyhow::Result<Value> {
 }
 
 /// Reordering over time: columns for each flow and place.
-fn reordering(mut sheet: Sheet) -> anyhow::Result<Value> {
+fn reordering(mut sheet: CsvSheet) -> anyhow::Result<Value> {
     const COLUMNS: [&str; 10] = [
         "time_s",
         "reordered_ratio",
@@ -245,11 +245,12 @@ impl Thinned {
     }
 }
 
-/// The data that flows sent, and what of it was dropped.
+/// The data that flows sent, and the dropped part.
 type Sent = BTreeMap<String, [Thinned; 2]>;
 
-/// What queues did, by link direction, and what flows sent into the first of them.
-fn queue(mut sheet: Sheet) -> anyhow::Result<(Map<String, Value>, Sent)> {
+/// The decisions of queues, by link direction, and the segments that flows sent into the first of
+/// them.
+fn queue(mut sheet: CsvSheet) -> anyhow::Result<(Map<String, Value>, Sent)> {
     let names = ["time_s", "link", "flow", "seq_bytes", "action", "sojourn_ms", "probability", "backlog_packets"];
     let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let [time, link, flow, seq, action, sojourn, probability, backlog] = places[..] else {
@@ -304,9 +305,9 @@ fn queue(mut sheet: Sheet) -> anyhow::Result<(Map<String, Value>, Sent)> {
     Ok((links.collect(), sent))
 }
 
-/// What the ACKs of a flow said, and what it sent again.
+/// The ACKs of a flow, and its retransmissions.
 #[derive(Debug, Default)]
-struct Learnt {
+struct AckHistory {
     acked: Thinned,
     /// The end of what was SACKed.
     sacked: Thinned,
@@ -314,13 +315,13 @@ struct Learnt {
     lost: Thinned,
 }
 
-fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
+fn tcp(mut sheet: CsvSheet) -> anyhow::Result<BTreeMap<String, AckHistory>> {
     let names = ["time_s", "flow", "event", "ack_bytes", "fackets_out", "seq_bytes", "len_bytes", "since_s"];
     let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let [time, flow, event, ack, fackets, seq, len, since] = places[..] else { return Ok(BTreeMap::new()) };
     // Earlier versions had none.
     let subflow = sheet.columns.get("subflow").copied();
-    let mut flows: BTreeMap<String, Learnt> = BTreeMap::new();
+    let mut flows: BTreeMap<String, AckHistory> = BTreeMap::new();
     let mut row = StringRecord::new();
     while sheet.next(&mut row)? {
         let name = flow_of(&row, flow, subflow);
@@ -347,10 +348,9 @@ fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
     Ok(flows)
 }
 
-/// What a controller infers from gradients of delay, by flow, of those that do: `points` of time,
-/// both gradients in ms, place in `states` of the state of the queue, congestion window and shadow
-/// window in bytes.
-fn gradients(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
+/// The gradients of delay inferred by controllers, by flow: `points` of time, both gradients in ms,
+/// index in `states` of the state of the queue, congestion window and shadow window in bytes.
+fn gradients(mut sheet: CsvSheet) -> anyhow::Result<Map<String, Value>> {
     const STATES: [&str; 5] = ["unknown", "empty", "falling", "rising", "full"];
     // Earlier versions had none.
     if !sheet.columns.contains_key("queue_state") {
@@ -381,7 +381,7 @@ fn gradients(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
 
 /// The displacements of the packets of flows: `points` of time and displacement, and their
 /// `density`: displacements with their shares, ascending.
-fn displacements(mut sheet: Sheet) -> anyhow::Result<Map<String, Value>> {
+fn displacements(mut sheet: CsvSheet) -> anyhow::Result<Map<String, Value>> {
     let [time, flow, displacement] = ["time_s", "flow", "displacement"].map(|name| sheet.column(name));
     let (time, flow, displacement) = (time?, flow?, displacement?);
     let mut flows: BTreeMap<String, (Thinned, BTreeMap<i64, u64>)> = BTreeMap::new();
@@ -414,8 +414,8 @@ fn flow_of(row: &StringRecord, flow: usize, subflow: Option<usize>) -> Cow<'_, s
     }
 }
 
-/// What is in the sequence diagram of each flow.
-fn sequences(sent: Sent, learnt: BTreeMap<String, Learnt>) -> Map<String, Value> {
+/// The sequence diagram of each flow.
+fn sequences(sent: Sent, learnt: BTreeMap<String, AckHistory>) -> Map<String, Value> {
     let mut flows: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for (flow, [offered, dropped]) in &sent {
         let all = flows.entry(flow.clone()).or_default();

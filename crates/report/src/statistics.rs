@@ -1,4 +1,4 @@
-//! What the repetitions of a point come to.
+//! Statistics of the repetitions of a point.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use ackclock_trace::statistics::{bootstrap_interval, deviation, mean, median, t_
 use ackclock_units::Random;
 use serde_json::{Value, json};
 
-use crate::columns::{Subject, is_main, numbers};
-use crate::read::Results;
+use crate::columns::{SubjectTable, is_main, numbers};
+use crate::read::CollectedRuns;
 
 /// The confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -19,7 +19,7 @@ const MOST_RESAMPLED: usize = 10_000;
 
 /// For each subject and metric, a row for each point and id: mean, median, standard deviation,
 /// intervals and number of values.
-pub(crate) fn of(results: &Results, notes: &mut Vec<String>) -> Value {
+pub(crate) fn of(results: &CollectedRuns, notes: &mut Vec<String>) -> Value {
     let points = points(results);
     let mut resampled = 0;
     let mut random = Random::for_component(1, 0, "report");
@@ -67,9 +67,9 @@ pub(crate) fn of(results: &Results, notes: &mut Vec<String>) -> Value {
 }
 
 /// The point of each run.
-fn points(results: &Results) -> Vec<usize> {
+fn points(results: &CollectedRuns) -> Vec<usize> {
     let mut known = BTreeMap::new();
-    let key = |run: &crate::read::Run| (run.output, Value::Object(run.params.clone()).to_string());
+    let key = |run: &crate::read::ReportedRun| (run.output, Value::Object(run.params.clone()).to_string());
     results
         .runs
         .iter()
@@ -81,7 +81,7 @@ fn points(results: &Results) -> Vec<usize> {
 }
 
 /// The rows of each point and id.
-fn groups(subject: &Subject, points: &[usize]) -> BTreeMap<(usize, usize), Vec<usize>> {
+fn groups(subject: &SubjectTable, points: &[usize]) -> BTreeMap<(usize, usize), Vec<usize>> {
     let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (row, &run) in subject.runs.iter().enumerate() {
         let id = subject.names.get("id").map_or(0, |names| names.rows[row]);

@@ -10,15 +10,15 @@ use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::datagrams::Datagrams;
-use crate::direction::Direction;
-use crate::flow::{Application, Flow, Names};
+use crate::direction::LinkDirection;
+use crate::flow::{ApplicationState, Flow, SenderNames};
 use crate::host::Host;
-use crate::index::{FlowId, Table};
+use crate::index::{FlowId, IndexVec};
 use crate::spec::{
     self, CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec, SmoltcpCc,
 };
-use crate::stock::{Side, Stock};
-use crate::watch::{Peer, Watch};
+use crate::stock::{ConnectionEnd, Stock};
+use crate::watch::{HeaderWatch, Peer};
 
 /// Every connection goes from this port, its sender's; each has its two hosts to itself. Where a
 /// peer outside knows it by other ports, they are exchanged at the border.
@@ -38,11 +38,11 @@ impl SmoltcpCc {
 }
 
 /// The two directions of a link, forward first.
-pub(crate) fn directions(run: &RunSpec, link: &LinkSpec) -> [Direction; 2] {
+pub(crate) fn directions(run: &RunSpec, link: &LinkSpec) -> [LinkDirection; 2] {
     [("forward", &link.forward), ("reverse", &link.reverse)].map(|(way, spec)| direction(run, link, way, spec))
 }
 
-fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) -> Direction {
+fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) -> LinkDirection {
     let id = format!("{}.{way}", link.name);
     let random = |part| Random::for_component(run.seed, run.run, &format!("links.{id}.{part}"));
     let config = LinkConfig {
@@ -61,10 +61,10 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
         Some(descriptors) => link.with_device(descriptors),
         None => link,
     };
-    Direction::new(id, spec.queue.name(), link)
+    LinkDirection::new(id, spec.queue.name(), link)
 }
 
-/// Where the random streams of a run's components come from.
+/// The source of the random streams of a run's components.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streams {
     seed: u64,
@@ -93,18 +93,18 @@ pub(crate) fn schedule(streams: Streams, flow: &FlowSpec) -> Vec<(Time, Box<dyn 
 }
 
 /// The application of a flow, if it is no bulk transfer.
-pub(crate) fn application(streams: Streams, flow: &FlowSpec) -> Option<Box<Application>> {
-    Application::new(flow, || streams.random(&format!("flows.{}.application", flow.id)))
+pub(crate) fn application(streams: Streams, flow: &FlowSpec) -> Option<Box<ApplicationState>> {
+    ApplicationState::new(flow, || streams.random(&format!("flows.{}.application", flow.id)))
 }
 
 /// The settings of the hosts built so far: equal ones are shared.
 #[derive(Debug, Default)]
-pub(crate) struct Settings {
+pub(crate) struct SharedConfigs {
     recent: Vec<Arc<Config>>,
 }
 
-impl Settings {
-    /// How many different settings are remembered: neighbouring flows are mostly of few kinds.
+impl SharedConfigs {
+    /// The most settings that are kept: neighbouring flows are mostly of few kinds.
     const MOST: usize = 8;
 
     fn share(&mut self, config: Config) -> Arc<Config> {
@@ -112,7 +112,7 @@ impl Settings {
             return Arc::clone(known);
         }
         let shared = Arc::new(config);
-        if self.recent.len() == Settings::MOST {
+        if self.recent.len() == SharedConfigs::MOST {
             self.recent.remove(0);
         }
         self.recent.push(Arc::clone(&shared));
@@ -121,11 +121,11 @@ impl Settings {
 }
 
 /// The flows. Those of a group share what it calls its senders.
-pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
-    let (mut flows, mut last) = (Table::new(), None);
+pub(crate) fn flows(run: &RunSpec) -> IndexVec<FlowId, Flow> {
+    let (mut flows, mut last) = (IndexVec::new(), None);
     for (number, flow) in run.flows.iter().enumerate() {
-        let known = last.take().filter(|(group, _): &(Arc<FlowGroup>, Names)| Arc::ptr_eq(group, &flow.group));
-        let (_, names) = last.insert(known.unwrap_or_else(|| (Arc::clone(&flow.group), Names::new(&flow.group))));
+        let known = last.take().filter(|(group, _): &(Arc<FlowGroup>, SenderNames)| Arc::ptr_eq(group, &flow.group));
+        let (_, names) = last.insert(known.unwrap_or_else(|| (Arc::clone(&flow.group), SenderNames::new(&flow.group))));
         let streams = Streams::of(run);
         let (schedule, application) = (schedule(streams, flow), application(streams, flow));
         flows.push(Flow::new(FlowId::new(number), flow, names, schedule, application));
@@ -135,15 +135,15 @@ pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
 
 /// The settings of one end of several subflows. Addresses that no host has are made up: path by
 /// path, those of a client and of a server.
-fn mptcp_config(spec: &MptcpSpec, side: Side, foreign_peer: bool) -> MptcpConfig {
+fn mptcp_config(spec: &MptcpSpec, side: ConnectionEnd, foreign_peer: bool) -> MptcpConfig {
     let path = |number: usize| {
         let [client, server] = match spec.hosts.get(number) {
             Some(hosts) => hosts.addresses,
             None => [1, 2].map(|host| IpAddr::from([10, number as u8, 0, host])),
         };
         let (local, remote) = match side {
-            Side::Sender => (client, server),
-            Side::Receiver => (server, client),
+            ConnectionEnd::Sender => (client, server),
+            ConnectionEnd::Receiver => (server, client),
         };
         Path { local, remote, backup: spec.backups.contains(&number) }
     };
@@ -157,25 +157,25 @@ fn mptcp_config(spec: &MptcpSpec, side: Side, foreign_peer: bool) -> MptcpConfig
     }
 }
 
-/// Whether an application writes as much as its socket takes, [`FlowSpec::write_size`] bytes at a
-/// time.
+/// Returns true if the application writes as much as its socket accepts,
+/// [`spec::FlowGroup::write_size`] bytes at a time.
 fn writes_alike(application: &spec::Application) -> bool {
     use spec::Application as App;
     matches!(application, App::Bulk | App::Load(_) | App::Connection)
 }
 
 /// The two ends of a flow, sender first.
-pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
+pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut SharedConfigs) -> [Host; 2] {
     let outside = [&flow.sender, &flow.receiver].map(|end| matches!(end, HostSpec::Outside));
-    [(Side::Sender, &flow.sender), (Side::Receiver, &flow.receiver)].map(|(side, spec)| {
+    [(ConnectionEnd::Sender, &flow.sender), (ConnectionEnd::Receiver, &flow.receiver)].map(|(side, spec)| {
         let part = match side {
-            Side::Sender => "sender",
-            Side::Receiver => "receiver",
+            ConnectionEnd::Sender => "sender",
+            ConnectionEnd::Receiver => "receiver",
         };
         let mut random = streams.random(&format!("flows.{}.{part}", flow.id));
         let (local, remote) = match side {
-            Side::Sender => (SENDER_PORT, RECEIVER_PORT),
-            Side::Receiver => (RECEIVER_PORT, SENDER_PORT),
+            ConnectionEnd::Sender => (SENDER_PORT, RECEIVER_PORT),
+            ConnectionEnd::Receiver => (RECEIVER_PORT, SENDER_PORT),
         };
         match spec {
             HostSpec::Endpoint(endpoint) => {
@@ -202,7 +202,7 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
                     ts_offset,
                 )))
             }
-            HostSpec::Outside => Host::Outside(Box::new(Watch::new(match (outside, &flow.mptcp) {
+            HostSpec::Outside => Host::Outside(Box::new(HeaderWatch::new(match (outside, &flow.mptcp) {
                 (_, Some(_)) => Peer::Subflows,
                 ([true, true], None) => Peer::Outside,
                 (_, None) => Peer::Ours,

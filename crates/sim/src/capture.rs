@@ -1,4 +1,4 @@
-//! What captures of a run contain: packets as bytes, at links and at hosts.
+//! Packet captures at links and at hosts.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::index::{DirectionId, HostId};
 use crate::record::CapturePoint;
 use crate::spec::DATAGRAM_HEADERS;
 
-/// Packets that wait at most before they are handed on.
+/// The most packets that are buffered.
 const BATCH: usize = 64;
 
 /// The longest packet of IPv4.
@@ -24,32 +24,32 @@ const BEFORE: u32 = 0;
 const AFTER: u32 = 1;
 const DROPPED: u32 = 2;
 
-/// Captures of a run, and the packets that were not handed on yet.
+/// The captures of a run, and the packets that have not been written yet.
 #[derive(Debug)]
-pub(crate) struct Captures {
-    /// Which capture each direction has, in order.
+pub(crate) struct CaptureRecording {
+    /// The directions that are captured, in order, each with the index of its capture.
     directions: Vec<(DirectionId, usize)>,
-    /// Which capture each host has, in order.
+    /// The hosts that are captured, in order, each with the index of its capture.
     hosts: Vec<(HostId, usize)>,
     snaplen: usize,
-    rows: Vec<Row>,
+    rows: Vec<CapturedPacket>,
     buffer: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct CapturedPacket {
     at: Time,
     capture: usize,
     interface: u32,
     inbound: Option<bool>,
-    /// Why it was dropped.
+    /// Reason of the drop, if it was dropped.
     comment: Option<&'static str>,
-    contents: Content,
+    contents: CapturedContent,
 }
 
 /// A packet with its ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Content {
+pub(crate) struct CapturedContent {
     pub(crate) from: HostId,
     pub(crate) segment: Segment,
     pub(crate) is_datagram: bool,
@@ -57,14 +57,14 @@ pub(crate) struct Content {
     pub(crate) dscp: u8,
 }
 
-impl Content {
-    pub(crate) fn new(from: HostId, segment: &Segment, packet: &Packet, is_datagram: bool) -> Content {
-        Content { from, segment: *segment, is_datagram, ecn: packet.ecn, dscp: packet.class.dscp() }
+impl CapturedContent {
+    pub(crate) fn new(from: HostId, segment: &Segment, packet: &Packet, is_datagram: bool) -> CapturedContent {
+        CapturedContent { from, segment: *segment, is_datagram, ecn: packet.ecn, dscp: packet.class.dscp() }
     }
 }
 
-impl Captures {
-    pub(crate) fn new(points: &[CapturePoint], snaplen: u32) -> Captures {
+impl CaptureRecording {
+    pub(crate) fn new(points: &[CapturePoint], snaplen: u32) -> CaptureRecording {
         let numbered = || points.iter().enumerate();
         let mut directions: Vec<(DirectionId, usize)> = numbered()
             .filter_map(|(number, point)| match point {
@@ -80,7 +80,7 @@ impl Captures {
             .collect();
         directions.sort_unstable();
         hosts.sort_unstable();
-        Captures { directions, hosts, snaplen: snaplen as usize, rows: Vec::new(), buffer: vec![0; LONGEST] }
+        CaptureRecording { directions, hosts, snaplen: snaplen as usize, rows: Vec::new(), buffer: vec![0; LONGEST] }
     }
 
     /// The directions that are captured.
@@ -88,18 +88,18 @@ impl Captures {
         self.directions.iter().map(|direction| direction.0)
     }
 
-    /// Whether anything is captured at hosts.
+    /// Returns true if anything is captured at hosts.
     pub(crate) fn has_hosts(&self) -> bool {
         !self.hosts.is_empty()
     }
 
     /// Takes a decision of a queue about a packet.
-    pub(crate) fn decision(&mut self, direction: DirectionId, decision: &Decision, contents: Content) {
+    pub(crate) fn decision(&mut self, direction: DirectionId, decision: &Decision, contents: CapturedContent) {
         let Ok(found) = self.directions.binary_search_by_key(&direction, |direction| direction.0) else { return };
         let capture = self.directions[found].1;
         let mut add = |interface, comment| {
             let Decision { at, .. } = *decision;
-            self.rows.push(Row { at, capture, interface, inbound: None, comment, contents });
+            self.rows.push(CapturedPacket { at, capture, interface, inbound: None, comment, contents });
         };
         match decision.action {
             Action::Enqueue => add(BEFORE, None),
@@ -115,29 +115,43 @@ impl Captures {
     }
 
     /// A packet was lost behind the queue of a link.
-    pub(crate) fn lost(&mut self, at: Time, direction: DirectionId, why: &'static str, contents: Content) {
+    pub(crate) fn lost(&mut self, at: Time, direction: DirectionId, why: &'static str, contents: CapturedContent) {
         if let Ok(found) = self.directions.binary_search_by_key(&direction, |direction| direction.0) {
             let capture = self.directions[found].1;
-            self.rows.push(Row { at, capture, interface: DROPPED, inbound: None, comment: Some(why), contents });
+            self.rows.push(CapturedPacket {
+                at,
+                capture,
+                interface: DROPPED,
+                inbound: None,
+                comment: Some(why),
+                contents,
+            });
         }
     }
 
     /// A packet arrives at a host, or leaves it.
-    pub(crate) fn at_host(&mut self, at: Time, host: HostId, inbound: bool, contents: Content) {
+    pub(crate) fn at_host(&mut self, at: Time, host: HostId, inbound: bool, contents: CapturedContent) {
         if let Ok(found) = self.hosts.binary_search_by_key(&host, |host| host.0) {
             let capture = self.hosts[found].1;
-            self.rows.push(Row { at, capture, interface: 0, inbound: Some(inbound), comment: None, contents });
+            self.rows.push(CapturedPacket {
+                at,
+                capture,
+                interface: 0,
+                inbound: Some(inbound),
+                comment: None,
+                contents,
+            });
         }
     }
 
-    /// Whether packets ought to be handed on.
+    /// Returns true if the buffered packets should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH
     }
 
     /// Hands all packets on.
     pub(crate) fn hand_on(&mut self, sink: &mut dyn CaptureSink) -> ControlFlow<()> {
-        let Captures { rows, buffer, snaplen, .. } = self;
+        let CaptureRecording { rows, buffer, snaplen, .. } = self;
         // A link tells of its losses behind the decisions of its queue.
         rows.sort_by_key(|row| row.at);
         rows.drain(..).try_for_each(|row| {
@@ -155,7 +169,7 @@ impl Captures {
     }
 }
 
-impl Content {
+impl CapturedContent {
     /// Writes the packet to the start of a buffer that has room for any; its length.
     fn emit(&self, buffer: &mut [u8]) -> usize {
         let addresses = Addresses {

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use ackclock_trace::{DatagramSummary, Spread};
 use ackclock_units::{Ecn, Random, Time};
 
-use self::call::Call;
+use self::call::VoiceCall;
 use self::reception::Reception;
-use self::source::Source;
+use self::source::DatagramSource;
 use crate::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec};
-use crate::stock::Side;
+use crate::stock::ConnectionEnd;
 
 mod call;
 mod reception;
@@ -18,9 +18,10 @@ mod source;
 /// A datagram on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
-    /// Which of the flow it is, from 0 in the order of sending; an answer has that of its request.
+    /// The datagram's number in its flow, from 0 in the order of sending; an answer has its
+    /// request's.
     pub(crate) number: u64,
-    /// When it was sent; an answer has the time of its request.
+    /// Time of sending; an answer has the time of its request.
     pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) len: u32,
@@ -33,17 +34,17 @@ impl Datagram {
     }
 }
 
-/// Which requests have arrived at the end that answers them.
+/// The requests that have arrived at the end that answers them.
 #[derive(Debug, Default)]
-struct Requests {
+struct EchoRequests {
     /// All before this one have arrived or are given up.
     decided: u64,
-    /// Those from `decided` on.
+    /// Arrival of the requests from `decided` on.
     later: VecDeque<bool>,
 }
 
-impl Requests {
-    /// One that so many later ones have overtaken is given up for lost.
+impl EchoRequests {
+    /// The reordering bound: a request that this many later ones have overtaken counts as lost.
     const MOST: usize = 4096;
 
     /// `false` if a copy of it had arrived before.
@@ -54,7 +55,7 @@ impl Requests {
             self.later.resize(place + 1, false);
         }
         let is_new = !std::mem::replace(&mut self.later[place], true);
-        while self.later.len() > Requests::MOST || self.later.front() == Some(&true) {
+        while self.later.len() > EchoRequests::MOST || self.later.front() == Some(&true) {
             self.later.pop_front();
             self.decided += 1;
         }
@@ -62,43 +63,43 @@ impl Requests {
     }
 }
 
-/// One end.
+/// An end of a flow of datagrams.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     application: &'static str,
     ecn: Ecn,
-    /// What the end sends by itself.
-    source: Option<Source>,
+    /// The generator of datagrams at an end that sends by itself.
+    source: Option<DatagramSource>,
     sent: u64,
     /// Payload that arrived, copies left out.
     delivered: u64,
     marked: u64,
     /// The measures are taken at this end.
     reception: Option<Box<Reception>>,
-    /// What has arrived is sent back; which requests have, for an end that answers.
-    requests: Option<Requests>,
-    /// To be sent back now.
+    /// The requests that have arrived, at an end that sends back every datagram.
+    requests: Option<EchoRequests>,
+    /// The answer to send now.
     answer: Option<Datagram>,
 }
 
 impl Datagrams {
     /// `random` is what the application draws from.
-    pub(crate) fn new(spec: &DatagramSpec, side: Side, random: Random) -> Datagrams {
+    pub(crate) fn new(spec: &DatagramSpec, side: ConnectionEnd, random: Random) -> Datagrams {
         let round_trips = matches!(spec.application, DatagramApplication::Ping { .. });
-        let measures = round_trips == matches!(side, Side::Sender);
+        let measures = round_trips == matches!(side, ConnectionEnd::Sender);
         let call = match &spec.application {
-            DatagramApplication::Voip(call) => Some(Call::new(call.clone())),
+            DatagramApplication::Voip(call) => Some(VoiceCall::new(call.clone())),
             DatagramApplication::Messages { .. } | DatagramApplication::Ping { .. } => None,
         };
         Datagrams {
             application: spec.application.name(),
             ecn: spec.ecn,
-            source: matches!(side, Side::Sender).then(|| Source::new(spec, random)),
+            source: matches!(side, ConnectionEnd::Sender).then(|| DatagramSource::new(spec, random)),
             sent: 0,
             delivered: 0,
             marked: 0,
             reception: measures.then(|| Box::new(Reception::new(call))),
-            requests: (round_trips && matches!(side, Side::Receiver)).then(Requests::default),
+            requests: (round_trips && matches!(side, ConnectionEnd::Receiver)).then(EchoRequests::default),
             answer: None,
         }
     }
@@ -118,11 +119,11 @@ impl Datagrams {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.source.as_ref().is_some_and(Source::is_open)
+        self.source.as_ref().is_some_and(DatagramSource::is_open)
     }
 
     pub(crate) fn next_at(&self) -> Time {
-        self.source.as_ref().map_or(Time::NEVER, Source::next_at)
+        self.source.as_ref().map_or(Time::NEVER, DatagramSource::next_at)
     }
 
     /// The next datagram that is to be sent by now, with its codepoint.
@@ -189,7 +190,7 @@ impl Datagrams {
             jitter_max_ms,
             loss_bursts: reception.loss_bursts(),
             reordering: reception.reordering(),
-            voice: reception.call.as_ref().map(Call::summary),
+            voice: reception.call.as_ref().map(VoiceCall::summary),
         })
     }
 }

@@ -16,19 +16,19 @@ mod levels;
 
 /// A link direction and its measures.
 #[derive(Debug)]
-pub(crate) struct Direction {
+pub(crate) struct LinkDirection {
     link: Link,
-    measures: Measures,
+    measures: DirectionMeasures,
     pub(crate) id: String,
     queue: &'static str,
 }
 
-/// What is measured on a link direction.
+/// The measurements on a link direction.
 #[derive(Debug)]
-struct Measures {
-    /// How long how many packets waited, ...
+struct DirectionMeasures {
+    /// Time by number of waiting packets, ...
     backlog: Levels,
-    /// ... until now so many, ...
+    /// ... the current number, ...
     level: u32,
     /// ... since then.
     since: Time,
@@ -39,7 +39,7 @@ struct Measures {
     /// Time in transmission at the rate, the last part of it perhaps beyond the end of the run.
     busy: Span,
     busy_until: Time,
-    bucket: Option<Bucket>,
+    bucket: Option<BucketMeasures>,
     lost: u64,
     duplicated: u64,
     corrupted: u64,
@@ -47,7 +47,7 @@ struct Measures {
 
 /// Measures what a link reports, and passes on what has to be dealt with.
 struct Measuring<'a> {
-    measures: &'a mut Measures,
+    measures: &'a mut DirectionMeasures,
     events: &'a mut Vec<LinkEvent>,
 }
 
@@ -73,7 +73,7 @@ impl LinkSink for Measuring<'_> {
     }
 }
 
-impl Measures {
+impl DirectionMeasures {
     #[inline(always)]
     fn pass_time(&mut self, now: Time) {
         self.backlog.add(self.level, now.since(self.since));
@@ -111,23 +111,24 @@ impl Measures {
 
 /// The measures of a token bucket.
 #[derive(Debug)]
-struct Bucket {
+struct BucketMeasures {
     depth: Span,
     /// Time without tokens, the last part of it perhaps beyond the end of the run.
     empty: Span,
     empty_until: Time,
 }
 
-impl Bucket {
+impl BucketMeasures {
     fn empty_by(&self, now: Time) -> Span {
         self.empty - self.empty_until.since(now)
     }
 }
 
-impl Direction {
-    pub(crate) fn new(id: String, queue: &'static str, link: Link) -> Direction {
-        let bucket = link.bucket_depth().map(|depth| Bucket { depth, empty: Span::ZERO, empty_until: Time::ZERO });
-        let measures = Measures {
+impl LinkDirection {
+    pub(crate) fn new(id: String, queue: &'static str, link: Link) -> LinkDirection {
+        let bucket =
+            link.bucket_depth().map(|depth| BucketMeasures { depth, empty: Span::ZERO, empty_until: Time::ZERO });
+        let measures = DirectionMeasures {
             backlog: Levels::default(),
             level: 0,
             since: Time::ZERO,
@@ -140,10 +141,14 @@ impl Direction {
             duplicated: 0,
             corrupted: 0,
         };
-        Direction { link, measures, id, queue }
+        LinkDirection { link, measures, id, queue }
     }
 
-    /// Whether a queue discipline from outside has failed.
+    /// Checks that no queue discipline from outside has failed.
+    ///
+    /// # Errors
+    ///
+    /// Its failure.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         match self.link.failure() {
             Some(failure) => Err(RunError::Own { of: format!("link {}", self.id), failure: failure.clone() }),
@@ -262,7 +267,7 @@ impl Direction {
         Some(ProbabilitySummary { mean, last })
     }
 
-    /// What stands at the start of a window. The link has caught up to `now`.
+    /// The counts at the start of a window. The link has caught up to `now`.
     pub(crate) fn mark(&self, now: Time) -> DirectionMark {
         let mut backlog = self.measures.backlog.clone();
         backlog.add_part(self.measures.level, now.since(self.measures.since));
@@ -279,7 +284,7 @@ impl Direction {
         }
     }
 
-    /// What has been counted until now, to which the link has caught up.
+    /// The counts until now, to which the link has caught up.
     pub(crate) fn count(&self, now: Time) -> DirectionCount {
         let counters = self.link.counters();
         DirectionCount {
@@ -314,8 +319,8 @@ impl Direction {
         (now.dequeued.bytes - then.dequeued.bytes, now.dequeued.packets - then.dequeued.packets, point)
     }
 
-    /// What came since, in a window of this length that ends `now`, to which the link has caught
-    /// up.
+    /// The measurements since `mark`, in a window of this length that ends `now`, to which the link
+    /// has caught up.
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
         let mut backlog = self.measures.backlog.clone();
         backlog.add(self.measures.level, now.since(self.measures.since));
@@ -346,7 +351,7 @@ impl Direction {
     }
 }
 
-/// What a link direction has counted at some time, for a series.
+/// The counts of a link direction at some time, for a series.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DirectionCount {
     dequeued: Tally,
@@ -359,7 +364,7 @@ pub(crate) struct DirectionCount {
     sojourns: u64,
 }
 
-/// What a link direction had measured at the start of a window.
+/// The measurements of a link direction at the start of a window.
 #[derive(Debug)]
 pub(crate) struct DirectionMark {
     counters: Counters,
@@ -373,7 +378,7 @@ pub(crate) struct DirectionMark {
     backlog: Histogram,
 }
 
-/// The mean of so many times, rounded down.
+/// The mean of `samples` times, rounded down.
 pub(crate) fn mean(sum: u128, samples: u64) -> Option<Span> {
     sum.checked_div(samples.into()).map(|mean| Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
 }
@@ -398,11 +403,11 @@ mod tests {
     use super::*;
 
     /// 8 Mbit/s, so that a byte takes a microsecond; packets of 1000 bytes, all offered at time 0.
-    fn offered(packets: u32, burst: Option<u32>, impairments: Impairments) -> Direction {
+    fn offered(packets: u32, burst: Option<u32>, impairments: Impairments) -> LinkDirection {
         let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(100) }));
         let config = LinkConfig { rate: Rate::from_bps(8_000_000), burst, delay: Span::ZERO, overhead: 0, impairments };
         let link = Link::new(config, queue, Random::for_component(1, 0, "link"));
-        let mut direction = Direction::new("wire.forward".to_owned(), "pfifo", link);
+        let mut direction = LinkDirection::new("wire.forward".to_owned(), "pfifo", link);
         let mut events = Vec::new();
         for slot in 1..=packets {
             let packet = Packet {
@@ -419,7 +424,7 @@ mod tests {
         direction
     }
 
-    fn catch_up(direction: &mut Direction, now: Time) {
+    fn catch_up(direction: &mut LinkDirection, now: Time) {
         let mut events = Vec::new();
         direction.catch_up(now, &mut events);
     }

@@ -1,4 +1,4 @@
-//! How many packets a run sends, from what it consists of: estimated before it starts.
+//! The number of packets that a run will send, estimated from its specification.
 
 use std::collections::BTreeMap;
 

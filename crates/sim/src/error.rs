@@ -1,11 +1,11 @@
-//! Why a run fails.
+//! Errors of a run.
 
 use ackclock_units::Span;
 use ackclock_units::outside::Failure;
 
 use crate::stock::IntegrityError;
 
-/// Why a run gave no result.
+/// The reason why a run gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// Data arrived that was not what was sent: a bug in an endpoint.
@@ -21,7 +21,7 @@ pub enum RunError {
     Stock {
         /// The flow.
         flow: String,
-        /// What was wrong.
+        /// The fault.
         error: IntegrityError,
     },
     /// A controller or a queue discipline from outside cannot go on.
@@ -29,7 +29,7 @@ pub enum RunError {
     Own {
         /// The flow or the link direction.
         of: String,
-        /// When, and why.
+        /// Time and cause.
         failure: Failure,
     },
     /// Flows come faster than they end.
@@ -37,12 +37,12 @@ pub enum RunError {
     TooMany {
         /// The group to which the last one belongs.
         group: String,
-        /// How many there are.
+        /// Flows that exist at the same time.
         alive: usize,
-        /// When.
+        /// Time of the arrival that exceeded the limit.
         at: Span,
     },
-    /// The progress hook or a recorder asked for it.
+    /// The progress hook or a recorder stopped the run.
     #[error("interrupted")]
     Interrupted,
 }

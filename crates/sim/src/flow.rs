@@ -12,15 +12,15 @@ use ackclock_units::{Time, prefetch_part};
 
 use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
-use crate::record::Source;
+use crate::record::SenderId;
 use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
-pub(crate) use application::{Application, Over};
-pub(crate) use classes::{ClassSums, Ideal, Outcome};
-use counts::{Counts, bits_per_second, ca_states, limited};
+pub(crate) use application::{ApplicationState, ConnectionChoice};
+pub(crate) use classes::{ClassSums, FlowOutcome, Ideal};
+use counts::{EndCounts, bits_per_second, ca_states, limited};
 pub(crate) use counts::{FlowCount, variables, variables_of};
 pub(crate) use marks::FlowMark;
-pub(crate) use names::Names;
+pub(crate) use names::SenderNames;
 pub(crate) use subflows::{Subflows, number as subflow_number, of_all};
 pub(crate) use sums::Sums;
 use throughput::Throughput;
@@ -37,7 +37,7 @@ mod subflows;
 mod sums;
 mod throughput;
 
-/// What the summary calls the two ways of data.
+/// The two directions of data, as named in the summary.
 pub(crate) const FORWARD: &str = "forward";
 pub(crate) const REVERSE: &str = "reverse";
 
@@ -46,13 +46,13 @@ pub(crate) const REVERSE: &str = "reverse";
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
-    /// When the application of the sender acts by itself next.
+    /// Time of the next action of the sender's application.
     acts_at: Time,
     /// Bytes that the source has yet to write; `None` is without end.
     remaining: Option<u64>,
     write_size: u64,
-    /// With so many bytes acknowledged the transfer is complete; no number of them once it is, or
-    /// if it is without end.
+    /// Acknowledged bytes at which the transfer is complete; `u64::MAX` once it is, or without an
+    /// end.
     target: u64,
     started: bool,
     stopped: bool,
@@ -60,9 +60,9 @@ pub(crate) struct Flow {
     aborted: bool,
     /// The application is a bulk transfer that writes whenever it can.
     writes: bool,
-    /// There is an application that is none.
+    /// The flow has an application other than bulk transfer.
     has_application: bool,
-    /// The traffic has not come to its end.
+    /// The traffic has not ended.
     is_live: bool,
     pub(crate) truth: Truth,
     throughput: Throughput,
@@ -78,18 +78,19 @@ pub(crate) struct Flow {
     goodput: Throughput,
     cc: Arc<str>,
     /// An application that is no bulk transfer.
-    application: Option<Box<Application>>,
+    application: Option<Box<ApplicationState>>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
-    /// What is measured on each of several subflows.
+    /// Measurements of each subflow, if there are several.
     pub(crate) subflows: Option<Box<Subflows>>,
     host: Arc<str>,
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
-    /// Which memory of destinations its sender's host has; none once it was told.
+    /// Index of the memory of destinations of the sender's host; `None` once the connection is
+    /// stored there.
     metrics: Option<usize>,
-    /// When the sender closes hard; never once it has, or there is nothing left to end.
+    /// Time at which the sender resets the connection; never once it has, or when it has ended.
     abort: Time,
     completed: Option<Time>,
     /// Both ends have closed, and everything is acknowledged.
@@ -103,9 +104,9 @@ impl Flow {
     pub(crate) fn new(
         id: FlowId,
         spec: &FlowSpec,
-        names: &Names,
+        names: &SenderNames,
         schedule: Vec<(Time, Box<dyn CongestionControl>)>,
-        application: Option<Box<Application>>,
+        application: Option<Box<ApplicationState>>,
     ) -> Flow {
         let outside = matches!(spec.sender, HostSpec::Outside);
         let mut flow = Flow {
@@ -126,7 +127,7 @@ impl Flow {
             start: spec.start,
             stop: spec.stop,
             metrics: spec.metrics,
-            // What an application outside does is not ours to do.
+            // An application outside acts by itself.
             abort: spec.abort.filter(|_| !outside).unwrap_or(Time::NEVER),
             remaining: spec.bytes,
             write_size: spec.write_size,
@@ -142,7 +143,7 @@ impl Flow {
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
             goodput: Throughput::new(spec.start),
-            truth: Truth::new(Source::of(id)),
+            truth: Truth::new(SenderId::of(id)),
         };
         flow.settle();
         flow
@@ -170,7 +171,7 @@ impl Flow {
         }
     }
 
-    /// When the application of the sender acts by itself next.
+    /// Time of the next action of the sender's application.
     #[inline]
     pub(crate) fn acts_at(&self) -> Time {
         self.acts_at
@@ -310,7 +311,7 @@ impl Flow {
         self.settle();
     }
 
-    /// Whether the transfer is complete with so many bytes acknowledged.
+    /// Returns true if the transfer is complete with this many bytes acknowledged.
     #[inline]
     pub(crate) fn is_complete(&self, acked: u64) -> bool {
         acked >= self.target
@@ -347,13 +348,15 @@ impl Flow {
         }
     }
 
-    /// What had begun has brought nothing: the next packet of the sender outside begins the flow.
+    /// Resets a flow whose start has delivered nothing: the next packet of the sender outside
+    /// begins it.
     pub(crate) fn begin_anew(&mut self) {
         (self.started, self.finished, self.over) = (false, None, None);
         self.settle();
     }
 
-    /// An end outside has opened or closed a connection. Another may come, and the flow goes on.
+    /// Notes that an end outside has opened or closed a connection. Another may follow, so the flow
+    /// continues.
     pub(crate) fn open_or_end(&mut self, now: Time, sender: &Host, receiver: &Host) {
         let since = |is: bool, since: Option<Time>| is.then(|| since.unwrap_or(now));
         self.finished = since(sender.is_finished() && receiver.is_finished(), self.finished);
@@ -361,7 +364,7 @@ impl Flow {
         self.settle();
     }
 
-    /// Whether data that reaches the receiver is of interest there ([`Flow::receive`]).
+    /// Returns true if an application at the receiver takes the arriving data ([`Flow::receive`]).
     #[inline]
     pub(crate) fn has_application(&self) -> bool {
         self.has_application
@@ -433,7 +436,7 @@ impl Flow {
         let truth = whole.as_ref().unwrap_or(&self.truth);
         let found = truth.counts();
         let retransmissions = found.retransmissions(&link);
-        let Counts { sent, recoveries, reactions, progress, .. } = self.counts(sender, receiver);
+        let EndCounts { sent, recoveries, reactions, progress, .. } = self.counts(sender, receiver);
         let active = self.end(end).since(self.start);
         let until = self.end(end);
         let multipath = self.subflows.as_mut().and_then(|all| all.summary(until, active, [sender, receiver], &link));
@@ -484,7 +487,7 @@ impl Flow {
         }
     }
 
-    /// How long probes of responsiveness took, if it sends any.
+    /// Times of probes of responsiveness, if the flow sends any.
     pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
         self.application.as_ref()?.probe_times()
     }

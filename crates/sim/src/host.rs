@@ -1,4 +1,4 @@
-//! One end of a connection, ours, smoltcp's or one outside, behind one set of calls.
+//! An end of a flow, of any kind (ackclock's, smoltcp's, outside), behind one interface.
 
 use ackclock_cc::CongestionControl;
 use ackclock_mptcp::Connection;
@@ -9,28 +9,28 @@ use ackclock_units::{Ecn, Span, Time};
 use crate::datagrams::Datagrams;
 use crate::error::RunError;
 use crate::stock::Stock;
-use crate::watch::Watch;
+use crate::watch::HeaderWatch;
 
 #[derive(Debug)]
 pub(crate) enum Host {
     Endpoint(Box<Endpoint>),
     Smoltcp(Box<Stock>),
-    /// One end of several subflows.
+    /// An end of several subflows.
     Mptcp(Box<Connection>),
-    /// Not ours: what its headers tell.
-    Outside(Box<Watch>),
+    /// A host outside, watched through its headers.
+    Outside(Box<HeaderWatch>),
     /// No end of a connection.
     Datagrams(Box<Datagrams>),
 }
 
-/// Where an application writes.
+/// A socket that an application writes to.
 pub(crate) trait Writable {
     fn write(&mut self, now: Time, bytes: u64) -> u64;
 
-    /// Whether an application that waits until it can write goes on.
+    /// Returns true if the socket has become writable for an application that waits for that.
     fn is_writable(&mut self) -> bool;
 
-    /// How much an application that writes `bytes` at a time may write at once instead.
+    /// The bytes that an application which writes `bytes` at a time may write in one call instead.
     fn writes_at_once(&self, bytes: u64) -> u64;
 }
 
@@ -78,7 +78,7 @@ impl Writable for Host {
     }
 }
 
-/// What all subflows have counted together.
+/// The counts of all subflows together.
 pub(crate) fn totals(connection: &Connection) -> Stats {
     connection.subflows().iter().fold(Stats::default(), |sum, subflow| sum + subflow.totals())
 }
@@ -166,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Whether what was sent last is of the same unit as the segment before it.
+    /// Returns true if the last segment sent belongs to the same unit as the one before it.
     #[inline]
     pub(crate) fn continues_unit(&self) -> bool {
         matches!(self, Host::Endpoint(endpoint) if endpoint.continues_unit())
@@ -195,7 +195,7 @@ impl Host {
         }
     }
 
-    /// Why the segment just sent was sent; `by_timer` is whether a timer was due.
+    /// The reason of the segment just sent; `by_timer` is true if a timer was due.
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
             Host::Endpoint(endpoint) => endpoint.sent_as(),
@@ -212,7 +212,8 @@ impl Host {
         }
     }
 
-    /// Whether a range of the peer's stream has arrived and was kept, as far as the host tells.
+    /// Returns true if a range of the peer's stream has arrived and was kept; always true for hosts
+    /// other than ackclock's endpoints.
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.holds(from, to),
@@ -221,7 +222,7 @@ impl Host {
         }
     }
 
-    /// Smoothed RTT, where the host tells it.
+    /// Smoothed RTT, if the host reports it.
     pub(crate) fn srtt(&self) -> Option<Span> {
         match self {
             Host::Endpoint(endpoint) => endpoint.srtt(),
@@ -313,7 +314,7 @@ impl Host {
         }
     }
 
-    /// Bytes that arrived, what lies beyond gaps included, where the host tells it.
+    /// Bytes that arrived, including those beyond gaps, if the host reports them.
     pub(crate) fn received_bytes(&self) -> u64 {
         match self {
             Host::Endpoint(endpoint) => endpoint.received_bytes(),
@@ -322,7 +323,7 @@ impl Host {
         }
     }
 
-    /// Another congestion control takes over; a stock socket keeps its own.
+    /// Replaces the congestion control; a stock socket keeps its own.
     pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
         match self {
             Host::Endpoint(endpoint) => endpoint.set_congestion_control(now, cc),
@@ -331,7 +332,7 @@ impl Host {
         }
     }
 
-    /// The congestion window, where the host tells it.
+    /// The congestion window in bytes, if the host reports it.
     pub(crate) fn cwnd(&self) -> Option<u64> {
         match self {
             Host::Endpoint(endpoint) => Some(endpoint.cwnd()),
@@ -350,8 +351,11 @@ impl Host {
         }
     }
 
-    /// Whether wrong data was seen, or a controller from outside has failed; the error names
-    /// `flow`.
+    /// Checks that no wrong data was received and no controller from outside has failed.
+    ///
+    /// # Errors
+    ///
+    /// The failure, with the name of `flow`.
     pub(crate) fn check(&self, flow: &str) -> Result<(), RunError> {
         let failed = match self {
             Host::Endpoint(endpoint) => endpoint.controller_failure(),

@@ -9,8 +9,8 @@ use std::ops::{Index, IndexMut};
 
 use ackclock_events::Slot;
 
-/// A number that is the place of something in a [`Table`].
-pub(crate) trait Id: Copy {
+/// A number that is the place of something in a [`IndexVec`].
+pub(crate) trait Identifier: Copy {
     fn new(index: usize) -> Self;
     fn index(self) -> usize;
 }
@@ -23,7 +23,7 @@ macro_rules! id {
         #[repr(transparent)]
         $visibility struct $name(usize);
 
-        impl Id for $name {
+        impl Identifier for $name {
             #[inline]
             fn new(index: usize) -> $name {
                 $name(index)
@@ -79,7 +79,7 @@ impl DirectionId {
         self.0 / 2
     }
 
-    /// Which of its two directions it is, 0 for forward.
+    /// The direction's index in its link, 0 for forward.
     pub(crate) const fn side(self) -> usize {
         self.0 % 2
     }
@@ -101,7 +101,7 @@ impl DirectionId {
         DirectionId(slot as usize)
     }
 
-    /// Those of so many links, in order.
+    /// The directions of this many links, in order.
     pub fn all(links: usize) -> impl Iterator<Item = DirectionId> {
         (0..2 * links).map(DirectionId)
     }
@@ -113,7 +113,7 @@ impl FlowId {
         FlowId(index)
     }
 
-    /// Its place in the specification.
+    /// Index in the specification.
     pub const fn index(self) -> usize {
         self.0
     }
@@ -138,7 +138,7 @@ impl HostId {
         FlowId(self.0 / 2)
     }
 
-    /// Whether it sends data.
+    /// Returns true for the end that sends data.
     #[inline]
     pub const fn is_sender(self) -> bool {
         self.0.is_multiple_of(2)
@@ -162,19 +162,19 @@ impl HostId {
         HostId(slot as usize)
     }
 
-    /// Its number where it is written down.
+    /// The number for records.
     pub(crate) const fn number(self) -> u32 {
         self.0 as u32
     }
 
-    /// What stands for a host outside where a packet of no flow goes to: a number behind those of
-    /// all ends of flows.
-    pub(crate) fn of_node<T>(node: usize, hosts: &Table<HostId, T>) -> HostId {
+    /// The identifier of a host outside as the destination of packets of no flow: a number behind
+    /// those of all ends of flows.
+    pub(crate) fn of_node<T>(node: usize, hosts: &IndexVec<HostId, T>) -> HostId {
         HostId(hosts.len() + node)
     }
 
     /// The host outside that this stands for, if it does.
-    pub(crate) fn node<T>(self, hosts: &Table<HostId, T>) -> Option<usize> {
+    pub(crate) fn node<T>(self, hosts: &IndexVec<HostId, T>) -> Option<usize> {
         self.0.checked_sub(hosts.len())
     }
 }
@@ -200,14 +200,14 @@ impl RouteId {
 }
 
 /// A list that is indexed by one kind of number alone.
-pub(crate) struct Table<I, T> {
+pub(crate) struct IndexVec<I, T> {
     items: Vec<T>,
     by: PhantomData<I>,
 }
 
-impl<I: Id, T> Table<I, T> {
-    pub(crate) fn new() -> Table<I, T> {
-        Table { items: Vec::new(), by: PhantomData }
+impl<I: Identifier, T> IndexVec<I, T> {
+    pub(crate) fn new() -> IndexVec<I, T> {
+        IndexVec { items: Vec::new(), by: PhantomData }
     }
 
     /// Two items of different numbers.
@@ -254,7 +254,7 @@ impl<I: Id, T> Table<I, T> {
     }
 }
 
-impl<T> Table<HostId, T> {
+impl<T> IndexVec<HostId, T> {
     /// The two ends of each flow, sender and receiver.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&T, &T)> {
         self.items.chunks_exact(2).map(|ends| (&ends[0], &ends[1]))
@@ -267,19 +267,19 @@ impl<T> Table<HostId, T> {
     }
 }
 
-impl<I, T> Default for Table<I, T> {
-    fn default() -> Table<I, T> {
-        Table { items: Vec::new(), by: PhantomData }
+impl<I, T> Default for IndexVec<I, T> {
+    fn default() -> IndexVec<I, T> {
+        IndexVec { items: Vec::new(), by: PhantomData }
     }
 }
 
-impl<I: Id, T> FromIterator<T> for Table<I, T> {
-    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Table<I, T> {
-        Table { items: items.into_iter().collect(), by: PhantomData }
+impl<I: Identifier, T> FromIterator<T> for IndexVec<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> IndexVec<I, T> {
+        IndexVec { items: items.into_iter().collect(), by: PhantomData }
     }
 }
 
-impl<I: Id, T> Index<I> for Table<I, T> {
+impl<I: Identifier, T> Index<I> for IndexVec<I, T> {
     type Output = T;
 
     #[inline]
@@ -288,14 +288,14 @@ impl<I: Id, T> Index<I> for Table<I, T> {
     }
 }
 
-impl<I: Id, T> IndexMut<I> for Table<I, T> {
+impl<I: Identifier, T> IndexMut<I> for IndexVec<I, T> {
     #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.index()]
     }
 }
 
-impl<I, T: fmt::Debug> fmt::Debug for Table<I, T> {
+impl<I, T: fmt::Debug> fmt::Debug for IndexVec<I, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.items.fmt(f)
     }
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn hosts_outside_are_numbered_behind_ends_of_flows() {
-        let hosts: Table<HostId, char> = "abcd".chars().collect();
+        let hosts: IndexVec<HostId, char> = "abcd".chars().collect();
         let beyond = HostId::of_node(1, &hosts);
         assert_eq!((beyond.number(), beyond.node(&hosts), hosts.get(beyond)), (5, Some(1), None));
         assert_eq!(FlowId::new(1).receiver().node(&hosts), None);

@@ -1,5 +1,4 @@
-//! What hosts log of their segments and measurements. Nothing of it comes in late, so that it is in
-//! order of time as it is.
+//! Logs of hosts: segments and measurements. Rows are never late, and so already in order of time.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,13 +15,13 @@ use ackclock_units::Time;
 use crate::build::{RECEIVER_PORT, SENDER_PORT};
 use crate::flow::subflow_number;
 use crate::host::Host;
-use crate::index::{FlowId, HostId, Table};
-use crate::record::Source;
+use crate::index::{FlowId, HostId, IndexVec};
+use crate::record::SenderId;
 
-/// Rows between two times that they are handed on.
+/// Rows between two writes.
 const BATCH: usize = 64;
 
-/// What of hosts is logged and was not handed on yet.
+/// Log rows of hosts that have not been written yet.
 #[derive(Debug)]
 pub(crate) struct HostLog {
     segments: Option<Vec<SiftrRecord>>,
@@ -31,31 +30,31 @@ pub(crate) struct HostLog {
 
 #[derive(Debug)]
 struct Measurements {
-    rows: Vec<Measurement>,
-    /// How many each flow has had.
-    seen: Table<FlowId, u64>,
+    rows: Vec<ErttMeasurement>,
+    /// Rows of each flow so far.
+    seen: IndexVec<FlowId, u64>,
     /// The same of subflows, by their flow and their port.
     of_subflows: BTreeMap<(FlowId, u16), u64>,
 }
 
-/// What a sender has measured, and what its controller then does.
+/// A sender's measurement, and its controller's state afterwards.
 #[derive(Clone, Copy, Debug)]
-struct Measurement {
+struct ErttMeasurement {
     at: Time,
-    source: Source,
+    source: SenderId,
     rtt: EnhancedRtt,
     cwnd: u64,
     inferred: Option<DelayState>,
 }
 
-impl Measurement {
-    fn new(at: Time, source: Source, rtt: EnhancedRtt, sender: &Endpoint) -> Measurement {
+impl ErttMeasurement {
+    fn new(at: Time, source: SenderId, rtt: EnhancedRtt, sender: &Endpoint) -> ErttMeasurement {
         let inferred = sender.congestion_control().inspect().delay;
-        Measurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
+        ErttMeasurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
     }
 
     fn record<'a>(&self, flow: &'a str) -> ErttRecord<'a> {
-        let Measurement { at, source, rtt: of, cwnd, inferred } = *self;
+        let ErttMeasurement { at, source, rtt: of, cwnd, inferred } = *self;
         let gradients = |inferred: DelayState| GradientRecord {
             min_ms: inferred.gradient_min_ms,
             max_ms: inferred.gradient_max_ms,
@@ -80,7 +79,7 @@ impl Measurement {
 }
 
 impl HostLog {
-    /// Logs segments, measurements of so many flows, both, or `None` for neither.
+    /// A log of segments, of measurements of this many flows, or of both; `None` for neither.
     pub(crate) fn new(segments: bool, measurements: Option<usize>) -> Option<Box<HostLog>> {
         (segments || measurements.is_some()).then(|| {
             let measurements = measurements.map(|flows| Measurements {
@@ -126,7 +125,7 @@ impl HostLog {
         }
         if measured.measurements > 0 && measured.measurements != seen[flow] {
             seen[flow] = measured.measurements;
-            rows.push(Measurement::new(at, Source::of(flow), measured, sender));
+            rows.push(ErttMeasurement::new(at, SenderId::of(flow), measured, sender));
         }
     }
 
@@ -138,12 +137,12 @@ impl HostLog {
         let seen = of_subflows.entry((flow, subflow.endpoint().ports().local)).or_default();
         if *seen != measured.measurements {
             *seen = measured.measurements;
-            let source = Source { flow, subflow: subflow_number(path) };
-            rows.push(Measurement::new(at, source, measured, subflow.endpoint()));
+            let source = SenderId { flow, subflow: subflow_number(path) };
+            rows.push(ErttMeasurement::new(at, source, measured, subflow.endpoint()));
         }
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         let measurements = self.measurements.as_ref().map_or(0, |measurements| measurements.rows.len());
         self.segments.as_ref().map_or(0, Vec::len).max(measurements) >= BATCH
@@ -166,8 +165,8 @@ impl HostLog {
     }
 }
 
-/// What SIFTR reads of a connection. One that is being accepted is in the SYN cache, and has no
-/// socket before the handshake is over.
+/// The fields that SIFTR reads of a connection. One that is being accepted is in the SYN cache, and
+/// has no socket before the handshake is over.
 fn connection(endpoint: &Endpoint) -> Result<SiftrConnection, Skipped> {
     let block = endpoint.control_block();
     // TCPS_* of tcp_fsm.h.

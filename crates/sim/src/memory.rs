@@ -1,4 +1,4 @@
-//! How much memory a run takes, from what it consists of: estimated before it starts.
+//! The memory that a run will take, estimated from its specification.
 //!
 //! The estimate is of the peak of what is allocated, results included and records not. It is meant
 //! to be too high rather than too low: for flows by less than a factor of two, for packets by more
@@ -15,23 +15,23 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::spec::{Application, DatagramApplication, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec};
 
-/// What a flow keeps elsewhere: congestion control, names, scoreboard and buffers of one segment,
-/// histograms of what occurs to most.
+/// A flow's other allocations: congestion control, names, scoreboard and buffers of one segment,
+/// histograms of typical values. Bytes, as below.
 const FLOW_BESIDE: u64 = 3_500;
-/// What an application that is no bulk transfer keeps, with its messages on the way.
+/// An application other than bulk transfer, with its messages on the way.
 const APPLICATION: u64 = 8_000;
 /// A packet on its way: its contents, its place in a queue and on the wire, and what the two ends
 /// and the truth keep of it until it is acknowledged. Lists that double may be half empty.
 const PACKET: u64 = 1000;
 /// A link, its queue and its histograms, both ways.
 const LINK: u64 = 60_000;
-/// What any run takes.
+/// The fixed part of a run.
 const RUN: u64 = 8 << 20;
-/// What a flow keeps of a packet of its first windows, sent, lost and sent again.
+/// A flow's records of a packet of its first windows, sent, lost and sent again.
 const KEPT: u64 = 350;
-/// Of so many packets each flow does.
+/// The number of such packets per flow.
 const KEPT_PACKETS: u64 = 24;
-/// What an end that sends or receives datagrams keeps elsewhere: histograms.
+/// The other allocations of an end that sends or receives datagrams: histograms.
 const DATAGRAMS_BESIDE: u64 = 40_000;
 /// The window of a sender outside, or of one without.
 const OUTSIDE_WINDOW: u64 = 4096;
@@ -39,21 +39,21 @@ const OUTSIDE_WINDOW: u64 = 4096;
 const MESSAGE: u64 = 32;
 /// A full packet.
 const MTU: u64 = 1500;
-/// What an initial window has, at least.
+/// The least initial window, bytes.
 const FIRST_ROUND: u64 = 4380;
 
 /// The flows of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Population<'a> {
-    /// What they have in common.
+    /// Settings that the flows have in common.
     pub group: &'a FlowGroup,
-    /// How many there are in the whole run.
+    /// Flows in the whole run.
     pub count: u64,
-    /// Of those that come and go, how many arrive in a second.
+    /// Arrivals per second, of flows that come and go.
     pub arrivals: Option<f64>,
-    /// How much each of these sends on average, if that is known.
+    /// Mean size of these flows in bytes, if known.
     pub mean_bytes: Option<u64>,
-    /// How many of these may exist at a time.
+    /// The most of these flows that may exist at a time.
     pub most_alive: u64,
 }
 
@@ -69,7 +69,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// That of a run over these links that takes `duration`.
+    /// The estimate for a run over these links that takes `duration`.
     pub fn of(links: &[LinkSpec], groups: &[Population<'_>], duration: Span) -> Memory {
         let alive = |of: &Population<'_>| of.alive(links, duration);
         let flows = groups.iter().map(|of| alive(of).saturating_mul(flow(of.group)));
@@ -88,14 +88,14 @@ impl Memory {
         self.without_packets().saturating_add(self.packets)
     }
 
-    /// What is needed even if no packet waits.
+    /// The bytes needed even if no packet waits.
     pub fn without_packets(&self) -> u64 {
         self.groups.iter().fold(self.others, |sum, &of| sum.saturating_add(of))
     }
 }
 
 impl Population<'_> {
-    /// How many of them there are at a time.
+    /// The number of flows at a time.
     fn alive(&self, links: &[LinkSpec], duration: Span) -> u64 {
         let Some(per_second) = self.arrivals else { return self.count };
         let arrived = (per_second * duration.as_secs_f64() * 1.1) as u64 + 100;
@@ -118,8 +118,8 @@ impl Population<'_> {
 }
 
 impl Population<'_> {
-    /// What waits in the end because applications write more than their path carries, bytes: of
-    /// datagrams as far as queues have room, of connections what is known of each message.
+    /// The bytes that wait at the end because applications write more than their path carries: for
+    /// datagrams limited by the queues' room, for connections the records of each message.
     fn backlog(&self, links: &[LinkSpec], duration: Span) -> u64 {
         let datagrams = match &self.group.sender {
             HostSpec::Datagrams(spec) => Some(spec),

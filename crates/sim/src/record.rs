@@ -1,4 +1,4 @@
-//! What is written down while a run goes on.
+//! Records that are written during a run.
 
 use std::ops::ControlFlow;
 
@@ -6,14 +6,14 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_trace::{
-    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord,
+    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, JudgedSegment, LossVerdict, QueueAction, QueueRecord,
     QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
 };
 use ackclock_units::{Span, Time};
 
 use crate::index::{DirectionId, FlowId, HostId, RouteId};
 
-/// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
+/// The records of a run and their destinations; none by default. Recording changes no result.
 #[derive(Debug, Default)]
 pub struct Recorders<'a> {
     /// Every decision of some queues.
@@ -32,8 +32,8 @@ pub struct Recorders<'a> {
     pub captures: Option<CaptureRecorder<'a>>,
     /// Reordering over time.
     pub reordering: Option<ReorderingRecorder<'a>>,
-    /// How far each packet of a flow of TCP arrives from its place by sequence numbers: once that
-    /// is known, those of a flow in order of arrival. Only where that is measured
+    /// The displacement of each packet of TCP flows by sequence numbers: written once it is known,
+    /// in each flow in order of arrival. Only where it is measured
     /// ([`ReorderTap::Sequence`](crate::spec::ReorderTap::Sequence)).
     pub displacement: Option<&'a mut dyn DisplacementSink>,
     /// Flows and link directions over time.
@@ -42,26 +42,26 @@ pub struct Recorders<'a> {
     pub watch: Option<&'a mut dyn WatchSink>,
 }
 
-/// Which queues are recorded, and where it goes.
+/// The queues that are recorded, and the destination.
 #[derive(Debug)]
 pub struct QueueRecorder<'a> {
-    /// Which link directions.
+    /// The link directions.
     pub directions: &'a [DirectionId],
     /// Gets the records in order of time, those of equal times by number of the direction. It may
     /// break the run off.
     pub sink: &'a mut dyn QueueSink,
 }
 
-/// Which intervals of a run are recorded, and where it goes.
+/// The intervals of a series, and its destination.
 #[derive(Debug)]
 pub struct SeriesRecorder<'a> {
-    /// Which intervals.
+    /// The intervals.
     pub config: SeriesConfig,
     /// Gets the records of each interval once it has ended. It may break the run off.
     pub sink: &'a mut dyn SeriesSink,
 }
 
-/// Where the intervals go in which reordering is measured.
+/// The destination of intervals of reordering.
 #[derive(Debug)]
 pub struct ReorderingRecorder<'a> {
     /// The length of an interval.
@@ -71,12 +71,12 @@ pub struct ReorderingRecorder<'a> {
     pub sink: &'a mut dyn ReorderingSink,
 }
 
-/// Where packets are captured, and where they go.
+/// The points of capture, and the destination.
 #[derive(Debug)]
 pub struct CaptureRecorder<'a> {
     /// A capture for each of these, no two the same.
     pub points: &'a [CapturePoint],
-    /// How many bytes of a packet a capture has at most.
+    /// The most bytes that are captured of a packet.
     pub snaplen: u32,
     /// Gets the packets, those of each capture in order of time. It may break the run off.
     pub sink: &'a mut dyn CaptureSink,
@@ -101,27 +101,30 @@ pub struct SeriesConfig {
     pub window: Span,
 }
 
-/// Rows between two times that the records are put in order and handed on. On the live clock
-/// packets wait meanwhile: a row of text takes about 1 us.
+/// Rows between two times that records are sorted and written. On the live clock packets wait
+/// meanwhile: a row of text takes about 1 us.
 const BATCH: usize = 64;
 
-/// The decisions of the recorded queues that are not handed on yet.
+/// The decisions of the recorded queues that have not been written yet.
+///
+/// A link catches up when it is called, so that its decisions come late, and those of several links
+/// are not in order of time. They wait until all of these links have caught up to one time.
 ///
 /// A link catches up when it is called, so that its decisions come in late, and those of several
 /// links are not in order of time. They wait until all of these links have caught up to one time.
 #[derive(Debug)]
 pub(crate) struct QueueRecording {
     directions: Vec<DirectionId>,
-    rows: Vec<Row>,
-    /// How many rows there have been.
+    rows: Vec<QueueRow>,
+    /// Rows recorded so far.
     number: u64,
-    /// How many may wait.
+    /// The most rows that are buffered.
     room: usize,
 }
 
 /// A decision with what its packet was, which may be gone when it is written.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct QueueRow {
     decision: Decision,
     direction: DirectionId,
     payload: Payload,
@@ -147,17 +150,17 @@ impl QueueRecording {
         if self.directions.binary_search(&direction).is_err() {
             return;
         }
-        self.rows.push(Row { decision, direction, payload, number: self.number });
+        self.rows.push(QueueRow { decision, direction, payload, number: self.number });
         self.number += 1;
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= self.room
     }
 
-    /// Hands on every row from before `until`; the recorded links have caught up to that time.
-    /// `flow` tells the flow of a route.
+    /// Writes every row from before `until`; the recorded links have caught up to that time. `flow`
+    /// gives the flow of a route.
     pub(crate) fn hand_on<'a>(
         &mut self,
         until: Time,
@@ -169,7 +172,7 @@ impl QueueRecording {
             self.rows.sort_unstable_by_key(|row| (row.decision.at, row.direction, row.number));
         }
         let due = self.rows.partition_point(|row| row.decision.at < until);
-        let flow_of = |row: &Row| flow(RouteId::of_packet(row.decision.packet.route));
+        let flow_of = |row: &QueueRow| flow(RouteId::of_packet(row.decision.packet.route));
         let result =
             self.rows.drain(..due).try_for_each(|row| sink.record(&row.record(link(row.direction), flow_of(&row))));
         // What is left is of one instant, however much it is: it is put in order ever more seldom.
@@ -178,7 +181,7 @@ impl QueueRecording {
     }
 }
 
-impl Row {
+impl QueueRow {
     fn record<'a>(&self, link: &'a str, flow: &'a str) -> QueueRecord<'a> {
         let Decision { at, packet: _, number, bytes, action, sojourn, backlog, probe } = self.decision;
         QueueRecord {
@@ -205,39 +208,42 @@ impl Row {
     }
 }
 
-/// What happened to flows and was not handed on yet.
+/// Events of flows that have not been written yet.
+///
+/// Losses become known late, as links catch up late. Rows wait until all links have caught up to
+/// one time.
 ///
 /// Whether a transmission was lost comes in late, as links catch up late. Rows wait until all links
 /// have caught up to one time.
 #[derive(Debug)]
 pub(crate) struct TcpRecording {
     rows: Vec<TcpRow>,
-    /// How many rows there have been.
+    /// Rows recorded so far.
     number: u64,
-    /// How many may wait.
+    /// The most rows that are buffered.
     room: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct TcpRow {
     at: Time,
-    source: Source,
+    source: SenderId,
     number: u64,
     fact: TcpFact,
 }
 
-/// Who sends: a flow, or one of its subflows.
+/// The sender of a packet: a flow, or one of its subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Source {
+pub(crate) struct SenderId {
     pub(crate) flow: FlowId,
     /// Number of the subflow, from 1; 0 of a flow of one path.
     pub(crate) subflow: u16,
 }
 
-impl Source {
+impl SenderId {
     /// A flow of one path.
-    pub(crate) fn of(flow: FlowId) -> Source {
-        Source { flow, subflow: 0 }
+    pub(crate) fn of(flow: FlowId) -> SenderId {
+        SenderId { flow, subflow: 0 }
     }
 
     /// The number of the subflow, if it is one.
@@ -246,12 +252,12 @@ impl Source {
     }
 }
 
-/// What happened, with the link direction whose fault it was.
+/// An event, with the link direction that caused it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TcpFact {
     Ack(AckRecord),
-    Retransmission(Judged<'static>, Option<DirectionId>),
-    Declaration(Judged<'static>, Option<DirectionId>),
+    Retransmission(JudgedSegment<'static>, Option<DirectionId>),
+    Declaration(JudgedSegment<'static>, Option<DirectionId>),
 }
 
 impl TcpFact {
@@ -283,12 +289,12 @@ impl TcpRecording {
         TcpRecording { rows: Vec::new(), number: 0, room: BATCH }
     }
 
-    pub(crate) fn add(&mut self, at: Time, source: Source, fact: TcpFact) {
+    pub(crate) fn add(&mut self, at: Time, source: SenderId, fact: TcpFact) {
         self.rows.push(TcpRow { at, source, number: self.number, fact });
         self.number += 1;
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= self.room
     }
@@ -318,13 +324,13 @@ impl TcpRecording {
 }
 
 /// The same with the name of the link.
-fn named<'a>(judged: Judged<'static>, link: &'a str) -> Judged<'a> {
+fn named<'a>(judged: JudgedSegment<'static>, link: &'a str) -> JudgedSegment<'a> {
     let verdict = match judged.verdict {
         LossVerdict::Lost { reason, probability, .. } => LossVerdict::Lost { link, reason, probability },
         LossVerdict::Reordered => LossVerdict::Reordered,
         LossVerdict::Delayed => LossVerdict::Delayed,
     };
-    Judged { verdict, ..judged }
+    JudgedSegment { verdict, ..judged }
 }
 
 #[cfg(test)]
@@ -361,7 +367,7 @@ mod tests {
         let mut recording = TcpRecording::new();
         let (at, mut times) = (Time::from_secs(1), 0);
         for _ in 0..100_000 {
-            recording.add(at, Source::of(FlowId::new(0)), TcpFact::Ack(ack));
+            recording.add(at, SenderId::of(FlowId::new(0)), TcpFact::Ack(ack));
             if recording.is_full() {
                 times += 1;
                 assert!(recording.hand_on(at, |_| "link", |_| "flow", &mut Nothing).is_continue());

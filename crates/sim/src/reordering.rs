@@ -1,7 +1,7 @@
-//! Where packets arrive out of order: at receivers, and behind links.
+//! Reordering at receivers and behind links.
 //!
-//! What a sender sends is numbered in the order of sending; at each place that is measured, each
-//! flow has a [`ReorderMeter`] from its first packet there on.
+//! Packets are numbered in the order of sending; at each measured place, each flow has a
+//! [`ReorderMeter`] from its first packet there on.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,23 +12,23 @@ use ackclock_trace::{
 };
 use ackclock_units::{Span, Time};
 
-use crate::index::{DirectionId, FlowId, HostId, Id};
+use crate::index::{DirectionId, FlowId, HostId, Identifier};
 use crate::spec::{ReorderTap, ReorderingSpec};
 use crate::truth::Truth;
-use sequence::{Each, Firsts, Ranks};
+use sequence::{DisplacementRecording, Firsts, Ranks};
 
 mod sequence;
 
 /// The name of the receivers as a place.
 const RECEIVER: &str = "receiver";
 
-/// That of the receivers, where packets are in the order of TCP's sequence numbers.
+/// Name of the place at receivers where packets are in the order of TCP's sequence numbers.
 const SEQUENCE: &str = "sequence";
 
-/// That of the receivers, where each segment counts when it arrives for the first time.
+/// Name of the place at receivers where each segment counts when it first arrives.
 const FIRST_ARRIVAL: &str = "first_arrival";
 
-/// Rows that wait at most before they are handed on.
+/// The most rows that are buffered.
 const BATCH: usize = 1024;
 
 /// The places of a run, and what is measured there.
@@ -40,23 +40,23 @@ pub(crate) struct Reorderings {
     sequence: Option<Sequence>,
     /// Receivers, by the first arrival of each segment.
     first_arrival: Option<FirstArrival>,
-    /// Which place each direction is, in order.
+    /// The measured directions, in order, each with the index of its place.
     directions: Vec<(DirectionId, usize)>,
     /// The length of the intervals; `None` unless they are recorded.
     every: Option<Span>,
     /// Hosts of flows that are listed: only these have results.
     hosts: usize,
-    rows: Vec<Row>,
+    rows: Vec<ReorderingRow>,
 }
 
 /// The receivers as a place where packets are in the order of TCP's sequence numbers.
 #[derive(Debug)]
 struct Sequence {
     tap: usize,
-    /// By the number of the flow.
+    /// Ranks by the number of the flow.
     ranks: Vec<Ranks>,
     /// The displacement of each packet, if it is recorded.
-    each: Option<Each>,
+    each: Option<DisplacementRecording>,
 }
 
 /// The receivers as a place where segments are in the order of TCP's sequence numbers, and count
@@ -64,7 +64,7 @@ struct Sequence {
 #[derive(Debug)]
 struct FirstArrival {
     tap: usize,
-    /// By the number of the flow.
+    /// First arrivals by the number of the flow.
     firsts: Vec<Firsts>,
 }
 
@@ -72,12 +72,12 @@ struct FirstArrival {
 #[derive(Debug)]
 struct Tap {
     place: ReorderTap,
-    /// By the host that sent the packets.
+    /// Meters by the host that sent the packets.
     meters: Vec<Option<Box<ReorderMeter>>>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct ReorderingRow {
     flow: FlowId,
     place: ReorderTap,
     interval: ReorderInterval,
@@ -88,13 +88,13 @@ struct Row {
 pub(crate) struct Passing {
     /// The host that sent it.
     pub(crate) from: HostId,
-    /// Its place in the order of sending, from 0.
+    /// Position in the order of sending, from 0.
     pub(crate) number: u64,
     pub(crate) bytes: u32,
 }
 
 impl Reorderings {
-    /// The places of a run with so many flows that are listed.
+    /// The places of a run with this many listed flows.
     pub(crate) fn new(spec: &ReorderingSpec, flows: usize) -> Reorderings {
         let numbered = || spec.taps.iter().zip(0..);
         let mut directions: Vec<(DirectionId, usize)> = numbered()
@@ -117,25 +117,25 @@ impl Reorderings {
         }
     }
 
-    /// Intervals of this length are handed on from now on.
+    /// Starts recording intervals of this length.
     pub(crate) fn record(&mut self, every: Span) {
         self.every = Some(every);
     }
 
-    /// The displacement of each packet is handed on from now on.
+    /// Starts recording the displacement of each packet.
     pub(crate) fn record_each(&mut self) {
         if let Some(sequence) = &mut self.sequence {
-            sequence.each = Some(Each::default());
+            sequence.each = Some(DisplacementRecording::default());
         }
     }
 
-    /// Whether receivers are measured.
+    /// Returns true if reordering is measured at receivers.
     pub(crate) fn has_receivers(&self) -> bool {
         self.receiver.is_some() || self.sequence.is_some() || self.first_arrival.is_some()
     }
 
-    /// A transmission of this flow arrives at its receiver with so many bytes, or `None` if it is
-    /// lost: before its flow is told.
+    /// Notes a transmission of this flow that arrives at its receiver with this many bytes, or is
+    /// lost (`None`): called before the flow learns of it.
     pub(crate) fn in_sequence(&mut self, at: Time, flow: FlowId, number: u64, truth: &Truth, bytes: Option<u32>) {
         if 2 * flow.index() < self.hosts {
             self.in_rank(at, flow, number, truth, bytes);
@@ -176,7 +176,7 @@ impl Reorderings {
         }
     }
 
-    /// Whether links are measured.
+    /// Returns true if reordering is measured at links.
     pub(crate) fn has_directions(&self) -> bool {
         !self.directions.is_empty()
     }
@@ -217,7 +217,7 @@ impl Reorderings {
         if every.is_some() {
             let flow = from.flow();
             let intervals: Vec<ReorderInterval> = meter.take_intervals().collect();
-            self.rows.extend(intervals.into_iter().map(|interval| Row { flow, place, interval }));
+            self.rows.extend(intervals.into_iter().map(|interval| ReorderingRow { flow, place, interval }));
         }
     }
 
@@ -240,17 +240,17 @@ impl Reorderings {
             for (host, meter) in hosts {
                 meter.finish();
                 let (flow, place) = (HostId::new(host).flow(), *place);
-                self.rows.extend(meter.take_intervals().map(|interval| Row { flow, place, interval }));
+                self.rows.extend(meter.take_intervals().map(|interval| ReorderingRow { flow, place, interval }));
             }
         }
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.len().max(self.each().map_or(0, Each::waiting)) >= BATCH
+        self.rows.len().max(self.each().map_or(0, DisplacementRecording::waiting)) >= BATCH
     }
 
-    fn each(&self) -> Option<&Each> {
+    fn each(&self) -> Option<&DisplacementRecording> {
         self.sequence.as_ref()?.each.as_ref()
     }
 

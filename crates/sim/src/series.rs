@@ -10,36 +10,37 @@ use std::ops::ControlFlow;
 use ackclock_trace::{FlowPoint, SeriesOf, SeriesRecord};
 use ackclock_units::{Span, Time};
 
-use crate::direction::{Direction, DirectionCount};
+use crate::direction::{DirectionCount, LinkDirection};
 use crate::flow::{Flow, FlowCount, subflow_number, variables, variables_of};
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, Table};
+use crate::index::{DirectionId, FlowId, HostId, IndexVec};
 use crate::record::SeriesConfig;
 
 /// Rows that wait at most before more intervals end.
 const BATCH: usize = 4096;
 
-/// The same where each interval is handed on as it ends.
+/// The same for a series whose intervals are passed on as they end.
 const AT_ONCE: usize = 1;
 
-/// The series of a run, and the rows that were not handed on yet.
+/// The series of a run, and the rows that have not been written yet.
 #[derive(Debug)]
 pub(crate) struct Series {
     every: Span,
     /// Intervals of a sliding window.
     intervals: usize,
-    /// The interval that goes on.
+    /// Start of the current interval.
     from: Time,
     to: Time,
     flows: Vec<Past>,
     groups: Vec<(FlowCount, Sliding)>,
     directions: Vec<(DirectionCount, Sliding)>,
-    rows: Vec<Row>,
-    /// How many may wait.
+    rows: Vec<SeriesRow>,
+    /// The most rows that are buffered.
     room: usize,
 }
 
-/// What a flow had counted, and each of its subflows if it has several.
+/// The counts of a flow at the end of the last interval, and of each of its subflows if it has
+/// several.
 #[derive(Clone, Debug, Default)]
 struct Past {
     count: FlowCount,
@@ -54,7 +55,7 @@ struct Sliding {
     last: VecDeque<u64>,
 }
 
-/// What flows that are not listed have counted until now.
+/// The counts until now of flows that are not listed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupCount {
     /// The flow whose connections they are; its own count has those that are over.
@@ -63,7 +64,7 @@ pub(crate) struct GroupCount {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct SeriesRow {
     from: Time,
     to: Time,
     whose: Whose,
@@ -76,14 +77,14 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 enum Whose {
     Flow(FlowId),
-    /// A subflow of it, as the row says.
+    /// A subflow of the flow, whose number is in the row.
     Subflow(FlowId),
     Group(usize),
     Direction(DirectionId),
 }
 
 impl Series {
-    /// The series of a run with so many flows that are listed, and link directions.
+    /// The series of a run with this many listed flows and link directions.
     pub(crate) fn new(config: SeriesConfig, flows: usize, directions: usize) -> Series {
         // An interval without length would never end.
         let every = config.every.max(Span::from_nanos(1));
@@ -107,22 +108,22 @@ impl Series {
         Series { room: AT_ONCE, ..Series::new(config, flows, directions) }
     }
 
-    /// Intervals have this length from now on, but for the one that goes on.
+    /// Sets the length of the intervals after the current one.
     pub(crate) fn set_every(&mut self, every: Span) {
         self.every = every.max(Span::from_nanos(1));
     }
 
-    /// When the last interval has ended.
+    /// End of the last interval.
     pub(crate) fn passed(&self) -> Time {
         self.from
     }
 
-    /// When the interval ends that goes on.
+    /// End of the current interval.
     pub(crate) fn next_edge(&self) -> Time {
         self.to
     }
 
-    /// Whether rows ought to be handed on before another interval ends.
+    /// Returns true if the buffered rows should be written before another interval ends.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= self.room
     }
@@ -130,10 +131,10 @@ impl Series {
     /// The interval ends. All that happened before has been measured, and nothing else.
     pub(crate) fn pass(
         &mut self,
-        flows: &Table<FlowId, Flow>,
-        hosts: &Table<HostId, Host>,
+        flows: &IndexVec<FlowId, Flow>,
+        hosts: &IndexVec<HostId, Host>,
         groups: &[GroupCount],
-        directions: &Table<DirectionId, Direction>,
+        directions: &IndexVec<DirectionId, LinkDirection>,
     ) {
         self.close(self.to, flows, hosts, groups, directions);
         self.from = self.to;
@@ -144,10 +145,10 @@ impl Series {
     pub(crate) fn end(
         &mut self,
         end: Time,
-        flows: &Table<FlowId, Flow>,
-        hosts: &Table<HostId, Host>,
+        flows: &IndexVec<FlowId, Flow>,
+        hosts: &IndexVec<HostId, Host>,
         groups: &[GroupCount],
-        directions: &Table<DirectionId, Direction>,
+        directions: &IndexVec<DirectionId, LinkDirection>,
     ) {
         if end > self.from {
             self.close(end, flows, hosts, groups, directions);
@@ -158,10 +159,10 @@ impl Series {
     fn close(
         &mut self,
         to: Time,
-        flows: &Table<FlowId, Flow>,
-        hosts: &Table<HostId, Host>,
+        flows: &IndexVec<FlowId, Flow>,
+        hosts: &IndexVec<HostId, Host>,
         groups: &[GroupCount],
-        directions: &Table<DirectionId, Direction>,
+        directions: &IndexVec<DirectionId, LinkDirection>,
     ) {
         let Series { from, intervals, every, .. } = *self;
         let length = to.since(from);
@@ -169,7 +170,7 @@ impl Series {
         let mut row = |whose, sliding: &mut Sliding, bytes, packets, of| {
             let window = sliding.add(bytes, intervals).filter(|_| is_whole);
             let window = window.map(|bytes| (bytes, every * intervals as u64));
-            self.rows.push(Row { from, to, whose, bytes, window, packets, of });
+            self.rows.push(SeriesRow { from, to, whose, bytes, window, packets, of });
         };
         let ends = flows.ids().zip(flows.iter()).zip(hosts.pairs());
         for (((id, flow), (sender, receiver)), past) in ends.zip(&mut self.flows) {
@@ -217,13 +218,13 @@ impl Series {
     /// Hands all rows on; `group` names a group.
     pub(crate) fn hand_on<'a>(
         &mut self,
-        flows: &'a Table<FlowId, Flow>,
+        flows: &'a IndexVec<FlowId, Flow>,
         group: impl Fn(usize) -> &'a str,
-        directions: &'a Table<DirectionId, Direction>,
+        directions: &'a IndexVec<DirectionId, LinkDirection>,
         mut sink: impl FnMut(&SeriesRecord<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.rows.drain(..).try_for_each(|row| {
-            let Row { from, to, whose, bytes, window, packets, of } = row;
+            let SeriesRow { from, to, whose, bytes, window, packets, of } = row;
             let id = match whose {
                 Whose::Flow(flow) | Whose::Subflow(flow) => &*flows[flow].id,
                 Whose::Group(number) => group(number),
@@ -235,7 +236,7 @@ impl Series {
 }
 
 impl Sliding {
-    /// Adds an interval; the sum of the last `most` ones, once there are so many.
+    /// Adds an interval; returns the sum of the last `most` ones once there are that many.
     fn add(&mut self, bytes: u64, most: usize) -> Option<u64> {
         self.sum += bytes;
         self.last.push_back(bytes);

@@ -1,4 +1,4 @@
-//! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
+//! The specification of a run, all values checked: `scenario` builds it, [`crate::World`] runs it.
 
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
@@ -30,7 +30,7 @@ mod reordering;
 mod summed;
 mod workload;
 
-/// One run.
+/// A run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
     /// The scenario's title.
@@ -39,9 +39,9 @@ pub struct RunSpec {
     pub duration: Span,
     /// Root seed.
     pub seed: u64,
-    /// Which repetition, from 0: the random streams differ by it.
+    /// The number of the repetition, from 0; it changes the random streams.
     pub run: u64,
-    /// In which order what happens at the same time does.
+    /// The order of simultaneous events.
     pub ties: Ties,
     /// Links, each with two directions.
     pub links: Vec<LinkSpec>,
@@ -53,29 +53,29 @@ pub struct RunSpec {
     /// Parts of the run that are measured for themselves, each from a time on until before another
     /// one.
     pub windows: Vec<(Time, Time)>,
-    /// Where reordering is measured; `None` if nowhere. Not with hosts outside.
+    /// The places where reordering is measured; `None` without any. Not with hosts outside.
     pub reordering: Option<ReorderingSpec>,
     /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of
     /// the run's own making.
     pub live: Option<Box<LiveSpec>>,
 }
 
-/// In which order links, or hosts, do what they do at the same time. Real ones never meet to the
-/// nanosecond time and again; a fixed order can lock a run into a pattern that none of them shows
-/// (phase effects).
+/// The order of link directions, or of hosts, whose events are due at the same time. Real events
+/// hardly ever coincide to the nanosecond; a fixed order can lock a run into a pattern that no real
+/// network shows (phase effects).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
     /// Drawn anew for each time.
     #[default]
     Random,
-    /// That of the file: links before hosts in either case.
+    /// The order of the file: links before hosts in either case.
     Fixed,
 }
 
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// The way that a path lists it.
     pub forward: DirectionSpec,
@@ -89,13 +89,13 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Whether a direction has a queue discipline from outside.
+    /// Returns true if a direction has a queue discipline from outside.
     pub fn has_own_queue(&self) -> bool {
         [&self.forward, &self.reverse].into_iter().any(|direction| matches!(direction.queue, QueueSpec::Own(_)))
     }
 }
 
-/// One direction of a link: queue, transmitter, delay line.
+/// A direction of a link: queue, transmitter, delay line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
     /// Rate of the transmitter; `None` sends at once.
@@ -106,7 +106,7 @@ pub struct DirectionSpec {
     /// included; `None` is a transmitter by itself. Only at a constant rate, without bucket and
     /// slots.
     pub device: Option<NonZeroU32>,
-    /// From the end of transmission to arrival.
+    /// Time from the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet on this link, in the queue's books and in transmission.
     pub overhead: u32,
@@ -114,7 +114,7 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Loss, duplication, jitter and reordering after transmission.
     pub impairments: Impairments,
-    /// How all of this changes during the run. If there is a trace, `rate` is its mean.
+    /// The changes of these values during the run. With a trace, `rate` is its mean.
     pub course: Course,
 }
 
@@ -124,19 +124,19 @@ pub struct DirectionSpec {
 pub struct FlowSpec {
     /// Name and number, `reno.0`.
     pub id: Arc<str>,
-    /// What all flows of its group have in common.
+    /// Settings that all flows of a group have in common.
     pub group: Arc<FlowGroup>,
-    /// When the sender connects.
+    /// Time at which the sender connects.
     pub start: Time,
-    /// When the sender's application writes no more and closes: what its socket has taken is still
-    /// sent.
+    /// Time at which the sender's application stops writing and closes; data in the send buffer is
+    /// still sent.
     pub stop: Option<Time>,
     /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one
     /// between these hosts.
     pub ends: Option<EndsSpec>,
 }
 
-/// What flows of one group have in common.
+/// Settings that flows of one group have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
     /// Indices of the links that the data passes, in order.
@@ -151,9 +151,9 @@ pub struct FlowGroup {
     pub sender: HostSpec,
     /// The end that receives data.
     pub receiver: HostSpec,
-    /// How much is sent; `None` sends until the end.
+    /// Bytes to send; `None` sends until the end.
     pub bytes: Option<u64>,
-    /// What sends it.
+    /// The sender's application.
     pub application: Application,
     /// Bytes that the sending application writes at a time, whenever its socket is writable.
     /// Matters where a full send buffer wakes its writer late
@@ -161,14 +161,14 @@ pub struct FlowGroup {
     pub write_size: u64,
     /// The differentiated services codepoint of its packets, both ways, 0 to 63 (RFC 2474).
     pub dscp: u8,
-    /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and
-    /// the peer gets an RST.
+    /// Time at which the sender's application aborts the connection, as with SO_LINGER 0: unsent
+    /// data is discarded, and the peer gets an RST.
     pub abort: Option<Time>,
-    /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
-    /// own.
+    /// Controllers that replace the sender's during the run, in order of time; a stock socket keeps
+    /// its own.
     pub schedule: Vec<CcChange>,
-    /// What the sender's host remembers of its destination from one connection to the next: the
-    /// number of the memory, which other flows between the same hosts share; `None` is nothing.
+    /// Index of the memory of destinations in which the sender's host keeps metrics from one
+    /// connection to the next, shared by other flows between the same hosts; `None` without one.
     pub metrics: Option<usize>,
 }
 
@@ -192,17 +192,17 @@ impl DerefMut for FlowSpec {
     }
 }
 
-/// What the sender of a flow writes and when.
+/// The application of a flow: the contents and times of the sender's writes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Application {
-    /// As much as its socket takes.
+    /// Bulk transfer: writes as much as the socket accepts.
     #[default]
     Bulk,
     /// Messages at times of its own.
     Messages {
-        /// What the results call it.
+        /// Name in the results.
         kind: &'static str,
-        /// Which messages; their times count from the start of the flow.
+        /// The messages; their times count from the start of the flow.
         pattern: Pattern,
     },
     /// Requests, one at a time, which the receiver answers; not with a smoltcp socket, nor with an
@@ -219,14 +219,14 @@ pub enum Application {
     /// Load with such probes between it, from or to the receiver; not with a smoltcp socket, nor
     /// with an end outside.
     Load(LoadPattern),
-    /// One of the connections of a client that has several: what it carries the client says. Not
-    /// for flows of a specification.
+    /// A connection of a client that uses several, whose client determines its data. Not for flows
+    /// of a specification.
     Connection,
 }
 
 impl Application {
-    /// How many connections it opens and closes at a time, beside that of the flow, which then
-    /// stays closed; `None` if it uses that one.
+    /// The connections that the application opens and closes at a time, beside the flow's own,
+    /// which then stays closed; `None` if it uses that one.
     pub fn connections(&self) -> Option<usize> {
         match self {
             Application::Requests(pattern) if !pattern.persistent => Some(1),
@@ -237,7 +237,7 @@ impl Application {
         }
     }
 
-    /// How much it writes in all, if that is certain and has an end.
+    /// The bytes that the application writes in all, if they are certain and finite.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Application::Messages { pattern, .. } => pattern.bytes(),
@@ -246,13 +246,12 @@ impl Application {
     }
 }
 
-/// Another congestion control from a time on: after what arrives at that time, before what is sent
-/// then.
+/// A change of congestion control: after arrivals at that time, before transmissions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CcChange {
-    /// When.
+    /// Time of the change.
     pub at: Time,
-    /// Which.
+    /// The new controller.
     pub cc: CcSpec,
 }
 
@@ -261,13 +260,13 @@ pub struct CcChange {
 pub struct SplitSpec {
     /// Indices of the links of the others, in order: one to 15 of them.
     pub others: Vec<Vec<usize>>,
-    /// Which packets along the paths take which; for a flow, its data.
+    /// The rule for packets along the paths; for a flow, its data.
     pub along: SplitRule,
-    /// Which way packets take that come back; for a flow, its ACKs.
+    /// The rule for packets that come back; for a flow, its ACKs.
     pub back: WayBack,
-    /// Whether packets with SYN take the first path both ways and are not counted.
+    /// Packets with SYN take the first path in both directions and are not counted.
     pub after_handshake: bool,
-    /// Whether segments that a host hands down as one unit take one path, and count as one.
+    /// The segments of one unit of a host (TSO) take one path, and count as one.
     pub whole_units: bool,
 }
 
@@ -292,22 +291,22 @@ impl SplitSpec {
     }
 }
 
-/// One end of a connection.
+/// An end of a connection.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them for each group of flows")]
 pub enum HostSpec {
-    /// Our endpoint.
+    /// An ackclock endpoint.
     Endpoint(EndpointSpec),
     /// A stock smoltcp socket.
     Smoltcp(SmoltcpSpec),
-    /// An end that is not ours: a kernel behind a device.
+    /// An end outside: a kernel behind a device.
     Outside,
     /// An end of a flow of datagrams; then both are, with the same specification.
     Datagrams(DatagramSpec),
 }
 
 impl HostSpec {
-    /// The name of its congestion control; `None` for an end that is not ours, or has none.
+    /// The name of the congestion control; `None` for an end outside, or without one.
     pub fn cc(&self) -> Option<&str> {
         match self {
             HostSpec::Endpoint(endpoint) => Some(endpoint.cc.name()),
@@ -317,7 +316,7 @@ impl HostSpec {
     }
 }
 
-/// Our endpoint with its congestion control.
+/// An ackclock endpoint with its congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointSpec {
     /// The profile's name, for the summary.
@@ -331,13 +330,13 @@ pub struct EndpointSpec {
 /// A stock smoltcp socket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmoltcpSpec {
-    /// Its congestion control.
+    /// The congestion control.
     pub cc: SmoltcpCc,
     /// MTU of its interface, bytes.
     pub mtu: u16,
-    /// Its send buffer, bytes.
+    /// Send buffer, bytes.
     pub send_buffer: u64,
-    /// Its receive buffer, bytes.
+    /// Receive buffer, bytes.
     pub receive_buffer: u64,
     /// Delay of its acknowledgments; `None` acknowledges at once.
     pub ack_delay: Option<Span>,
@@ -348,8 +347,8 @@ pub struct SmoltcpSpec {
 }
 
 impl Default for SmoltcpSpec {
-    /// As smoltcp's own where it has a default: no congestion control, acknowledgments after 10 ms,
-    /// Nagle.
+    /// smoltcp's own defaults, where it has them: no congestion control, acknowledgments after 10
+    /// ms, Nagle.
     fn default() -> SmoltcpSpec {
         SmoltcpSpec {
             cc: SmoltcpCc::None,
@@ -368,8 +367,8 @@ impl Default for SmoltcpSpec {
 pub enum SmoltcpCc {
     /// No window at all.
     None,
-    /// Its Reno.
+    /// smoltcp's Reno.
     Reno,
-    /// Its CUBIC.
+    /// smoltcp's CUBIC.
     Cubic,
 }

@@ -1,5 +1,5 @@
-//! A host that is a stock smoltcp TCP socket, in virtual time: the implementation that is not ours,
-//! at the other end.
+//! A host that is a stock smoltcp TCP socket in virtual time: an independent implementation as the
+//! peer.
 //!
 //! The socket sits in its own [`Interface`] over a device of one packet in each direction. At the
 //! border its bytes become [`Segment`]s and back, so that it travels through the same links as our
@@ -28,10 +28,10 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use crate::spec::{SmoltcpCc, SmoltcpSpec};
-use border::{Border, View};
+use border::{Border, SocketState};
 use convert::{ip, lift, micros, timestamp};
-use device::Wire;
-pub(crate) use side::Side;
+use device::SingleSlotDevice;
+pub(crate) use side::ConnectionEnd;
 
 mod border;
 mod convert;
@@ -40,8 +40,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-/// How many ranges out of order a stock socket of this build holds, and of every build whose
-/// results are to be the same. smoltcp takes it from the environment in which it is built
+/// Ranges out of order that a stock socket of this build can hold, and of every build with the same
+/// results. smoltcp takes it from the environment in which it is built
 /// (`SMOLTCP_ASSEMBLER_MAX_SEGMENT_COUNT`), which `.cargo/config.toml` sets in this repository.
 pub const STOCK_RANGES: usize = smoltcp::config::ASSEMBLER_MAX_SEGMENT_COUNT;
 /// See [`STOCK_RANGES`].
@@ -50,7 +50,7 @@ pub const EXPECTED_STOCK_RANGES: usize = 512;
 /// The pause after a poll that led nowhere: smoltcp's shortest retransmission timeout.
 const PAUSE: Span = Span::from_secs(1);
 
-/// What was wrong with the data of a stock socket.
+/// A fault in the data of a stock socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntegrityError {
     /// A byte that it sent is not the stream's.
@@ -64,7 +64,7 @@ pub enum IntegrityError {
     Unreadable(codec::ParseError),
 }
 
-/// What a stock socket has sent.
+/// Counts of a stock socket's transmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StockStats {
     /// Packets of any kind.
@@ -75,7 +75,10 @@ pub(crate) struct StockStats {
     pub(crate) retransmitted_packets: u64,
 }
 
-/// One end of one connection, a stock smoltcp socket.
+/// An end of a connection that is a stock smoltcp socket.
+///
+/// The caller reports events (`connect`, `write`, `input`, `on_deadline` ...), then calls
+/// [`Stock::transmit`] until it returns nothing, then [`Stock::next_deadline`].
 ///
 /// The caller reports what happens (`connect`, `write`, `input`, `on_deadline` ...), then calls
 /// [`Stock::transmit`] until it gives nothing more, then asks for [`Stock::next_deadline`].
@@ -83,14 +86,14 @@ pub(crate) struct Stock {
     interface: Interface,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    device: Wire,
+    device: SingleSlotDevice,
     addresses: Addresses,
     local_port: u16,
     remote_port: u16,
 
-    /// Bytes that the application wrote and that we took.
+    /// Bytes accepted from the application.
     written: u64,
-    /// Those of them that are in the socket or were.
+    /// Bytes of these passed on to smoltcp's socket.
     queued: u64,
     send_buffer: u64,
     closing: bool,
@@ -109,7 +112,7 @@ pub(crate) struct Stock {
 
     /// Answers to input that have not left yet.
     replies: VecDeque<Segment>,
-    /// When the socket wants to be polled.
+    /// Time of the socket's next poll.
     poll_at: Option<Instant>,
     /// No poll before this: the last one led nowhere.
     paused_until: Time,
@@ -134,7 +137,13 @@ impl Stock {
     /// # Panics
     /// If a port is 0, the MTU is below [`Stock::MIN_MTU`] or a buffer is not in 1 to
     /// [`Stock::MAX_BUFFER`].
-    pub(crate) fn new(spec: &SmoltcpSpec, side: Side, local_port: u16, remote_port: u16, random_seed: u64) -> Stock {
+    pub(crate) fn new(
+        spec: &SmoltcpSpec,
+        side: ConnectionEnd,
+        local_port: u16,
+        remote_port: u16,
+        random_seed: u64,
+    ) -> Stock {
         assert!(local_port != 0 && remote_port != 0, "port 0");
         assert!(spec.mtu >= Stock::MIN_MTU, "an MTU of {} bytes", spec.mtu);
         let buffer = |bytes: u64| {
@@ -154,7 +163,7 @@ impl Stock {
         socket.set_tsval_generator(spec.timestamps.then_some(|| 0));
 
         let addresses = side.addresses();
-        let mut device = Wire::new(usize::from(spec.mtu));
+        let mut device = SingleSlotDevice::new(usize::from(spec.mtu));
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = random_seed;
         let mut interface = Interface::new(config, &mut device, Instant::ZERO);
@@ -249,7 +258,7 @@ impl Stock {
             return;
         }
         let mut segment = *segment;
-        let view = View {
+        let view = SocketState {
             opening: matches!(self.socket().state(), State::Listen | State::SynSent),
             unacknowledged: self.socket().send_queue() > 0,
             delivered: self.delivered,
@@ -287,8 +296,10 @@ impl Stock {
         Some(Ecn::NotEct)
     }
 
-    /// When the socket wants to be called again, at the earliest now; [`Time::NEVER`] if it waits
-    /// for input only.
+    /// Time of the socket's next deadline, at the earliest now; [`Time::NEVER`] if it waits for
+    /// input only.
+    ///
+    /// It is later than `now` once [`Stock::transmit`] has returned nothing at `now`.
     ///
     /// It is later than `now` once [`Stock::transmit`] had nothing more at `now`.
     pub(crate) fn next_deadline(&self, now: Time) -> Time {
@@ -299,7 +310,7 @@ impl Stock {
         Time::from_micros(u64::try_from(at.total_micros()).unwrap_or(0)).max(self.paused_until).max(now)
     }
 
-    /// The deadline is reached. The socket acts when it is asked for packets; nothing happens here.
+    /// The deadline is reached. The socket acts in the next call of [`Stock::transmit`].
     pub(crate) fn on_deadline(&mut self, _now: Time) {}
 
     /// Bytes that have been delivered in order since the last call; the application has read and
@@ -308,19 +319,20 @@ impl Stock {
         std::mem::take(&mut self.unread)
     }
 
-    /// Whether there was a connection, or an attempt, and it is over: TIME-WAIT has passed, or RST
-    /// was sent or received.
+    /// Returns true if a connection or an attempt at one is over: TIME-WAIT has passed, or RST was
+    /// sent or received.
     pub(crate) fn is_closed(&self) -> bool {
         let socket = self.socket();
         self.opened && socket.state() == State::Closed && socket.remote_endpoint().is_none() && self.replies.is_empty()
     }
 
-    /// Whether only TIME-WAIT is left.
+    /// Returns true in TIME-WAIT.
     pub(crate) fn is_time_wait(&self) -> bool {
         self.socket().state() == State::TimeWait
     }
 
-    /// Whether the handshake is over and at least one direction of the connection is still open.
+    /// Returns true if the handshake is over and at least one direction of the connection is still
+    /// open.
     pub(crate) fn is_established(&self) -> bool {
         match self.socket().state() {
             State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait => false,
@@ -333,7 +345,7 @@ impl Stock {
         }
     }
 
-    /// Whether the peer's FIN has arrived and everything before it was read.
+    /// Returns true if the peer's FIN has arrived and everything before it was read.
     pub(crate) fn peer_finished(&self) -> bool {
         self.peer_finished
     }
@@ -353,7 +365,7 @@ impl Stock {
         self.integrity_error
     }
 
-    /// What was sent.
+    /// Counts of the socket's transmissions.
     pub(crate) fn stats(&self) -> StockStats {
         self.stats
     }
@@ -375,7 +387,7 @@ impl Stock {
         self.poll_at = self.interface.poll_at(micros(now), &self.sockets);
     }
 
-    /// One poll for a packet to send.
+    /// Polls the socket once for a packet to send.
     fn poll(&mut self, now: Time) -> Option<Segment> {
         let (interface, device) = (&mut self.interface, &mut self.device);
         let _ = interface.poll_egress(micros(now), device, &mut self.sockets);

@@ -423,7 +423,7 @@ fn windows_add_up_to_the_run_and_change_nothing() {
 }
 
 thread_local! {
-    /// What the [`Probe`]s of this thread were told: what, when, and the window after it.
+    /// The calls of the [`Probe`]s of this thread: name, time, and the window after it.
     static TOLD: RefCell<Vec<(&'static str, Time, Window)>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -1,11 +1,11 @@
-//! What became of every transmission of a flow: which retransmissions were needed, and whose fault
-//! that was, and how late a loss was noticed. Only who sees the whole path can tell.
+//! Ground truth of a flow's transmissions: their fates, the retransmissions that were needed, the
+//! causes of losses, and the delay of their detection. It requires a view of the whole path.
 //!
-//! Transmissions with data are numbered in order of sending. Their fates come in any order and are
-//! judged in order: when it is a transmission's turn, it is known of every earlier one whether it
-//! arrived, so that the bytes that no earlier one has brought ([`Missing`]) are known exactly. A
-//! retransmission of some of them was needed. That is the same whether the retransmission came
-//! before or after the fate of the original; it costs nothing but the wait.
+//! Transmissions with data are numbered in order of sending. Their fates become known in any order
+//! and are judged in order: when a transmission is judged, the fates of all earlier ones are known,
+//! and so are the bytes that none of them has delivered ([`missing::Missing`]). A retransmission of
+//! some of these bytes was needed. The judgment does not depend on whether the retransmission
+//! preceded the fate of the original; it only waits for it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -17,8 +17,8 @@ use ackclock_trace::{Displacement, LossVerdict};
 use ackclock_units::{Span, Time, prefetch};
 
 use crate::index::{DirectionId, FlowId};
-use crate::record::{Source, TcpRecording};
-use counts::Counts;
+use crate::record::{SenderId, TcpRecording};
+use counts::TruthCounts;
 use losses::transmission;
 use trouble::{Decided, Declared, Trouble};
 
@@ -27,21 +27,21 @@ mod losses;
 mod missing;
 mod trouble;
 
-/// What stands for a link where the receiver refused or discarded data.
+/// Name in place of a link where the receiver refused or discarded data.
 pub(crate) const RECEIVER: &str = "receiver";
 
 /// The reason under which a summary counts packets lost on the wire rather than dropped by the
 /// queue.
 pub const LOST_ON_LINK: &str = "link";
 
-/// Why a packet was lost.
+/// The reason of a packet's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// A queue discarded it.
     Queue(DropReason),
-    /// It was lost on the wire.
+    /// The packet was lost on the wire.
     Link,
-    /// It does not fit into the path's packets.
+    /// The packet exceeds the path's MTU.
     TooBig,
     /// The receiver refused it: it does not fit into its window, or is too old by its timestamp
     /// (PAWS).
@@ -63,7 +63,7 @@ impl Reason {
     }
 }
 
-/// Where a packet was lost, and why.
+/// Place and reason of a packet's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
     /// The slot of the link direction, the last one of all for the receiver.
@@ -80,11 +80,12 @@ impl Cause {
     }
 }
 
-/// Who lost a packet, and why. There is one for each loss in flight, so it is small.
+/// The cause of a loss with its drop probability. There is one for each loss in flight, so it is
+/// small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Culprit {
     cause: Cause,
-    /// Not a number where there was none.
+    /// Drop probability; NaN without one.
     probability: f64,
 }
 
@@ -108,22 +109,22 @@ impl Culprit {
 
 /// A transmission that was not judged yet.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    /// Its first byte in the stream; a FIN is the byte after the last one.
+struct UnjudgedTransmission {
+    /// First byte in the stream; a FIN is the byte after the last one.
     from: u64,
-    /// Its time as the sender orders it.
+    /// Time of sending, as in the sender's order.
     at: Time,
     order: u32,
     len: u32,
     sent_as: SentAs,
     /// Some of the range had been sent before.
     again: bool,
-    fate: Fate,
+    fate: TransmissionFate,
 }
 
-const _: () = assert!(size_of::<Sent>() == 32);
+const _: () = assert!(size_of::<UnjudgedTransmission>() == 32);
 
-impl Sent {
+impl UnjudgedTransmission {
     fn to(&self) -> u64 {
         self.from + u64::from(self.len)
     }
@@ -134,12 +135,12 @@ impl Sent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum TransmissionFate {
     OnItsWay,
     Lost,
     /// The receiver has all of it.
     Kept,
-    /// It arrived, and the receiver refused it.
+    /// The packet arrived, and the receiver refused it.
     Refused,
 }
 
@@ -149,18 +150,18 @@ enum Fate {
 #[derive(Debug)]
 pub(crate) struct Truth {
     /// Transmissions that were not judged yet, in order of sending.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<UnjudgedTransmission>,
     /// Number of the first of them.
     first: u64,
     /// One past the highest byte sent.
     end: u64,
     arrivals: u64,
-    /// When all of those judged were decided.
+    /// Time at which the fates of all judged transmissions were decided.
     judged_at: Time,
     /// Packets that the receiver has sent.
     serial: u64,
-    /// There is no trouble: whatever was judged has arrived in its place, nothing else is known of
-    /// what was not, and the sender thinks no otherwise.
+    /// There is no trouble: every judged transmission has arrived in its place, the others have no
+    /// known fate, and the sender has declared no loss.
     is_quiet: bool,
     /// Number of the subflow, from 1; 0 of a flow of one path.
     subflow: u16,
@@ -169,7 +170,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    pub(crate) fn new(Source { flow, subflow }: Source) -> Truth {
+    pub(crate) fn new(SenderId { flow, subflow }: SenderId) -> Truth {
         Truth {
             sent: VecDeque::new(),
             first: 1,
@@ -190,8 +191,8 @@ impl Truth {
     }
 
     /// Whose transmissions these are.
-    pub(crate) fn source(&self) -> Source {
-        Source { flow: self.flow, subflow: self.subflow }
+    pub(crate) fn source(&self) -> SenderId {
+        SenderId { flow: self.flow, subflow: self.subflow }
     }
 
     /// One past the highest byte sent.
@@ -199,7 +200,7 @@ impl Truth {
         self.end
     }
 
-    /// What is known of losses has changed.
+    /// Updates `is_quiet` after a change of the known losses.
     fn review(&mut self) {
         self.is_quiet = self.trouble.as_ref().is_none_or(|trouble| trouble.is_over());
     }
@@ -229,7 +230,15 @@ impl Truth {
         let again = from < self.end;
         self.end = self.end.max(to);
         let (Stamp { at, order }, len) = (stamp, (to - from) as u32);
-        self.sent.push_back(Sent { from, at, order, len, sent_as, again, fate: Fate::OnItsWay });
+        self.sent.push_back(UnjudgedTransmission {
+            from,
+            at,
+            order,
+            len,
+            sent_as,
+            again,
+            fate: TransmissionFate::OnItsWay,
+        });
         self.first + self.sent.len() as u64 - 1
     }
 
@@ -244,7 +253,7 @@ impl Truth {
     /// A transmission was lost on its way. Its last copy, if it was doubled.
     pub(crate) fn lost(&mut self, at: Time, number: u64, culprit: Culprit, log: Option<&mut TcpRecording>) {
         let Some(index) = self.on_its_way(number) else { return };
-        self.decide(index, Fate::Lost, Decided { at, place: 0 });
+        self.decide(index, TransmissionFate::Lost, Decided { at, place: 0 });
         self.lose(number, index, culprit);
         if index == 0 {
             self.judge(log);
@@ -252,7 +261,7 @@ impl Truth {
         self.review();
     }
 
-    /// A transmission reached the receiver; `holds` tells whether the receiver now has a range.
+    /// A transmission reached the receiver; `holds` returns true if the receiver now has a range.
     #[inline]
     pub(crate) fn arrived(
         &mut self,
@@ -302,13 +311,13 @@ impl Truth {
             self.trouble().decided.pop_front();
             self.first += 1;
             self.judged_at = self.judged_at.max(now);
-            if self.sent.front().is_some_and(|next| next.fate != Fate::OnItsWay) {
+            if self.sent.front().is_some_and(|next| next.fate != TransmissionFate::OnItsWay) {
                 self.judge(log);
                 self.review();
             }
             return;
         }
-        let fate = if kept { Fate::Kept } else { Fate::Refused };
+        let fate = if kept { TransmissionFate::Kept } else { TransmissionFate::Refused };
         self.decide(index, fate, Decided { at: now, place });
         self.trouble().losses.arrived(number);
         if kept && sent.again {
@@ -326,10 +335,10 @@ impl Truth {
     /// The place of a transmission whose fate is open. A second copy changes no fate.
     fn on_its_way(&self, number: u64) -> Option<usize> {
         let index = number.checked_sub(self.first)? as usize;
-        self.sent.get(index).filter(|sent| sent.fate == Fate::OnItsWay).map(|_| index)
+        self.sent.get(index).filter(|sent| sent.fate == TransmissionFate::OnItsWay).map(|_| index)
     }
 
-    fn decide(&mut self, index: usize, fate: Fate, decided: Decided) {
+    fn decide(&mut self, index: usize, fate: TransmissionFate, decided: Decided) {
         self.sent[index].fate = fate;
         let known = &mut self.trouble().decided;
         if known.len() <= index {
@@ -355,7 +364,7 @@ impl Truth {
         self.serial
     }
 
-    /// Whether there are losses that the sender is not through with.
+    /// Returns true if there are losses that the sender has not recovered from.
     #[inline]
     pub(crate) fn has_losses(&self) -> bool {
         !self.is_quiet && self.trouble.as_ref().is_some_and(|trouble| trouble.losses.are_open())
@@ -402,7 +411,7 @@ impl Truth {
     /// Judges, in order of sending, every transmission up to the first whose fate is open.
     fn judge(&mut self, mut log: Option<&mut TcpRecording>) {
         let Some(trouble) = &mut self.trouble else { return };
-        while let Some(&sent) = self.sent.front().filter(|sent| sent.fate != Fate::OnItsWay) {
+        while let Some(&sent) = self.sent.front().filter(|sent| sent.fate != TransmissionFate::OnItsWay) {
             self.sent.pop_front();
             let decided = trouble.decided.pop_front().unwrap_or_default();
             let number = self.first;
@@ -434,11 +443,11 @@ impl Truth {
         }
     }
 
-    /// What was counted of losses and retransmissions.
-    pub(crate) fn counts(&self) -> Cow<'_, Counts> {
+    /// Counts of losses and retransmissions.
+    pub(crate) fn counts(&self) -> Cow<'_, TruthCounts> {
         match &self.trouble {
             Some(trouble) => Cow::Borrowed(&trouble.counts),
-            None => Cow::Owned(Counts::new()),
+            None => Cow::Owned(TruthCounts::new()),
         }
     }
 
@@ -452,7 +461,7 @@ impl Truth {
         }
     }
 
-    /// How far packets arrived from their places.
+    /// Displacement of packets on arrival.
     pub(crate) fn displacement(&self) -> Displacement {
         let lost = self.trouble.as_ref().map_or(0, |trouble| trouble.losses_before);
         self.counts().displacement(self.first - 1 - lost)

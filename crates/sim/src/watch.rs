@@ -1,17 +1,16 @@
-//! What headers tell of an end of a connection that is not ours.
+//! An end of a connection outside, measured from the headers of its packets.
 //!
-//! A [`Watch`] stands where packets of that end come in and go out, so that its times are those at
-//! the end itself. It sees each segment that the end sends and each that reaches it, and knows
-//! nothing else: what was sent again, what is acknowledged, and the time from a segment to its
-//! acknowledgment. Sequence numbers are distances from the initial ones, as in our endpoint (the
-//! SYN is unit 0, byte i of the stream unit i + 1, a FIN after n bytes unit n + 1).
+//! A [`HeaderWatch`] is placed where packets of that end enter and leave, so that its times are
+//! those at the end itself. It sees each segment that the end sends or receives, and derives
+//! retransmissions, acknowledged bytes, and the time from a segment to its acknowledgment. Sequence
+//! numbers are distances from the initial ones, as in ackclock's endpoint (the SYN is unit 0, byte
+//! i of the stream unit i + 1, a FIN after n bytes unit n + 1).
 //!
-//! Several connections may be open at once or one after the other (`iperf3` opens one for control
-//! and one for each stream); they are told apart by their ports, and their counts are added up.
-//! Memory is bounded: of connections, and of segments that wait for their acknowledgment, there is
-//! a fixed number at most. Beyond the former the one that was not seen for longest is forgotten,
-//! and the counts are [incomplete](Watch::is_incomplete) if it was open; beyond the latter segments
-//! give no RTT.
+//! Several connections may be open at once or in sequence (`iperf3` opens one for control and one
+//! for each stream); they are distinguished by their ports, and their counts are summed. Memory is
+//! bounded: there are at most a fixed number of connections, and of unacknowledged segments. Beyond
+//! the former the connection that has been idle for longest is forgotten, and the counts are
+//! [incomplete](HeaderWatch::is_incomplete) if it was open; beyond the latter segments give no RTT.
 //!
 //! A segment is a retransmission by its numbers alone. Linux probes an idle peer or a closed window
 //! without data, which is none; the byte that other systems send for it counts as one, and once
@@ -37,29 +36,29 @@ const TIMED: usize = 4096;
 /// 262144 * ln(4096 / 64) further segments, 54 MB.
 const TIMED_IN_ALL: usize = 64 * TIMED;
 
-/// What is at the other end.
+/// The other end of a watched connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Others that are not ours, by any number of connections.
+    /// Hosts outside, over any number of connections.
     #[default]
     Outside,
-    /// An endpoint of ours: there is one connection, and its ports are its own affair.
+    /// An ackclock endpoint: a single connection, whose ports are ignored.
     Ours,
-    /// An endpoint of ours with several subflows, each of which is a connection here.
+    /// An ackclock endpoint with several subflows, each of which is a connection here.
     Subflows,
 }
 
 /// An observer of one end of the connections of a flow.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
-    connections: Vec<Connection>,
-    /// Where each one is among them, in order of their ports.
+pub(crate) struct HeaderWatch {
+    connections: Vec<WatchedConnection>,
+    /// Index of each connection, in order of their ports.
     places: Vec<(u32, u32)>,
     /// Connections that were forgotten while they were open.
     forgotten: u64,
     peer: Peer,
-    /// What is acknowledged of the streams that its subflows carry together, where they do.
-    whole: Whole,
+    /// The data acknowledgments, if the connections are subflows of one.
+    whole: DataAcks,
     /// The one seen last.
     current: usize,
     /// Segments seen.
@@ -67,20 +66,20 @@ pub(crate) struct Watch {
     counts: WatchCounts,
 }
 
-/// What data acknowledgments say of the streams that several subflows carry; `None` before the
-/// first one.
+/// The positions of data acknowledgments in the streams that several subflows carry; `None` before
+/// the first one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Whole {
+struct DataAcks {
     acked: Option<u64>,
     delivered: Option<u64>,
 }
 
-/// What all connections have counted.
+/// Counts of all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchCounts {
     /// Segments with data or a FIN that the end has sent.
     pub(crate) sent_packets: u64,
-    /// Of these, those of which the first byte had been sent before.
+    /// The packets whose first byte had been sent before.
     pub(crate) retransmitted_packets: u64,
     /// Bytes that it has sent and that are acknowledged, as far as it has heard.
     pub(crate) acked_bytes: u64,
@@ -93,22 +92,23 @@ pub(crate) struct WatchCounts {
 
 /// A connection, by the ports of the watched end and of its peer.
 #[derive(Debug)]
-struct Connection {
+struct WatchedConnection {
     ports: (u16, u16),
-    /// When it was seen last, in segments.
+    /// Time of the last segment, in segments seen.
     used: u64,
-    sent: Option<Stream>,
-    received: Option<Stream>,
+    sent: Option<WatchedStream>,
+    received: Option<WatchedStream>,
     timed: Timed,
-    /// The SYN asked for ECN as RFC 3168 has it, and the answer agreed.
+    /// The SYN offered ECN as of RFC 3168.
     ecn_asked: bool,
+    /// The answer accepted it.
     ecn: bool,
     reset: bool,
 }
 
-/// One direction of a connection.
+/// A direction of a connection.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct WatchedStream {
     isn: u32,
     /// One past the highest unit seen.
     end: u64,
@@ -121,15 +121,15 @@ struct Stream {
 /// First transmissions that have not been acknowledged, in order.
 #[derive(Debug, Default)]
 struct Timed {
-    segments: VecDeque<Sent>,
+    segments: VecDeque<TimedSegment>,
     /// The blocks of the last ACK that had any: what they report has been dealt with.
     blocks: [(u64, u64); 4],
-    /// What was sent again of what is not among the segments lies within.
+    /// A range that covers all retransmitted bytes that are not among the segments.
     uncertain: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct TimedSegment {
     from: u64,
     at: Time,
     len: u32,
@@ -137,17 +137,17 @@ struct Sent {
     sacked: bool,
 }
 
-impl Sent {
+impl TimedSegment {
     fn end(&self) -> u64 {
         self.from + u64::from(self.len)
     }
 }
 
-impl Stream {
+impl WatchedStream {
     /// A stream of which the first that is seen has number `seq`: its SYN, or what comes later.
-    fn new(seq: u32, syn: bool) -> Stream {
+    fn new(seq: u32, syn: bool) -> WatchedStream {
         let isn = if syn { seq } else { seq.wrapping_sub(1) };
-        Stream { isn, end: 1, acked: 1, fin: None }
+        WatchedStream { isn, end: 1, acked: 1, fin: None }
     }
 
     /// The unit with the number of the wire that is nearest to `near`; `None` before the SYN.
@@ -202,7 +202,7 @@ impl Timed {
         if from >= before {
             if self.segments.len() < share {
                 let len = (to - from).min(u32::MAX.into()) as u32;
-                self.segments.push_back(Sent { from, at: now, len, resent: false, sacked: false });
+                self.segments.push_back(TimedSegment { from, at: now, len, resent: false, sacked: false });
             }
             return;
         }
@@ -232,9 +232,9 @@ impl Timed {
             self.segments.pop_front();
             match sent {
                 // It was measured when it was reported.
-                Sent { sacked: true, .. } => {}
-                Sent { resent: true, .. } => certain = false,
-                Sent { at, .. } => newest = newest.max(Some(at)),
+                TimedSegment { sacked: true, .. } => {}
+                TimedSegment { resent: true, .. } => certain = false,
+                TimedSegment { at, .. } => newest = newest.max(Some(at)),
             }
         }
         for &(left, right) in blocks {
@@ -271,9 +271,9 @@ impl Timed {
     }
 }
 
-impl Connection {
-    fn new(ports: (u16, u16)) -> Connection {
-        Connection {
+impl WatchedConnection {
+    fn new(ports: (u16, u16)) -> WatchedConnection {
+        WatchedConnection {
             ports,
             used: 0,
             sent: None,
@@ -294,9 +294,9 @@ impl Connection {
                 let mut segments = std::mem::take(&mut self.timed.segments);
                 segments.clear();
                 let timed = Timed { segments, ..Timed::default() };
-                *self = Connection { timed, used: self.used, ..Connection::new(self.ports) };
+                *self = WatchedConnection { timed, used: self.used, ..WatchedConnection::new(self.ports) };
             }
-            *(if outgoing { &mut self.sent } else { &mut self.received }) = Some(Stream::new(segment.seq, true));
+            *(if outgoing { &mut self.sent } else { &mut self.received }) = Some(WatchedStream::new(segment.seq, true));
         }
         // RFC 3168 section 6.1.1: ECE and CWR in the SYN, ECE alone in the answer. With AE the SYN
         // asks for more (RFC 9768), and may get this.
@@ -320,10 +320,10 @@ impl Connection {
     }
 }
 
-impl Watch {
-    /// One that has seen nothing yet.
-    pub(crate) fn new(peer: Peer) -> Watch {
-        Watch { peer, ..Watch::default() }
+impl HeaderWatch {
+    /// A watch before the first segment.
+    pub(crate) fn new(peer: Peer) -> HeaderWatch {
+        HeaderWatch { peer, ..HeaderWatch::default() }
     }
 
     /// The counts.
@@ -335,13 +335,13 @@ impl Watch {
         }
     }
 
-    /// More connections were open at once than are told apart, and the counts lack some of them.
+    /// Returns true if more connections were open at once than are tracked: the counts lack some.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.forgotten > 0
     }
 
-    /// The end has acknowledged its peer's stream, that of all subflows, up to `bytes`; `None` if
-    /// the segment does not say.
+    /// The end has acknowledged its peer's stream, that of all subflows, up to `bytes`; `None` for
+    /// a segment without a data acknowledgment.
     pub(crate) fn has_delivered(&mut self, bytes: Option<u64>) {
         self.whole.delivered = self.whole.delivered.max(bytes);
     }
@@ -351,9 +351,9 @@ impl Watch {
         self.whole.acked = self.whole.acked.max(bytes);
     }
 
-    /// There is one subflow, and its stream is all there is.
+    /// There is a single subflow, whose stream is that of the connection.
     pub(crate) fn is_plain(&mut self) {
-        self.whole = Whole::default();
+        self.whole = DataAcks::default();
     }
 
     /// Every connection seen was closed by both sides, and everything is acknowledged. Of subflows
@@ -361,14 +361,16 @@ impl Watch {
     pub(crate) fn is_finished(&self) -> bool {
         let mut connections = self.connections.iter();
         match self.peer {
-            Peer::Subflows => self.is_over() && connections.any(Connection::is_finished),
-            Peer::Outside | Peer::Ours => !self.connections.is_empty() && connections.all(Connection::is_finished),
+            Peer::Subflows => self.is_over() && connections.any(WatchedConnection::is_finished),
+            Peer::Outside | Peer::Ours => {
+                !self.connections.is_empty() && connections.all(WatchedConnection::is_finished)
+            }
         }
     }
 
     /// No connection is open: each was closed by both sides or reset.
     pub(crate) fn is_over(&self) -> bool {
-        !self.connections.is_empty() && self.connections.iter().all(Connection::is_over)
+        !self.connections.is_empty() && self.connections.iter().all(WatchedConnection::is_over)
     }
 
     /// The end sends a segment. Returns where its payload lies in the stream, and whether
@@ -380,7 +382,7 @@ impl Watch {
         if syn {
             one.open(segment, true);
         }
-        let stream = one.sent.get_or_insert_with(|| Stream::new(segment.seq, false));
+        let stream = one.sent.get_or_insert_with(|| WatchedStream::new(segment.seq, false));
         let mut offset = 0;
         if let Some((from, to, before)) = stream.pass(segment) {
             offset = from - 1;
@@ -391,7 +393,7 @@ impl Watch {
             one.reset = false;
         }
         if segment.flags.contains(Flags::ACK) {
-            let received = one.received.get_or_insert_with(|| Stream::new(segment.ack, false));
+            let received = one.received.get_or_insert_with(|| WatchedStream::new(segment.ack, false));
             if let Some((bytes, _)) = received.acknowledge(segment.ack) {
                 counts.delivered_bytes += bytes;
             }
@@ -408,7 +410,7 @@ impl Watch {
         if syn {
             one.open(segment, false);
         }
-        let stream = one.received.get_or_insert_with(|| Stream::new(segment.seq, false));
+        let stream = one.received.get_or_insert_with(|| WatchedStream::new(segment.seq, false));
         stream.pass(segment);
         let mut arrival = Acknowledgment::default();
         if segment.flags.contains(Flags::ACK)
@@ -440,7 +442,7 @@ impl Watch {
     }
 
     /// The connection with these ports.
-    fn connection(&mut self, own: u16, peer: u16) -> (&mut Connection, &mut WatchCounts) {
+    fn connection(&mut self, own: u16, peer: u16) -> (&mut WatchedConnection, &mut WatchCounts) {
         let ports = if self.peer == Peer::Ours { (0, 0) } else { (own, peer) };
         if self.connections.get(self.current).is_none_or(|one| one.ports != ports) {
             let key = number(ports);
@@ -459,14 +461,14 @@ impl Watch {
     /// not seen for longest.
     #[cold]
     fn add(&mut self, ports: (u16, u16)) -> usize {
-        let Watch { connections, places, forgotten, .. } = self;
+        let HeaderWatch { connections, places, forgotten, .. } = self;
         let place = if connections.len() < CONNECTIONS {
-            connections.push(Connection::new(ports));
+            connections.push(WatchedConnection::new(ports));
             connections.len() - 1
         } else {
             let oldest = |place: &usize| (!connections[*place].is_over(), connections[*place].used);
             let place = (0..connections.len()).min_by_key(oldest).unwrap_or(0);
-            let old = std::mem::replace(&mut connections[place], Connection::new(ports));
+            let old = std::mem::replace(&mut connections[place], WatchedConnection::new(ports));
             *forgotten += u64::from(!old.is_over());
             if let Ok(found) = places.binary_search_by_key(&number(old.ports), |&(key, _)| key) {
                 places.remove(found);

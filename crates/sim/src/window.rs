@@ -6,29 +6,29 @@
 use ackclock_trace::{FlowWindow, LinkWindow, WindowSummary, fairness};
 use ackclock_units::Time;
 
-use crate::direction::{Direction, DirectionMark};
+use crate::direction::{DirectionMark, LinkDirection};
 use crate::flow::{Flow, FlowMark};
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, Table};
+use crate::index::{DirectionId, FlowId, HostId, IndexVec};
 
-type Flows = Table<FlowId, Flow>;
-type Hosts = Table<HostId, Host>;
-type Directions = Table<DirectionId, Direction>;
+type Flows = IndexVec<FlowId, Flow>;
+type Hosts = IndexVec<HostId, Host>;
+type Directions = IndexVec<DirectionId, LinkDirection>;
 
 /// The windows of a run.
 #[derive(Debug)]
 pub(crate) struct Windows {
     spans: Vec<(Time, Time)>,
-    /// How many flows are listed, ...
+    /// Flows that are listed, ...
     listed: usize,
-    /// ... and how many link directions.
+    /// ... and link directions.
     listed_directions: usize,
     /// Starts and ends in order of time, with the number of the window.
     edges: Vec<(Time, Edge, usize)>,
-    /// How many of them have passed.
+    /// Edges that have passed.
     passed: usize,
-    /// What stood at the start of each window that is open.
-    open: Vec<Option<Mark>>,
+    /// Marks from the start of each open window.
+    open: Vec<Option<WindowMark>>,
     done: Vec<WindowSummary>,
 }
 
@@ -39,7 +39,7 @@ enum Edge {
 }
 
 #[derive(Debug)]
-struct Mark {
+struct WindowMark {
     flows: Vec<FlowMark>,
     directions: Vec<DirectionMark>,
     /// Data packets of flows that are not listed.
@@ -57,17 +57,17 @@ impl Windows {
         Windows { spans: spans.to_vec(), listed, listed_directions, edges, passed: 0, open, done }
     }
 
-    /// How many flows are listed, the first ones.
+    /// The number of flows that are listed, the first ones.
     pub(crate) fn listed(&self) -> usize {
         self.listed
     }
 
-    /// How many link directions are listed, the first ones.
+    /// The number of link directions that are listed, the first ones.
     pub(crate) fn listed_directions(&self) -> usize {
         self.listed_directions
     }
 
-    /// When a window starts or ends next.
+    /// Time at which a window next starts or ends.
     pub(crate) fn next_edge(&self) -> Time {
         self.edges.get(self.passed).map_or(Time::NEVER, |edge| edge.0)
     }
@@ -83,7 +83,7 @@ impl Windows {
                 let flows = ends.map(|(flow, (sender, receiver))| flow.mark(at, sender, receiver)).collect();
                 let directions =
                     directions.iter().take(self.listed_directions).map(|direction| direction.mark(at)).collect();
-                self.open[number] = Some(Mark { flows, directions, passing });
+                self.open[number] = Some(WindowMark { flows, directions, passing });
             }
             Edge::End => self.close(number, at, flows, hosts, directions, passing),
         }

@@ -1,4 +1,24 @@
-//! The loop.
+//! The loop over a run's components; the crate's page has the picture and the invariants.
+//!
+//! [`World::step`] takes the earliest wakeup:
+//!
+//! ```text
+//! direction: serve_direction -> LinkDirection::deliver -> forward -> offer  (next direction)
+//!                                                              \--> arrive (host)
+//! host:      serve_host -> timers and application -> pump -> send -> offer (first direction)
+//! every link call:           settle: drops, losses and duplicates free or retain slots
+//! before a wakeup's time:    pass_edges: windows, intervals of series, decisions by the clock
+//! ```
+//!
+//! A link works lazily: it dequeues when it is called, and reports events in `events`. `settle`
+//! handles them before anything else happens, so that `events` is empty between calls. Statistics
+//! at a time first catch up all links to it (`catch_up`).
+//!
+//! Submodules: `visits` (packets and timers at hosts), `routes` (paths and splits), `outside`
+//! (hosts behind devices or captures), `turnover` and `workload` (flows that come and go),
+//! `browsers` and `netperf` (clients that open connections), `decisions` (learners), `medium`
+//! (shared media), `corruption`, `reordering`, `metrics` (caches of destinations), `records`,
+//! `look`, `steer`, `summary`, and `ahead` (prefetching).
 
 use std::ops::ControlFlow;
 
@@ -9,12 +29,12 @@ use ackclock_tcp::Metrics;
 use ackclock_units::{Random, Time};
 
 use crate::build::{self, Streams};
-use crate::capture::Content;
-use crate::direction::Direction;
+use crate::capture::CapturedContent;
+use crate::direction::LinkDirection;
 use crate::error::RunError;
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, Table};
+use crate::index::{DirectionId, FlowId, HostId, Identifier, IndexVec, RouteId};
 use crate::record::Recorders;
 use crate::spec::{LinkSpec, RunSpec, Ties};
 use crate::truth::{Culprit, LOST_ON_LINK, Reason};
@@ -23,10 +43,10 @@ use ahead::MANY;
 use decisions::Decisions;
 pub use look::Lookout;
 use medium::Media;
-use outside::Outside;
+use outside::OutsideHosts;
 pub use outside::{Inbound, Outbound};
-use records::Records;
-use routes::Routes;
+use records::RunRecords;
+use routes::RouteTable;
 pub use steer::Helm;
 use summary::About;
 use turnover::Turnover;
@@ -52,78 +72,84 @@ mod workload;
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
-/// Hosts whose data is checked then.
+/// Hosts whose data is checked at each call of the hook.
 const CHECKED_AT_ONCE: usize = 1 << 10;
 
 /// A run in progress.
 ///
 /// Components are numbered: link directions, two for each link, forward and reverse; and hosts, two
-/// for each flow, sender and receiver. Of wakeups due at the same time those of directions are
-/// handled first, and either kind in an order that [`Ties`] decides.
+/// for each flow, sender and receiver. Wakeups of directions come before those of hosts due at the
+/// same time, and each kind in the order of [`Ties`].
+///
+/// [`World::run`] runs to the end. Otherwise call [`World::start`], then [`World::step`] until it
+/// returns `None`, with [`World::keep_up`] after each step for records, then [`World::complete`]
+/// and [`World::into_summary`].
 #[derive(Debug)]
 pub struct World {
     about: About,
     end: Time,
-    /// Those of directions, which at equal times go before those of hosts, and those of hosts.
+    /// Wakeups of directions, which at equal times go before those of hosts, then those of hosts.
     direction_wakeups: Wakeups,
     host_wakeups: Wakeups,
     handled: u64,
-    directions: Table<DirectionId, Direction>,
-    hosts: Table<HostId, Host>,
-    routes: Routes,
-    flows: Table<FlowId, Flow>,
+    directions: IndexVec<DirectionId, LinkDirection>,
+    hosts: IndexVec<HostId, Host>,
+    routes: RouteTable,
+    flows: IndexVec<FlowId, Flow>,
     pool: Pool<Contents>,
-    /// What the link last called reported and is to be dealt with; empty between calls.
+    /// Unhandled events of the link last called; empty between calls.
     events: Vec<LinkEvent>,
     /// The slot of the next packet that is sent.
     spare: u32,
-    records: Records,
+    records: RunRecords,
     windows: Windows,
-    /// When the next window starts or ends.
+    /// Time of the next edge: a window starts or ends, an interval of a series ends, or a sender
+    /// decides.
     next_edge: Time,
-    /// Hosts that are not ours; `None` if all are.
-    outside: Option<Box<Outside>>,
+    /// Hosts outside; `None` without any.
+    outside: Option<Box<OutsideHosts>>,
     /// Flows that come and go; `None` if all stay.
     turnover: Option<Box<Turnover>>,
-    /// What hosts remember of destinations.
+    /// Memories of destinations that hosts keep.
     metrics: Vec<Metrics>,
     /// Media that the directions of links share; `None` if there are none.
     media: Option<Box<Media>>,
     /// Senders that learn, or have learned; `None` if there are none.
     decisions: Option<Box<Decisions>>,
-    /// Visits to endpoints take the straight path.
+    /// Visits to endpoints take the fast path.
     is_plain: bool,
-    /// Packets that leave links are looked at, or the links share media.
+    /// Packets that leave links are examined, or the links share media.
     attends_links: bool,
     /// Links corrupt packets.
     corrupts: bool,
-    /// The state of coming packets' endpoints is fetched into the cache ahead of them.
+    /// The state of the next packets' endpoints is prefetched.
     looks_ahead: bool,
-    /// Queue disciplines from outside are held to account in the end.
+    /// The books of queue disciplines from outside are checked at the end.
     audits: bool,
-    /// The host whose data was checked last.
+    /// The host last checked.
     checked: usize,
 }
 
-/// What a packet holds.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Contents {
     segment: Segment,
-    /// From a sender: which transmission with data it is, or 0. From a receiver: which packet.
+    /// From a sender: the number of the transmission with data, or 0. From a receiver: the number
+    /// of the packet.
     number: u64,
 }
 
 impl World {
     /// A world at time 0.
     pub fn new(spec: &RunSpec) -> World {
-        let directions: Table<DirectionId, Direction> =
+        let directions: IndexVec<DirectionId, LinkDirection> =
             spec.links.iter().flat_map(|link| build::directions(spec, link)).collect();
-        let mut settings = build::Settings::default();
+        let mut settings = build::SharedConfigs::default();
         let hosts_of = |flow| build::hosts(Streams::of(spec), flow, &mut settings);
-        let hosts: Table<HostId, Host> = spec.flows.iter().flat_map(hosts_of).collect();
-        let mut routes = Routes::new(spec);
+        let hosts: IndexVec<HostId, Host> = spec.flows.iter().flat_map(hosts_of).collect();
+        let mut routes = RouteTable::new(spec);
         let flows = build::flows(spec);
-        let outside = Outside::new(spec, &hosts, &mut routes);
+        let outside = OutsideHosts::new(spec, &hosts, &mut routes);
         let listed = 2 * spec.links.iter().filter(|link| !link.is_interface).count();
         let windows = Windows::new(&spec.windows, spec.flows.len(), listed);
         let mut pool = Pool::new();
@@ -144,7 +170,7 @@ impl World {
             spare: pool.insert(Contents::default()),
             pool,
             events: Vec::new(),
-            records: Records::default(),
+            records: RunRecords::default(),
             next_edge: windows.next_edge(),
             windows,
             outside,
@@ -168,7 +194,7 @@ impl World {
         world
     }
 
-    /// A flow has been built: its ends wait for its start.
+    /// Arms the wakeups of a new flow, whose ends wait for its start.
     fn prepare(&mut self, now: Time, flow: FlowId) {
         let [sender, receiver] = [flow.sender(), flow.receiver()];
         self.hosts[receiver].listen();
@@ -185,11 +211,12 @@ impl World {
     /// Runs to the end of the scenario.
     ///
     /// # Errors
-    /// Corrupted data, or an interruption by `progress` or a recorder.
+    /// Corrupted data, a failure of an algorithm from outside, too many flows at a time, or an
+    /// interruption by `progress` or a recorder.
     ///
     /// # Panics
-    /// If there is no such direction as is to be recorded, or its packets were not recorded from
-    /// the first one on.
+    /// A direction to record does not exist, or its packets were not recorded from the first one
+    /// on.
     pub fn run(
         &mut self,
         mut recorders: Recorders<'_>,
@@ -208,12 +235,12 @@ impl World {
         self.complete(&mut recorders)
     }
 
-    /// Every link does what is due until `now` on its sending side.
+    /// Catches up the sending side of every link to `now`.
     fn catch_up(&mut self, now: Time) {
         self.directions.ids().for_each(|direction| self.catch_up_direction(now, direction));
     }
 
-    /// A link direction does what is due until `now` on its sending side.
+    /// Catches up the sending side of a link direction to `now`.
     fn catch_up_direction(&mut self, now: Time, direction: DirectionId) {
         if self.media.is_some() {
             self.share_medium(now, direction);
@@ -222,8 +249,8 @@ impl World {
         self.settle(direction);
     }
 
-    /// The run is over: transmissions that ended since the last arrival are done, and every
-    /// transmission is judged. What arrives at the end or later has not arrived.
+    /// Ends the run: completes the transmissions that ended since the last arrival, and judges
+    /// every transmission. Packets due at the end or later have not arrived.
     fn finish(&mut self) {
         self.catch_up(self.end);
         for flow in self.flows.iter_mut() {
@@ -246,7 +273,7 @@ impl World {
             }
         }
         self.handled += 1;
-        // It stays as it is until it is armed anew.
+        // The wakeup stays armed until it is rearmed.
         if of_directions <= of_hosts {
             self.serve_direction(now, DirectionId::of_slot(self.direction_wakeups.next_slot()));
         } else {
@@ -259,8 +286,8 @@ impl World {
         Some(now)
     }
 
-    /// Nothing is due until `now`: intervals of a series end that do so until then. Whoever has
-    /// nothing to do for long calls it, so that those who watch see that time passes.
+    /// Ends the intervals of series that end until `now`, without a wakeup until then. A caller
+    /// that is idle for long calls it so that watchers see time pass.
     #[inline]
     pub fn pass(&mut self, now: Time) {
         if now >= self.next_edge {
@@ -268,9 +295,9 @@ impl World {
         }
     }
 
-    /// Windows start and end, intervals of a series end, and senders decide by the clock, that do
-    /// so until `now`, before which everything has been handled; or fewer, once many rows of the
-    /// series wait, or an action is waited for.
+    /// Handles the edges until `now`: starts and ends of windows, ends of intervals, decisions by
+    /// the clock. All earlier wakeups have been handled. Stops early once many rows of the series
+    /// are buffered, or the world waits for an action.
     #[cold]
     fn pass_edges(&mut self, now: Time) {
         while self.next_edge <= now && !self.is_waiting() {
@@ -281,7 +308,7 @@ impl World {
             self.find_next_edge();
             if self.decisions.as_ref().is_some_and(|decisions| decisions.next_at <= at) {
                 self.decide_by_clock(at);
-                // Something may be due now that was not: the step is to begin anew.
+                // The decision may have changed the next wakeup: restart the step.
                 self.next_edge = at;
                 break;
             }
@@ -291,19 +318,19 @@ impl World {
         }
     }
 
-    /// When the next edge is.
+    /// Updates the time of the next edge.
     fn find_next_edge(&mut self) {
         let decisions = self.decisions.as_ref().map_or(Time::NEVER, |decisions| decisions.next_at);
         let others = self.windows.next_edge().min(decisions);
         self.next_edge = self.records.all_series().map(|series| series.next_edge()).fold(others, Time::min);
     }
 
-    /// Whether a window starts or ends, or an interval of a series ends.
+    /// Returns true if a window starts or ends, or an interval of a series ends, by `at`.
     fn is_measured(&mut self, at: Time) -> bool {
         self.windows.next_edge() <= at || self.records.all_series().any(|series| series.next_edge() <= at)
     }
 
-    /// Windows start and end, and intervals of a series end, that do so at `at`.
+    /// Takes the measurements of windows that start or end, and of intervals that end, by `at`.
     fn measure(&mut self, at: Time) {
         self.catch_up(at);
         let passing = self.passing_packets();
@@ -319,15 +346,15 @@ impl World {
         }
     }
 
-    /// Checks the data of the next few hosts in turn, so that it costs the same with many, and
-    /// whether algorithms from outside have failed.
+    /// Checks the data of the next few hosts in turn, so that the cost does not grow with their
+    /// number, and that no algorithm from outside has failed.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first fault.
     #[cold]
     pub fn check_some_data(&mut self) -> Result<(), RunError> {
         match self.check_turnover() {
-            // The run comes to its end, and says so then.
+            // The run ends, and reports it then.
             Ok(()) | Err(RunError::TooMany { .. }) => {}
             failed => return failed,
         }
@@ -340,14 +367,14 @@ impl World {
         Ok(())
     }
 
-    /// Queue disciplines from outside have not failed.
+    /// Checks that no queue discipline from outside has failed.
     fn check_queues(&self) -> Result<(), RunError> {
-        self.directions.iter().try_for_each(Direction::check)
+        self.directions.iter().try_for_each(LinkDirection::check)
     }
 
     fn check_data(&mut self) -> Result<(), RunError> {
         if self.audits {
-            // What the summary would do next.
+            // As the summary does.
             self.catch_up(self.end);
             self.directions.iter_mut().for_each(|direction| direction.audit(self.end));
         }
@@ -360,7 +387,7 @@ impl World {
         self.hosts[host].check(&self.flows[host.flow()].id)
     }
 
-    /// Packets have arrived at the far end of a link direction.
+    /// Handles the packets that have arrived at the far end of a link direction.
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
         if self.attends_links {
             return self.serve_attended(now, direction);
@@ -387,7 +414,7 @@ impl World {
         self.direction_wakeups.arm(direction.slot(), due);
     }
 
-    /// A packet stands behind `packet.hop` links of its route: on to the next one, or to its host.
+    /// Passes a packet behind `packet.hop` links of its route to the next one, or to its host.
     fn forward(&mut self, now: Time, mut packet: Packet) {
         match self.routes.behind(RouteId::of_packet(packet.route), packet.hop) {
             Ok(next) => {
@@ -408,7 +435,7 @@ impl World {
         self.settle(direction);
     }
 
-    /// Deals with what a link reported: records it, and frees what will not arrive.
+    /// Handles the events of a link: records them, and frees packets that will not arrive.
     #[inline]
     fn settle(&mut self, direction: DirectionId) {
         if !self.events.is_empty() || self.records.notes {
@@ -438,7 +465,7 @@ impl World {
             let to = routes.to(RouteId::of_packet(packet.route));
             if let (LinkEventKind::Lost { .. }, Some(captures)) = (event.kind, &mut records.captures) {
                 let is_datagram = matches!(hosts.get(to), Some(Host::Datagrams(_)));
-                let content = Content::new(to.peer(), &pool.get(packet.slot).segment, &packet, is_datagram);
+                let content = CapturedContent::new(to.peer(), &pool.get(packet.slot).segment, &packet, is_datagram);
                 captures.lost(event.at, direction, LOST_ON_LINK, content);
             }
             if let Some(turnover) = turnover {
@@ -470,7 +497,7 @@ impl World {
         events.clear();
     }
 
-    /// Takes down what the queue of a link decided, while the packets' contents are there.
+    /// Records the decisions of a link's queue while the packets' contents exist.
     #[cold]
     fn note(&mut self, direction: DirectionId) {
         let World { records, directions, pool, hosts, routes, .. } = self;
@@ -485,7 +512,7 @@ impl World {
                 captures.decision(
                     direction,
                     &decision,
-                    Content::new(to.peer(), segment, &decision.packet, is_datagram),
+                    CapturedContent::new(to.peer(), segment, &decision.packet, is_datagram),
                 );
             }
         }

@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 
 use ackclock_units::Time;
 
-/// Bytes that are handed on at once.
+/// Bytes per write.
 const PIECE: usize = 64 << 10;
 
 /// Block types (draft-ietf-opsawg-pcapng, section 11.1).
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// What tells the order of bytes (section 4.1).
+/// The byte-order magic (section 4.1).
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Options (sections 3.5, 4.1, 4.2 and 4.3).
 const END: u16 = 0;
@@ -32,23 +32,24 @@ const IPV4: u16 = 228;
 /// A packet at a place that is captured.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureRecord<'a> {
-    /// When.
+    /// Time of capture.
     pub at: Time,
-    /// Which capture it belongs to, in the order in which they were asked for.
+    /// Index of the capture, in the order in which they were requested.
     pub capture: usize,
-    /// Which interface of it.
+    /// Index of the interface in the capture.
     pub interface: u32,
-    /// Its first bytes, from the IP header on.
+    /// The first bytes of the packet, from the IP header on.
     pub bytes: &'a [u8],
-    /// How many it has.
+    /// Length of the packet, bytes.
     pub length: u32,
-    /// Whether it arrives at a host rather than leaves it; `None` on links.
+    /// The direction at a host: `true` for a packet that arrives, `false` for one that leaves;
+    /// `None` on links.
     pub inbound: Option<bool>,
-    /// What there is to say about it, such as why it was dropped.
+    /// A comment on the packet, such as the reason of its drop.
     pub comment: Option<&'a str>,
 }
 
-/// Where captured packets go; those of one capture in order of time.
+/// The destination of captured packets; those of one capture come in order of time.
 pub trait CaptureSink: fmt::Debug {
     /// Takes a packet; may break the run off.
     fn record(&mut self, record: &CaptureRecord<'_>) -> ControlFlow<()>;
@@ -64,8 +65,8 @@ pub struct PcapNg<W> {
 }
 
 impl<W: Write> PcapNg<W> {
-    /// A file with these interfaces, names and descriptions, whose packets have so many bytes at
-    /// most.
+    /// A file with these interfaces, names and descriptions, whose packets have at most `snaplen`
+    /// bytes.
     pub fn new(out: W, interfaces: &[(&str, &str)], snaplen: u32) -> PcapNg<W> {
         let mut piece = Vec::with_capacity(2 * PIECE);
         block(&mut piece, SECTION_HEADER, |body| {

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
 /// A marked segment was answered: once per round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErttRecord<'a> {
-    /// When.
+    /// Time of the measurement.
     pub at: Time,
     /// The flow.
     pub flow: &'a str,
@@ -33,24 +33,24 @@ pub struct ErttRecord<'a> {
     pub delayed_acks: bool,
     /// The sender's congestion window after the ACK, bytes.
     pub cwnd: u64,
-    /// What the controller infers from gradients of delay, if it does.
+    /// The controller's inference from delay gradients, if it makes one.
     pub gradients: Option<GradientRecord>,
 }
 
-/// What a controller has inferred from gradients of delay after an ACK.
+/// A controller's inference from delay gradients after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GradientRecord {
     /// Smoothed gradient of the shortest RTT, ms per round trip.
     pub min_ms: f64,
-    /// That of the longest RTT.
+    /// Gradient of the longest RTT.
     pub max_ms: f64,
-    /// Where the queue stands: `unknown`, `empty`, `rising`, `falling`, `full`.
+    /// Inferred state of the queue: `unknown`, `empty`, `rising`, `falling`, `full`.
     pub queue: &'static str,
     /// The shadow window, bytes; 0 without one.
     pub shadow: u64,
 }
 
-/// Where the records of a run go, in order of time.
+/// The destination of a run's records, in order of time.
 pub trait ErttSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &ErttRecord<'_>) -> ControlFlow<()>;
@@ -65,12 +65,12 @@ pub const ERTT_COLUMNS: &str = "time_s,flow,measurement,marked_rtt_ms,bytes_in_m
 /// columns are the fields of [`ErttRecord`]; times are whole ticks of the controller's clock, as it
 /// reckons with them. Gradients are averages of such, in ms.
 #[derive(Debug)]
-pub struct ErttCsv<W>(Rows<W>);
+pub struct ErttCsv<W>(CsvRows<W>);
 
 impl<W: Write> ErttCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> ErttCsv<W> {
-        ErttCsv(Rows::new(out, ERTT_COLUMNS))
+        ErttCsv(CsvRows::new(out, ERTT_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

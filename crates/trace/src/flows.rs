@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, decimals, millis, seconds, text, whole};
+use crate::rows::{CsvRows, decimals, millis, seconds, text, whole};
 
 /// A flow that is over, or that the run has ended before.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +19,11 @@ pub struct FlowRecord<'a> {
     pub request: u64,
     /// The links of its path, `leaf>spine`.
     pub path: &'a str,
-    /// When it connected.
+    /// Time at which the flow connected.
     pub start: Time,
-    /// When its last byte had been acknowledged to the sender; `None` if it was not.
+    /// Time at which the last byte was acknowledged to the sender; `None` if it was not.
     pub end: Option<Time>,
-    /// Its size, bytes.
+    /// Size of the flow, bytes.
     pub bytes: u64,
     /// The ideal completion time.
     pub ideal: Span,
@@ -33,7 +33,7 @@ pub struct FlowRecord<'a> {
     pub timeouts: u64,
 }
 
-/// Where the records of a run go, in the order in which flows are over, those last that are not.
+/// The destination of a run's records, in the order in which flows end; unfinished flows come last.
 pub trait FlowSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &FlowRecord<'_>) -> ControlFlow<()>;
@@ -46,12 +46,12 @@ pub const FLOW_COLUMNS: &str =
 /// Writes records as CSV (RFC 4180, lines end with a line feed). `end_s`, `fct_ms` and `slowdown`,
 /// which is rounded down to six digits, are empty where a flow was not completed.
 #[derive(Debug)]
-pub struct FlowCsv<W>(Rows<W>);
+pub struct FlowCsv<W>(CsvRows<W>);
 
 impl<W: Write> FlowCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> FlowCsv<W> {
-        FlowCsv(Rows::new(out, FLOW_COLUMNS))
+        FlowCsv(CsvRows::new(out, FLOW_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

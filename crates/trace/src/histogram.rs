@@ -15,7 +15,8 @@ const SUBS: usize = 1 << SUB_BITS;
 /// Values whose buckets are written down before they are counted.
 const LOG: usize = 31;
 
-/// From so many samples on, memory is taken for a power of two at a time: in the long run, never.
+/// The number of samples from which memory is taken for a power of two at a time: in the long run,
+/// never.
 const MANY: u64 = 4096;
 
 /// A log-linear histogram of unsigned values: adding costs a few instructions, an empty one is a
@@ -25,7 +26,7 @@ const MANY: u64 = 4096;
 pub struct Histogram {
     /// Samples, other than those in the log.
     samples: u64,
-    /// By how much the total weight is larger than the number of samples.
+    /// Total weight less the number of samples.
     surplus: u64,
     sum: u128,
     /// `u64::MAX` without values.
@@ -168,8 +169,8 @@ impl Histogram {
         self.samples().wrapping_add(self.surplus)
     }
 
-    /// What was added since this was `earlier`, which it once was. Its extremes are as exact as
-    /// quantiles are.
+    /// The values added since this histogram was `earlier`. Its extremes are as exact as quantiles
+    /// are.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let (samples, total) = (self.samples() - earlier.samples(), self.total() - earlier.total());
         let mut since = Histogram {
@@ -203,7 +204,7 @@ impl Histogram {
         }
     }
 
-    /// How many values were added.
+    /// The number of values.
     pub fn samples(&self) -> u64 {
         self.samples + self.logged().len() as u64
     }
@@ -301,12 +302,12 @@ impl SignedHistogram {
         self.positive.absorb(&other.positive);
     }
 
-    /// How many values were added.
+    /// The number of values.
     pub fn samples(&self) -> u64 {
         self.negative.samples() + self.positive.samples()
     }
 
-    /// How many were below 0.
+    /// The number of values below 0.
     pub fn negatives(&self) -> u64 {
         self.negative.samples()
     }
@@ -339,7 +340,7 @@ impl SignedHistogram {
     }
 }
 
-/// To six decimals: digits beyond the resolution say nothing.
+/// The value rounded to six decimals: further digits are below the resolution.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

@@ -48,4 +48,4 @@ pub use summary::{
     Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, SentPackets, Spread,
     SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, fairness, jain, kinds,
 };
-pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};
+pub use tcp::{AckRecord, JudgedSegment, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

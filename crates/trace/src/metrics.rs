@@ -24,11 +24,11 @@ pub mod figures;
 /// A metric, or something that has metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricRow {
-    /// Its key in JSON.
+    /// Key in JSON.
     pub key: &'static str,
-    /// Its value.
+    /// Kind of the value.
     pub kind: MetricKind,
-    /// Its meaning, one or more sentences.
+    /// Meaning, one or more sentences.
     pub meaning: &'static str,
     /// The keys of its value stand in its place.
     pub is_flat: bool,
@@ -43,11 +43,11 @@ pub struct MetricRow {
 /// A struct of the summary.
 #[derive(Debug)]
 pub struct SummaryPart {
-    /// Its name in Rust.
+    /// Name in Rust.
     pub name: &'static str,
-    /// Its meaning.
+    /// Meaning.
     pub meaning: &'static str,
-    /// Its fields, in the order of JSON.
+    /// Fields, in the order of JSON.
     pub metrics: &'static [MetricRow],
 }
 
@@ -72,7 +72,7 @@ pub enum MetricKind {
 
 /// A type of which a summary may have values.
 pub trait Described {
-    /// Its values.
+    /// Kind of the values.
     const KIND: MetricKind;
 }
 
@@ -174,7 +174,7 @@ impl MetricKind {
 }
 
 impl SummaryPart {
-    /// Its metrics in JSON, those of flat structs in the place of these.
+    /// The metrics in JSON, with those of flat structs in the place of the structs.
     pub fn keys(&self) -> Vec<&'static MetricRow> {
         let keys = |metric: &'static MetricRow| match metric.part() {
             Some(part) if metric.is_flat => part.keys(),
@@ -211,7 +211,7 @@ pub fn meaning(key: &str) -> &'static str {
     ROWS.get(key).map_or("", |row| row.meaning.trim())
 }
 
-/// The unit of a metric, which the end of its key tells.
+/// The unit of a metric, given by the end of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricUnit {
     /// `_bps`, bits per second.
@@ -249,7 +249,7 @@ impl MetricUnit {
         path.split('.').rev().find_map(of).unwrap_or(MetricUnit::None)
     }
 
-    /// Its symbol in JSON.
+    /// Symbol in JSON.
     pub fn base(self) -> &'static str {
         match self {
             MetricUnit::BitRate => "bit/s",
@@ -261,7 +261,7 @@ impl MetricUnit {
         }
     }
 
-    /// Its symbol in tables.
+    /// Symbol in tables.
     pub fn symbol(self) -> &'static str {
         match self {
             MetricUnit::BitRate => "Mbit/s",
@@ -296,9 +296,9 @@ impl MetricUnit {
 /// A metric as tables show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownMetric {
-    /// What the keys of its path are called.
+    /// Names of the keys of the path.
     words: Vec<String>,
-    /// Its unit.
+    /// Unit.
     pub unit: MetricUnit,
     /// Digits after the point in tables.
     pub digits: usize,
@@ -306,7 +306,7 @@ pub struct ShownMetric {
     pub fine_digits: usize,
 }
 
-/// How tables show the metric of a list (`flows`) at this path (`rtt_ms.p50`).
+/// The heading and digits of the metric of a list (`flows`) at this path (`rtt_ms.p50`).
 pub fn shown(list: &str, path: &str) -> ShownMetric {
     let find = |part: &'static SummaryPart, key: &str| part.keys().into_iter().find(|metric| metric.key == key);
     let mut part = find(run(), list).map_or(Some(run()), MetricRow::part);

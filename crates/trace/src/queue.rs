@@ -6,26 +6,26 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
 /// A decision of a queue about one packet; the fields are the columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueRecord<'a> {
-    /// When.
+    /// Time of the decision.
     pub at: Time,
     /// The link direction.
     pub link: &'a str,
-    /// Which packet of those offered to this queue, from 1.
+    /// Number of the packet among those offered to this queue, from 1.
     pub packet: u64,
     /// The packet's flow.
     pub flow: &'a str,
     /// Offset of its payload in the stream; `None` without payload.
     pub seq: Option<u64>,
-    /// Its bytes in the queue's books.
+    /// Size of the packet as the queue counts it, bytes.
     pub size: u32,
-    /// What was decided.
+    /// The decision.
     pub action: QueueAction,
-    /// How long the packet has been in the queue; `None` on its arrival.
+    /// Sojourn time of the packet; `None` on its arrival.
     pub sojourn: Option<Span>,
     /// The law's drop or mark probability.
     pub probability: Option<f64>,
@@ -33,7 +33,7 @@ pub struct QueueRecord<'a> {
     pub delay: Option<Span>,
     /// The law's average queue in bytes.
     pub average: Option<f64>,
-    /// Whether the law is in its dropping state.
+    /// True if the law is in its dropping state.
     pub dropping: Option<bool>,
     /// Packets that wait afterwards.
     pub backlog_packets: u64,
@@ -41,20 +41,20 @@ pub struct QueueRecord<'a> {
     pub backlog_bytes: u64,
 }
 
-/// What a queue decides about a packet.
+/// A queue's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAction {
-    /// It is taken in.
+    /// The packet is enqueued.
     Enqueue,
-    /// It goes to the transmitter.
+    /// The packet is dequeued for transmission.
     Dequeue,
-    /// It is marked CE.
+    /// The packet is marked CE.
     Mark,
-    /// It is discarded, for a reason.
+    /// The packet is dropped, for a reason.
     Drop(&'static str),
 }
 
-/// Where the records of a run go, in order of time.
+/// The destination of a run's records, in order of time.
 pub trait QueueSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &QueueRecord<'_>) -> ControlFlow<()>;
@@ -88,12 +88,12 @@ pub const QUEUE_COLUMNS: &str = "time_s,link,packet,flow,seq_bytes,size_bytes,ac
 /// `dequeue` or a `drop` with it. A `mark` stands before the row of the same packet and time that
 /// it goes with, and changes no backlog.
 #[derive(Debug)]
-pub struct QueueCsv<W>(Rows<W>);
+pub struct QueueCsv<W>(CsvRows<W>);
 
 impl<W: Write> QueueCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> QueueCsv<W> {
-        QueueCsv(Rows::new(out, QUEUE_COLUMNS))
+        QueueCsv(CsvRows::new(out, QUEUE_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -19,7 +19,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
 }
 
-/// Opens a regular file of so many bytes.
+/// Opens a regular file of `bytes` bytes.
 ///
 /// # Errors
 /// The same, or it is longer or shorter.

@@ -28,10 +28,10 @@ pub use each::{
 };
 
 use behind::Behind;
-use buffer::Buffer;
+use buffer::ReorderBuffer;
 use gaps::Gaps;
-use places::Places;
-use tally::Tally;
+use places::DisplacementWindow;
+use tally::DisplacementTally;
 
 mod behind;
 mod buffer;
@@ -45,8 +45,8 @@ mod tally;
 /// others.
 pub const MAX_BINS: usize = 256;
 
-/// Where displacements and occupancies end, packets, unless a measurement says otherwise: above
-/// what a window of 5 MB holds.
+/// The default bound on displacements and occupancies, packets: more than fit into a window of 5
+/// MB.
 pub const DISPLACEMENT_THRESHOLD: u32 = 4096;
 
 /// Measures the reordering of one stream at one place.
@@ -54,12 +54,12 @@ pub const DISPLACEMENT_THRESHOLD: u32 = 4096;
 pub struct ReorderMeter {
     threshold: u32,
     gaps: Gaps,
-    places: Places,
-    buffer: Buffer,
+    places: DisplacementWindow,
+    buffer: ReorderBuffer,
     behind: Behind,
     packets: u64,
     duplicates: u64,
-    displacement: Tally,
+    displacement: DisplacementTally,
     /// Packets that arrived behind n later ones, by n, from 1.
     n_reordered: Vec<u64>,
     extent: Histogram,
@@ -72,21 +72,21 @@ pub struct ReorderMeter {
     intervals: Intervals,
 }
 
-/// What arrived in one interval.
+/// The packets that arrived in one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReorderInterval {
-    /// Its start.
+    /// Start of the interval.
     pub from: Time,
     /// Packets, without further copies.
     pub packets: u64,
-    /// Those of them that arrived behind one sent later (RFC 4737).
+    /// Packets of these that arrived behind one sent later (RFC 4737).
     pub reordered: u64,
-    /// Those that arrived before their places (RFC 5236).
+    /// Packets that arrived before their places (RFC 5236).
     pub early: u64,
-    /// Those that arrived in their places.
+    /// Packets that arrived in their places.
     pub on_time: u64,
-    /// Those that arrived behind their places. What is displaced beyond the threshold is none of
-    /// these three.
+    /// Packets that arrived behind their places. A packet displaced beyond the threshold counts in
+    /// none of these three.
     pub late: u64,
     /// The displacements.
     pub displacement: Distribution,
@@ -98,17 +98,17 @@ pub struct ReorderInterval {
 #[derive(Clone, Debug)]
 struct Intervals {
     every: Option<Span>,
-    open: VecDeque<Interval>,
+    open: VecDeque<OpenInterval>,
     done: Vec<ReorderInterval>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Interval {
+struct OpenInterval {
     number: u64,
     packets: u64,
     reordered: u64,
     duplicates: u64,
-    displacement: Tally,
+    displacement: DisplacementTally,
 }
 
 impl ReorderMeter {
@@ -118,12 +118,12 @@ impl ReorderMeter {
         ReorderMeter {
             threshold,
             gaps: Gaps::default(),
-            places: Places::new(threshold),
-            buffer: Buffer::new(threshold),
+            places: DisplacementWindow::new(threshold),
+            buffer: ReorderBuffer::new(threshold),
             behind: Behind::new(threshold),
             packets: 0,
             duplicates: 0,
-            displacement: Tally::default(),
+            displacement: DisplacementTally::default(),
             n_reordered: Vec::new(),
             extent: Histogram::new(),
             late: Histogram::new(),
@@ -140,8 +140,8 @@ impl ReorderMeter {
         }
     }
 
-    /// The packet with this place in the order of sending arrives, with so many bytes. Times never
-    /// go back.
+    /// Notes the arrival of the packet with this position in the order of sending, of `bytes`
+    /// bytes. Times never go back.
     pub fn arrive(&mut self, number: u64, at: Time, bytes: u32) {
         let Some(arrival) = self.gaps.arrive(number, self.packets, at, bytes) else {
             return self.arrive_again(at);
@@ -215,8 +215,8 @@ impl ReorderMeter {
         self.intervals.done.drain(..)
     }
 
-    /// What it comes to; of a stream that goes on, without the packets whose displacement depends
-    /// on what is still missing.
+    /// The measures so far; of an unfinished stream, without the packets whose displacement depends
+    /// on missing ones.
     pub fn summary(&self) -> PacketReordering {
         let share = |part: u64, of: u64| if of > 0 { part as f64 / of as f64 } else { 0.0 };
         let (placed, reordered) = (self.displacement.samples(), self.runs.samples());
@@ -260,11 +260,11 @@ impl ReorderMeter {
 
 impl Intervals {
     /// Something arrives, which is counted; returns the number of its interval.
-    fn at(&mut self, at: Time, count: impl FnOnce(&mut Interval)) -> u64 {
+    fn at(&mut self, at: Time, count: impl FnOnce(&mut OpenInterval)) -> u64 {
         let Some(every) = self.every else { return 0 };
         let number = at.as_nanos() / every.as_nanos();
         if self.open.back().is_none_or(|last| last.number < number) {
-            self.open.push_back(Interval { number, ..Interval::default() });
+            self.open.push_back(OpenInterval { number, ..OpenInterval::default() });
         }
         if let Some(last) = self.open.back_mut() {
             count(last);
@@ -287,7 +287,7 @@ impl Intervals {
         let Some(every) = self.every else { return };
         while self.open.front().is_some_and(|first| first.number < number) {
             let Some(interval) = self.open.pop_front() else { return };
-            let Interval { number, packets, reordered, duplicates, displacement } = interval;
+            let OpenInterval { number, packets, reordered, duplicates, displacement } = interval;
             self.done.push(ReorderInterval {
                 from: Time::from_nanos(number * every.as_nanos()),
                 packets,

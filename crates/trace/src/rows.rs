@@ -7,26 +7,26 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-/// Rows are handed on in pieces of about this many bytes.
+/// Rows are written in pieces of about this many bytes.
 pub(crate) const PIECE: usize = 64 << 10;
 
 /// No row is longer, unless its names are.
 pub(crate) const ROW: usize = 512;
 
-/// What waits to be written.
+/// Rows that have not been written yet.
 #[derive(Debug)]
-pub(crate) struct Rows<W> {
+pub(crate) struct CsvRows<W> {
     out: W,
     piece: String,
     error: Option<io::Error>,
 }
 
-impl<W: Write> Rows<W> {
-    pub(crate) fn new(out: W, columns: &str) -> Rows<W> {
+impl<W: Write> CsvRows<W> {
+    pub(crate) fn new(out: W, columns: &str) -> CsvRows<W> {
         let mut piece = String::with_capacity(PIECE + ROW);
         piece.push_str(columns);
         piece.push('\n');
-        Rows { out, piece, error: None }
+        CsvRows { out, piece, error: None }
     }
 
     /// Adds a row, which `write` ends; breaks off once the writer has failed.

@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
-/// What a flow or a link direction did in one interval of a run.
+/// The measures of a flow or a link direction in one interval of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesRecord<'a> {
     /// Start of the interval.
     pub from: Time,
-    /// Its end, which does not belong to it.
+    /// End of the interval, exclusive.
     pub to: Time,
     /// The flow, also of a subflow, or the link direction.
     pub id: &'a str,
@@ -24,20 +24,20 @@ pub struct SeriesRecord<'a> {
     pub window: Option<(u64, Span)>,
     /// Data packets that the flow's sender sent, or packets that left the link's queue.
     pub packets: u64,
-    /// What only flows or only links have.
+    /// Measures of flows or of links only.
     pub of: SeriesOf,
 }
 
 /// Whose values a [`SeriesRecord`] has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SeriesOf {
-    /// Those of a flow.
+    /// Measures of a flow.
     Flow(FlowPoint),
-    /// Those of a subflow of a flow, with the number of its path, from 1.
+    /// Measures of a subflow of a flow, with the number of its path, from 1.
     Subflow(u16, FlowPoint),
     /// The sums of flows of which the summary has sums alone; none of their variables.
     Group(FlowPoint),
-    /// Those of a link direction.
+    /// Measures of a link direction.
     Link(LinkPoint),
 }
 
@@ -95,17 +95,17 @@ pub struct LinkPoint {
     pub utilization: f64,
 }
 
-/// Where the records of a run go, in order of time; at equal times flows come first,
-/// then groups, then links.
+/// The destination of a run's records, in order of time; at equal times flows come first, then
+/// groups, then links.
 pub trait SeriesSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &SeriesRecord<'_>) -> ControlFlow<()>;
 }
 
-/// Where the series goes that somebody watches while the run goes on, in the same order. Each
-/// interval is handed on as soon as it has ended.
+/// The destination of a series that is watched during the run, in the same order. Each interval is
+/// passed on as soon as it has ended.
 pub trait WatchSink: fmt::Debug {
-    /// How long the first interval is.
+    /// Length of the first interval.
     fn every(&self) -> Span;
 
     /// Takes a record.
@@ -134,7 +134,7 @@ struct SeriesColumn {
     key: &'static str,
     flow: Option<fn(&SeriesRecord<'_>, &FlowPoint) -> SeriesCell>,
     link: Option<fn(&SeriesRecord<'_>, &LinkPoint) -> SeriesCell>,
-    /// It is among the numbers of a row.
+    /// True for a column of numbers.
     is_number: bool,
 }
 
@@ -313,12 +313,12 @@ impl SeriesRecord<'_> {
 /// Counts of all rows of flows and groups add up to those of the summary, those of subflows to its
 /// subflows', and rates times the lengths of the intervals to its bytes.
 #[derive(Debug)]
-pub struct SeriesCsv<W>(Rows<W>);
+pub struct SeriesCsv<W>(CsvRows<W>);
 
 impl<W: Write> SeriesCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> SeriesCsv<W> {
-        SeriesCsv(Rows::new(out, &header()))
+        SeriesCsv(CsvRows::new(out, &header()))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -11,9 +11,9 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, decimals, whole};
+use crate::rows::{CsvRows, decimals, whole};
 
-/// What `hz` says: ticks of 1 ms.
+/// The value of `hz`: ticks of 1 ms.
 const HZ: u64 = 1000;
 /// `TCP_RTT_SCALE`: parts of a tick in which the smoothed RTT is given.
 const RTT_SCALE: u64 = 32;
@@ -44,9 +44,9 @@ pub mod flags {
 /// A segment at a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiftrRecord {
-    /// When: a segment that comes in before it is processed, one that goes out after.
+    /// Time: before an incoming segment is processed, after an outgoing one is sent.
     pub at: Time,
-    /// It comes in.
+    /// True for an incoming segment.
     pub inbound: bool,
     /// Number of the host, from 0.
     pub host: u32,
@@ -60,12 +60,12 @@ pub struct SiftrRecord {
     pub connection: Result<SiftrConnection, Skipped>,
 }
 
-/// Why there is no line.
+/// The reason why there is no line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
     /// The connection has no socket yet: it is in the SYN cache (`inpcb`).
     NoSocket,
-    /// It has no control block any more: it is in TIME-WAIT (`tcpcb`).
+    /// The connection has no control block any more: it is in TIME-WAIT (`tcpcb`).
     NoControlBlock,
 }
 
@@ -110,7 +110,7 @@ pub struct SiftrConnection {
     pub reassembly: u64,
 }
 
-/// Where the records of a run go, in order of time.
+/// The destination of a run's records, in order of time.
 pub trait SiftrSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &SiftrRecord) -> ControlFlow<()>;
@@ -136,9 +136,9 @@ pub trait SiftrSink: fmt::Debug {
 ///   largest size as they come to.
 #[derive(Debug)]
 pub struct SiftrLog<W> {
-    rows: Rows<W>,
-    inbound: Tally,
-    outbound: Tally,
+    rows: CsvRows<W>,
+    inbound: SegmentTally,
+    outbound: SegmentTally,
     /// The ports of each host that have a line.
     logged: Vec<Vec<u16>>,
     /// The same with peer and ports, in the order of their first lines.
@@ -147,7 +147,7 @@ pub struct SiftrLog<W> {
 
 /// Segments of one direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SegmentTally {
     packets: u64,
     no_socket: u64,
     no_control_block: u64,
@@ -165,7 +165,7 @@ impl<W: Write> SiftrLog<W> {
              sysname=ackclock\tsysver={system}\tipmode=4"
         );
         let (inbound, outbound) = Default::default();
-        SiftrLog { rows: Rows::new(out, &enabled), inbound, outbound, logged: Vec::new(), flows: Vec::new() }
+        SiftrLog { rows: CsvRows::new(out, &enabled), inbound, outbound, logged: Vec::new(), flows: Vec::new() }
     }
 
     /// Disables it at the end of the run, writes what is left, and gives the writer back.
@@ -182,7 +182,7 @@ impl<W: Write> SiftrLog<W> {
             write!(out, "\ttotal_tcp_pkts={}", inbound.packets + outbound.packets)?;
             let mut total = 0;
             for (why, of) in [
-                ("malloc", (|_| 0) as fn(&Tally) -> u64),
+                ("malloc", (|_| 0) as fn(&SegmentTally) -> u64),
                 ("mtx", |_| 0),
                 ("tcpcb", |tally| tally.no_control_block),
                 ("inpcb", |tally| tally.no_socket),

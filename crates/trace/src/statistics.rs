@@ -31,16 +31,16 @@ mod student;
 /// Resamples of a bootstrap interval.
 pub const RESAMPLES: usize = 2000;
 
-/// Samples of so many values together are tested exactly; of two samples, if no two values are
+/// The most values in both samples together for an exact test; of two samples, if no two values are
 /// equal.
 const EXACT: usize = 40;
 
 /// An interval, ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// Lower bound.
     pub low: f64,
-    /// Its upper end.
+    /// Upper bound.
     pub high: f64,
 }
 
@@ -178,7 +178,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     Some(approximate(beyond / 2.0, (count * (count + 1.0) * (2.0 * count + 1.0) - tied(&ties) / 2.0) / 24.0))
 }
 
-/// What ties of these lengths take from a variance.
+/// The correction of a variance for ties of these lengths.
 fn tied(ties: &[usize]) -> f64 {
     ties.iter().map(|&ties| ties as f64).map(|ties| ties * ties * ties - ties).sum()
 }
@@ -204,8 +204,8 @@ fn exact_signs(ranks: &[usize], beyond: f64) -> f64 {
     share_beyond(&sets, beyond)
 }
 
-/// The share of all orders of so many values of two kinds in which U is at least so far from its
-/// mean.
+/// The share of all orders of `a` and `b` values of two kinds in which U is at least `beyond` from
+/// its mean.
 fn exact(a: usize, b: usize, beyond: f64) -> f64 {
     // Orders with each U, by the number of values of the first kind: a value of the second kind
     // below so many of the first adds as many.

@@ -37,7 +37,7 @@ mod window;
 mod workload;
 
 metrics! {
-/// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
+/// The summary of a run: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary<P> {
     /// Version of this format: 1.
@@ -46,11 +46,12 @@ pub struct Summary<P> {
     pub title: String,
     /// The root seed, the same for all repetitions.
     pub seed: u64,
-    /// Which repetition of the sweep point this is, from 0.
+    /// Number of the repetition of its sweep point, from 0.
     pub run: u64,
-    /// Which run of the scenario this is, from 0: the folder in `runs`, what `compare DIR:N` takes.
+    /// Number of the run in the scenario, from 0: the directory in `runs`, and N in `compare
+    /// DIR:N`.
     pub index: u64,
-    /// What every random stream of this run is derived from, by `seed` and `run`: 16 hexadecimal
+    /// The seed of all random streams of this run, derived from `seed` and `run`: 16 hexadecimal
     /// digits.
     pub run_seed: String,
     /// `virtual`, `live` or `replay`.
@@ -60,8 +61,8 @@ pub struct Summary<P> {
     pub duration_s: f64,
     /// The sweep's axes with this run's values.
     pub params: P,
-    /// What the values of axes are called where they are lists, tables or labelled; left out
-    /// without such an axis.
+    /// Labels of the values of axes whose values are lists, tables or labelled; left out without
+    /// such an axis.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Wakeups handled.
@@ -75,9 +76,10 @@ pub struct Summary<P> {
     /// Jain's fairness index of the goodputs of all connections, whichever way they send; of flows
     /// of datagrams if there are no others; null when nothing was delivered.
     pub fairness_jain: Option<f64> => ("Jain's index", "Jain's fairness index", [3, 3]),
-    /// That of the flows that send along their paths; null without any.
+    /// Jain's index of the flows that send along their paths; null without any.
     pub fairness_jain_forward: Option<f64>,
-    /// That of the flows that send against their paths (`direction = "reverse"`); null without any.
+    /// Jain's index of the flows that send against their paths (`direction = "reverse"`); null
+    /// without any.
     pub fairness_jain_reverse: Option<f64>,
     /// The flows by kind of traffic and direction; left out if all are of one kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +87,7 @@ pub struct Summary<P> {
     /// Responsiveness, round trips per minute; left out if there are no probes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness_rpm: Option<f64> => ("responsiveness RPM", "Responsiveness (RPM)"),
-    /// What it consists of; left out if there are no probes of it.
+    /// The parts of responsiveness; left out without probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness: Option<ResponsivenessSummary>,
     /// Parts of the run that were measured for themselves; left out if there are none.
@@ -98,16 +100,16 @@ pub struct Summary<P> {
     /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadSummary>,
-    /// Whether the run was broken off; left out if it was not.
+    /// True if the run was interrupted; left out otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// How punctual a run on the live clock was; left out on another clock.
+    /// Punctuality of a run on the live clock; left out on another clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveSummary>,
     /// The programs that ran alongside; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
-    /// What a person has changed while the run went on; left out if that was nothing.
+    /// Changes made by a person during the run; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSummary>,
 }
@@ -115,7 +117,7 @@ pub struct Summary<P> {
 /// A key that was set while the run went on. Those of one time were set together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSummary {
-    /// When, in nanoseconds of the run.
+    /// Time in nanoseconds of the run.
     pub at_ns: u64,
     /// `KEY=VALUE`, as it was given.
     pub set: String,
@@ -195,6 +197,16 @@ impl<P> Summary<P> {
 metrics! {
 /// One flow.
 ///
+/// For a flow whose sender is a kernel, the metrics come from the headers of its packets where they
+/// enter: packets, retransmissions, round-trip times (of segments sent once, to their ACKs), ACKs
+/// with the echo (where RFC 3168 was negotiated), bytes acknowledged. Its time runs from the first
+/// packet, which is also its `start_s`, until no connection is open. Its program is not controlled:
+/// `bytes` affects only `completed_s`, `stop` and `abort` have no effect. Its internal state is
+/// unknown: controller, host and detector are `kernel`, `cwnd_bytes` is null, and timeouts,
+/// recoveries, undos, `limited_s`, `ca_state_s` and the ground truth of retransmissions and losses
+/// are 0. For a receiver that is a kernel, acknowledged data counts as delivered, and every packet
+/// that arrived as kept.
+///
 /// Of a flow whose sender is a kernel this is what the headers of its packets tell where they come
 /// in: packets, retransmissions, round-trip times (of segments sent once, to their ACKs), ACKs with
 /// the echo (where RFC 3168 was agreed on), bytes acknowledged. Its time is from the first packet,
@@ -252,46 +264,46 @@ pub struct FlowSummary {
     /// The counts of payload.
     #[serde(flatten)]
     pub progress: Progress,
-    /// When the sender connected; null if it never did.
+    /// Time at which the sender connected; null if it never did.
     pub start_s: Option<f64>,
-    /// When the last byte of a transfer of fixed size (`bytes`) had been delivered and was
-    /// acknowledged to the sender; null if it was not, also because `stop`, `abort` or the end of
-    /// the run came before.
+    /// Time at which the last byte of a transfer of fixed size (`bytes`) had been delivered and was
+    /// acknowledged to the sender; null if it was not, for example because `stop`, `abort` or the
+    /// end of the run came before.
     pub completed_s: Option<f64>,
     /// Flow completion time: from the one to the other.
     pub fct_s: Option<f64> => ("FCT", "Flow completion time"),
-    /// What held the sender back while it had not closed; zero for `smoltcp`. Over Multipath TCP
-    /// that is one thing at a time for the connection as a whole: the first of `pacing`, `rwnd`,
-    /// `cwnd` and `app` that holds any of its subflows back. It is `app` also while the send buffer
-    /// is full of what was sent.
+    /// Time by the factor that limited the sender until it closed; zero for `smoltcp`. Over
+    /// Multipath TCP there is one factor at a time for the connection as a whole: the first of
+    /// `pacing`, `rwnd`, `cwnd` and `app` that limits any of its subflows. It is also `app` while
+    /// the send buffer is full of sent data.
     pub limited_s: Limited,
-    /// For how long the sender was in which congestion state; zero where it is none of ours.
+    /// Time of the sender in each congestion state; zero for hosts other than ackclock's.
     #[serde(default)]
     pub ca_state_s: CaStateSeconds,
     /// Ground truth of each retransmission.
     pub retransmissions: Retransmissions,
-    /// What the transmissions that the sender declared lost were in truth.
+    /// Ground truth of each transmission that the sender declared lost.
     pub loss_declarations: LossDeclarations,
-    /// How long after the earliest moment at which a loss could be known it was declared. The loss
-    /// of a packet can be known from the arrival of the first ACK on that the receiver sent once a
-    /// later packet of the flow had reached it.
+    /// Delay of loss declarations after the earliest moment at which the loss could be known. The
+    /// loss of a packet can be known from the arrival of the first ACK that the receiver sent once
+    /// a later packet of the flow had reached it.
     pub loss_declared_late_ms: Distribution,
-    /// From that moment until the sender has an ACK of a later transmission of the same data, in
-    /// smoothed RTTs of that moment. 1 is a retransmission at once.
+    /// Time from that moment until the sender has an ACK of a later transmission of the same data,
+    /// in smoothed RTTs of that moment. 1 is an immediate retransmission.
     pub repair_rtts: Distribution,
-    /// How far packets with data arrived from their places; over Multipath TCP, from those among
-    /// the packets of their subflow.
+    /// Displacement of packets with data on arrival; over Multipath TCP, among the packets of their
+    /// subflow.
     pub displacement: Displacement,
     /// Reordering by place, where it is measured (`record.reordering`); left out otherwise.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reordering: BTreeMap<String, PacketReordering>,
-    /// What the application measures; left out for bulk transfers.
+    /// Measures of the application; left out for bulk transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Box<ApplicationSummary>>,
-    /// What a flow of datagrams has beside; left out of other flows.
+    /// Further measures of a flow of datagrams; left out of other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Box<DatagramSummary>>,
-    /// What a flow of several subflows has beside; left out of other flows.
+    /// Further measures of a flow of several subflows; left out of other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multipath: Option<Box<MultipathSummary>>,
 }
@@ -313,13 +325,13 @@ pub struct Displacement {
 }
 }
 
-/// Whether a count that is otherwise left out is zero.
+/// Returns true if a count that is left out when zero is zero.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 metrics! {
-/// One direction of a link.
+/// A direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSummary {
     /// Name and direction: `bottleneck.forward`.
@@ -341,14 +353,14 @@ pub struct LinkSummary {
 /// A probability over a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbabilitySummary {
-    /// Its mean over that time.
+    /// The mean over that time.
     pub mean: f64,
-    /// Its value at the end.
+    /// The value at the end.
     pub last: f64,
 }
 }
 
-/// Jain's fairness index of some rates; `None` when all are 0: what nobody has is not shared.
+/// Jain's fairness index of some rates; `None` when all are 0.
 pub fn jain(rates: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for rate in rates {
@@ -401,7 +413,7 @@ pub struct Distribution {
     pub quantiles: Quantiles,
     /// Largest.
     pub max: Option<f64> => ("max", "maximum"),
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
 }
 }

@@ -7,30 +7,30 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
-use crate::rows::{Rows, millis, number, seconds, text, whole};
+use crate::rows::{CsvRows, millis, number, seconds, text, whole};
 
-/// What happened to a flow.
+/// An event of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpRecord<'a> {
-    /// When it was known.
+    /// Time at which the event was known.
     pub at: Time,
     /// The flow.
     pub flow: &'a str,
     /// Number of its subflow, from 1; `None` for a flow of one path.
     pub subflow: Option<u16>,
-    /// What.
+    /// The event.
     pub event: TcpEvent<'a>,
 }
 
-/// What may happen to a flow.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TcpEvent<'a> {
     /// An ACK arrived at the sender.
     Ack(AckRecord),
     /// A segment had been sent again.
-    Retransmission(Judged<'a>),
+    Retransmission(JudgedSegment<'a>),
     /// A segment, or its retransmission, had been declared lost.
-    Declaration(Judged<'a>),
+    Declaration(JudgedSegment<'a>),
 }
 
 /// The sender's variables after an ACK.
@@ -38,7 +38,7 @@ pub enum TcpEvent<'a> {
 pub struct AckRecord {
     /// Bytes of the stream acknowledged.
     pub ack: u64,
-    /// Of these, by this ACK.
+    /// Bytes of these acknowledged by this ACK.
     pub acked: u64,
     /// Segments SACKed.
     pub sacked_out: u64,
@@ -50,13 +50,13 @@ pub struct AckRecord {
     pub lost_out: u64,
     /// Duplicate threshold.
     pub reordering: u32,
-    /// Where the sender stands.
+    /// Congestion state of the sender.
     pub ca_state: &'static str,
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow start threshold in bytes; `None` before there is one.
     pub ssthresh: Option<u64>,
-    /// What is believed to be in the network, in bytes.
+    /// Estimate of the bytes in the network.
     pub pipe: u64,
     /// The RTT that it measured.
     pub rtt: Option<Span>,
@@ -66,18 +66,18 @@ pub struct AckRecord {
     pub rto: Span,
 }
 
-/// What the sender did about a segment, and the segment's true fate.
+/// The sender's decision on a segment, and the segment's true fate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged<'a> {
+pub struct JudgedSegment<'a> {
     /// Offset of its first byte in the stream.
     pub seq: u64,
-    /// Its bytes.
+    /// Length of the segment, bytes.
     pub len: u32,
-    /// When it was retransmitted, or declared lost.
+    /// Time of the retransmission or loss declaration.
     pub since: Time,
-    /// Why.
+    /// Its cause.
     pub cause: &'static str,
-    /// What it was in truth.
+    /// Ground truth of the decision.
     pub verdict: LossVerdict<'a>,
     /// Nanoseconds from the earliest moment at which the loss could be known until it was declared;
     /// negative before.
@@ -87,23 +87,23 @@ pub struct Judged<'a> {
 /// The truth about a retransmission, or about a segment that was declared lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossVerdict<'a> {
-    /// It was lost.
+    /// The transmission was lost.
     Lost {
-        /// Where: a link direction, or `receiver` where the data was refused.
+        /// Place of the loss: a link direction, or `receiver` where the data was refused.
         link: &'a str,
-        /// Why, as the summary names it.
+        /// The reason, as in the summary.
         reason: &'static str,
         /// The probability of that right after it, where there was one.
         probability: Option<f64>,
     },
-    /// It was not: it was overtaken.
+    /// The transmission was not lost: it was overtaken.
     Reordered,
-    /// It was not: it took longer than the sender waited.
+    /// The transmission was not lost: it took longer than the sender waited.
     Delayed,
 }
 
 impl LossVerdict<'_> {
-    /// Its name in the file.
+    /// Name in the file.
     pub fn name(&self) -> &'static str {
         match self {
             LossVerdict::Lost { .. } => "lost",
@@ -113,7 +113,7 @@ impl LossVerdict<'_> {
     }
 }
 
-/// Where the records of a run go, in order of time.
+/// The destination of a run's records, in order of time.
 pub trait TcpSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &TcpRecord<'_>) -> ControlFlow<()>;
@@ -161,12 +161,12 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 ///   Offsets and variables are those of the subflow; subflows that follow each other on a path
 ///   count as one stream.
 #[derive(Debug)]
-pub struct TcpCsv<W>(Rows<W>);
+pub struct TcpCsv<W>(CsvRows<W>);
 
 impl<W: Write> TcpCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> TcpCsv<W> {
-        TcpCsv(Rows::new(out, TCP_COLUMNS))
+        TcpCsv(CsvRows::new(out, TCP_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.
@@ -233,7 +233,7 @@ fn acknowledgment(out: &mut String, ack: &AckRecord) {
     }
 }
 
-fn judgement(out: &mut String, judged: &Judged<'_>) -> fmt::Result {
+fn judgement(out: &mut String, judged: &JudgedSegment<'_>) -> fmt::Result {
     whole(out, judged.seq);
     out.push(',');
     whole(out, judged.len.into());
@@ -275,7 +275,7 @@ mod tests {
 
     fn judged(verdict: LossVerdict<'_>, late: Option<i64>) -> TcpRecord<'_> {
         let since = Time::from_millis(1500);
-        let judged = Judged { seq: 1448, len: 100, since, cause: "timeout", verdict, late };
+        let judged = JudgedSegment { seq: 1448, len: 100, since, cause: "timeout", verdict, late };
         TcpRecord { at: Time::from_millis(1750), flow: "f.0", subflow: Some(2), event: TcpEvent::Declaration(judged) }
     }
 

@@ -22,10 +22,10 @@ use crate::table::Table;
 
 /// A distribution of non-negative numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Distribution(Shape);
+pub struct Distribution(DistributionKind);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Shape {
+enum DistributionKind {
     Constant(f64),
     Uniform { min: f64, max: f64 },
     Exponential { mean: f64 },
@@ -34,7 +34,7 @@ enum Shape {
     Empirical(Table),
 }
 
-/// Why there is no such distribution.
+/// The reason why parameters are no distribution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DistributionError {
     /// A parameter is negative, infinite or not a number.
@@ -73,7 +73,7 @@ impl Distribution {
     /// # Errors
     /// A negative value, or none that is finite.
     pub fn constant(value: f64) -> Result<Distribution, DistributionError> {
-        Ok(Distribution(Shape::Constant(number("value", value)?)))
+        Ok(Distribution(DistributionKind::Constant(number("value", value)?)))
     }
 
     /// Uniform from `min` to `max`.
@@ -82,7 +82,7 @@ impl Distribution {
     /// Negative or infinite bounds, or `max` below `min`.
     pub fn uniform(min: f64, max: f64) -> Result<Distribution, DistributionError> {
         let (min, max) = (number("min", min)?, number("max", max)?);
-        if max < min { Err(Reversed) } else { Ok(Distribution(Shape::Uniform { min, max })) }
+        if max < min { Err(Reversed) } else { Ok(Distribution(DistributionKind::Uniform { min, max })) }
     }
 
     /// Exponential.
@@ -90,7 +90,7 @@ impl Distribution {
     /// # Errors
     /// A mean that is not positive.
     pub fn exponential(mean: f64) -> Result<Distribution, DistributionError> {
-        Ok(Distribution(Shape::Exponential { mean: positive("mean", mean)? }))
+        Ok(Distribution(DistributionKind::Exponential { mean: positive("mean", mean)? }))
     }
 
     /// Pareto: P(X > x) = (`min` / x)^`shape` from `min` on; given a `max`, conditioned on values
@@ -103,7 +103,7 @@ impl Distribution {
         match max.map(|max| positive("max", max)).transpose()? {
             Some(max) if max <= least => Err(NoRoom("min")),
             None if shape <= 1.0 => Err(NoMean),
-            most => Ok(Distribution(Shape::Pareto { least, shape, most })),
+            most => Ok(Distribution(DistributionKind::Pareto { least, shape, most })),
         }
     }
 
@@ -149,7 +149,7 @@ impl Distribution {
         if sigma > Distribution::MOST_SIGMA {
             return Err(TooWide);
         }
-        Ok(Distribution(Shape::LogNormal { median, sigma }))
+        Ok(Distribution(DistributionKind::LogNormal { median, sigma }))
     }
 
     /// Log-normal with this mean, e^(sigma² / 2) times the median.
@@ -163,9 +163,9 @@ impl Distribution {
         Distribution::log_normal(mean / maths::exp(sigma * sigma / 2.0), sigma)
     }
 
-    /// As a table has it.
+    /// The distribution of a table.
     pub fn empirical(table: Table) -> Distribution {
-        Distribution(Shape::Empirical(table))
+        Distribution(DistributionKind::Empirical(table))
     }
 
     /// Flow sizes of web search, bytes: [`Table::web_search`].
@@ -181,33 +181,33 @@ impl Distribution {
     /// The mean.
     pub fn mean(&self) -> f64 {
         match &self.0 {
-            &Shape::Constant(value) => value,
-            &Shape::Uniform { min, max } => min + (max - min) / 2.0,
-            &Shape::Exponential { mean } => mean,
-            &Shape::Pareto { least, shape, most: None } => least * shape / (shape - 1.0),
-            &Shape::Pareto { least, shape, most: Some(most) } => bounded_pareto_mean(least, shape, most),
-            &Shape::LogNormal { median, sigma } => median * maths::exp(sigma * sigma / 2.0),
-            Shape::Empirical(table) => table.mean(),
+            &DistributionKind::Constant(value) => value,
+            &DistributionKind::Uniform { min, max } => min + (max - min) / 2.0,
+            &DistributionKind::Exponential { mean } => mean,
+            &DistributionKind::Pareto { least, shape, most: None } => least * shape / (shape - 1.0),
+            &DistributionKind::Pareto { least, shape, most: Some(most) } => bounded_pareto_mean(least, shape, most),
+            &DistributionKind::LogNormal { median, sigma } => median * maths::exp(sigma * sigma / 2.0),
+            DistributionKind::Empirical(table) => table.mean(),
         }
     }
 
     /// The value that is not exceeded with probability `p`, which is below 1.
     pub fn quantile(&self, p: f64) -> f64 {
         match &self.0 {
-            &Shape::Constant(value) => value,
-            &Shape::Uniform { min, max } => min + (max - min) * p,
-            &Shape::Exponential { mean } => -maths::ln(1.0 - p) * mean,
-            &Shape::Pareto { least, shape, most } => {
+            &DistributionKind::Constant(value) => value,
+            &DistributionKind::Uniform { min, max } => min + (max - min) * p,
+            &DistributionKind::Exponential { mean } => -maths::ln(1.0 - p) * mean,
+            &DistributionKind::Pareto { least, shape, most } => {
                 // Of the tail beyond `least`, the part beyond `most` is left out.
                 let cut = most.map_or(0.0, |most| maths::pow(least / most, shape));
                 let value = least / maths::pow(1.0 - p * (1.0 - cut), 1.0 / shape);
                 most.map_or(value, |most| value.min(most))
             }
-            &Shape::LogNormal { median, sigma } => {
+            &DistributionKind::LogNormal { median, sigma } => {
                 // At p = 0 the normal quantile is infinite.
                 if sigma == 0.0 { median } else { median * maths::exp(sigma * maths::normal_quantile(p)) }
             }
-            Shape::Empirical(table) => table.quantile(p),
+            DistributionKind::Empirical(table) => table.quantile(p),
         }
     }
 

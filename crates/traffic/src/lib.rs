@@ -20,7 +20,7 @@ mod workload;
 pub use distribution::{Distribution, DistributionError};
 pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};
 pub use netperf::{ConnectionSeen, Netperf, NetperfPattern, NetperfStep};
-pub use probe::{LoadPattern, ProbePattern, Ticks, Transfer};
+pub use probe::{LoadPattern, ProbePattern, ProbeTicks, Transfer};
 pub use request::{Exchange, RequestPattern, Requests};
 pub use responsiveness::{ProbeTimes, Responsiveness, TRIMMED_MEAN_PERCENT, trimmed_mean};
 pub use table::{Table, TableError};

@@ -24,24 +24,24 @@ mod trace;
 /// Something an application writes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When.
+    /// Time of writing.
     pub at: Time,
-    /// How much, never 0.
+    /// Size in bytes, never 0.
     pub bytes: u64,
 }
 
 /// A law by which messages are written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// At a constant rate: each message follows the one before it after the time that this one
-    /// takes at `rate`.
+    /// A constant rate: each message follows the one before it after the time that this one takes
+    /// at `rate`.
     Paced {
         /// Bit/s of what is written, without any headers.
         rate: Rate,
         /// Bytes.
         size: Distribution,
     },
-    /// As `Paced` during times that are on, nothing in between.
+    /// As `Paced` during on times, nothing in between.
     OnOff(OnOff),
     /// Times between messages are independent, the first one also: exponential ones make a Poisson
     /// process.
@@ -51,7 +51,7 @@ pub enum Pattern {
         /// Bytes.
         size: Distribution,
     },
-    /// As recorded.
+    /// A recorded trace.
     Trace(Arc<Trace>),
 }
 
@@ -64,7 +64,7 @@ pub struct OnOff {
     off: Distribution,
 }
 
-/// Why there is no such source.
+/// The reason why parameters are no source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// Times that are on are, on average, less than a thousandth of the time between messages.
@@ -94,7 +94,7 @@ impl OnOff {
 }
 
 impl Pattern {
-    /// At a constant rate.
+    /// A constant bit rate.
     pub fn cbr(rate: Rate, size: u64) -> Pattern {
         let size = Distribution::constant(size.max(1) as f64).expect("a size is a number");
         Pattern::Paced { rate, size }
@@ -108,7 +108,7 @@ impl Pattern {
         if gap.mean() < 1.0 { Err(PatternError::Endless) } else { Ok(Pattern::Renewal { gap, size }) }
     }
 
-    /// How much is written in all; `None` without end.
+    /// The bytes that are written in all; `None` without end.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Pattern::Trace(trace) if !trace.is_repeated() => Some(trace.bytes()),
@@ -116,7 +116,7 @@ impl Pattern {
         }
     }
 
-    /// How large a message is, bytes: on average where sizes are drawn, at most in a trace.
+    /// The size of a message in bytes: the mean of drawn sizes, the largest of a trace.
     pub fn size(&self) -> f64 {
         match self {
             Pattern::Paced { size, .. } | Pattern::Renewal { size, .. } => size.mean(),
@@ -125,7 +125,7 @@ impl Pattern {
         }
     }
 
-    /// What is written per second in the long run, bit/s; `None` for a trace that ends.
+    /// The long-term mean rate, bit/s; `None` for a trace that ends.
     pub fn mean_rate(&self) -> Option<f64> {
         match self {
             Pattern::Paced { rate, .. } => Some(rate.as_bps() as f64),
@@ -141,40 +141,40 @@ impl Pattern {
 /// A source: the messages of one application in order of time.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    law: Law,
+    law: MessageProcess,
     random: Random,
     /// The next one; at [`Time::NEVER`] there is none.
     next: Message,
 }
 
 #[derive(Clone, Debug)]
-enum Law {
-    Paced { pace: Pace, size: Distribution },
-    OnOff { pace: Pace, source: OnOff, period: Period },
+enum MessageProcess {
+    Paced { pace: MessageClock, size: Distribution },
+    OnOff { pace: MessageClock, source: OnOff, period: Period },
     Renewal { gap: Distribution, size: Distribution, last: Time },
     Trace { trace: Arc<Trace>, start: Time, round: u64, entry: usize },
 }
 
-/// When the next message is due at a rate, without losing fractions of a nanosecond.
+/// Due times of messages at a rate, without losing fractions of a nanosecond.
 #[derive(Clone, Debug)]
-struct Pace {
+struct MessageClock {
     rate: Rate,
     at: Time,
-    /// What `at` lacks, in units of 1/rate nanoseconds.
+    /// The fraction that `at` lacks, in units of 1/rate nanoseconds.
     remainder: u64,
 }
 
 /// A time that is on.
 #[derive(Clone, Copy, Debug)]
 struct Period {
-    /// It ends then, in real time.
+    /// The current on time's end, in real time.
     end: Time,
     /// The source had been off for so long before it, in all.
     off: Span,
 }
 
-impl Pace {
-    /// So many bytes are written: the next message is due when they are over.
+impl MessageClock {
+    /// Counts written bytes: the next message is due after the time that they take.
     fn advance(&mut self, bytes: u64) {
         let rate = u128::from(self.rate.as_bps());
         let scaled = u128::from(bytes) * 8_000_000_000 + u128::from(self.remainder);
@@ -186,14 +186,16 @@ impl Pace {
 impl Messages {
     /// The messages of an application that starts at `start`.
     pub fn new(pattern: &Pattern, random: Random, start: Time) -> Messages {
-        let pace = |rate| Pace { rate, at: start, remainder: 0 };
+        let pace = |rate| MessageClock { rate, at: start, remainder: 0 };
         let law = match pattern.clone() {
-            Pattern::Paced { rate, size } => Law::Paced { pace: pace(rate), size },
-            Pattern::OnOff(source) => {
-                Law::OnOff { pace: pace(source.rate), source, period: Period { end: start, off: Span::ZERO } }
-            }
-            Pattern::Renewal { gap, size } => Law::Renewal { gap, size, last: start },
-            Pattern::Trace(trace) => Law::Trace { trace, start, round: 0, entry: 0 },
+            Pattern::Paced { rate, size } => MessageProcess::Paced { pace: pace(rate), size },
+            Pattern::OnOff(source) => MessageProcess::OnOff {
+                pace: pace(source.rate),
+                source,
+                period: Period { end: start, off: Span::ZERO },
+            },
+            Pattern::Renewal { gap, size } => MessageProcess::Renewal { gap, size, last: start },
+            Pattern::Trace(trace) => MessageProcess::Trace { trace, start, round: 0, entry: 0 },
         };
         let mut messages = Messages { law, random, next: Message { at: Time::NEVER, bytes: 0 } };
         messages.begin();
@@ -202,12 +204,12 @@ impl Messages {
     }
 
     fn begin(&mut self) {
-        if let Law::OnOff { source, period, .. } = &mut self.law {
+        if let MessageProcess::OnOff { source, period, .. } = &mut self.law {
             period.end += source.on.draw_span(&mut self.random);
         }
     }
 
-    /// When the next message is written; [`Time::NEVER`] after the last one.
+    /// Time of the next message; [`Time::NEVER`] after the last one.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.next.at
@@ -223,15 +225,15 @@ impl Messages {
     }
 }
 
-impl Law {
+impl MessageProcess {
     fn draw(&mut self, random: &mut Random) -> Message {
         match self {
-            Law::Paced { pace, size } => {
+            MessageProcess::Paced { pace, size } => {
                 let message = Message { at: pace.at, bytes: size.draw_bytes(random) };
                 pace.advance(message.bytes);
                 message
             }
-            Law::OnOff { pace, source, period } => {
+            MessageProcess::OnOff { pace, source, period } => {
                 // `pace` counts the time that is on; a message due at the very end of one is the
                 // next one's first.
                 while pace.at + period.off >= period.end {
@@ -246,11 +248,11 @@ impl Law {
                 pace.advance(source.size);
                 message
             }
-            Law::Renewal { gap, size, last } => {
+            MessageProcess::Renewal { gap, size, last } => {
                 *last += gap.draw_span(random);
                 Message { at: *last, bytes: size.draw_bytes(random) }
             }
-            Law::Trace { trace, start, round, entry } => trace.next(*start, round, entry),
+            MessageProcess::Trace { trace, start, round, entry } => trace.next(*start, round, entry),
         }
     }
 }

@@ -23,22 +23,22 @@ use crate::request::Exchange;
 /// A stream test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetperfPattern {
-    /// For how long the data connection is written to.
+    /// Time for which the data connection is written to.
     pub length: Span,
-    /// What is asked for over the control connection, and each of the two responses.
+    /// The request over the control connection, and each of the two responses.
     pub control: Exchange,
-    /// How long a response is waited for, and the end of the control connection.
+    /// Timeout of a response, and of the control connection's end.
     pub patience: Span,
-    /// How many tries there are; no bound if `None`.
+    /// The most tries; `None` sets no limit.
     pub tries: Option<u64>,
 }
 
-/// What can be seen of a connection.
+/// The state of a connection that the test depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectionSeen {
     /// The handshake is over.
     pub open: bool,
-    /// There was one, or is given up, and it is no connection any more.
+    /// The connection has ended, or was given up.
     pub over: bool,
     /// A response has come since this was asked last.
     pub answered: bool,
@@ -46,7 +46,7 @@ pub struct ConnectionSeen {
     pub ended: bool,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetperfStep {
     /// Open the control connection with its request.
@@ -62,20 +62,20 @@ pub enum NetperfStep {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Until the next try starts.
+enum NetperfPhase {
+    /// Waiting for the start of the next try.
     Waiting,
-    /// For the control connection.
+    /// Waiting for the control connection.
     Connecting,
-    /// For the response.
+    /// Waiting for the response.
     Asking,
-    /// For the data connection.
+    /// Waiting for the data connection.
     Opening,
-    /// For the end of the data.
+    /// Waiting for the end of the data.
     Transferring,
-    /// For the report.
+    /// Waiting for the report.
     Reporting,
-    /// For the end of the control connection.
+    /// Waiting for the end of the control connection.
     Closing,
 }
 
@@ -83,12 +83,12 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Netperf {
     pattern: NetperfPattern,
-    phase: Phase,
-    /// When it waits no longer.
+    phase: NetperfPhase,
+    /// The deadline of the phase.
     until: Time,
-    /// When the data connection was open.
+    /// Time at which the data connection was open.
     begun: Time,
-    /// How long it took, of the last try.
+    /// Time of the data in the last try.
     elapsed: Span,
     tries: u64,
     completed: u64,
@@ -100,7 +100,7 @@ impl Netperf {
     pub fn new(pattern: &NetperfPattern, start: Time) -> Netperf {
         Netperf {
             pattern: pattern.clone(),
-            phase: Phase::Waiting,
+            phase: NetperfPhase::Waiting,
             until: start,
             begun: start,
             elapsed: Span::ZERO,
@@ -110,19 +110,19 @@ impl Netperf {
         }
     }
 
-    /// What the test is.
+    /// The test's parameters.
     pub fn pattern(&self) -> &NetperfPattern {
         &self.pattern
     }
 
-    /// When it does something whatever happens on its connections.
+    /// Time of the next action that no event on the connections triggers.
     pub fn next_at(&self) -> Time {
         self.until
     }
 
     /// The last try has ended.
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Waiting && self.pattern.tries.is_some_and(|most| self.tries >= most)
+        self.phase == NetperfPhase::Waiting && self.pattern.tries.is_some_and(|most| self.tries >= most)
     }
 
     /// Tries that have started.
@@ -130,70 +130,72 @@ impl Netperf {
         self.tries
     }
 
-    /// Those whose data and report have come as a whole.
+    /// Tries whose data and report have arrived completely.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Those that were given up.
+    /// Tries that were given up.
     pub fn failed(&self) -> u64 {
         self.failed
     }
 
-    /// How long the data of the last try took, until the server had closed.
+    /// Time that the data of the last try took, until the server had closed.
     pub fn elapsed(&self) -> Span {
         self.elapsed
     }
 
-    /// What is to be done now, if anything; to be asked again after each step.
+    /// Returns the next step, if one is due. Call it again after each step.
     pub fn step(&mut self, now: Time, control: ConnectionSeen, data: ConnectionSeen) -> Option<NetperfStep> {
         let expired = now >= self.until;
         match self.phase {
-            Phase::Waiting if self.is_done() => {
+            NetperfPhase::Waiting if self.is_done() => {
                 self.until = Time::NEVER;
                 None
             }
-            Phase::Waiting if expired => {
+            NetperfPhase::Waiting if expired => {
                 self.tries += 1;
-                self.enter(Phase::Connecting, Time::NEVER, NetperfStep::OpenControl)
+                self.enter(NetperfPhase::Connecting, Time::NEVER, NetperfStep::OpenControl)
             }
-            Phase::Connecting if control.over => self.fail(now),
-            Phase::Connecting if control.open => {
-                (self.phase, self.until) = (Phase::Asking, now + self.pattern.patience);
+            NetperfPhase::Connecting if control.over => self.fail(now),
+            NetperfPhase::Connecting if control.open => {
+                (self.phase, self.until) = (NetperfPhase::Asking, now + self.pattern.patience);
                 None
             }
-            Phase::Asking if control.answered => self.enter(Phase::Opening, Time::NEVER, NetperfStep::OpenData),
-            Phase::Opening if data.over => self.fail(now),
-            Phase::Opening if data.open => {
-                (self.phase, self.begun) = (Phase::Transferring, now);
+            NetperfPhase::Asking if control.answered => {
+                self.enter(NetperfPhase::Opening, Time::NEVER, NetperfStep::OpenData)
+            }
+            NetperfPhase::Opening if data.over => self.fail(now),
+            NetperfPhase::Opening if data.open => {
+                (self.phase, self.begun) = (NetperfPhase::Transferring, now);
                 None
             }
-            Phase::Transferring if data.ended => {
+            NetperfPhase::Transferring if data.ended => {
                 self.elapsed = now.since(self.begun);
-                self.enter(Phase::Reporting, now + self.pattern.patience, NetperfStep::Report)
+                self.enter(NetperfPhase::Reporting, now + self.pattern.patience, NetperfStep::Report)
             }
-            Phase::Transferring if data.over => self.fail(now),
-            Phase::Reporting if control.answered => {
+            NetperfPhase::Transferring if data.over => self.fail(now),
+            NetperfPhase::Reporting if control.answered => {
                 self.completed += 1;
-                self.enter(Phase::Closing, now + self.pattern.patience, NetperfStep::CloseControl)
+                self.enter(NetperfPhase::Closing, now + self.pattern.patience, NetperfStep::CloseControl)
             }
-            Phase::Asking | Phase::Reporting if expired || control.over => self.fail(now),
-            Phase::Closing if control.ended || control.over || expired => {
-                (self.phase, self.until) = (Phase::Waiting, now);
+            NetperfPhase::Asking | NetperfPhase::Reporting if expired || control.over => self.fail(now),
+            NetperfPhase::Closing if control.ended || control.over || expired => {
+                (self.phase, self.until) = (NetperfPhase::Waiting, now);
                 self.step(now, ConnectionSeen::default(), ConnectionSeen::default())
             }
             _ => None,
         }
     }
 
-    fn enter(&mut self, phase: Phase, until: Time, step: NetperfStep) -> Option<NetperfStep> {
+    fn enter(&mut self, phase: NetperfPhase, until: Time, step: NetperfStep) -> Option<NetperfStep> {
         (self.phase, self.until) = (phase, until);
         Some(step)
     }
 
     fn fail(&mut self, now: Time) -> Option<NetperfStep> {
         self.failed += 1;
-        self.enter(Phase::Waiting, now, NetperfStep::Abandon)
+        self.enter(NetperfPhase::Waiting, now, NetperfStep::Abandon)
     }
 }
 

@@ -19,9 +19,9 @@ use crate::request::Exchange;
 /// Probes on new connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbePattern {
-    /// From one probe to the next, whatever becomes of them.
+    /// Interval between probes, independent of their responses.
     pub interval: Span,
-    /// What the handshake of TLS exchanges, bytes each way; `None` is without TLS.
+    /// Bytes of the TLS handshake in each direction; `None` without TLS.
     pub tls: Option<Exchange>,
     /// The request behind it and its response.
     pub http: Exchange,
@@ -31,20 +31,20 @@ impl ProbePattern {
     /// A probe that has found no answer for so long may keep others from being sent.
     const PATIENCE: Span = Span::from_secs(10);
 
-    /// How many probes may be unanswered; further ones are left out.
+    /// The most unanswered probes; further ones are skipped.
     pub fn most_open(&self) -> usize {
         let most = ProbePattern::PATIENCE.as_nanos().div_ceil(self.interval.as_nanos().max(1));
         usize::try_from(most.clamp(1, 1000)).unwrap_or(1)
     }
 }
 
-/// Which way a connection with load carries it.
+/// The direction of a connection's load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transfer {
-    /// From the server to the client.
+    /// Server to client.
     #[default]
     Download,
-    /// From the client to the server.
+    /// Client to server.
     Upload,
     /// None: probes alone, for the responsiveness of an idle path.
     Idle,
@@ -53,14 +53,14 @@ pub enum Transfer {
 /// A connection with load, and probes between it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPattern {
-    /// Which way its load goes.
+    /// Direction of the load.
     pub transfer: Transfer,
-    /// From one probe to the next, whatever becomes of them; zero is without probes.
+    /// Interval between probes, independent of their responses; zero is without probes.
     pub interval: Span,
     /// Beyond what leaves at once the sender writes load for so long ahead; `None` fills its
     /// socket's buffer.
     pub replenish: Option<Span>,
-    /// From the start of the connection until the time at which probes begin.
+    /// Time from the start of the connection to the start of the probes.
     pub warmup: Span,
     /// The request and response of a probe.
     pub http: Exchange,
@@ -68,25 +68,25 @@ pub struct LoadPattern {
 
 /// A clock that ticks at an interval.
 #[derive(Clone, Copy, Debug)]
-pub struct Ticks {
+pub struct ProbeTicks {
     next_at: Time,
     interval: Span,
     made: u64,
 }
 
-impl Ticks {
+impl ProbeTicks {
     /// The first one is due at `first`. There are none if the interval is zero.
-    pub fn new(first: Time, interval: Span) -> Ticks {
+    pub fn new(first: Time, interval: Span) -> ProbeTicks {
         let next_at = if interval > Span::ZERO { first } else { Time::NEVER };
-        Ticks { next_at, interval, made: 0 }
+        ProbeTicks { next_at, interval, made: 0 }
     }
 
-    /// When the next one is due.
+    /// Time of the next tick.
     pub fn next_at(&self) -> Time {
         self.next_at
     }
 
-    /// How many have been taken.
+    /// The number of ticks taken.
     pub fn made(&self) -> u64 {
         self.made
     }
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn ticks_keep_their_times_however_late_they_are_taken() {
-        let mut ticks = Ticks::new(Time::from_millis(50), Span::from_millis(100));
+        let mut ticks = ProbeTicks::new(Time::from_millis(50), Span::from_millis(100));
         assert!(!ticks.take(Time::from_millis(49)));
         assert!(ticks.take(Time::from_millis(120)));
         assert_eq!((ticks.next_at(), ticks.made()), (Time::from_millis(150), 1));
-        assert!(!Ticks::new(Time::ZERO, Span::ZERO).take(Time::from_secs(9)));
+        assert!(!ProbeTicks::new(Time::ZERO, Span::ZERO).take(Time::from_secs(9)));
     }
 
     #[test]

@@ -10,16 +10,16 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::distribution::Distribution;
 
-/// What a client asks for.
+/// The parameters of a client that sends requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestPattern {
     /// Size of a request, bytes.
     pub request: Distribution,
     /// Size of the response, bytes.
     pub response: Distribution,
-    /// From the end of a response to the next request, nanoseconds.
+    /// Time from the end of a response to the next request, nanoseconds.
     pub think: Distribution,
-    /// How many requests there are; `None` is without end.
+    /// The number of requests; `None` is unlimited.
     pub count: Option<u64>,
     /// All go over one connection; otherwise each has its own.
     pub persistent: bool,
@@ -41,9 +41,9 @@ pub struct Requests {
     random: Random,
     /// Requests made so far.
     made: u64,
-    /// When the next request is made; [`Time::NEVER`] while one is answered, or after the last one.
+    /// Time of the next request; [`Time::NEVER`] while one is outstanding, or after the last one.
     next_at: Time,
-    /// When the request that is being answered was made.
+    /// Time of the outstanding request.
     since: Option<Time>,
 }
 
@@ -53,7 +53,7 @@ impl Requests {
         Requests { pattern: pattern.clone(), random, made: 0, next_at: start, since: None }
     }
 
-    /// When the next request is made; [`Time::NEVER`] while one is answered, or after the last one.
+    /// Time of the next request; [`Time::NEVER`] while one is outstanding, or after the last one.
     pub fn next_at(&self) -> Time {
         self.next_at
     }

@@ -12,30 +12,30 @@
 
 use ackclock_units::Span;
 
-/// How much of the samples the trimmed mean keeps, percent (`TMP`).
+/// The share of the samples that the trimmed mean keeps, percent (`TMP`).
 pub const TRIMMED_MEAN_PERCENT: u64 = 95;
 
-/// How long the parts of probes took.
+/// The times of the parts of probes.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeTimes {
     /// TCP handshakes of foreign probes.
     pub tcp: Vec<Span>,
-    /// Their handshakes of TLS, by round trips.
+    /// TLS handshakes, by round trips.
     pub tls: Vec<Span>,
-    /// Their requests.
+    /// HTTP requests.
     pub http: Vec<Span>,
     /// Requests on connections with load.
     pub loaded: Vec<Span>,
 }
 
-/// What probes have shown. Times are trimmed means; `None` is without samples.
+/// The responsiveness that probes measured. Times are trimmed means; `None` is without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Responsiveness {
     /// Responsiveness, round trips per minute.
     pub rpm: Option<f64>,
-    /// That of new connections.
+    /// Responsiveness of new connections.
     pub foreign_rpm: Option<f64>,
-    /// That of connections with load.
+    /// Responsiveness of connections with load.
     pub loaded_rpm: Option<f64>,
     /// TCP handshake, ms.
     pub tcp: Option<f64>,
@@ -60,7 +60,7 @@ impl ProbeTimes {
         self.loaded.extend_from_slice(&other.loaded);
     }
 
-    /// What they come to.
+    /// The responsiveness from these times.
     pub fn responsiveness(&self) -> Responsiveness {
         let [tcp, tls, http, loaded] = [&self.tcp, &self.tls, &self.http, &self.loaded].map(|of| trimmed_mean(of));
         // Without TLS there is no time of it: the others count for more instead.
@@ -82,7 +82,7 @@ impl ProbeTimes {
     }
 }
 
-/// Round trips of so many milliseconds in a minute.
+/// Round trips per minute, each of `millis` milliseconds.
 fn per_minute(millis: f64) -> Option<f64> {
     (millis > 0.0).then(|| 60_000.0 / millis)
 }

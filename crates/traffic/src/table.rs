@@ -21,52 +21,52 @@ pub struct Table {
     points: Arc<[(f64, f64)]>,
 }
 
-/// Why points make no distribution. Lines are counted from 1.
+/// The reason why points make no distribution. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// No point.
     #[error("has no points; expected lines of a value and the probability of not exceeding it")]
     Empty,
-    /// Not two or three columns.
+    /// The line has neither two nor three columns.
     #[error("line {line}: expected a value and a probability, or a value, a number and a probability")]
     Columns {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// A value that cannot be read, or is negative.
     #[error("line {line}: `{found}` is not {expected}")]
     Value {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
-        /// What is written there.
+        /// The text found.
         found: String,
-        /// What the values are.
+        /// Description of valid values.
         expected: &'static str,
     },
     /// A probability that is none.
     #[error("line {line}: `{found}` is not a probability from 0 to 1, or a percentage")]
     Probability {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
-        /// What is written there.
+        /// The text found.
         found: String,
     },
     /// A value below the one before it.
     #[error("line {line}: the value is below the one before it")]
     ValueGoesBack {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// A probability below the one before it.
     #[error("line {line}: the probability is below the one before it")]
     ProbabilityGoesBack {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// The last probability is neither 1 nor 100 %.
     #[error("line {line}: the last probability is neither 1 nor 100 (per cent)")]
     Incomplete {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// All values are 0.
@@ -75,7 +75,7 @@ pub enum TableError {
 }
 
 /// A line that says something.
-struct Row<'t> {
+struct TablePoint<'t> {
     line: usize,
     value: f64,
     probability: f64,
@@ -89,7 +89,7 @@ impl Table {
     /// # Errors
     /// The first line that is wrong.
     pub fn parse(text: &str, expected: &'static str, value: impl Fn(&str) -> Option<f64>) -> Result<Table, TableError> {
-        let mut rows: Vec<Row<'_>> = Vec::new();
+        let mut rows: Vec<TablePoint<'_>> = Vec::new();
         for (line, columns) in crate::columns::of(text) {
             let (&[first, last] | &[first, _, last]) = &columns[..] else { return Err(TableError::Columns { line }) };
             let value = value(first).filter(|value| value.is_finite() && *value >= 0.0);
@@ -104,7 +104,7 @@ impl Table {
                     return Err(TableError::ProbabilityGoesBack { line });
                 }
             }
-            rows.push(Row { line, value, probability, text: last });
+            rows.push(TablePoint { line, value, probability, text: last });
         }
         let last = rows.last().ok_or(TableError::Empty)?;
         let total = last.probability;

@@ -30,7 +30,7 @@ use adaptation::{Chooser, Situation};
 
 mod adaptation;
 
-/// What a player plays and how.
+/// The parameters of a video and its player.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoPattern {
     /// The length of a segment.
@@ -39,8 +39,8 @@ pub struct VideoPattern {
     pub ladder: Arc<[Rate]>,
     /// The most that the buffer holds, at least two segments.
     pub buffer: Span,
-    /// How much is in the buffer when playback begins, and begins again after it was empty; at
-    /// most a segment less than `buffer`, or a segment.
+    /// Buffer level at which playback starts, and resumes after the buffer was empty; at most a
+    /// segment less than `buffer`, or a segment.
     pub startup: Span,
     /// The length of the video; `None` is without end.
     pub length: Option<Span>,
@@ -48,7 +48,7 @@ pub struct VideoPattern {
     pub variation: Distribution,
     /// The size of a request, bytes.
     pub request: Distribution,
-    /// How bitrates are chosen.
+    /// The bitrate adaptation.
     pub adaptation: Adaptation,
 }
 
@@ -58,14 +58,15 @@ pub struct Video {
     pattern: VideoPattern,
     random: Random,
     chooser: Chooser,
-    /// What has been asked for in all.
+    /// Length of video requested so far.
     asked: Span,
-    /// When the next segment is asked for; [`Time::NEVER`] while one comes, or after the last one.
+    /// Time of the next request; [`Time::NEVER`] while a segment is downloaded, or after the last
+    /// one.
     next_at: Time,
     /// The segment that comes.
-    coming: Option<Segment>,
+    coming: Option<RequestedSegment>,
     /// The last one that came, and how long it took.
-    last: Option<(Segment, Span)>,
+    last: Option<(RequestedSegment, Span)>,
     playback: Playback,
     report: VideoReport,
     /// Bits per second times nanoseconds of what has come.
@@ -74,42 +75,42 @@ pub struct Video {
 
 /// A part of a video.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct RequestedSegment {
     rung: usize,
     length: Span,
-    /// When it was asked for.
+    /// Time of the request.
     since: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Playback {
-    /// Not yet, or not any more since then, with so much in the buffer.
+    /// Paused since a time, with a buffer of this length.
     Waiting { since: Time, held: Span },
-    /// Until then, with what is in the buffer.
+    /// Playing until a time, with the buffer's contents.
     Playing { until: Time },
 }
 
-/// What a viewer has seen.
+/// The quality of playback.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VideoReport {
     /// Segments that have come.
     pub segments: u64,
     /// Changes of the bitrate from one segment to the next.
     pub switches: u64,
-    /// From the start until playback began, if it has.
+    /// Time from the start until playback began, if it has.
     pub startup: Option<Span>,
-    /// How often the buffer was empty during playback.
+    /// The number of times the buffer was empty during playback.
     pub rebuffers: u64,
-    /// How long playback has paused for it.
+    /// Time for which playback has paused with an empty buffer.
     pub rebuffering: Span,
-    /// How much has been played.
+    /// Length of video played.
     pub played: Span,
     /// The mean bitrate of what has come, bit/s; 0 for nothing.
     pub bitrate: f64,
 }
 
 impl Video {
-    /// A player that asks for its first segment at `start`.
+    /// A player that requests its first segment at `start`.
     pub fn new(pattern: &VideoPattern, random: Random, start: Time) -> Video {
         let VideoPattern { adaptation, ladder, segment, buffer, .. } = pattern;
         Video {
@@ -126,7 +127,8 @@ impl Video {
         }
     }
 
-    /// When the next segment is asked for; [`Time::NEVER`] while one comes, or after the last one.
+    /// Time of the next request; [`Time::NEVER`] while a segment is downloaded, or after the last
+    /// one.
     pub fn next_at(&self) -> Time {
         self.next_at
     }
@@ -136,7 +138,7 @@ impl Video {
         self.coming.is_none() && self.next_at == Time::NEVER
     }
 
-    /// What is in the buffer.
+    /// The buffer level.
     pub fn level(&self, now: Time) -> Span {
         match self.playback {
             Playback::Waiting { held, .. } => held,
@@ -154,19 +156,19 @@ impl Video {
         let (last, download) = self.last.map_or((length, None), |(last, took)| (last.length, Some(took)));
         let rung = self.chooser.choose(Situation { level: self.level(now), download, last });
         self.asked += length;
-        self.coming = Some(Segment { rung, length, since: now });
+        self.coming = Some(RequestedSegment { rung, length, since: now });
         let factor = self.pattern.variation.draw(&mut self.random);
         let bytes = self.pattern.ladder[rung].as_bps() as f64 * length.as_secs_f64() / 8.0 * factor;
         let request = self.pattern.request.draw_bytes(&mut self.random);
         Some(Exchange { request, response: (bytes.round() as u64).clamp(1, Distribution::MOST_BYTES) })
     }
 
-    /// What of the video has not been asked for.
+    /// The length of video not yet requested.
     fn left(&self) -> Span {
         self.pattern.length.map_or(self.pattern.segment, |length| length - self.asked)
     }
 
-    /// A segment has come. Returns how long it took since it was asked for.
+    /// Notes the arrival of a segment; returns the time since its request.
     pub fn answered(&mut self, now: Time) -> Option<Span> {
         let segment = self.coming.take()?;
         let took = now.since(segment.since);
@@ -187,7 +189,7 @@ impl Video {
         Some(took)
     }
 
-    /// So much more is in the buffer.
+    /// Adds `length` to the buffer.
     fn play(&mut self, now: Time, length: Span, is_last: bool) {
         self.pause(now);
         match &mut self.playback {
@@ -217,7 +219,7 @@ impl Video {
         }
     }
 
-    /// What the viewer has seen by `end`.
+    /// The quality of playback until `end`.
     pub fn report(&self, end: Time) -> VideoReport {
         let mut seen = self.clone();
         if !self.is_done() {

@@ -128,7 +128,7 @@ impl Line {
         15.0 - 1.5 * (self.slr + self.noise())
     }
 
-    /// What too little sidetone, or too much with the echo, impairs, Ist (7-11, 7-12).
+    /// The impairment by too little sidetone, or too much with the echo, Ist (7-11, 7-12).
     fn sidetone(&self, delay: f64) -> f64 {
         let stmro =
             -10.0 * maths::log10(pow10(-self.stmr / 10.0) + maths::exp(-delay / 4.0) * pow10(-self.telr / 10.0));
@@ -183,7 +183,7 @@ impl Line {
     }
 }
 
-/// What too long a delay impairs even with perfect echo cancelling, Idd (7-27, 7-28).
+/// The impairment by too long a delay even with perfect echo cancelling, Idd (7-27, 7-28).
 fn long_delay(delay: f64) -> f64 {
     if delay <= PERCEIVABLE {
         return 0.0;

@@ -18,20 +18,20 @@ use ackclock_units::{Random, Span, Time};
 use crate::distribution::Distribution;
 use crate::request::Exchange;
 
-/// What a browser loads.
+/// The pages that a browser loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebPattern {
     /// Size of a base document, bytes.
     pub page: Distribution,
-    /// How many objects a page has; rounded.
+    /// The number of objects of a page; rounded.
     pub objects: Distribution,
     /// Size of an object, bytes.
     pub object: Distribution,
     /// Size of a request, bytes.
     pub request: Distribution,
-    /// From the end of a page to the next one, nanoseconds.
+    /// Time from the end of a page to the next one, nanoseconds.
     pub think: Distribution,
-    /// How many pages there are; `None` is without end.
+    /// The number of pages; `None` is unlimited.
     pub pages: Option<u64>,
     /// The most connections at a time, at least one.
     pub connections: usize,
@@ -44,22 +44,22 @@ pub struct WebPattern {
 pub struct Web {
     pattern: WebPattern,
     random: Random,
-    /// When the next page is asked for; [`Time::NEVER`] while one loads, or after the last one.
+    /// Time of the next page; [`Time::NEVER`] while one loads, or after the last one.
     next_at: Time,
-    /// When the page that loads was asked for.
+    /// Time of the request of the page that loads.
     since: Option<Time>,
     /// The base document has not come.
     is_base: bool,
-    /// What is to be asked for.
+    /// Requests that have not been sent.
     waiting: VecDeque<Exchange>,
-    /// How much was asked for and has not come.
+    /// Outstanding requests.
     coming: u64,
     begun: u64,
     objects: u64,
 }
 
 impl Web {
-    /// A browser that asks for its first page at `start`.
+    /// A browser that requests its first page at `start`.
     pub fn new(pattern: &WebPattern, random: Random, start: Time) -> Web {
         Web {
             pattern: pattern.clone(),
@@ -74,12 +74,12 @@ impl Web {
         }
     }
 
-    /// When the next page is asked for; [`Time::NEVER`] while one loads, or after the last one.
+    /// Time of the next page; [`Time::NEVER`] while one loads, or after the last one.
     pub fn next_at(&self) -> Time {
         self.next_at
     }
 
-    /// Pages asked for so far.
+    /// Pages requested so far.
     pub fn begun(&self) -> u64 {
         self.begun
     }
@@ -94,7 +94,7 @@ impl Web {
         self.since.is_none() && self.next_at == Time::NEVER
     }
 
-    /// Whether there is something to ask for.
+    /// Returns true if there is a request to send.
     pub fn has_more(&self, now: Time) -> bool {
         !self.waiting.is_empty() || (self.next_at <= now && self.next_at != Time::NEVER)
     }

@@ -15,48 +15,48 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::Distribution;
 
-/// When flows arrive.
+/// The arrival process of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// One at a time, after independent gaps of this distribution, ns.
+    /// Single flows with independent gaps of this distribution, ns.
     Gaps(Distribution),
     /// Several at once, for which a request stands.
     Incast {
-        /// How many flows answer a request, at least 1.
+        /// The number of flows that answer a request, at least 1.
         senders: u64,
-        /// From one request to the next, ns; the first one comes at the start.
+        /// Time between requests, ns; the first one comes at the start.
         every: Distribution,
     },
 }
 
-/// Which of several paths a flow takes.
+/// The choice among several paths for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChoice {
     /// Any, with equal probabilities.
     Random,
-    /// One after another.
+    /// The paths in turn.
     RoundRobin,
 }
 
-/// Which flows arrive.
+/// The arrivals, sizes and paths of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPattern {
-    /// When.
+    /// The arrival process.
     pub arrivals: Arrivals,
     /// Drawn times are multiplied by this.
     pub stretch: f64,
-    /// Their sizes, bytes.
+    /// Sizes of the flows, bytes.
     pub size: Distribution,
-    /// How many paths there are, at least 1.
+    /// The number of paths, at least 1.
     pub paths: usize,
-    /// Which of them a flow takes.
+    /// The choice among them.
     pub choice: PathChoice,
-    /// How many flows, or requests of an incast, there are at most.
+    /// The most flows, or requests of an incast.
     pub count: Option<u64>,
 }
 
 impl WorkloadPattern {
-    /// How many flows arrive in a second, in the long run.
+    /// The long-term mean number of flows that arrive per second.
     pub fn per_second(&self) -> f64 {
         let (flows, gap) = match &self.arrivals {
             Arrivals::Gaps(gap) => (1, gap),
@@ -65,7 +65,7 @@ impl WorkloadPattern {
         flows as f64 * 1e9 / (gap.mean() * self.stretch)
     }
 
-    /// How many flows there are at most, if that is known.
+    /// The most flows, if known.
     pub fn flows(&self) -> Option<u64> {
         let of_each = match self.arrivals {
             Arrivals::Gaps(_) => 1,
@@ -78,15 +78,15 @@ impl WorkloadPattern {
 /// A flow that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Time of arrival.
     pub at: Time,
-    /// Its number, from 0.
+    /// Number of the flow, from 0.
     pub number: u64,
     /// The number of the request that it answers, from 0; without incast its own.
     pub request: u64,
-    /// Its size, bytes, at least 1.
+    /// Size of the flow in bytes, at least 1.
     pub bytes: u64,
-    /// Which path it takes, from 0.
+    /// Index of the flow's path, from 0.
     pub path: usize,
 }
 
@@ -106,13 +106,13 @@ pub struct WorkloadStreams {
 pub struct Workload {
     pattern: WorkloadPattern,
     streams: WorkloadStreams,
-    /// When the last flow or request came; before the first one, the start.
+    /// Time of the last flow or request; the start before the first one.
     last: Time,
     /// None comes at this time or later.
     until: Time,
     flows: u64,
     requests: u64,
-    /// How many flows of the last request are to come.
+    /// Flows of the last request that have not arrived.
     pending: u64,
 }
 
@@ -122,7 +122,7 @@ impl Workload {
         Workload { pattern, streams, last: start, until, flows: 0, requests: 0, pending: 0 }
     }
 
-    /// What they are drawn from.
+    /// The workload's parameters.
     pub fn pattern(&self) -> &WorkloadPattern {
         &self.pattern
     }
@@ -132,7 +132,7 @@ impl Workload {
         self.until
     }
 
-    /// Whether as many have come as there may be.
+    /// Returns true if the last flow has arrived.
     pub fn is_over(&self) -> bool {
         self.pending == 0 && self.pattern.count == Some(self.requests)
     }

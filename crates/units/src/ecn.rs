@@ -31,7 +31,7 @@ impl Ecn {
         self as u8
     }
 
-    /// Whether a queue may mark this packet instead of dropping it.
+    /// Returns true if a queue may mark this packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }

@@ -63,7 +63,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     magnitude.copysign(q)
 }
 
-/// The quantile at probability `p` of Student's t distribution with so many degrees of freedom:
+/// The quantile at probability `p` of Student's t distribution with `degrees` degrees of freedom:
 /// infinite at 0 and 1, NaN outside and without degrees of freedom.
 pub fn student_quantile(p: f64, degrees: usize) -> f64 {
     if degrees == 0 || !(0.0..=1.0).contains(&p) {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Time;
 
-/// A name with the lifetime of the program, as all names of algorithms have it. Each distinct name
-/// is stored once, and stays: a program that goes on making up names keeps them all.
+/// A name with the lifetime of the program, as required of names of algorithms. Each distinct name
+/// is stored once, and never freed: a program that keeps creating names keeps them all.
 pub fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,9 +25,9 @@ pub fn interned(name: &str) -> &'static str {
 /// A number that a scenario may set, as a key beside `kind`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnParameter {
-    /// Its key in a scenario.
+    /// Key in scenarios.
     pub name: &'static str,
-    /// What it is unless a scenario says otherwise.
+    /// Value unless a scenario sets another.
     pub default: f64,
     /// The least that it may be.
     pub min: f64,
@@ -42,7 +42,7 @@ impl OwnParameter {
     }
 }
 
-/// What is wrong with a list of parameters, if anything is.
+/// The first fault in a list of parameters; `None` if the list is valid.
 pub fn parameters_problem(parameters: &[OwnParameter]) -> Option<String> {
     for (number, OwnParameter { name, default, min, max }) in parameters.iter().enumerate() {
         let is_name =
@@ -68,11 +68,11 @@ pub fn parameters_problem(parameters: &[OwnParameter]) -> Option<String> {
 /// An algorithm from outside has failed: the run cannot go on.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// When, in the run.
+    /// Time in the run.
     pub at: Time,
-    /// What is wrong, in a sentence.
+    /// Description of the failure, a sentence.
     pub what: String,
-    /// What it was caused by, for a program that knows more about it.
+    /// The underlying error, for programs that can use it.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 

@@ -73,7 +73,7 @@ pub enum Domain {
     Number(f64, f64, &'static str),
     /// One of these names.
     Name {
-        /// What they name.
+        /// The noun for the named thing.
         what: &'static str,
         /// The names.
         names: &'static [&'static str],
@@ -86,14 +86,14 @@ pub enum Domain {
     TimeOrPackets(u64, u64),
     /// Off, one of these names, or on: the first of them.
     FlagOrName {
-        /// What they name, with its article.
+        /// The noun for the named things, with its article.
         what: &'static str,
         /// The names.
         names: &'static [&'static str],
     },
     /// One of these names, or a number above 0 and up to 1.
     NameOrFraction {
-        /// What it is, with its article.
+        /// The noun for the value, with its article.
         what: &'static str,
         /// The names.
         names: &'static [&'static str],
@@ -117,21 +117,22 @@ impl Domain {
 /// A parameter: everything about it but its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
     /// The values that it may take.
     pub domain: Domain,
-    /// Where name, default and range come from.
+    /// Source of name, default and range.
     pub source: &'static str,
-    /// What it follows from unless it is given; `None` if it has a default of its own.
+    /// Description of the value that the parameter is derived from unless it is given; `None` if it
+    /// has a default of its own.
     pub derived: Option<&'static str>,
 }
 
 /// A type that a parameter may have.
 pub trait Setting: Sized {
-    /// As a value.
+    /// The parameter's value.
     fn value(&self) -> Value;
-    /// From a value; `None` if the type has no such value.
+    /// The setting for a value; `None` if the type has no such value.
     fn from_value(value: Value) -> Option<Self>;
 }
 
@@ -141,7 +142,7 @@ pub trait Configurable {
     /// depend on the parameters before.
     fn parameters(&mut self, v: &mut impl Visitor);
 
-    /// What is wrong with parameters that are right one by one.
+    /// A fault in the combination of parameters that are valid one by one.
     fn problem(&self) -> Option<&'static str> {
         None
     }
@@ -176,9 +177,9 @@ pub trait Visitor {
 /// Calls `f` for every parameter with its value, also for those of features that are on, and sets
 /// the value that it returns. One that the parameter's type does not have is ignored.
 pub fn each(of: &mut impl Configurable, f: &mut dyn FnMut(&Parameter, Value) -> Option<Value>) {
-    struct Each<'a>(&'a mut dyn FnMut(&Parameter, Value) -> Option<Value>);
+    struct EachParameter<'a>(&'a mut dyn FnMut(&Parameter, Value) -> Option<Value>);
 
-    impl Visitor for Each<'_> {
+    impl Visitor for EachParameter<'_> {
         fn visit<T: Setting>(&mut self, parameter: Parameter, at: &mut T) {
             if let Some(value) = (self.0)(&parameter, at.value()).and_then(T::from_value) {
                 *at = value;
@@ -192,7 +193,7 @@ pub fn each(of: &mut impl Configurable, f: &mut dyn FnMut(&Parameter, Value) -> 
         }
     }
 
-    of.parameters(&mut Each(f));
+    of.parameters(&mut EachParameter(f));
 }
 
 /// Implements [`Setting`] for types that are one kind of [`Value`].

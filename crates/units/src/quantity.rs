@@ -16,7 +16,7 @@ pub enum Size {
     Bytes(u64),
 }
 
-/// Why a text is not a quantity.
+/// The reason why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text does not start with a decimal number.

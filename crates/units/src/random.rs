@@ -21,8 +21,8 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 
-    /// What the streams of all components in repetition `run` are derived from: runs with the same
-    /// one draw the same numbers.
+    /// The seed from which the streams of all components in repetition `run` are derived: runs with
+    /// the same one draw the same numbers.
     pub fn seed_of_run(seed: u64, run: u64) -> u64 {
         splitmix64(splitmix64(seed) ^ run)
     }
@@ -37,8 +37,8 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Whether an event of probability `p` happens. Always draws, so that the stream advances the
-    /// same way for every `p`.
+    /// Returns true with probability `p`. Always draws, so that the stream advances the same way
+    /// for every `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
@@ -50,8 +50,8 @@ impl Random {
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea, Flood 2014): 64 bits that look random, the same for the
-/// same `x`.
+/// One step of SplitMix64 (Steele, Lea, Flood 2014): 64 pseudorandom bits, the same for the same
+/// `x`.
 pub fn splitmix64(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -41,16 +41,16 @@ impl fmt::Display for Rate {
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
-    /// What the last transmission took beyond whole nanoseconds, in units of 1/rate nanoseconds;
-    /// below `rate`.
+    /// Transmission time carried over from the last transmission beyond whole nanoseconds, in units
+    /// of 1/rate nanoseconds; below `rate`.
     remainder: u64,
-    /// When the last transmission ended, that left out.
+    /// End of the last transmission, without the remainder.
     end: Time,
-    /// What the last bytes take by themselves: most packets are as long as the one before.
+    /// Transmission time of the last size alone: most packets are as long as the one before.
     last: Division,
 }
 
-/// How long so many bytes take, in whole nanoseconds and a remainder in units of 1/rate
+/// Transmission time of `bytes`, in whole nanoseconds and a remainder in units of 1/rate
 /// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Division {
@@ -71,16 +71,16 @@ impl Serializer {
         self.rate
     }
 
-    /// When the last transmission ends, rounded down to whole nanoseconds, and what it takes beyond
-    /// that, in units of 1/rate nanoseconds.
+    /// The end of the last transmission, rounded down to whole nanoseconds, and the remainder in
+    /// units of 1/rate nanoseconds.
     pub fn end(&self) -> (Time, u64) {
         (self.end, self.remainder)
     }
 
     /// The time at which the last bit of `bytes` is sent when the first is sent at `start`, rounded
-    /// down to whole nanoseconds. What rounding cut off is carried to the next call if that starts
-    /// where this one ends, and so time goes on even if every packet takes less than a nanosecond;
-    /// a later start is that of a new busy period. `bytes` is at most 2^30.
+    /// down to whole nanoseconds. The remainder is carried to the next call if that starts where
+    /// this one ends, so that time advances even if every packet takes less than a nanosecond; a
+    /// later start begins a new busy period. `bytes` is at most 2^30.
     #[inline]
     pub fn transmit(&mut self, start: Time, bytes: u32) -> Time {
         debug_assert!(bytes <= 1 << 30);

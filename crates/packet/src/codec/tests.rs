@@ -20,7 +20,8 @@ fn sack(blocks: &[(u32, u32)]) -> SackBlocks {
     sack
 }
 
-/// What arrives of `segment`: the SACK blocks that fit, and no offset.
+/// The segment that a receiver decodes from `segment`: only the SACK blocks that fit, and no
+/// offset.
 fn as_read(segment: &Segment) -> Segment {
     let fixed = u32::from(segment.mss.is_some()) * 4
         + if segment.timestamps.is_some() { 12 } else { u32::from(segment.sack_permitted) * 4 }
@@ -339,7 +340,7 @@ proptest! {
         }
     }
 
-    /// One flipped bit is always seen: a ones' complement sum changes by a power of two, which is
+    /// A flipped bit is always detected: a ones' complement sum changes by a power of two, which is
     /// not 0 modulo 65535.
     #[test]
     fn no_flipped_bit_is_read(mut segment in segments()) {
@@ -376,7 +377,7 @@ proptest! {
         }
     }
 
-    /// A passing segment tells what it tells its receiver, whatever its checksum.
+    /// Peeking at a passing segment gives the same as parsing, whatever its checksum.
     #[test]
     fn peeking_needs_no_checksum(segment in segments()) {
         let mut bytes = written(&segment, Ecn::Ect0);

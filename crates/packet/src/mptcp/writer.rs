@@ -1,11 +1,11 @@
-//! How an option is written.
+//! The encoding of an option.
 
 use super::{Capable, DataNumber, Dss, KIND, MptcpOption, MptcpOptions, capable, dss, subtype};
 
 impl MptcpOption {
     /// Kind, length and content.
     pub(super) fn encode(&self) -> ([u8; MptcpOptions::MAX], usize) {
-        let mut out = Writer { bytes: [0; MptcpOptions::MAX], len: 2 };
+        let mut out = OptionWriter { bytes: [0; MptcpOptions::MAX], len: 2 };
         match *self {
             MptcpOption::Capable(capable) => out.capable(&capable),
             MptcpOption::JoinSyn { backup, address_id, token, nonce } => {
@@ -55,19 +55,19 @@ impl MptcpOption {
 }
 
 /// An option that is being written.
-struct Writer {
+struct OptionWriter {
     bytes: [u8; MptcpOptions::MAX],
     len: usize,
 }
 
-impl Writer {
+impl OptionWriter {
     /// The byte with the subtype.
-    fn head(&mut self, subtype: u8, low: u8) -> &mut Writer {
+    fn head(&mut self, subtype: u8, low: u8) -> &mut OptionWriter {
         self.put(&[subtype << 4 | low])
     }
 
     /// No option is longer than 30 bytes.
-    fn put(&mut self, bytes: &[u8]) -> &mut Writer {
+    fn put(&mut self, bytes: &[u8]) -> &mut OptionWriter {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
         self

@@ -10,26 +10,26 @@ use ackclock_trace::VoiceSummary;
 use ackclock_traffic::voice::{Coding, Line, mean_opinion_score};
 use ackclock_units::Span;
 
-use super::reception::Losses;
+use super::reception::LossPeriods;
 use crate::spec::VoipSpec;
 
-/// What the listener hears.
+/// A call as its listener hears it.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct VoiceCall {
     spec: VoipSpec,
-    /// From the sending of each datagram until it is played; known from the first arrival on.
+    /// Time from the sending of each datagram to its playout; known from the first arrival on.
     playout: Option<Span>,
     late: u64,
     /// Datagrams that were not played, in their order.
-    gaps: Losses,
+    gaps: LossPeriods,
 }
 
-impl Call {
-    pub(crate) fn new(spec: VoipSpec) -> Call {
-        Call { spec, playout: None, late: 0, gaps: Losses::default() }
+impl VoiceCall {
+    pub(crate) fn new(spec: VoipSpec) -> VoiceCall {
+        VoiceCall { spec, playout: None, late: 0, gaps: LossPeriods::default() }
     }
 
-    /// Whether a datagram that has arrived after this time is in time to be played.
+    /// Returns true if a datagram with this transit time arrives before its playout.
     pub(crate) fn is_in_time(&mut self, transit: Span) -> bool {
         let playout = *self.playout.get_or_insert(transit + self.spec.playout);
         transit <= playout
@@ -63,7 +63,7 @@ impl Call {
     }
 }
 
-/// To six decimals, as the other results are.
+/// The value rounded to six decimals, like other results.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -74,10 +74,10 @@ mod tests {
 
     use super::*;
 
-    fn call() -> Call {
+    fn call() -> VoiceCall {
         let codec = Codec::by_name("g729a").expect("it is in the table");
         let (packetisation, playout) = (Span::from_millis(20), Span::from_millis(60));
-        Call::new(VoipSpec { codec, packetisation, playout, ie: codec.ie, bpl: codec.bpl })
+        VoiceCall::new(VoipSpec { codec, packetisation, playout, ie: codec.ie, bpl: codec.bpl })
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         assert!((found.mos.expect("as well") - 4.02).abs() < 0.02, "{:?}", found.mos);
         assert_eq!((found.burst_ratio, found.late_ratio), (None, Some(0.0)));
         // Nothing has arrived: there is nothing to rate.
-        let nothing = Call::new(call.spec.clone()).summary();
+        let nothing = VoiceCall::new(call.spec.clone()).summary();
         assert_eq!((nothing.r_factor, nothing.mos, nothing.late_ratio), (None, None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! What a receiver of datagrams measures: delay, jitter, losses, order.
+//! The measurements of a receiver of datagrams: delay, jitter, losses, order.
 //!
 //! # Source
 //! One-way delay and loss: RFC 7679, RFC 7680. Interarrival jitter: RFC 3550 section 6.4.1 and
@@ -20,14 +20,14 @@ use std::collections::VecDeque;
 use ackclock_trace::{Histogram, LossBursts, Reordering};
 use ackclock_units::{Span, Time};
 
-use super::call::Call;
+use super::call::VoiceCall;
 
-/// What is known of a datagram.
+/// The fate of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum DatagramFate {
     OnWay,
     Arrived,
-    /// It has arrived too late to be played.
+    /// The datagram arrived too late to be played.
     Late,
     Lost,
 }
@@ -35,8 +35,8 @@ enum Fate {
 /// The measures of a receiver. Datagrams are numbered from 0 in the order of sending.
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
-    /// Of those from `decided` on.
-    fates: VecDeque<Fate>,
+    /// Fates of the datagrams from `decided` on.
+    fates: VecDeque<DatagramFate>,
     /// All before this one have arrived or are lost.
     decided: u64,
     pub(crate) received: u64,
@@ -44,28 +44,28 @@ pub(crate) struct Reception {
     pub(crate) duplicates: u64,
     pub(crate) delay: Histogram,
     pub(crate) jitter: Jitter,
-    order: Order,
-    losses: Losses,
-    /// What is heard of a call.
-    pub(crate) call: Option<Call>,
+    order: ArrivalOrder,
+    losses: LossPeriods,
+    /// The call that the datagrams carry, if they carry one.
+    pub(crate) call: Option<VoiceCall>,
 }
 
 impl Reception {
     /// Nothing has arrived; `call` is what is heard of it, if it is a call.
-    pub(crate) fn new(call: Option<Call>) -> Reception {
+    pub(crate) fn new(call: Option<VoiceCall>) -> Reception {
         Reception { call, ..Reception::default() }
     }
 
     /// A datagram has arrived that was sent at `sent`. `false` if a copy of it had before.
     pub(crate) fn arrived(&mut self, now: Time, number: u64, sent: Time) -> bool {
         let transit = now.since(sent);
-        if self.fate(number).is_none_or(|fate| *fate != Fate::OnWay) {
+        if self.fate(number).is_none_or(|fate| *fate != DatagramFate::OnWay) {
             self.duplicates += 1;
             return false;
         }
         let is_in_time = self.call.as_mut().is_none_or(|call| call.is_in_time(transit));
         if let Some(fate) = self.fate(number) {
-            *fate = if is_in_time { Fate::Arrived } else { Fate::Late };
+            *fate = if is_in_time { DatagramFate::Arrived } else { DatagramFate::Late };
         }
         self.received += 1;
         self.delay.add(transit.as_nanos());
@@ -77,30 +77,30 @@ impl Reception {
 
     /// The last copy of a datagram was lost. One of which a copy has arrived is not.
     pub(crate) fn lost(&mut self, number: u64) {
-        if let Some(fate @ Fate::OnWay) = self.fate(number) {
-            *fate = Fate::Lost;
+        if let Some(fate @ DatagramFate::OnWay) = self.fate(number) {
+            *fate = DatagramFate::Lost;
             self.lost += 1;
             self.decide();
         }
     }
 
     /// The fate of a datagram; `None` if it was decided long ago.
-    fn fate(&mut self, number: u64) -> Option<&mut Fate> {
+    fn fate(&mut self, number: u64) -> Option<&mut DatagramFate> {
         let place = usize::try_from(number.checked_sub(self.decided)?).ok()?;
         if place >= self.fates.len() {
-            self.fates.resize(place + 1, Fate::OnWay);
+            self.fates.resize(place + 1, DatagramFate::OnWay);
         }
         self.fates.get_mut(place)
     }
 
     /// Passes on the fates that are known of all datagrams before the first one on its way.
     fn decide(&mut self) {
-        while let Some(&fate) = self.fates.front().filter(|fate| **fate != Fate::OnWay) {
+        while let Some(&fate) = self.fates.front().filter(|fate| **fate != DatagramFate::OnWay) {
             self.fates.pop_front();
             self.decided += 1;
-            self.losses.pass(fate == Fate::Lost);
+            self.losses.pass(fate == DatagramFate::Lost);
             if let Some(call) = &mut self.call {
-                call.pass(fate == Fate::Late, fate == Fate::Lost);
+                call.pass(fate == DatagramFate::Late, fate == DatagramFate::Lost);
             }
         }
         self.order.forget(self.decided);
@@ -142,7 +142,7 @@ impl Jitter {
         }
     }
 
-    /// After the last arrival, on average and at most, ms.
+    /// Jitter after the last arrival, its mean and its maximum, ms.
     pub(crate) fn summary(&self) -> [Option<f64>; 3] {
         let mean = self.sum as f64 / self.samples as f64;
         [self.scaled as f64, mean, self.largest as f64].map(|scaled| (self.samples > 0).then(|| scaled / 16.0 * 1e-6))
@@ -151,9 +151,9 @@ impl Jitter {
 
 /// RFC 4737.
 #[derive(Debug, Default)]
-struct Order {
+struct ArrivalOrder {
     /// Arrivals with a higher number than any before, in their order.
-    records: VecDeque<Record>,
+    records: VecDeque<HighestArrival>,
     arrivals: u64,
     reordered: u64,
     extent: Histogram,
@@ -161,14 +161,14 @@ struct Order {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Record {
+struct HighestArrival {
     number: u64,
-    /// Which arrival it was.
+    /// The number of the arrival.
     arrival: u64,
     at: Time,
 }
 
-impl Order {
+impl ArrivalOrder {
     fn arrived(&mut self, now: Time, number: u64) {
         // The first arrival of a higher number was a record.
         let first = self.records.partition_point(|record| record.number < number);
@@ -178,7 +178,7 @@ impl Order {
                 self.extent.add(self.arrivals - earlier.arrival);
                 self.late.add(now.since(earlier.at).as_nanos());
             }
-            None => self.records.push_back(Record { number, arrival: self.arrivals, at: now }),
+            None => self.records.push_back(HighestArrival { number, arrival: self.arrivals, at: now }),
         }
         self.arrivals += 1;
     }
@@ -193,7 +193,7 @@ impl Order {
 
 /// RFC 3357.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Losses {
+pub(crate) struct LossPeriods {
     /// Losses since the last arrival.
     run: u64,
     /// Datagrams since the last loss, this one included; `None` before the first loss.
@@ -205,7 +205,7 @@ pub(crate) struct Losses {
     between: Histogram,
 }
 
-impl Losses {
+impl LossPeriods {
     /// The next datagram in the order of sending was lost or not.
     pub(crate) fn pass(&mut self, lost: bool) {
         self.passed += 1;
@@ -250,7 +250,7 @@ impl Losses {
         self.share(self.lost)
     }
 
-    /// So many of all that have passed.
+    /// `part` as a share of all datagrams passed.
     pub(crate) fn share(&self, part: u64) -> Option<f64> {
         (self.passed > 0).then(|| part as f64 / self.passed as f64)
     }
@@ -366,13 +366,13 @@ mod tests {
     #[test]
     fn a_burst_ratio_compares_with_independent_losses() {
         // Every second one is lost: periods of 1, where independent losses would give 2.
-        let mut losses = Losses::default();
+        let mut losses = LossPeriods::default();
         (0..100).for_each(|number| losses.pass(number % 2 == 1));
         assert_eq!((losses.ratio(), losses.burst_ratio()), (Some(0.5), Some(0.5)));
         // Ten in a row of a hundred: 10 * 0.9.
-        let mut losses = Losses::default();
+        let mut losses = LossPeriods::default();
         (0..100).for_each(|number| losses.pass((30..40).contains(&number)));
         assert_eq!((losses.ratio(), losses.burst_ratio()), (Some(0.1), Some(9.0)));
-        assert_eq!((Losses::default().ratio(), Losses::default().burst_ratio()), (None, None));
+        assert_eq!((LossPeriods::default().ratio(), LossPeriods::default().burst_ratio()), (None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! What an application sends, and when.
+//! Sizes and times of the datagrams of an application.
 
 use ackclock_traffic::Messages;
 use ackclock_units::{Random, Span, Time};
@@ -7,26 +7,26 @@ use crate::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESS
 
 /// An application that sends datagrams.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct DatagramSource {
     spec: DatagramSpec,
     random: Random,
     state: State,
-    /// What the last message has left for datagrams of its own, bytes.
+    /// Bytes of the last message that are left for further datagrams.
     rest: u64,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It sends nothing yet, or any more.
+    /// The source is not sending: before its start, or after its end.
     Closed,
     Messages(Messages),
     /// Datagrams at equal distances, the next one then.
     Regular(Time),
 }
 
-impl Source {
-    pub(crate) fn new(spec: &DatagramSpec, random: Random) -> Source {
-        Source { spec: spec.clone(), random, state: State::Closed, rest: 0 }
+impl DatagramSource {
+    pub(crate) fn new(spec: &DatagramSpec, random: Random) -> DatagramSource {
+        DatagramSource { spec: spec.clone(), random, state: State::Closed, rest: 0 }
     }
 
     pub(crate) fn open(&mut self, now: Time) {
@@ -49,7 +49,7 @@ impl Source {
         !matches!(self.state, State::Closed)
     }
 
-    /// When the next datagram is sent; never if there is none.
+    /// Time of the next datagram; [`Time::NEVER`] if there is none.
     pub(crate) fn next_at(&self) -> Time {
         match &self.state {
             State::Closed => Time::NEVER,
@@ -95,9 +95,11 @@ mod tests {
 
     use super::*;
 
-    fn source(application: DatagramApplication, mtu: u16) -> Source {
-        let mut source =
-            Source::new(&DatagramSpec { application, mtu, ecn: Ecn::NotEct }, Random::for_component(1, 0, "source"));
+    fn source(application: DatagramApplication, mtu: u16) -> DatagramSource {
+        let mut source = DatagramSource::new(
+            &DatagramSpec { application, mtu, ecn: Ecn::NotEct },
+            Random::for_component(1, 0, "source"),
+        );
         assert_eq!((source.next_at(), source.take(Time::NEVER)), (Time::NEVER, None));
         source.open(Time::from_millis(5));
         source

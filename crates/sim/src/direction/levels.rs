@@ -1,4 +1,4 @@
-//! How long a queue had which length.
+//! The time that a queue spent at each length.
 
 use ackclock_trace::Histogram;
 use ackclock_units::Span;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What a histogram counts to which each period is added.
+        /// The levels equal a histogram to which each period is added.
         #[test]
         fn levels_are_a_histogram_weighted_by_time(
             periods in prop::collection::vec((0u32..3000, 0u64..1000), 0..100),

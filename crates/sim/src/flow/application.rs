@@ -9,10 +9,10 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
 use crate::spec::{Application as Spec, FlowSpec};
-pub(crate) use browser::{Browser, Over};
-use client::{Client, User};
-pub(crate) use exchange::Connection;
-use load::Load;
+pub(crate) use browser::{Browser, ConnectionChoice};
+use client::{Client, ClientRequests};
+pub(crate) use exchange::ClientConnection;
+use load::LoadConnection;
 pub(crate) use netperf::Tries;
 
 mod browser;
@@ -24,129 +24,129 @@ mod probes;
 
 /// The application of a flow at both of its ends.
 #[derive(Debug)]
-pub(crate) enum Application {
-    Messages(Source),
+pub(crate) enum ApplicationState {
+    Messages(MessageWriter),
     Client(Client),
     Browser(Box<Browser>),
-    Connection(Connection),
-    Load(Box<Load>),
+    Connection(ClientConnection),
+    Load(Box<LoadConnection>),
 }
 
-impl Application {
+impl ApplicationState {
     /// `None` for a bulk transfer. `random` is the application's own stream.
-    pub(crate) fn new(flow: &FlowSpec, random: impl FnOnce() -> Random) -> Option<Box<Application>> {
+    pub(crate) fn new(flow: &FlowSpec, random: impl FnOnce() -> Random) -> Option<Box<ApplicationState>> {
         match &flow.application {
             Spec::Bulk => None,
-            Spec::Connection => Some(Box::new(Application::Connection(Connection::default()))),
+            Spec::Connection => Some(Box::new(ApplicationState::Connection(ClientConnection::default()))),
             Spec::Messages { kind, pattern } => {
                 let messages = Messages::new(pattern, random(), flow.start);
-                Some(Box::new(Application::Messages(Source::new(kind, messages, flow.bytes))))
+                Some(Box::new(ApplicationState::Messages(MessageWriter::new(kind, messages, flow.bytes))))
             }
             Spec::Requests(pattern) if !pattern.persistent => {
-                let user = browser::User::Requests(Requests::new(pattern, random(), flow.start));
-                Some(Box::new(Application::Browser(Browser::new(user, flow.start, 1, false).into())))
+                let user = browser::BrowserRequests::Requests(Requests::new(pattern, random(), flow.start));
+                Some(Box::new(ApplicationState::Browser(Browser::new(user, flow.start, 1, false).into())))
             }
             Spec::Web(pattern) => {
-                let user = browser::User::Web(Box::new(Web::new(pattern, random(), flow.start)));
+                let user = browser::BrowserRequests::Web(Box::new(Web::new(pattern, random(), flow.start)));
                 let browser = Browser::new(user, flow.start, pattern.connections, pattern.persistent);
-                Some(Box::new(Application::Browser(browser.into())))
+                Some(Box::new(ApplicationState::Browser(browser.into())))
             }
             Spec::Netperf(pattern) => {
-                let user = browser::User::Netperf(Box::new(Tries::new(pattern, flow.start)));
-                Some(Box::new(Application::Browser(Browser::new(user, flow.start, 2, false).into())))
+                let user = browser::BrowserRequests::Netperf(Box::new(Tries::new(pattern, flow.start)));
+                Some(Box::new(ApplicationState::Browser(Browser::new(user, flow.start, 2, false).into())))
             }
             Spec::Requests(pattern) => {
-                let user = User::Requests(Requests::new(pattern, random(), flow.start));
-                Some(Box::new(Application::Client(Client::new(user, flow.start))))
+                let user = ClientRequests::Requests(Requests::new(pattern, random(), flow.start));
+                Some(Box::new(ApplicationState::Client(Client::new(user, flow.start))))
             }
             Spec::Probe(pattern) => {
-                let user = browser::User::Probes(Box::new(probes::Probes::new(pattern, flow.start)));
+                let user = browser::BrowserRequests::Probes(Box::new(probes::Probes::new(pattern, flow.start)));
                 let browser = Browser::new(user, flow.start, pattern.most_open(), false);
-                Some(Box::new(Application::Browser(browser.into())))
+                Some(Box::new(ApplicationState::Browser(browser.into())))
             }
             Spec::Load(pattern) => {
-                let load = Load::new(pattern, random(), flow.start, flow.write_size);
-                Some(Box::new(Application::Load(load.into())))
+                let load = LoadConnection::new(pattern, random(), flow.start, flow.write_size);
+                Some(Box::new(ApplicationState::Load(load.into())))
             }
             Spec::Video(pattern) => {
-                let user = User::Video(Box::new(Video::new(pattern, random(), flow.start)));
-                Some(Box::new(Application::Client(Client::new(user, flow.start))))
+                let user = ClientRequests::Video(Box::new(Video::new(pattern, random(), flow.start)));
+                Some(Box::new(ApplicationState::Client(Client::new(user, flow.start))))
             }
         }
     }
 
-    /// When the sender's application acts by itself next.
+    /// Time of the next action of the sender's application.
     pub(crate) fn next_at(&self) -> Time {
         match self {
-            Application::Messages(source) => source.next_at(),
-            Application::Client(client) => client.next_at(),
-            Application::Browser(browser) => browser.next_at(),
-            Application::Load(load) => load.next_at(),
-            Application::Connection(connection) => connection.next_at(),
+            ApplicationState::Messages(source) => source.next_at(),
+            ApplicationState::Client(client) => client.next_at(),
+            ApplicationState::Browser(browser) => browser.next_at(),
+            ApplicationState::Load(load) => load.next_at(),
+            ApplicationState::Connection(connection) => connection.next_at(),
         }
     }
 
     /// The sender's application does what is due.
     pub(crate) fn act(&mut self, now: Time, sender: &mut Host) {
         match self {
-            Application::Messages(source) => source.write(now, sender),
-            Application::Client(client) => client.act(now, sender),
+            ApplicationState::Messages(source) => source.write(now, sender),
+            ApplicationState::Client(client) => client.act(now, sender),
             // Its connections do.
-            Application::Browser(_) => {}
-            Application::Connection(connection) => connection.act(now, sender),
-            Application::Load(load) => load.act(now, sender),
+            ApplicationState::Browser(_) => {}
+            ApplicationState::Connection(connection) => connection.act(now, sender),
+            ApplicationState::Load(load) => load.act(now, sender),
         }
     }
 
     /// The sender's application has nothing to do any more.
     pub(crate) fn is_done(&self) -> bool {
         match self {
-            Application::Messages(source) => source.is_done(),
-            Application::Client(client) => client.is_done(),
-            Application::Browser(browser) => browser.is_done(),
-            Application::Connection(connection) => connection.is_done(),
-            Application::Load(_) => false,
+            ApplicationState::Messages(source) => source.is_done(),
+            ApplicationState::Client(client) => client.is_done(),
+            ApplicationState::Browser(browser) => browser.is_done(),
+            ApplicationState::Connection(connection) => connection.is_done(),
+            ApplicationState::Load(_) => false,
         }
     }
 
     /// Data or an acknowledgment has reached the receiver.
     pub(crate) fn receive(&mut self, now: Time, receiver: &mut Host) {
         match self {
-            Application::Messages(source) => source.arrived(now, receiver.delivered_bytes()),
-            Application::Client(client) => client.serve(now, receiver),
-            Application::Browser(_) => {}
-            Application::Connection(connection) => connection.serve(now, receiver),
-            Application::Load(load) => load.serve(now, receiver),
+            ApplicationState::Messages(source) => source.arrived(now, receiver.delivered_bytes()),
+            ApplicationState::Client(client) => client.serve(now, receiver),
+            ApplicationState::Browser(_) => {}
+            ApplicationState::Connection(connection) => connection.serve(now, receiver),
+            ApplicationState::Load(load) => load.serve(now, receiver),
         }
     }
 
     /// The receiver has yet to write what its socket did not take.
     pub(crate) fn is_answering(&self) -> bool {
         match self {
-            Application::Messages(_) | Application::Browser(_) => false,
-            Application::Client(client) => client.is_answering(),
-            Application::Connection(connection) => connection.is_answering(),
-            Application::Load(load) => load.is_answering(),
+            ApplicationState::Messages(_) | ApplicationState::Browser(_) => false,
+            ApplicationState::Client(client) => client.is_answering(),
+            ApplicationState::Connection(connection) => connection.is_answering(),
+            ApplicationState::Load(load) => load.is_answering(),
         }
     }
 
-    /// What was measured until `over`, the end of the flow, in a run that ended at `end`.
+    /// Measurements until `over`, the end of the flow, in a run that ended at `end`.
     pub(crate) fn summary(&self, over: Time, end: Time, sender: &Host, receiver: &Host) -> ApplicationSummary {
         match self {
-            Application::Messages(source) => source.summary(over),
-            Application::Client(client) => client.summary(over, end, sender.delivered_bytes()),
-            Application::Browser(browser) => browser.summary(over),
-            Application::Connection(_) => ApplicationSummary::default(),
-            Application::Load(load) => load.summary(over, sender, receiver),
+            ApplicationState::Messages(source) => source.summary(over),
+            ApplicationState::Client(client) => client.summary(over, end, sender.delivered_bytes()),
+            ApplicationState::Browser(browser) => browser.summary(over),
+            ApplicationState::Connection(_) => ApplicationSummary::default(),
+            ApplicationState::Load(load) => load.summary(over, sender, receiver),
         }
     }
 
-    /// How long probes of responsiveness took, if it sends any.
+    /// Times of probes of responsiveness, if the application sends any.
     pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
         match self {
-            Application::Browser(browser) => browser.probe_times(),
-            Application::Load(load) => Some(load.samples()),
-            Application::Messages(_) | Application::Client(_) | Application::Connection(_) => None,
+            ApplicationState::Browser(browser) => browser.probe_times(),
+            ApplicationState::Load(load) => Some(load.samples()),
+            ApplicationState::Messages(_) | ApplicationState::Client(_) | ApplicationState::Connection(_) => None,
         }
     }
 }
@@ -155,14 +155,14 @@ impl Application {
 /// send buffer is full it waits, as in a blocking call, and then catches up with what has become
 /// due.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct MessageWriter {
     kind: &'static str,
     messages: Messages,
-    /// How much it may yet write in all, the message in hand not included.
+    /// Bytes that may still be written, excluding the current message.
     budget: u64,
-    /// What the socket has not taken of the message in hand.
+    /// Bytes of the current message that the socket has not accepted.
     left: u64,
-    /// Where that message ends in the stream.
+    /// Stream offset of the end of the current message.
     end: u64,
     /// Messages that have not arrived as a whole: when they were due, and where they end.
     on_way: VecDeque<(Time, u64)>,
@@ -173,10 +173,10 @@ pub(crate) struct Source {
     blocked: Span,
 }
 
-impl Source {
+impl MessageWriter {
     /// `bytes` bounds what is written in all.
-    fn new(kind: &'static str, messages: Messages, bytes: Option<u64>) -> Source {
-        Source {
+    fn new(kind: &'static str, messages: Messages, bytes: Option<u64>) -> MessageWriter {
+        MessageWriter {
             kind,
             messages,
             budget: bytes.unwrap_or(u64::MAX),
@@ -233,7 +233,7 @@ impl Source {
         true
     }
 
-    /// The receiver has so many bytes in order.
+    /// The receiver has this many bytes in order.
     fn arrived(&mut self, now: Time, bytes: u64) {
         while let Some(&(at, _)) = self.on_way.front().filter(|&&(_, end)| end <= bytes) {
             self.on_way.pop_front();

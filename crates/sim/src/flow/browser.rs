@@ -1,17 +1,17 @@
-//! What the flows of clients with connections of their own have, and those connections.
+//! The flows of clients that open connections of their own, and those connections.
 
 use ackclock_units::Time;
 
-use super::counts::Counts;
-use super::{Application, Flow};
-use crate::flow::application::{Browser, Connection, Tries};
+use super::counts::EndCounts;
+use super::{ApplicationState, Flow};
+use crate::flow::application::{Browser, ClientConnection, Tries};
 use crate::host::Host;
 
 impl Flow {
     /// The client that opens and closes connections, if the flow is of one.
     pub(crate) fn browser(&mut self) -> Option<&mut Browser> {
         match self.application.as_deref_mut() {
-            Some(Application::Browser(browser)) => Some(browser),
+            Some(ApplicationState::Browser(browser)) => Some(browser),
             _ => None,
         }
     }
@@ -33,54 +33,54 @@ impl Flow {
         self.settle();
     }
 
-    /// Its sender is a client, to which the receiver responds.
+    /// Returns true if the sender is a client to which the receiver responds.
     pub(crate) fn has_client(&self) -> bool {
-        !matches!(self.application.as_deref(), None | Some(Application::Messages(_)))
+        !matches!(self.application.as_deref(), None | Some(ApplicationState::Messages(_)))
     }
 
-    /// How much the application writes at once.
+    /// Bytes per write of the application.
     pub(crate) fn write_size(&self) -> u64 {
         self.write_size
     }
 
-    /// Whether the client may ask for more.
+    /// Returns true if the client may send further requests.
     pub(crate) fn is_browsing(&self) -> bool {
         self.started && !self.stopped && !self.aborted
     }
 
-    /// What the flow carries as one of the connections of such a client.
-    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+    /// The application of a flow that is one of such a client's connections.
+    pub(crate) fn connection(&mut self) -> Option<&mut ClientConnection> {
         match self.application.as_deref_mut() {
-            Some(Application::Connection(connection)) => Some(connection),
+            Some(ApplicationState::Connection(connection)) => Some(connection),
             _ => None,
         }
     }
 
-    /// Its client may have more for it, or ends it.
+    /// Returns true if the flow's client may have more requests for it, or will end it.
     pub(super) fn waits_for_client(&self) -> bool {
-        !self.closed && matches!(self.application.as_deref(), Some(Application::Connection(_)))
+        !self.closed && matches!(self.application.as_deref(), Some(ApplicationState::Connection(_)))
     }
 
-    /// Its own ends do nothing: others carry what it asks for.
+    /// Returns true if the flow's own ends are idle: other connections carry its requests.
     pub(super) fn is_carried(&self) -> bool {
-        matches!(self.application.as_deref(), Some(Application::Browser(_)))
+        matches!(self.application.as_deref(), Some(ApplicationState::Browser(_)))
     }
 
-    /// What its ends have counted, and those of connections that are over.
-    pub(super) fn counts(&self, sender: &Host, receiver: &Host) -> Counts {
-        let mut counts = Counts::of(sender, receiver);
-        if let Some(Application::Browser(browser)) = self.application.as_deref() {
+    /// The counts of the flow's ends, and of connections that are over.
+    pub(super) fn counts(&self, sender: &Host, receiver: &Host) -> EndCounts {
+        let mut counts = EndCounts::of(sender, receiver);
+        if let Some(ApplicationState::Browser(browser)) = self.application.as_deref() {
             counts.add(browser.counts());
         }
         counts
     }
 
-    /// When the application writes no more.
+    /// Time after which the application writes no more.
     pub(crate) fn stop(&self) -> Option<Time> {
         self.stop
     }
 
-    /// It has come to its end.
+    /// Returns true if the flow has ended.
     pub(crate) fn has_nothing_more(&self) -> bool {
         self.over.is_some()
     }

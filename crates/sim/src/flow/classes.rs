@@ -4,13 +4,13 @@ use ackclock_trace::{Histogram, Recoveries, SentPackets, Spread, WorkloadSummary
 use ackclock_units::{Rate, Span, Time};
 
 use super::Flow;
-use super::counts::Counts;
+use super::counts::EndCounts;
 use crate::host::Host;
 use crate::spec::{FlowGroup, HostSpec, LinkSpec};
 
-/// What became of a flow of fixed size.
+/// The outcome of a flow of fixed size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct FlowOutcome {
     pub(crate) start: Time,
     pub(crate) completed: Option<Time>,
     pub(crate) sent: SentPackets,
@@ -18,15 +18,15 @@ pub(crate) struct Outcome {
 }
 
 impl Flow {
-    /// What has become of it.
-    pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> Outcome {
-        let Counts { sent, recoveries, .. } = Counts::of(sender, receiver);
-        Outcome { start: self.start, completed: self.completed, sent, recoveries }
+    /// The flow's outcome.
+    pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> FlowOutcome {
+        let EndCounts { sent, recoveries, .. } = EndCounts::of(sender, receiver);
+        FlowOutcome { start: self.start, completed: self.completed, sent, recoveries }
     }
 }
 
-/// How long a transfer takes at best: the base round-trip time, and the time that the slowest link
-/// takes for its packets.
+/// The shortest possible time of a transfer: the base round-trip time, and the time that the
+/// slowest link takes for its packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Ideal {
     rtt: Span,
@@ -69,7 +69,7 @@ impl Ideal {
         }
     }
 
-    /// For so many bytes of payload; at least 1 ns.
+    /// The shortest time for `bytes` of payload; at least 1 ns.
     pub(crate) fn time(&self, bytes: u64) -> Span {
         let packets = bytes.div_ceil(self.payload);
         let sent = |&(rate, framing): &(Rate, u64)| {
@@ -82,7 +82,7 @@ impl Ideal {
     }
 }
 
-/// What was counted of flows of similar sizes that have ended.
+/// Sums over flows of similar sizes.
 #[derive(Debug)]
 pub(crate) struct ClassSums {
     id: String,
@@ -95,7 +95,7 @@ pub(crate) struct ClassSums {
     sizes: Histogram,
     /// Completion times, ns.
     fct: Histogram,
-    /// In millionths.
+    /// Slowdown, in millionths.
     slowdown: Histogram,
 }
 
@@ -116,7 +116,7 @@ impl ClassSums {
     }
 
     /// Adds a flow that has started.
-    pub(crate) fn add(&mut self, bytes: u64, ideal: Span, outcome: &Outcome) {
+    pub(crate) fn add(&mut self, bytes: u64, ideal: Span, outcome: &FlowOutcome) {
         self.started += 1;
         self.bytes += u128::from(bytes);
         self.sizes.add(bytes);

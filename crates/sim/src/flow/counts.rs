@@ -1,4 +1,4 @@
-//! What the ends of a flow have counted.
+//! Counts of the ends of a flow.
 
 use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Stats};
 use ackclock_trace::{CaStateSeconds, FlowPoint, Limited, Progress, Reactions, Recoveries, SentPackets};
@@ -9,19 +9,19 @@ use crate::direction::mean;
 use crate::host::{Host, totals};
 use crate::watch::WatchCounts;
 
-/// What the two ends have counted.
+/// Counts of the two ends of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Counts {
+pub(super) struct EndCounts {
     pub(super) sent: SentPackets,
     pub(super) recoveries: Recoveries,
     pub(super) reactions: Reactions,
     pub(super) progress: Progress,
-    /// Of the peer's stream, that the sender's application read.
+    /// Bytes of the peer's stream that the sender's application has read.
     pub(super) response_bytes: u64,
 }
 
-impl Counts {
-    pub(super) fn add(&mut self, other: &Counts) {
+impl EndCounts {
+    pub(super) fn add(&mut self, other: &EndCounts) {
         self.sent.add(&other.sent);
         self.recoveries.add(&other.recoveries);
         self.reactions.add(&other.reactions);
@@ -29,9 +29,9 @@ impl Counts {
         self.response_bytes += other.response_bytes;
     }
 
-    /// What was counted since `then`. A flow of programs outside begins anew with its first packet.
-    pub(super) fn since(&self, then: &Counts) -> Counts {
-        Counts {
+    /// The counts since `then`; zero for a flow of programs outside that has begun anew.
+    pub(super) fn since(&self, then: &EndCounts) -> EndCounts {
+        EndCounts {
             sent: self.sent.since(&then.sent),
             recoveries: self.recoveries.since(&then.recoveries),
             reactions: self.reactions.since(&then.reactions),
@@ -40,19 +40,19 @@ impl Counts {
         }
     }
 
-    pub(super) fn with(mut self, stats: &Stats) -> Counts {
+    pub(super) fn with(mut self, stats: &Stats) -> EndCounts {
         self.sent.retransmitted_packets = stats.retransmitted_packets + stats.resent_syns;
         self.recoveries = Recoveries { timeouts: stats.timeouts, fast_recoveries: stats.fast_recoveries };
         self.reactions = Reactions { undos: stats.undos, ece_acks: stats.ece_acks };
         self
     }
 
-    pub(super) fn of(sender: &Host, receiver: &Host) -> Counts {
-        let mut both = Counts {
+    pub(super) fn of(sender: &Host, receiver: &Host) -> EndCounts {
+        let mut both = EndCounts {
             sent: SentPackets { sent_packets: sender.sent_packets(), retransmitted_packets: 0 },
             progress: Progress { delivered_bytes: receiver.delivered_bytes(), acked_bytes: sender.acked_bytes() },
             response_bytes: sender.delivered_bytes(),
-            ..Counts::default()
+            ..EndCounts::default()
         };
         match sender {
             Host::Endpoint(endpoint) => return both.with(endpoint.stats()),
@@ -69,12 +69,12 @@ impl Counts {
 }
 
 impl Flow {
-    /// Whether it has not started, or came to its end before.
+    /// Returns true if the flow has not started, or ended before `then`.
     pub(crate) fn is_idle_since(&self, then: Time) -> bool {
         !self.started || self.finished.or(self.over).is_some_and(|over| over < then)
     }
 
-    /// What has been counted until now.
+    /// The counts until now.
     pub(crate) fn count(&self, sender: &Host, receiver: &Host) -> FlowCount {
         FlowCount {
             bytes: self.throughput.total(),
@@ -85,14 +85,14 @@ impl Flow {
     }
 }
 
-/// What a flow has counted at some time, for a series.
+/// The counts of a flow at some time, for a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlowCount {
     /// Bytes of packets that arrived at the receiver.
     pub(super) bytes: u64,
     pub(super) rtt_sum: u128,
     pub(super) rtt_samples: u64,
-    pub(super) counts: Counts,
+    pub(super) counts: EndCounts,
 }
 
 impl FlowCount {
@@ -116,7 +116,7 @@ impl FlowCount {
 
     /// Bytes and data packets since `then`, and the other values of a series, with these variables.
     pub(crate) fn since(&self, then: &FlowCount, variables: FlowPoint) -> (u64, u64, FlowPoint) {
-        let Counts { sent, recoveries, progress, .. } = self.counts.since(&then.counts);
+        let EndCounts { sent, recoveries, progress, .. } = self.counts.since(&then.counts);
         let point = FlowPoint {
             delivered_bytes: progress.delivered_bytes,
             retransmitted_packets: sent.retransmitted_packets,
@@ -163,7 +163,7 @@ pub(crate) fn variables_of(sender: &Host, receiver: &Host) -> FlowPoint {
     }
 }
 
-/// What held a sender back, in seconds.
+/// The time by limiting factor of a sender, in seconds.
 pub(super) fn limited(time: LimitedTime) -> Limited {
     Limited {
         cwnd: time.cwnd.as_secs_f64(),
@@ -173,13 +173,13 @@ pub(super) fn limited(time: LimitedTime) -> Limited {
     }
 }
 
-/// How long a sender was in which state until `end`, in seconds, in a time of this length.
+/// The time of a sender in each congestion state until `end`, in seconds, in a time of this length.
 pub(super) fn ca_states(sender: &Host, end: Time, length: Span) -> CaStateSeconds {
     ca_time(sender, end).map_or_else(CaStateSeconds::default, |time| ca_seconds(time, length))
 }
 
-/// How long a sender was in which state until `end`; `None` where it is none of ours, or has not
-/// sent.
+/// The time of a sender in each congestion state until `end`; `None` for a sender outside, or one
+/// that has not sent.
 pub(super) fn ca_time(sender: &Host, end: Time) -> Option<CaStateTime> {
     match sender {
         // One that never sent has a flow that consists of other connections.

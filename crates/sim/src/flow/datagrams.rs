@@ -1,4 +1,4 @@
-//! What flows of datagrams have of their own.
+//! Flows of datagrams.
 
 use ackclock_trace::DatagramSummary;
 use ackclock_units::{Span, Time};

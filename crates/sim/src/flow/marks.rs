@@ -5,36 +5,37 @@ use ackclock_trace::{CaStateSeconds, FlowWindow, Histogram};
 use ackclock_units::Time;
 
 use super::Flow;
-use super::counts::{Counts, bits_per_second, ca_seconds, ca_time, dupthresh};
+use super::counts::{EndCounts, bits_per_second, ca_seconds, ca_time, dupthresh};
 use crate::host::Host;
 
-/// What a flow had measured at the start of a window.
+/// The measurements of a flow at the start of a window.
 #[derive(Debug)]
 pub(crate) struct FlowMark {
     at: Time,
     rtt: Histogram,
     cwnd: Histogram,
-    counts: Counts,
+    counts: EndCounts,
     states: Option<CaStateTime>,
     dupthresh: Option<u64>,
 }
 
 impl Flow {
-    /// What stands at the start of a window.
+    /// The measurements at the start of a window.
     pub(crate) fn mark(&self, at: Time, sender: &Host, receiver: &Host) -> FlowMark {
         FlowMark {
             at,
             rtt: self.rtt.clone(),
             cwnd: self.cwnd.clone(),
-            counts: Counts::of(sender, receiver),
+            counts: EndCounts::of(sender, receiver),
             states: ca_time(sender, self.end(at)),
             dupthresh: dupthresh(sender),
         }
     }
 
-    /// What came since, in a window that ends at `to`.
+    /// The measurements since `mark`, in a window that ends at `to`.
     pub(crate) fn since(&self, mark: &FlowMark, to: Time, sender: &Host, receiver: &Host) -> FlowWindow {
-        let Counts { sent, recoveries, reactions, progress, .. } = Counts::of(sender, receiver).since(&mark.counts);
+        let EndCounts { sent, recoveries, reactions, progress, .. } =
+            EndCounts::of(sender, receiver).since(&mark.counts);
         FlowWindow {
             id: self.id.clone(),
             goodput_bps: bits_per_second(progress.delivered_bytes, to.since(mark.at)),
@@ -50,7 +51,7 @@ impl Flow {
         }
     }
 
-    /// How long the sender was in which congestion state since.
+    /// The time of the sender in each congestion state since `mark`.
     fn states_since(&self, mark: &FlowMark, to: Time, sender: &Host) -> CaStateSeconds {
         let end = self.end(to);
         let Some(now) = ca_time(sender, end) else { return CaStateSeconds::default() };

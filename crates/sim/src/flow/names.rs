@@ -1,24 +1,24 @@
-//! What results call the senders of a group.
+//! Names of a group's senders in results.
 
 use std::sync::Arc;
 
 use crate::spec::{FlowGroup, HostSpec};
 
-/// What stands for congestion control, host and loss detector of a sender outside.
+/// The name of congestion control, host and loss detector of a sender outside.
 pub(super) const KERNEL: &str = "kernel";
-/// What stands for them where there is no connection.
+/// The name of all three without a connection.
 const NONE: &str = "none";
 
-/// What the summaries of all flows of a group call their senders.
+/// The names of a group's senders in the summary.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct SenderNames {
     pub(super) cc: Arc<str>,
     pub(super) host: Arc<str>,
     pub(super) loss_detector: &'static str,
 }
 
-impl Names {
-    pub(crate) fn new(group: &FlowGroup) -> Names {
+impl SenderNames {
+    pub(crate) fn new(group: &FlowGroup) -> SenderNames {
         let (cc, host, loss_detector) = match &group.sender {
             HostSpec::Endpoint(endpoint) => {
                 (endpoint.cc.name(), endpoint.profile.as_str(), endpoint.config.loss_detector.name())
@@ -31,6 +31,6 @@ impl Names {
         // All of them, in their order.
         let later = group.schedule.iter().map(|change| change.cc.name());
         let cc = [cc].into_iter().chain(later).collect::<Vec<_>>().join(",");
-        Names { cc: cc.into(), host: host.into(), loss_detector }
+        SenderNames { cc: cc.into(), host: host.into(), loss_detector }
     }
 }

@@ -1,4 +1,4 @@
-//! Which memory of destinations the sender of a flow shares with others.
+//! The memory of destinations that the sender of a flow shares with others.
 
 use super::Flow;
 

@@ -1,22 +1,22 @@
-//! What is measured on the subflows of a flow.
+//! Measurements on the subflows of a flow.
 
 use ackclock_mptcp::{Connection, Subflow};
 use ackclock_tcp::{Acknowledgment, LimitClock};
 use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, SentPackets, SubflowSummary};
 use ackclock_units::{Span, Time};
 
-use super::counts::Counts;
+use super::counts::EndCounts;
 use super::counts::{bits_per_second, limited};
 use super::names::KERNEL;
 use super::throughput::Throughput;
 use super::{Flow, FlowCount};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId};
-use crate::record::Source;
+use crate::record::SenderId;
 use crate::spec::{FlowGroup, HostSpec, PathChange};
 use crate::truth::Truth;
 use crate::watch::WatchCounts;
-use judged::Judged;
+use judged::PathTruth;
 
 mod judged;
 
@@ -25,46 +25,46 @@ pub(crate) use judged::of_all;
 /// The measures of each subflow, by its path.
 #[derive(Debug)]
 pub(crate) struct Subflows {
-    all: Vec<Measures>,
+    all: Vec<PathMeasures>,
     scheduler: &'static str,
-    /// What the sender does with its paths, the next change last.
+    /// Changes of the sender's paths, the next one last.
     changes: Vec<PathChange>,
-    /// What holds the connection back.
+    /// Time by the factor that limits the connection.
     held: LimitClock,
-    /// One past the highest byte of the connection that was sent.
+    /// One past the highest byte of the connection sent so far.
     data_end: u64,
-    /// How many segments with data the sender has sent, and how many the receiver at all.
+    /// Segments with data sent by the sender, and all segments sent by the receiver.
     sent: [u64; 2],
 }
 
 #[derive(Debug)]
-struct Measures {
+struct PathMeasures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
-    judged: Judged,
-    /// What holds it back.
+    judged: PathTruth,
+    /// Time by the factor that limits the subflow.
     held: LimitClock,
-    /// What a sender outside was seen to send.
-    seen: Seen,
+    /// Transmissions of a sender outside.
+    seen: PacketCounts,
 }
 
 /// Data packets, and of these retransmissions.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct PacketCounts {
     sent: u64,
     retransmitted: u64,
 }
 
-impl Measures {
-    fn new(source: Source, start: Time) -> Measures {
-        Measures {
+impl PathMeasures {
+    fn new(source: SenderId, start: Time) -> PathMeasures {
+        PathMeasures {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(start),
-            judged: Judged::new(source),
+            judged: PathTruth::new(source),
             held: LimitClock::default(),
-            seen: Seen::default(),
+            seen: PacketCounts::default(),
         }
     }
 }
@@ -72,7 +72,7 @@ impl Measures {
 impl Subflows {
     pub(crate) fn new(flow: FlowId, group: &FlowGroup, start: Time) -> Option<Box<Subflows>> {
         let mptcp = group.mptcp.as_ref()?;
-        let new = |path| Measures::new(Source { flow, subflow: number(path) }, start);
+        let new = |path| PathMeasures::new(SenderId { flow, subflow: number(path) }, start);
         Some(Box::new(Subflows {
             all: (0..=mptcp.others.len()).map(new).collect(),
             scheduler: match group.sender {
@@ -86,7 +86,7 @@ impl Subflows {
         }))
     }
 
-    /// When the sender changes its paths next.
+    /// Time of the sender's next path change.
     pub(crate) fn changes_at(&self) -> Time {
         self.changes.last().map_or(Time::NEVER, |change| change.at)
     }
@@ -111,7 +111,7 @@ impl Subflows {
 
     /// A sender outside has sent a packet over a path, by which its counts are no longer `before`.
     pub(crate) fn note_sent(&mut self, path: usize, before: &WatchCounts, counts: &WatchCounts) {
-        if let Some(Measures { seen, .. }) = self.all.get_mut(path) {
+        if let Some(PathMeasures { seen, .. }) = self.all.get_mut(path) {
             seen.sent += counts.sent_packets - before.sent_packets;
             seen.retransmitted += counts.retransmitted_packets - before.retransmitted_packets;
         }
@@ -135,7 +135,7 @@ impl Subflows {
         let (_, most_reordered) = connection(receiver).map(Connection::reordered_bytes).unwrap_or_default();
         let ours = || [sender, receiver].into_iter().filter_map(connection);
         ours().next()?;
-        let summary = |(path, measures): (usize, &mut Measures)| {
+        let summary = |(path, measures): (usize, &mut PathMeasures)| {
             let (sends, receives) = (at(sender, path), at(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
@@ -155,7 +155,7 @@ impl Subflows {
                     retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
                 },
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
-                recoveries: Counts::default().with(&totals).recoveries,
+                recoveries: EndCounts::default().with(&totals).recoveries,
                 scheduled_bytes: carried.scheduled,
                 reinjected_bytes: carried.reinjected,
                 needless_bytes: measures.judged.needless_bytes(),
@@ -175,14 +175,14 @@ impl Subflows {
         })
     }
 
-    /// What was found out about all of them together.
-    pub(crate) fn truth(&self, source: Source) -> Truth {
+    /// The judged transmissions of all paths together.
+    pub(crate) fn truth(&self, source: SenderId) -> Truth {
         let mut whole = Truth::new(source);
         self.all.iter().for_each(|measures| whole.absorb(measures.judged.truth()));
         whole
     }
 
-    /// What held the connection back until `end`.
+    /// Time by the factor that limits the connection, until `end`.
     pub(crate) fn limited_s(&self, end: Time) -> Limited {
         limited(self.held.read(end))
     }
@@ -197,7 +197,7 @@ impl Subflows {
         }
     }
 
-    /// What has been counted of each until now, for a series, and its subflow at the sender.
+    /// The counts of each path until now, for a series, and its subflow at the sender.
     pub(crate) fn counts<'h>(
         &self,
         [sender, receiver]: [&'h Host; 2],
@@ -206,7 +206,7 @@ impl Subflows {
             let (sends, receives) = (at(sender, path), at(receiver, path));
             // What a kernel got is what it has acknowledged.
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
-            let counts = Counts {
+            let counts = EndCounts {
                 sent: SentPackets {
                     sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
                     retransmitted_packets: measures.seen.retransmitted,
@@ -215,7 +215,7 @@ impl Subflows {
                     delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
                     acked_bytes: 0,
                 },
-                ..Counts::default()
+                ..EndCounts::default()
             };
             let count = FlowCount {
                 bytes: measures.throughput.total(),
@@ -257,7 +257,7 @@ pub(crate) fn number(path: usize) -> u16 {
     path as u16 + 1
 }
 
-/// The connection of a host that is ours.
+/// The connection of an ackclock host.
 fn connection(host: &Host) -> Option<&Connection> {
     if let Host::Mptcp(connection) = host { Some(connection) } else { None }
 }

@@ -1,26 +1,26 @@
-//! What the flows of a group come to together.
+//! Sums over the flows of a group.
 
 use ackclock_trace::{GroupSummary, Histogram, Spread};
 use ackclock_units::{Span, Time};
 
-use super::counts::{Counts, bits_per_second};
-use super::{FORWARD, Flow, FlowCount, Names, REVERSE};
+use super::counts::{EndCounts, bits_per_second};
+use super::{FORWARD, Flow, FlowCount, REVERSE, SenderNames};
 use crate::host::Host;
 
-/// What was counted of the flows of a group that have ended.
+/// Sums over the flows of a group that have ended.
 #[derive(Debug)]
 pub(crate) struct Sums {
     started: u64,
     completed: u64,
     aborted: u64,
     alive: u64,
-    counts: Counts,
+    counts: EndCounts,
     spurious: u64,
     first_start: Time,
     /// Completion times, ns.
     fct: Histogram,
     bytes: Histogram,
-    /// Of those that were completed, bit/s.
+    /// Goodput of the completed flows, bit/s.
     goodput: Histogram,
     rtt: Histogram,
     /// Bytes of packets that arrived.
@@ -34,7 +34,7 @@ impl Sums {
             completed: 0,
             aborted: 0,
             alive: 0,
-            counts: Counts::default(),
+            counts: EndCounts::default(),
             spurious: 0,
             first_start: Time::NEVER,
             fct: Histogram::new(),
@@ -47,7 +47,7 @@ impl Sums {
 
     /// Adds a flow that has started; `alive` if the run ends before it.
     pub(crate) fn add(&mut self, flow: &Flow, [sender, receiver]: [&Host; 2], alive: bool) {
-        let counts = Counts::of(sender, receiver);
+        let counts = EndCounts::of(sender, receiver);
         let judged = flow.truth.counts().retransmissions(|_| "");
         self.started += 1;
         self.aborted += u64::from(flow.aborted);
@@ -68,7 +68,7 @@ impl Sums {
         }
     }
 
-    /// What they have counted, for a series.
+    /// The counts of the flows, for a series.
     pub(crate) fn count(&self) -> FlowCount {
         FlowCount { bytes: self.arrived, rtt_sum: self.rtt.sum(), rtt_samples: self.rtt.samples(), counts: self.counts }
     }
@@ -78,10 +78,17 @@ impl Sums {
         self.counts.sent.sent_packets
     }
 
-    /// The summary of a run that ended at `end`, in which at most so many lived at a time.
-    pub(crate) fn summary(&self, id: &str, names: &Names, reverse: bool, most_alive: u64, end: Time) -> GroupSummary {
+    /// The summary of a run that ended at `end`, with at most `most_alive` flows at a time.
+    pub(crate) fn summary(
+        &self,
+        id: &str,
+        names: &SenderNames,
+        reverse: bool,
+        most_alive: u64,
+        end: Time,
+    ) -> GroupSummary {
         let active = end.since(self.first_start);
-        let Counts { sent, recoveries, reactions, progress, .. } = self.counts;
+        let EndCounts { sent, recoveries, reactions, progress, .. } = self.counts;
         GroupSummary {
             id: id.to_owned(),
             direction: if reverse { REVERSE } else { FORWARD },

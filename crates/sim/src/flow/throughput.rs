@@ -38,7 +38,7 @@ impl Throughput {
         }
     }
 
-    /// So many bytes have arrived.
+    /// Adds arrived bytes.
     #[inline]
     pub(super) fn add(&mut self, now: Time, bytes: u32) {
         if self.is_over(now) {
@@ -47,20 +47,19 @@ impl Throughput {
         self.count(bytes);
     }
 
-    /// So many bytes have arrived in the step that is being filled.
+    /// Adds arrived bytes to the current step.
     #[inline]
     pub(super) fn count(&mut self, bytes: u32) {
         self.bytes += u64::from(bytes);
     }
 
-    /// Whether the step that is being filled has ended by `now`.
+    /// Returns true if the current step has ended by `now`.
     #[inline]
     pub(super) fn is_over(&self, now: Time) -> bool {
         now.since(self.step_start) >= STEP
     }
 
-    /// So many bytes have arrived in all, since the last step none but in that which is being
-    /// filled.
+    /// Sets the total of arrived bytes; all since the last step belong to the current one.
     pub(super) fn reach(&mut self, total: u64) {
         self.bytes = total.saturating_sub(self.past);
     }

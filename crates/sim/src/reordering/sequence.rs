@@ -15,12 +15,12 @@ use ackclock_units::Time;
 use crate::index::FlowId;
 use crate::truth::Truth;
 
-/// What is known of the transmissions of a flow that are on their way.
+/// Values attached to the transmissions of a flow that are on their way.
 #[derive(Debug)]
 struct OnTheirWay<T> {
     /// Number of the first of them.
     first: u64,
-    /// By transmission; `None` once it is used.
+    /// Values by transmission; `None` once taken.
     known: VecDeque<Option<T>>,
 }
 
@@ -31,8 +31,9 @@ impl<T> Default for OnTheirWay<T> {
 }
 
 impl<T> OnTheirWay<T> {
-    /// What is known of a transmission that arrives or is lost, before its flow is told; once. Of
-    /// those that are new, `learn` tells it, by their first bytes and whether they are sent again.
+    /// Takes the value of a transmission that arrives or is lost, before its flow learns of it;
+    /// only once. `learn` gives the values of new transmissions, from their first bytes and whether
+    /// they are retransmissions.
     fn take(&mut self, number: u64, truth: &Truth, mut learn: impl FnMut(u64, bool) -> Option<T>) -> Option<T> {
         for (number, seq, again) in truth.sent_from(self.first + self.known.len() as u64) {
             if self.known.is_empty() {
@@ -54,23 +55,24 @@ impl<T> OnTheirWay<T> {
 /// A transmission of new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ranked {
-    /// Its place, from 0.
+    /// Position in sequence order, from 0.
     pub(super) rank: u64,
-    /// Its first byte in the stream.
+    /// First byte in the stream.
     pub(super) seq: u64,
 }
 
 /// The places of a flow's transmissions that are on their way.
 #[derive(Debug, Default)]
 pub(super) struct Ranks {
-    /// What is sent again has no place.
+    /// Ranks of transmissions; retransmissions have none.
     sent: OnTheirWay<Ranked>,
     /// The place of the next.
     next: u64,
 }
 
 impl Ranks {
-    /// The place of a transmission that arrives or is lost, before its flow is told; once.
+    /// Takes the place of a transmission that arrives or is lost, before its flow learns of it;
+    /// only once.
     pub(super) fn take(&mut self, number: u64, truth: &Truth) -> Option<Ranked> {
         let Ranks { sent, next } = self;
         sent.take(number, truth, |seq, again| {
@@ -86,16 +88,16 @@ impl Ranks {
 pub(super) struct Firsts {
     /// The first byte of each transmission.
     sent: OnTheirWay<u64>,
-    /// In order of their first bytes.
+    /// Segments in order of their first bytes.
     missing: VecDeque<Ranked>,
     /// The place of the next segment that is sent for the first time.
     next: u64,
 }
 
 impl Firsts {
-    /// A transmission arrives, before its flow is told; the place of its segment if that had not
-    /// arrived. A segment is found by its first byte: what is cut anew has a place only where it
-    /// begins as before.
+    /// Notes an arriving transmission, before its flow learns of it; returns the place of its
+    /// segment if that had not arrived. Segments are identified by their first byte: one that is
+    /// split anew has a place only if it starts as before.
     pub(super) fn arrive(&mut self, number: u64, truth: &Truth) -> Option<u64> {
         let seq = self.take(number, truth)?;
         let found = self.missing.binary_search_by_key(&seq, |segment| segment.seq).ok()?;
@@ -121,13 +123,13 @@ impl Firsts {
 
 /// The displacements of packets that are recorded one by one.
 #[derive(Debug, Default)]
-pub(super) struct Each {
-    /// By the number of the flow.
+pub(super) struct DisplacementRecording {
+    /// Meters by the number of the flow.
     meters: Vec<Option<Box<DisplacementMeter>>>,
     rows: Vec<(FlowId, PacketDisplacement)>,
 }
 
-impl Each {
+impl DisplacementRecording {
     fn meter(&mut self, flow: FlowId) -> &mut DisplacementMeter {
         let place = flow.index();
         if self.meters.len() <= place {
@@ -152,7 +154,7 @@ impl Each {
 
     /// The run has ended.
     pub(super) fn finish(&mut self) {
-        let Each { meters, rows } = self;
+        let DisplacementRecording { meters, rows } = self;
         for (flow, meter) in meters.iter_mut().enumerate() {
             if let Some(meter) = meter {
                 meter.finish(&mut |packet| rows.push((FlowId::new(flow), packet)));
@@ -160,7 +162,7 @@ impl Each {
         }
     }
 
-    /// How many rows wait.
+    /// The number of buffered rows.
     pub(super) fn waiting(&self) -> usize {
         self.rows.len()
     }
@@ -181,11 +183,11 @@ mod tests {
     use ackclock_tcp::{SentAs, Stamp};
 
     use super::*;
-    use crate::record::Source;
+    use crate::record::SenderId;
 
     #[test]
     fn a_segment_arrives_for_the_first_time_by_any_of_its_transmissions() {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let send = |truth: &mut Truth, from: u64| {
             let stamp = Stamp { at: Time::from_millis(from), order: 0 };
             truth.sent(stamp, from, from + 1000, SentAs::New)
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_has_no_place() {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let send = |truth: &mut Truth, from: u64| {
             let stamp = Stamp { at: Time::from_millis(from), order: 0 };
             truth.sent(stamp, from, from + 1000, SentAs::New)

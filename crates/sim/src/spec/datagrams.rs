@@ -16,7 +16,7 @@ pub const RTP_HEADER: u32 = 12;
 /// A flow of datagrams, as both of its ends see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatagramSpec {
-    /// What sends.
+    /// The application.
     pub application: DatagramApplication,
     /// The most bytes of a packet: a larger message is sent as several, and has [`MOST_MESSAGE`] at
     /// most.
@@ -25,14 +25,14 @@ pub struct DatagramSpec {
     pub ecn: Ecn,
 }
 
-/// What sends datagrams.
+/// The application of a flow of datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DatagramApplication {
     /// Messages, each a datagram, or several if it is too large for one.
     Messages {
-        /// Their name in scenarios and results.
+        /// Name in scenarios and results.
         kind: &'static str,
-        /// When they are sent, and how large they are.
+        /// Times and sizes of the datagrams.
         pattern: Pattern,
     },
     /// Requests that the receiver answers by echoing them, the first at once.
@@ -49,11 +49,11 @@ pub enum DatagramApplication {
 /// A call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VoipSpec {
-    /// How voice is coded.
+    /// The codec.
     pub codec: &'static Codec,
-    /// How much voice a datagram has: a whole number of the codec's frames.
+    /// Length of voice in a datagram: a whole number of the codec's frames.
     pub packetisation: Span,
-    /// How long the first datagram to arrive waits until it is played.
+    /// The playout buffer: the time from the arrival of the first datagram to its playing.
     pub playout: Span,
     /// Equipment impairment factor of the E-model.
     pub ie: f64,
@@ -69,7 +69,7 @@ impl VoipSpec {
 }
 
 impl DatagramApplication {
-    /// Its name in scenarios and results.
+    /// Name in scenarios and results.
     pub fn name(&self) -> &'static str {
         match self {
             DatagramApplication::Messages { kind, .. } => kind,

@@ -7,7 +7,7 @@ use ackclock_units::Span;
 
 use super::SplitSpec;
 
-/// Where time comes from.
+/// The clock that drives a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The machine's monotonic clock; packets come from devices.
@@ -16,69 +16,68 @@ pub enum Clock {
     Replay(PathBuf),
 }
 
-/// What a run with hosts outside has beside links and flows.
+/// The hosts outside of a run, and the paths between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveSpec {
-    /// Where time and packets come from.
+    /// The source of time and packets.
     pub clock: Clock,
     /// Hosts, those behind devices and our own.
     pub nodes: Vec<NodeSpec>,
-    /// What is between them. Two hosts have at most one.
+    /// The paths between hosts. Two hosts have at most one.
     pub pipes: Vec<PipeSpec>,
     /// Programs that run beside.
     pub commands: Vec<CommandSpec>,
-    /// How the loop gets its processor.
+    /// Scheduling of the loop's thread.
     pub scheduling: Scheduling,
-    /// Whether devices take and give segments of several packets, where the kernel can.
+    /// Devices exchange segments of several packets (GSO), if the kernel supports it.
     pub offload: bool,
     /// The 99th percentile of lateness beyond which the run is not valid.
     pub lateness_limit: Option<Span>,
-    /// Whether what is on its way at the end is still delivered.
+    /// Packets on their way at the end are still delivered.
     pub drain: bool,
 }
 
-/// How the loop of a run in real time gets a processor when something is due.
+/// The scheduling of a real-time run's loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// How long before its time something is waited for without sleeping.
+    /// The time before a deadline that is spent without sleeping.
     pub spin: Spin,
-    /// Before which others its turn comes.
+    /// Scheduling class of the loop's thread.
     pub priority: Priority,
     /// The processors that it runs on, by number; `None` is any.
     pub affinity: Option<Vec<usize>>,
 }
 
-/// Before which others the turn of the loop comes.
+/// The scheduling class of the loop's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// As any program's.
+    /// The default of programs.
     #[default]
     Normal,
-    /// Before that of all programs without real-time priority (`SCHED_FIFO`), which get a part of
-    /// its processor nevertheless.
+    /// Real-time (`SCHED_FIFO`): before all programs without real-time priority, which still get a
+    /// part of its processor.
     Realtime,
 }
 
-/// How long before its time something is waited for without sleeping.
+/// The time before a deadline that is spent without sleeping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spin {
-    /// As long as wakeups are late, and a share of a processor allows.
+    /// Adjusted to the lateness of wakeups, within a share of a processor.
     #[default]
     Auto,
-    /// So long; zero always sleeps.
+    /// A fixed time; zero always sleeps.
     Fixed(Span),
 }
 
 /// A host by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// The device by which its packets come; `None` for a host in this process, which our endpoints
     /// are on.
     pub tun: Option<String>,
-    /// Its addresses with the lengths of their prefixes, at least one; one in this process has one,
-    /// IPv4.
+    /// Addresses with their prefix lengths, at least one; a host in this process has one, IPv4.
     pub addresses: Vec<(IpAddr, u8)>,
     /// The network namespace that the device is in; `None` is the one that we are in.
     pub netns: Option<String>,
@@ -87,14 +86,14 @@ pub struct NodeSpec {
     /// Prefixes of what is reached through it, beside its own addresses: its kernel forwards. Only
     /// of one with a device.
     pub routes: Vec<(IpAddr, u8)>,
-    /// Whether what its kernel forwards leaves with an address of the machine.
+    /// Packets forwarded by the host's kernel leave with an address of the machine (masquerading).
     pub nat: bool,
     /// An interface of the machine that is in the host's namespace as long as the run lasts.
     pub interface: Option<String>,
 }
 
 impl NodeSpec {
-    /// Its first IPv4 address.
+    /// The first IPv4 address.
     pub fn ipv4(&self) -> Option<Ipv4Addr> {
         self.addresses.iter().find_map(|(address, _)| match address {
             IpAddr::V4(address) => Some(*address),
@@ -114,24 +113,24 @@ pub struct PipeSpec {
     /// Further paths, and what takes which, from the first host to the second and back; `None` if
     /// there is `path` alone.
     pub split: Option<SplitSpec>,
-    /// What a router at the entry of the path does; `None` is a wire.
+    /// The router at the entry of the path; `None` for a wire.
     pub router: Option<RouterSpec>,
 }
 
 impl PipeSpec {
-    /// Whether it is between these two, in either order.
+    /// Returns true if the path is between these two hosts, in either order.
     pub fn joins(&self, one: usize, other: usize) -> bool {
         [[one, other], [other, one]].contains(&self.between)
     }
 }
 
-/// What a router does with the packets that it forwards: counts their hops, and keeps to the next
+/// A router that decrements the hop limit of the packets that it forwards and enforces the next
 /// link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSpec {
-    /// Where its ICMP messages come from.
+    /// Source address of its ICMP messages.
     pub address: Ipv4Addr,
-    /// Where its `ICMPv6` messages come from.
+    /// Source address of its `ICMPv6` messages.
     pub address6: Ipv6Addr,
     /// The most bytes of a packet that it forwards, if less than what the host at the other end
     /// takes.
@@ -145,9 +144,9 @@ pub struct EndsSpec {
     pub nodes: [usize; 2],
     /// Port of the receiver.
     pub port: u16,
-    /// Port of the sender; `None` is any, and for an endpoint of ours one that no other flow has.
+    /// Port of the sender; `None` is any, for an ackclock endpoint one that no other flow has.
     pub source_port: Option<u16>,
-    /// Whether what an endpoint of ours receives from outside has to be the bytes of
+    /// Bytes that an ackclock endpoint receives from outside must match
     /// [`ackclock_packet::pattern`].
     pub check: bool,
 }
@@ -155,29 +154,29 @@ pub struct EndsSpec {
 /// A program that runs on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
-    /// Its name, and that of its output.
+    /// Name of the command and of its output.
     pub id: String,
     /// The host, one behind a device.
     pub node: usize,
-    /// What is run, by `/bin/sh -c`.
+    /// The command, run by `/bin/sh -c`.
     pub run: String,
     /// Variables of its environment, by their names.
     pub env: Vec<(String, String)>,
-    /// When it starts.
+    /// Time of the start.
     pub at: Span,
-    /// When it is asked to end (SIGINT), if it has not; `None` is the end of the run.
+    /// Time at which SIGINT is sent if the command has not ended; `None` is the end of the run.
     pub until: Option<Span>,
-    /// What is read out of its standard output.
+    /// The measure read from its standard output.
     pub measure: Option<Measure>,
-    /// Whether it has the terminal, or whatever standard input and output are, and its end is that
-    /// of the run.
+    /// The command has the terminal, or whatever standard input and output are, and its end ends
+    /// the run.
     pub terminal: bool,
 }
 
 /// Kinds of output that numbers are read out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// One JSON document, as `iperf3 -J` writes it.
+    /// A JSON document, as `iperf3 -J` writes it.
     Json,
     /// The lines of `ping`, each with a `time=`.
     Ping,

@@ -6,15 +6,15 @@ use ackclock_units::Time;
 
 pub use ackclock_mptcp::SchedulerKind;
 
-/// Multipath TCP (RFC 8684) between the ends of a flow, which are endpoints of ours.
+/// Multipath TCP (RFC 8684) between the ends of a flow, which are ackclock's endpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MptcpSpec {
     /// Indices of the links of the subflows but the first, which takes the path of the flow: one to
     /// 15 of them.
     pub others: Vec<Vec<usize>>,
-    /// Which of all subflows, from 0, are backups.
+    /// Indices, from 0, of the backup subflows.
     pub backups: Vec<usize>,
-    /// Which subflow new data goes to.
+    /// The scheduler of new data.
     pub scheduler: SchedulerKind,
     /// See [`ackclock_mptcp::MptcpConfig`].
     pub opportunistic_retransmission: bool,
@@ -29,20 +29,20 @@ pub struct MptcpSpec {
 /// The hosts at the ends of a subflow, sender first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubflowHosts {
-    /// By number in [`super::LiveSpec::nodes`].
+    /// Hosts, by number in [`super::LiveSpec::nodes`].
     pub nodes: [usize; 2],
-    /// Their addresses.
+    /// Addresses of the hosts.
     pub addresses: [IpAddr; 2],
 }
 
 /// The sender gives up a path (REMOVE_ADDR), or takes it up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathChange {
-    /// When.
+    /// Time of the change.
     pub at: Time,
-    /// Which, from 0.
+    /// Index of the path, from 0.
     pub path: usize,
-    /// Whether it is there from then on.
+    /// The path's state from then on.
     pub up: bool,
 }
 

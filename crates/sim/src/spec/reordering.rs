@@ -1,10 +1,10 @@
-//! Where the reordering of packets is measured.
+//! The places where reordering is measured.
 
 use ackclock_units::Span;
 
 use crate::index::DirectionId;
 
-/// Where reordering is measured.
+/// The places where reordering is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReorderingSpec {
     /// The places, no two the same.

@@ -12,52 +12,52 @@ pub const MAX_ALIVE: usize = 100_000;
 /// A group of flows that the results list together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SumSpec {
-    /// Its name; its flows are called by it and their numbers.
+    /// Name of the group, from which its flows are named with their numbers.
     pub id: String,
-    /// What its flows have in common; for a workload those of the first path.
+    /// Settings that the flows have in common; for a workload those of the first path.
     pub group: Arc<FlowGroup>,
-    /// When they start.
+    /// Starts of the flows.
     pub starts: Starts,
 }
 
-/// When the flows of a group start and stop.
+/// The starts and stops of a group's flows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Starts {
-    /// In order of time.
+    /// Given times, in order.
     Listed(Vec<Start>),
-    /// At random.
+    /// A Poisson process.
     Poisson {
-        /// When, drawn as the run goes on.
+        /// The process, drawn during the run.
         arrivals: Poisson,
-        /// How many there are at most.
+        /// The most flows.
         count: u64,
         /// None starts at this time or later.
         until: Time,
-        /// When all of them stop.
+        /// Time at which all flows stop.
         stop: Option<Time>,
     },
-    /// At random, with sizes and paths of their own.
+    /// A workload: random starts, sizes and paths.
     Workload {
-        /// Which.
+        /// The workload.
         spec: Box<WorkloadSpec>,
         /// The first one may start then.
         start: Time,
     },
 }
 
-/// When one flow starts and stops.
+/// The start and stop of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// When it starts.
+    /// Time of the start.
     pub at: Time,
-    /// When it stops.
+    /// Time of the stop.
     pub stop: Option<Time>,
-    /// Its number in its group.
+    /// Number of the flow in its group.
     pub number: u64,
 }
 
 impl SumSpec {
-    /// How many flows there are at most.
+    /// The most flows of the group.
     pub fn count(&self) -> u64 {
         match &self.starts {
             Starts::Listed(starts) => starts.len() as u64,
@@ -78,12 +78,12 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// So many arrivals in a second on average, from `start` on; drawn from `random`.
+    /// `per_second` arrivals on average, from `start` on; drawn from `random`.
     pub fn new(random: Random, per_second: f64, start: Time) -> Poisson {
         Poisson { random, gap: 1e9 / per_second, last: start }
     }
 
-    /// When the next one is.
+    /// Draws the time of the next arrival.
     pub fn draw(&mut self) -> Time {
         // The logarithm of (0, 1], by which the inverse of the distribution function is taken.
         let gap = -maths::ln(1.0 - self.random.unit()) * self.gap;

@@ -9,20 +9,20 @@ use super::FlowGroup;
 /// Flows that arrive one after another and send what was drawn for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// When they arrive, their sizes, and which path each takes.
+    /// Arrivals, sizes and choice of paths.
     pub arrivals: Workload,
-    /// What the flows of each path have in common.
+    /// Settings that the flows of each path have in common.
     pub groups: Vec<Arc<FlowGroup>>,
-    /// By which sizes results are kept apart, in order; the last class has all that are larger.
+    /// Size classes of the results, in order; the last class has all larger flows.
     pub classes: Vec<SizeClass>,
-    /// How many flows may exist at the same time.
+    /// The most flows that may exist at the same time.
     pub most_alive: u64,
 }
 
 /// Flows of similar sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeClass {
-    /// What the results call it.
+    /// Name in the results.
     pub id: String,
     /// The largest size in it, bytes; `None` is any.
     pub up_to: Option<u64>,

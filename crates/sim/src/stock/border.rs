@@ -1,9 +1,8 @@
-//! What arrives at a stock socket, less what smoltcp 0.14 mishandles, and one correction of what it
-//! sends.
+//! A filter of the segments that reach a stock socket, for those that smoltcp 0.14 mishandles, and
+//! one correction of its output.
 //!
-//! Each rule withholds something that a peer sends again or that says nothing new, and without
-//! which the socket would lose data, panic or wait for ever. Whatever else arrives passes
-//! unchanged.
+//! Each rule withholds a segment that a peer repeats or that has no new information, and that would
+//! make the socket lose data, panic or wait forever. All other segments pass unchanged.
 
 use ackclock_packet::{Flags, Segment};
 
@@ -14,7 +13,7 @@ pub(super) struct Border {
     receive_buffer: u64,
     /// Initial sequence number of the peer.
     peer_isn: Option<u32>,
-    /// Whether the peer's SYN scales windows.
+    /// True if the peer's SYN scales windows.
     peer_scales: bool,
     /// The scale in our SYN.
     own_scale: u8,
@@ -26,12 +25,12 @@ pub(super) struct Border {
     last: Option<(u32, u16)>,
 }
 
-/// What the border asks of the socket.
+/// The socket's state that the border depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
-    /// Whether the socket still takes a SYN.
+pub(super) struct SocketState {
+    /// True if the socket still accepts a SYN.
     pub(super) opening: bool,
-    /// Whether there is data that the peer has not acknowledged.
+    /// True if the peer has not acknowledged all data.
     pub(super) unacknowledged: bool,
     /// Bytes received in order; the application has read them.
     pub(super) delivered: u64,
@@ -76,8 +75,8 @@ impl Border {
         }
     }
 
-    /// Whether the socket gets `segment`, which may become smaller.
-    pub(super) fn admit(&mut self, segment: &mut Segment, view: View) -> bool {
+    /// Returns true if `segment`, which may be shortened, is passed to the socket.
+    pub(super) fn admit(&mut self, segment: &mut Segment, view: SocketState) -> bool {
         if segment.flags.contains(Flags::SYN) {
             if view.opening {
                 self.peer_isn = Some(segment.seq);

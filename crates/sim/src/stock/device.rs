@@ -5,22 +5,22 @@ use smoltcp::time::Instant;
 
 /// Holds the packet that arrives and the packet that leaves; both buffers are used again.
 #[derive(Debug)]
-pub(super) struct Wire {
-    arrival: Packet,
-    departure: Packet,
+pub(super) struct SingleSlotDevice {
+    arrival: PacketBuffer,
+    departure: PacketBuffer,
     mtu: usize,
 }
 
 #[derive(Debug, Default)]
-struct Packet {
+struct PacketBuffer {
     bytes: Vec<u8>,
-    /// Whether the bytes are a packet on its way.
+    /// True if the bytes are a packet on its way.
     present: bool,
 }
 
-impl Wire {
-    pub(super) fn new(mtu: usize) -> Wire {
-        Wire { arrival: Packet::default(), departure: Packet::default(), mtu }
+impl SingleSlotDevice {
+    pub(super) fn new(mtu: usize) -> SingleSlotDevice {
+        SingleSlotDevice { arrival: PacketBuffer::default(), departure: PacketBuffer::default(), mtu }
     }
 
     /// Room for an arriving packet of `len` bytes.
@@ -29,7 +29,7 @@ impl Wire {
         &mut self.arrival.bytes
     }
 
-    /// The packet written to [`Wire::arrival`] arrives at the next poll.
+    /// The packet written to [`SingleSlotDevice::arrival`] arrives at the next poll.
     pub(super) fn arrives(&mut self) {
         self.arrival.present = true;
     }
@@ -40,7 +40,7 @@ impl Wire {
     }
 }
 
-impl Device for Wire {
+impl Device for SingleSlotDevice {
     type RxToken<'a> = InFrame<'a>;
     type TxToken<'a> = OutFrame<'a>;
 
@@ -73,7 +73,7 @@ impl RxToken for InFrame<'_> {
 
 /// The right to write the packet that leaves.
 #[derive(Debug)]
-pub(super) struct OutFrame<'a>(&'a mut Packet);
+pub(super) struct OutFrame<'a>(&'a mut PacketBuffer);
 
 impl TxToken for OutFrame<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {

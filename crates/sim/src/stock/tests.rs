@@ -17,7 +17,7 @@ fn spec() -> SmoltcpSpec {
     }
 }
 
-/// What a path does to packets, both ways alike, until `calm_after` packets have passed it.
+/// The impairments of a path, the same both ways, until `calm_after` packets have passed it.
 #[derive(Clone, Debug)]
 struct Weather {
     delay: Span,
@@ -35,7 +35,7 @@ const CALM: Weather =
 /// first to the second.
 struct Pair {
     hosts: [Stock; 2],
-    /// By arrival and number: to whom, and what.
+    /// Destination and segment by time of arrival and number.
     packets: BTreeMap<(Time, u64), (usize, Segment)>,
     weather: Weather,
     random: Random,
@@ -49,8 +49,8 @@ struct Pair {
 impl Pair {
     fn new(specs: [&SmoltcpSpec; 2], weather: Weather, seed: u64, bytes: [u64; 2]) -> Pair {
         let mut hosts = [
-            Stock::new(specs[0], Side::Sender, 49_152, 80, seed),
-            Stock::new(specs[1], Side::Receiver, 80, 49_152, seed ^ 1),
+            Stock::new(specs[0], ConnectionEnd::Sender, 49_152, 80, seed),
+            Stock::new(specs[1], ConnectionEnd::Receiver, 80, 49_152, seed ^ 1),
         ];
         hosts[1].listen();
         hosts[0].connect(Time::ZERO);
@@ -109,7 +109,7 @@ impl Pair {
         while self.step() {}
     }
 
-    /// Goes on to the next time at which something happens, if there is one.
+    /// Advances to the next event, if there is one.
     fn step(&mut self) -> bool {
         let arrival = self.packets.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
         let deadline = self.hosts.iter().map(|host| host.next_deadline(self.now)).min().unwrap();
@@ -172,14 +172,14 @@ const ISN: u32 = 0xffff_fff0;
 impl Script {
     /// An established connection that the peer opened.
     fn receiving(spec: &SmoltcpSpec) -> Script {
-        let mut stock = Stock::new(spec, Side::Receiver, 80, 49_152, 1);
+        let mut stock = Stock::new(spec, ConnectionEnd::Receiver, 80, 49_152, 1);
         stock.listen();
         Script { stock, now: Time::ZERO, stock_isn: 0 }.handshake(Flags::SYN, 60_000)
     }
 
     /// An established connection that the stock socket opened to a peer with this window.
     fn sending(spec: &SmoltcpSpec, window: u16) -> Script {
-        let mut stock = Stock::new(spec, Side::Sender, 49_152, 80, 1);
+        let mut stock = Stock::new(spec, ConnectionEnd::Sender, 49_152, 80, 1);
         stock.connect(Time::ZERO);
         Script { stock, now: Time::ZERO, stock_isn: 0 }.handshake(Flags::SYN | Flags::ACK, window)
     }
@@ -307,7 +307,7 @@ fn a_fin_past_the_window_waits_for_its_data() {
 /// The same before the socket has acknowledged anything: the FIN comes right behind SYN, ACK.
 #[test]
 fn a_fin_past_the_buffer_waits_for_its_data() {
-    let stock = Stock::new(&SmoltcpSpec { receive_buffer: 100, ..spec() }, Side::Sender, 1, 2, 3);
+    let stock = Stock::new(&SmoltcpSpec { receive_buffer: 100, ..spec() }, ConnectionEnd::Sender, 1, 2, 3);
     let mut script = Script { stock, now: Time::ZERO, stock_isn: 0 };
     script.stock.connect(script.now);
     script.stock_isn = script.take()[0].seq;
@@ -403,8 +403,11 @@ fn an_acknowledgment_after_a_timeout_carries_the_highest_sequence_number() {
 
 #[test]
 fn deadlines_are_met_to_the_microsecond() {
-    let mut script =
-        Script { stock: Stock::new(&spec(), Side::Sender, 1, 2, 3), now: Time::from_nanos(1500), stock_isn: 0 };
+    let mut script = Script {
+        stock: Stock::new(&spec(), ConnectionEnd::Sender, 1, 2, 3),
+        now: Time::from_nanos(1500),
+        stock_isn: 0,
+    };
     script.stock.connect(script.now);
     assert_eq!(script.stock.next_deadline(script.now), script.now);
     let first = script.take();
@@ -422,7 +425,7 @@ fn deadlines_are_met_to_the_microsecond() {
 
 #[test]
 fn writes_and_close_wait_for_the_connection() {
-    let mut stock = Stock::new(&SmoltcpSpec { send_buffer: 500, ..spec() }, Side::Sender, 1, 2, 3);
+    let mut stock = Stock::new(&SmoltcpSpec { send_buffer: 500, ..spec() }, ConnectionEnd::Sender, 1, 2, 3);
     stock.connect(Time::ZERO);
     assert_eq!(stock.write(Time::ZERO, 400), 400);
     assert_eq!(stock.write(Time::ZERO, 400), 100);
@@ -476,13 +479,13 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 #[should_panic(expected = "an MTU of 67 bytes")]
 fn an_mtu_below_the_least_is_refused() {
-    Stock::new(&SmoltcpSpec { mtu: Stock::MIN_MTU - 1, ..spec() }, Side::Sender, 1, 2, 3);
+    Stock::new(&SmoltcpSpec { mtu: Stock::MIN_MTU - 1, ..spec() }, ConnectionEnd::Sender, 1, 2, 3);
 }
 
 #[test]
 #[should_panic(expected = "a buffer of 0 bytes")]
 fn an_empty_buffer_is_refused() {
-    Stock::new(&SmoltcpSpec { receive_buffer: 0, ..spec() }, Side::Sender, 1, 2, 3);
+    Stock::new(&SmoltcpSpec { receive_buffer: 0, ..spec() }, ConnectionEnd::Sender, 1, 2, 3);
 }
 
 proptest! {

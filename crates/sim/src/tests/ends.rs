@@ -1,4 +1,4 @@
-//! How flows begin and end, and what is said of it.
+//! Starts and ends of flows, and their results.
 
 use ackclock_trace::CaStateSeconds;
 

@@ -12,9 +12,9 @@ use crate::index::DirectionId;
 /// Repair times are counted in thousandths of an RTT.
 const RTT_PARTS: f64 = 1e3;
 
-/// What is counted of transmissions that were judged and losses that are closed.
+/// Counts of judged transmissions and closed losses.
 #[derive(Clone, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct TruthCounts {
     pub(super) needed: u64,
     pub(super) spurious_reordering: u64,
     pub(super) spurious_delay: u64,
@@ -26,9 +26,9 @@ pub(crate) struct Counts {
     displacement: SignedHistogram,
 }
 
-impl Counts {
-    pub(super) fn new() -> Counts {
-        Counts {
+impl TruthCounts {
+    pub(super) fn new() -> TruthCounts {
+        TruthCounts {
             needed: 0,
             spurious_reordering: 0,
             spurious_delay: 0,
@@ -41,7 +41,7 @@ impl Counts {
     }
 
     /// Adds what was counted for another flow.
-    pub(super) fn absorb(&mut self, other: &Counts) {
+    pub(super) fn absorb(&mut self, other: &TruthCounts) {
         self.needed += other.needed;
         self.spurious_reordering += other.spurious_reordering;
         self.spurious_delay += other.spurious_delay;
@@ -91,17 +91,17 @@ impl Counts {
         }
     }
 
-    /// What was declared lost was not.
+    /// Counts a declaration of a transmission that was not lost.
     pub(super) fn declared_wrongly(&mut self) {
         self.declarations.wrong += 1;
     }
 
-    /// A loss was repaired within so many RTTs.
+    /// Counts a loss repaired within this many RTTs.
     pub(super) fn repaired(&mut self, rtts: f64) {
         self.repair.add((rtts * RTT_PARTS).round() as u64);
     }
 
-    /// What the retransmissions were; `link` is the name of a direction.
+    /// Retransmissions by their cause; `link` is the name of a direction.
     pub(crate) fn retransmissions<'a>(&self, link: impl Fn(DirectionId) -> &'a str) -> Retransmissions {
         let mut by_queue: BTreeMap<String, BTreeMap<&'static str, u64>> = BTreeMap::new();
         for &(cause, count) in &self.by_cause {
@@ -116,22 +116,22 @@ impl Counts {
         }
     }
 
-    /// What was declared lost.
+    /// The loss declarations.
     pub(crate) fn declarations(&self) -> LossDeclarations {
         self.declarations
     }
 
-    /// How late losses were declared, in ms.
+    /// Delay of loss declarations, ms.
     pub(crate) fn late_ms(&self) -> Distribution {
         self.late.distribution(1e-6)
     }
 
-    /// How late losses were repaired, in RTTs.
+    /// Delay of repairs, in RTTs.
     pub(crate) fn repair_rtts(&self) -> Distribution {
         self.repair.distribution(1.0 / RTT_PARTS)
     }
 
-    /// How far packets arrived from their places, `arrived` of them.
+    /// Displacement of packets on arrival, `arrived` of them.
     pub(super) fn displacement(&self, arrived: u64) -> Displacement {
         let mut displacement = self.displacement.clone();
         let on_time = arrived - displacement.samples();

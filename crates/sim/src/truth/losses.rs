@@ -10,7 +10,7 @@ use super::Culprit;
 
 /// A transmission that was lost, until the sender has no more to do with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Loss {
+pub(super) struct LostTransmission {
     number: u64,
     pub(super) from: u64,
     pub(super) to: u64,
@@ -22,9 +22,9 @@ pub(super) struct Loss {
     pub(super) rtt: Option<Span>,
     /// A later transmission brought the first byte, which the sender learns.
     pub(super) repaired: News,
-    /// When it was declared lost, and whether by timeout.
+    /// Time of the loss declaration; `true` if it was by timeout.
     pub(super) declared: Option<(Time, bool)>,
-    /// It was judged, and some of it was missing then.
+    /// The transmission was judged, and some of its bytes were missing then.
     pub(super) was_missing: bool,
     /// The sender is through with it. It stays until those before it are closed too.
     closed: bool,
@@ -35,14 +35,14 @@ pub(super) struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     None,
-    /// On its way to the sender.
+    /// The news is on its way to the sender.
     Happened,
     Known(Time),
 }
 
-/// What the sender learns of a loss.
+/// The news of a loss that reaches the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Learnt {
+enum LossEvent {
     Shown,
     Repaired,
 }
@@ -50,19 +50,19 @@ enum Learnt {
 /// The losses that the sender is not through with. What happens to one of them finds it in a list,
 /// so that the work does not grow with their number.
 #[derive(Debug)]
-pub(super) struct Losses {
-    /// In order of their numbers, and so of their stamps.
-    all: VecDeque<Loss>,
-    /// How many of them are not closed.
+pub(super) struct LossTracker {
+    /// Losses in order of their numbers, and so of their stamps.
+    all: VecDeque<LostTransmission>,
+    /// Losses that are not closed.
     open: usize,
-    /// Their numbers as long as no later transmission has reached the receiver, in order.
+    /// Numbers of losses after which no later transmission has reached the receiver, in order.
     unshown: VecDeque<u64>,
     /// First bytes and numbers of those that no later transmission has brought, in order.
     unrepaired: VecDeque<(u64, u64)>,
-    /// What has happened at the receiver since it sent its last packet.
-    at_receiver: Vec<(u64, Learnt)>,
+    /// Events at the receiver since it sent its last packet.
+    at_receiver: Vec<(u64, LossEvent)>,
     /// Serial numbers of the receiver's packets, and what the sender learns from them, in order.
-    on_way: VecDeque<(u64, u64, Learnt)>,
+    on_way: VecDeque<(u64, u64, LossEvent)>,
     /// Ends and numbers of losses that are not acknowledged, ...
     unacknowledged: BinaryHeap<Reverse<(u64, u64)>>,
     /// ... and numbers of those that are, and only have to be judged.
@@ -72,9 +72,9 @@ pub(super) struct Losses {
     pub(super) looks: u64,
 }
 
-impl Losses {
-    pub(super) fn new() -> Losses {
-        Losses {
+impl LossTracker {
+    pub(super) fn new() -> LossTracker {
+        LossTracker {
             all: VecDeque::new(),
             open: 0,
             unshown: VecDeque::new(),
@@ -100,7 +100,7 @@ impl Losses {
         self.unjudged.peek().map(prefetch);
     }
 
-    /// Whether there are any.
+    /// Returns true if there are open losses.
     #[inline]
     pub(super) fn are_open(&self) -> bool {
         self.open > 0
@@ -111,7 +111,7 @@ impl Losses {
         self.all.is_empty() && self.at_receiver.is_empty() && self.on_way.is_empty()
     }
 
-    /// Whether none is kept, closed or not.
+    /// Returns true if no loss is kept, closed or not.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -121,7 +121,7 @@ impl Losses {
     pub(super) fn add(&mut self, number: u64, (from, to): (u64, u64), stamp: Stamp, culprit: Culprit) {
         self.open += 1;
         self.unacknowledged.push(Reverse((to, number)));
-        let loss = Loss {
+        let loss = LostTransmission {
             number,
             from,
             to,
@@ -144,7 +144,7 @@ impl Losses {
     }
 
     /// The loss of transmission `number`, if it is not closed.
-    pub(super) fn get(&mut self, number: u64) -> Option<&mut Loss> {
+    pub(super) fn get(&mut self, number: u64) -> Option<&mut LostTransmission> {
         #[cfg(test)]
         {
             self.looks += 1;
@@ -158,7 +158,7 @@ impl Losses {
     /// was taken back in between.
     pub(super) fn declare(&mut self, stamp: Stamp, offset: u64, at: Time, by_timeout: bool) -> bool {
         // One that is closed has no bytes any more.
-        let range = |loss: &Loss| (loss.stamp, if loss.closed { loss.to } else { loss.from }, loss.to);
+        let range = |loss: &LostTransmission| (loss.stamp, if loss.closed { loss.to } else { loss.from }, loss.to);
         let place = transmission(&self.all, stamp, offset, range);
         if let Some(place) = place {
             self.all[place].declared.get_or_insert((at, by_timeout));
@@ -166,7 +166,7 @@ impl Losses {
         place.is_some()
     }
 
-    /// Whether the sender will learn of a loss by the arrival of transmission `number`.
+    /// Returns true if the arrival of transmission `number` will show a loss to the sender.
     #[inline]
     pub(super) fn are_shown_by(&self, number: u64) -> bool {
         self.unshown.front().is_some_and(|&shown| shown < number)
@@ -177,7 +177,7 @@ impl Losses {
     pub(super) fn arrived(&mut self, number: u64) {
         while let Some(&shown) = self.unshown.front().filter(|&&shown| shown < number) {
             self.unshown.pop_front();
-            self.happen(shown, Learnt::Shown);
+            self.happen(shown, LossEvent::Shown);
         }
     }
 
@@ -191,7 +191,7 @@ impl Losses {
             }
             if lost < number {
                 self.unrepaired.remove(place);
-                self.happen(lost, Learnt::Repaired);
+                self.happen(lost, LossEvent::Repaired);
             } else {
                 place += 1;
             }
@@ -199,11 +199,11 @@ impl Losses {
     }
 
     /// The sender will learn something of a loss.
-    fn happen(&mut self, number: u64, learnt: Learnt) {
+    fn happen(&mut self, number: u64, learnt: LossEvent) {
         let Some(loss) = self.get(number) else { return };
         match learnt {
-            Learnt::Shown => loss.shown = News::Happened,
-            Learnt::Repaired => loss.repaired = News::Happened,
+            LossEvent::Shown => loss.shown = News::Happened,
+            LossEvent::Repaired => loss.repaired = News::Happened,
         }
         self.at_receiver.push((number, learnt));
     }
@@ -223,8 +223,8 @@ impl Losses {
             self.on_way.pop_front();
             let Some(loss) = self.get(number) else { continue };
             match learnt {
-                Learnt::Shown => (loss.shown, loss.rtt) = (News::Known(now), srtt),
-                Learnt::Repaired => loss.repaired = News::Known(now),
+                LossEvent::Shown => (loss.shown, loss.rtt) = (News::Known(now), srtt),
+                LossEvent::Repaired => loss.repaired = News::Known(now),
             }
         }
         while let Some(&Reverse((_, number))) = self.unacknowledged.peek().filter(|Reverse((to, _))| *to <= acked) {
@@ -235,7 +235,7 @@ impl Losses {
 
     /// Closes a loss that is acknowledged and was judged, as all transmissions before `judged`
     /// were.
-    pub(super) fn close_next(&mut self, judged: u64) -> Option<Loss> {
+    pub(super) fn close_next(&mut self, judged: u64) -> Option<LostTransmission> {
         while let Some(&Reverse(number)) = self.unjudged.peek().filter(|Reverse(number)| *number < judged) {
             self.unjudged.pop();
             let Some(loss) = self.get(number) else { continue };
@@ -248,7 +248,7 @@ impl Losses {
     }
 
     /// Nothing that happens to a loss matters any more.
-    fn forget(&mut self, loss: &Loss) {
+    fn forget(&mut self, loss: &LostTransmission) {
         self.open -= 1;
         if let Ok(place) = self.unshown.binary_search(&loss.number) {
             self.unshown.remove(place);
@@ -261,8 +261,8 @@ impl Losses {
         }
     }
 
-    /// Those that are open at the end of the run.
-    pub(super) fn take_open(&mut self) -> impl Iterator<Item = Loss> + use<> {
+    /// Takes the losses that are open at the end of the run.
+    pub(super) fn take_open(&mut self) -> impl Iterator<Item = LostTransmission> + use<> {
         std::mem::take(&mut self.all).into_iter().filter(|loss| !loss.closed)
     }
 }

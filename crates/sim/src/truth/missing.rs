@@ -6,17 +6,17 @@ use ackclock_units::prefetch;
 
 use super::Culprit;
 
-/// What no transmission judged so far has brought, in order, disjoint.
+/// The bytes that no transmission judged so far has delivered, as ranges in order, disjoint.
 #[derive(Debug)]
 pub(super) struct Missing {
-    ranges: VecDeque<Range>,
+    ranges: VecDeque<MissingRange>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct MissingRange {
     from: u64,
     to: u64,
-    /// Who lost the last transmission of it.
+    /// The culprit of the last transmission's loss.
     culprit: Culprit,
 }
 
@@ -35,17 +35,17 @@ impl Missing {
         self.ranges.is_empty()
     }
 
-    /// Who lost the first bytes of `from..to` that are missing, if any are.
+    /// The culprit of the first missing bytes of `from..to`, if any are missing.
     pub(super) fn culprit(&self, from: u64, to: u64) -> Option<Culprit> {
         self.ranges.get(self.first(from)).filter(|range| range.from < to).map(|range| range.culprit)
     }
 
     /// New data is lost: it lies behind all other.
     pub(super) fn add(&mut self, from: u64, to: u64, culprit: Culprit) {
-        self.ranges.push_back(Range { from, to, culprit });
+        self.ranges.push_back(MissingRange { from, to, culprit });
     }
 
-    /// What is missing of `from..to` was lost again.
+    /// Blames `culprit` for the missing bytes of `from..to`: they were lost again.
     pub(super) fn blame(&mut self, from: u64, to: u64, culprit: Culprit) {
         let first = self.first(from);
         let overlap = self.ranges.range_mut(first..).take_while(|range| range.from < to);
@@ -59,7 +59,7 @@ impl Missing {
             self.ranges.remove(index);
             for (left, right) in [(range.from, from), (to, range.to)] {
                 if left < right {
-                    self.ranges.insert(index, Range { from: left, to: right, ..range });
+                    self.ranges.insert(index, MissingRange { from: left, to: right, ..range });
                     index += 1;
                 }
             }

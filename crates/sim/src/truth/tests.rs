@@ -33,7 +33,7 @@ fn arrive(truth: &mut Truth, at: u64, number: u64) {
 
 #[test]
 fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
-    let mut truth = Truth::new(Source::of(FlowId::new(0)));
+    let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 4);
     truth.lost(MS(5), 1, early(0), None);
     // What the receiver sent before the second packet came says nothing.
@@ -64,7 +64,7 @@ fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
 
 #[test]
 fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
-    let mut truth = Truth::new(Source::of(FlowId::new(0)));
+    let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 3);
     // All at one instant, and not in order of the stream; the queue at the end of the path loses
     // its packet first.
@@ -89,7 +89,7 @@ fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
 
 #[test]
 fn the_loss_of_the_last_packet_is_declared_blind() {
-    let mut truth = Truth::new(Source::of(FlowId::new(0)));
+    let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
     truth.declared(MS(300), declaration(0, MS(1), true), None);
@@ -105,7 +105,7 @@ fn the_loss_of_the_last_packet_is_declared_blind() {
 #[test]
 fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious() {
     for (sent_as, expected) in [(SentAs::FastRetransmit, (0, 1, 0)), (SentAs::Timeout, (0, 0, 1))] {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         send(&mut truth, 1, 3);
         arrive(&mut truth, 10, 2);
         arrive(&mut truth, 11, 3);
@@ -125,7 +125,7 @@ fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious(
 
 #[test]
 fn a_lost_retransmission_is_to_blame_for_the_next() {
-    let mut truth = Truth::new(Source::of(FlowId::new(0)));
+    let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
     let second = truth.sent(Stamp::first(MS(10)), 0, 100, SentAs::FastRetransmit);
@@ -144,7 +144,7 @@ fn a_lost_retransmission_is_to_blame_for_the_next() {
 
 #[test]
 fn what_the_receiver_refuses_has_to_be_sent_again() {
-    let mut truth = Truth::new(Source::of(FlowId::new(0)));
+    let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 1);
     truth.arrived(MS(10), 1, |_, _| false, None);
     let again = truth.sent(Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
@@ -155,7 +155,7 @@ fn what_the_receiver_refuses_has_to_be_sent_again() {
 
 #[test]
 fn displacement_leaves_lost_packets_out() {
-    let mut truth = Truth::new(Source::of(FlowId::new(0)));
+    let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 6);
     // Sent 1 to 6, of which 2 is lost; arrival 3 1 4 6 5, places without 2: 1 3 4 5 6.
     truth.lost(MS(9), 2, early(0), None);
@@ -207,7 +207,7 @@ proptest! {
 
     #[test]
     fn a_retransmission_is_needed_if_all_earlier_ones_of_some_byte_were_lost(all in any_transmissions()) {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let (mut end, mut expected) = (0, (0, 0, 0));
         for (n, one) in all.iter().enumerate() {
             let sent_as = if one.timeout { SentAs::Timeout } else { SentAs::FastRetransmit };
@@ -245,7 +245,7 @@ proptest! {
 fn the_work_for_a_loss_does_not_grow_with_their_number() {
     // Every second packet is lost, and each is repaired and acknowledged in turn.
     for n in [100, 10_000] {
-        let mut truth = Truth::new(Source::of(FlowId::new(0)));
+        let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         send(&mut truth, 1, 2 * n);
         for odd in (1..2 * n).step_by(2) {
             truth.lost(MS(odd), odd, early(0), None);

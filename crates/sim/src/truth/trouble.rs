@@ -1,19 +1,19 @@
-//! What is known of packets that were lost, delayed, or declared lost: what a flow without any of
-//! these never touches.
+//! Packets that were lost, delayed, or declared lost. A flow without any of these never allocates
+//! this state.
 
 use std::collections::VecDeque;
 
 use ackclock_tcp::SentAs;
-use ackclock_trace::{Judged, LossVerdict};
+use ackclock_trace::{JudgedSegment, LossVerdict};
 use ackclock_units::{Span, Time, prefetch};
 
-use super::counts::Counts;
-use super::losses::{Loss, Losses, News};
+use super::counts::TruthCounts;
+use super::losses::{LossTracker, LostTransmission, News};
 use super::missing::Missing;
-use super::{Fate, Sent};
-use crate::record::{Source, TcpFact, TcpRecording};
+use super::{TransmissionFate, UnjudgedTransmission};
+use crate::record::{SenderId, TcpFact, TcpRecording};
 
-/// When a fate was decided, and of what arrived, the how many-th that did, from 1.
+/// The time at which a fate was decided, and for an arrival its number among arrivals, from 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decided {
     pub(super) at: Time,
@@ -28,33 +28,32 @@ pub(super) struct Declared {
     pub(super) by_timeout: bool,
 }
 
-/// What was not in order, and the measures on it.
+/// The losses, delays and wrong declarations of a flow, with their measurements.
 #[derive(Debug)]
 pub(super) struct Trouble {
-    source: Source,
-    /// Of the first transmissions that were not judged, up to the last of them whose fate is
-    /// decided.
+    source: SenderId,
+    /// Fates of the first unjudged transmissions, up to the last of them whose fate is decided.
     pub(super) decided: VecDeque<Decided>,
-    /// Of those judged, how many did not arrive.
+    /// Judged transmissions that did not arrive.
     pub(super) losses_before: u64,
-    /// What no transmission judged so far has brought.
+    /// The bytes that no transmission judged so far has delivered.
     missing: Missing,
-    pub(super) losses: Losses,
-    /// In order of their numbers.
+    pub(super) losses: LossTracker,
+    /// Declarations in order of their numbers.
     pub(super) declared: VecDeque<Declared>,
-    pub(super) counts: Counts,
+    pub(super) counts: TruthCounts,
 }
 
 impl Trouble {
-    pub(super) fn new(source: Source) -> Trouble {
+    pub(super) fn new(source: SenderId) -> Trouble {
         Trouble {
             source,
             decided: VecDeque::new(),
             losses_before: 0,
             missing: Missing::new(),
-            losses: Losses::new(),
+            losses: LossTracker::new(),
             declared: VecDeque::new(),
-            counts: Counts::new(),
+            counts: TruthCounts::new(),
         }
     }
 
@@ -72,7 +71,7 @@ impl Trouble {
     }
 
     /// Nothing more will happen to a loss.
-    pub(super) fn close(&mut self, now: Time, loss: &Loss, log: Option<&mut TcpRecording>) {
+    pub(super) fn close(&mut self, now: Time, loss: &LostTransmission, log: Option<&mut TcpRecording>) {
         let late = match (loss.declared, loss.shown) {
             (Some((at, _)), News::Known(known)) => Some(at.as_nanos() as i64 - known.as_nanos() as i64),
             _ => None,
@@ -94,9 +93,9 @@ impl Trouble {
         }
     }
 
-    /// Whether the arrival of new data that was the next to be judged, the `place`-th to arrive,
-    /// has any part in this: it is not in its place among what was not lost, was declared lost, or
-    /// is the first to arrive after a loss.
+    /// Returns true if the arrival of new data, the next transmission to be judged and the
+    /// `place`-th to arrive, matters here: it is out of place among those not lost, was declared
+    /// lost, or is the first to arrive after a loss.
     pub(super) fn concerns(&self, number: u64, place: u64) -> bool {
         place + self.losses_before != number
             || self.declared.front().is_some_and(|declared| declared.number == number)
@@ -121,20 +120,26 @@ impl Trouble {
 
     /// Measures the displacement: the place among those that arrived less the place among those
     /// sent that arrive.
-    pub(super) fn place(&mut self, number: u64, fate: Fate, place: u64) {
+    pub(super) fn place(&mut self, number: u64, fate: TransmissionFate, place: u64) {
         match fate {
-            Fate::Kept | Fate::Refused => {
+            TransmissionFate::Kept | TransmissionFate::Refused => {
                 self.counts.displaced(place as i64 - (number - self.losses_before) as i64);
             }
-            Fate::Lost | Fate::OnItsWay => self.losses_before += 1,
+            TransmissionFate::Lost | TransmissionFate::OnItsWay => self.losses_before += 1,
         }
     }
 
-    /// It is known of every transmission before this one whether it arrived, `judged_at` the last
-    /// of them and this one.
-    pub(super) fn judge(&mut self, judged_at: Time, number: u64, sent: &Sent, mut log: Option<&mut TcpRecording>) {
+    /// Judges a transmission: the fates of all earlier ones are known; `judged_at` is the latest
+    /// time at which one of them or its own was decided.
+    pub(super) fn judge(
+        &mut self,
+        judged_at: Time,
+        number: u64,
+        sent: &UnjudgedTransmission,
+        mut log: Option<&mut TcpRecording>,
+    ) {
         let (from, to) = (sent.from, sent.to());
-        let kept = matches!(sent.fate, Fate::OnItsWay | Fate::Kept);
+        let kept = matches!(sent.fate, TransmissionFate::OnItsWay | TransmissionFate::Kept);
         if sent.again {
             self.judge_retransmission(judged_at, sent, log.as_deref_mut());
         }
@@ -164,7 +169,7 @@ impl Trouble {
         }
     }
 
-    fn judge_retransmission(&mut self, judged_at: Time, sent: &Sent, log: Option<&mut TcpRecording>) {
+    fn judge_retransmission(&mut self, judged_at: Time, sent: &UnjudgedTransmission, log: Option<&mut TcpRecording>) {
         let (from, to) = (sent.from, sent.to());
         let culprit = self.missing.culprit(from, to);
         let verdict = match (culprit, sent.sent_as) {
@@ -188,8 +193,8 @@ fn fact(
     cause: &'static str,
     verdict: LossVerdict<'static>,
     late: Option<i64>,
-) -> Judged<'static> {
-    Judged { seq: from, len: (to - from) as u32, since, cause, verdict, late }
+) -> JudgedSegment<'static> {
+    JudgedSegment { seq: from, len: (to - from) as u32, since, cause, verdict, late }
 }
 
 fn declared_by(timeout: bool) -> &'static str {

@@ -47,7 +47,7 @@ fn ack(acked: u32, blocks: &[(u32, u32)]) -> Segment {
 }
 
 /// The watched end opens a connection from a port.
-fn open(watch: &mut Watch, port: u16, isn: u32, [asks, answers]: [Flags; 2]) {
+fn open(watch: &mut HeaderWatch, port: u16, isn: u32, [asks, answers]: [Flags; 2]) {
     let syn =
         Segment { source_port: port, destination_port: PEER, seq: isn, flags: Flags::SYN | asks, ..Segment::default() };
     let answer = Segment {
@@ -63,13 +63,13 @@ fn open(watch: &mut Watch, port: u16, isn: u32, [asks, answers]: [Flags; 2]) {
     assert!(turning && arrival.is_ack && arrival.acked == 0 && arrival.rtt.is_none());
 }
 
-fn opened() -> Watch {
-    let mut watch = Watch::default();
+fn opened() -> HeaderWatch {
+    let mut watch = HeaderWatch::default();
     open(&mut watch, OURS, ISN, [Flags::NONE; 2]);
     watch
 }
 
-fn rtt(watch: &mut Watch, at: u64, segment: &Segment) -> Option<u64> {
+fn rtt(watch: &mut HeaderWatch, at: u64, segment: &Segment) -> Option<u64> {
     watch.receives(ms(at), segment).0.rtt.map(|rtt| rtt.as_nanos() / 1_000_000)
 }
 
@@ -146,7 +146,7 @@ fn a_probe_without_data_is_no_retransmission() {
 
 #[test]
 fn what_it_acknowledges_was_delivered_to_it() {
-    let mut watch = Watch::default();
+    let mut watch = HeaderWatch::default();
     let from_peer = |offset: u32, flags, len| Segment {
         source_port: PEER,
         destination_port: OURS,
@@ -229,7 +229,7 @@ fn the_echo_counts_where_the_handshake_agreed_on_it() {
         ([classic | Flags::AE, Flags::ECE], 1),
         ([classic | Flags::AE, Flags::CWR], 0),
     ] {
-        let mut watch = Watch::default();
+        let mut watch = HeaderWatch::default();
         open(&mut watch, OURS, ISN, [asks, answers]);
         watch.sends(ms(100), &data(0, 1000, 0));
         watch.receives(ms(120), &Segment { flags: Flags::ACK | Flags::ECE, ..ack(1000, &[]) });
@@ -240,7 +240,7 @@ fn the_echo_counts_where_the_handshake_agreed_on_it() {
 
 #[test]
 fn it_may_begin_in_the_middle_of_a_connection() {
-    let mut watch = Watch::default();
+    let mut watch = HeaderWatch::default();
     assert_eq!(watch.sends(ms(0), &data(100_000, 1000, 50_000)), (0, false));
     assert_eq!(rtt(&mut watch, 20, &ack(101_000, &[])), Some(20));
     assert_eq!((watch.counts().acked_bytes, watch.counts().delivered_bytes), (1000, 0));
@@ -290,7 +290,7 @@ fn of_too_many_connections_those_count_that_were_seen_last() {
 #[test]
 fn hundreds_of_connections_at_once_all_count() {
     const MANY: u16 = 1000;
-    let mut watch = Watch::default();
+    let mut watch = HeaderWatch::default();
     (1..=MANY).for_each(|port| open(&mut watch, port, ISN, [Flags::NONE; 2]));
     // All send, then all are answered, so that each is seen after all others.
     for round in 0..3 {
@@ -309,7 +309,7 @@ fn hundreds_of_connections_at_once_all_count() {
 
 #[test]
 fn the_segments_of_many_connections_share_what_may_be_timed() {
-    let mut watch = Watch::default();
+    let mut watch = HeaderWatch::default();
     (1..=128).for_each(|port| open(&mut watch, port, ISN, [Flags::NONE; 2]));
     for n in 0..TIMED as u32 {
         watch.sends(ms(100), &Segment { source_port: 1, ..data(n, 1, 0) });
@@ -345,7 +345,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
 proptest! {
     #[test]
     fn any_segments_in_any_order(segments in prop::collection::vec((any_segment(), any::<bool>(), 0u64..3), 0..200)) {
-        let mut watch = Watch::default();
+        let mut watch = HeaderWatch::default();
         let mut now = Time::ZERO;
         let mut sent = Vec::new();
         for (segment, outgoing, after) in segments {

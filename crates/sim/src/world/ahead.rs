@@ -9,7 +9,7 @@ use super::World;
 use crate::host::Host;
 use crate::index::{DirectionId, HostId, RouteId};
 
-/// From so many flows on it pays: fewer stay in a second-level cache of 1 MiB.
+/// The number of flows from which prefetching pays: fewer stay in a second-level cache of 1 MiB.
 pub(super) const MANY: usize = 128;
 
 impl World {
@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// Where its state is.
+    /// Fetches the host's entry and its flow's.
     #[inline]
     fn prefetch_place(&self, host: HostId) {
         prefetch(&self.hosts[host]);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use ackclock_units::Time;
 
 use super::World;
-use crate::flow::{Flow, Over};
+use crate::flow::{ConnectionChoice, Flow};
 use crate::host::Host;
-use crate::index::{FlowId, Table};
+use crate::index::{FlowId, IndexVec};
 use crate::spec::{Application, FlowGroup, FlowSpec, Starts, SumSpec};
 
-/// So many numbers of flows are kept for the connections of a client.
+/// Flow numbers reserved for the connections of a client.
 pub(super) const MOST_CONNECTIONS: u64 = 1 << 32;
 
 /// The groups of the connections of clients, each with the client.
@@ -25,7 +25,7 @@ pub(super) fn groups(flows: &[FlowSpec]) -> impl Iterator<Item = (SumSpec, Optio
 }
 
 /// A connection of a client is over, or the run: what was measured on it is the client's.
-pub(super) fn absorb(flows: &mut Table<FlowId, Flow>, client: FlowId, connection: FlowId, ends: [&Host; 2]) {
+pub(super) fn absorb(flows: &mut IndexVec<FlowId, Flow>, client: FlowId, connection: FlowId, ends: [&Host; 2]) {
     let [client, connection] = flows.two(client, connection);
     client.absorb(connection, ends);
 }
@@ -69,15 +69,15 @@ impl World {
         }
     }
 
-    /// A client asks for what it can.
+    /// Sends the requests that a client can send.
     fn browse(&mut self, now: Time, client: FlowId) {
         while self.flows[client].is_browsing() {
             let Some(browser) = self.flows[client].browser() else { return };
             let (is_single, is_probing, then) = (browser.is_single(), browser.is_probing(), browser.then());
             let Some((exchange, over)) = browser.make(now) else { break };
             let flow = match over {
-                Over::Open(flow) => flow,
-                Over::New => self.connect(now, client),
+                ConnectionChoice::Open(flow) => flow,
+                ConnectionChoice::New => self.connect(now, client),
             };
             if let Some(connection) = self.flows[flow].connection() {
                 match is_probing {
@@ -85,7 +85,7 @@ impl World {
                     false => connection.begin(exchange, is_single),
                 }
             }
-            if over != Over::New {
+            if over != ConnectionChoice::New {
                 self.wake(now, flow);
             }
         }

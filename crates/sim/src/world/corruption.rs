@@ -14,14 +14,14 @@ use crate::index::{HostId, RouteId};
 use crate::spec::RunSpec;
 use crate::truth::{Culprit, Reason};
 
-/// Whether any link of a run corrupts packets.
+/// Returns true if any link of a run corrupts packets.
 pub(super) fn occurs(spec: &RunSpec) -> bool {
     let directions = spec.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
     directions.into_iter().any(|direction| direction.impairments.corrupt > 0.0)
 }
 
 impl World {
-    /// A corrupted packet has reached an end of a flow of ours.
+    /// A corrupted packet has reached an end of a flow that is ackclock's.
     #[cold]
     pub(super) fn discard_corrupted(&mut self, now: Time, host: HostId, packet: Packet) {
         self.count_corrupted(now, host, &packet);

@@ -3,13 +3,13 @@
 use ackclock_packet::{Class, Packet, Payload, Segment, flow_hash};
 use ackclock_units::{Ecn, Time};
 
-use super::routes::Leaving;
+use super::routes::RoutedPacket;
 use super::{Contents, World};
 use crate::datagrams::{Datagram, Datagrams};
 use crate::host::Host;
-use crate::index::{HostId, Table};
+use crate::index::{HostId, IndexVec};
 
-/// How a packet holds a datagram. The payload of a record shows its number and its length.
+/// A datagram as the contents of a packet. In records, its payload shows its number and length.
 impl From<Datagram> for Contents {
     fn from(datagram: Datagram) -> Contents {
         let payload = Payload { offset: datagram.number, len: datagram.len };
@@ -24,7 +24,7 @@ impl From<&Contents> for Datagram {
     }
 }
 
-fn end(hosts: &mut Table<HostId, Host>, host: HostId) -> Option<&mut Datagrams> {
+fn end(hosts: &mut IndexVec<HostId, Host>, host: HostId) -> Option<&mut Datagrams> {
     match hosts.get_mut(host) {
         Some(Host::Datagrams(end)) => Some(end),
         _ => None,
@@ -33,7 +33,7 @@ fn end(hosts: &mut Table<HostId, Host>, host: HostId) -> Option<&mut Datagrams> 
 
 /// The last copy of a datagram to this host was lost: the end that measures notes it.
 #[cold]
-pub(super) fn lost(hosts: &mut Table<HostId, Host>, to: HostId, contents: &Contents) {
+pub(super) fn lost(hosts: &mut IndexVec<HostId, Host>, to: HostId, contents: &Contents) {
     let datagram = Datagram::from(contents);
     for host in [to, to.peer()] {
         if let Some(end) = end(hosts, host) {
@@ -94,7 +94,7 @@ impl World {
             wire_len: datagram.wire_len(),
             route: self
                 .routes
-                .next(host, Leaving { now, flow_hash, continues: false, is_handshake: || false })
+                .next(host, RoutedPacket { now, flow_hash, continues: false, is_handshake: || false })
                 .number(),
             hop: 0,
             ecn,

@@ -3,7 +3,7 @@
 //! A decision is made at a point in time at which a run without it would go on just so: by the
 //! clock, when everything before that time has been done, or by an ACK, when it has been taken in
 //! and nothing was sent yet. A policy decides by itself. For a learner whose actions come from
-//! outside the world waits, if somebody has asked for it ([`World::wait_for_actions`]); otherwise
+//! outside the world waits after a call of [`World::wait_for_actions`]; otherwise
 //! its windows stay as they are.
 
 use ackclock_cc::Learner;
@@ -20,13 +20,13 @@ use crate::spec::{CcSpec, FlowSpec, HostSpec, RunSpec};
 /// The flows whose senders learn.
 #[derive(Debug)]
 pub(super) struct Decisions {
-    /// In the order of their flows.
+    /// Deciders in the order of their flows.
     all: Vec<Decider>,
-    /// When the next one decides by the clock.
+    /// Time of the next decision by the clock.
     pub(super) next_at: Time,
     /// Some decide by ACKs.
     pub(super) by_acks: bool,
-    /// Those that decide now.
+    /// Flows that decide now.
     due: Vec<FlowId>,
     now: Time,
     waits_for_actions: bool,
@@ -38,15 +38,15 @@ struct Decider {
     flow: FlowId,
     /// Actions come from outside, now or later.
     is_external: bool,
-    /// When it decides next by the clock.
+    /// Time of its next decision by the clock.
     at: Time,
-    /// How often it is looked at before it is open; `None` if it decides by ACKs.
+    /// Interval of the checks before the connection is open; `None` for decisions by ACKs.
     tick: Option<Span>,
     by_acks: bool,
 }
 
-/// How often it is looked at before it decides, whether it decides by ACKs, and whether actions
-/// come from outside.
+/// The interval of checks before a flow decides, and two flags: it decides by ACKs; its actions
+/// come from outside. `None` without a learner.
 fn rhythm(flow: &FlowSpec) -> Option<(Option<Span>, bool, bool)> {
     let HostSpec::Endpoint(sender) = &flow.sender else { return None };
     if flow.mptcp.is_some() {
@@ -93,7 +93,7 @@ impl Decisions {
 }
 
 impl World {
-    /// At each decision of a learner whose actions come from outside, the world waits from now on:
+    /// Makes the world wait at each decision of a learner whose actions come from outside:
     /// [`World::step`] does nothing until [`World::go_on_after_actions`].
     pub fn wait_for_actions(&mut self) {
         if let Some(decisions) = &mut self.decisions {
@@ -114,13 +114,13 @@ impl World {
         self.decisions.iter().flat_map(|decisions| decisions.all.iter().map(|decider| decider.flow))
     }
 
-    /// Whether actions for a flow come from outside, now or later in the run.
+    /// Returns true if actions for a flow come from outside, now or later in the run.
     pub fn has_external(&self, flow: FlowId) -> bool {
         let all = self.decisions.iter().flat_map(|decisions| &decisions.all);
         all.clone().any(|decider| decider.flow == flow && decider.is_external)
     }
 
-    /// What controls the sender of a flow, if it learns.
+    /// The learner that controls the sender of a flow, if there is one.
     pub fn learner(&mut self, flow: FlowId) -> Option<&mut Learner> {
         let now = self.decisions.as_ref()?.now;
         match self.hosts.get_mut(flow.sender())? {
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// Whether the traffic of a flow has come to its end.
+    /// Returns true if the traffic of a flow has ended.
     pub fn is_over(&self, flow: FlowId) -> bool {
         let is_closed = || match &self.hosts[flow.sender()] {
             Host::Endpoint(endpoint) => endpoint.state() == State::Closed,
@@ -191,7 +191,7 @@ impl World {
         Some(at)
     }
 
-    /// There are no more decisions: the run is over.
+    /// Ends the decisions: the run is over.
     pub(super) fn end_decisions(&mut self) {
         if let Some(decisions) = &mut self.decisions {
             (decisions.next_at, decisions.is_waiting) = (Time::NEVER, false);
@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// Those decide whose time has come, in the order of their flows.
+    /// Makes the decisions that are due, in the order of their flows.
     #[cold]
     pub(super) fn decide_by_clock(&mut self, now: Time) {
         let World { decisions: Some(decisions), hosts, flows, .. } = self else { return };
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Whether the world stands at a decision.
+    /// Returns true while the world waits at a decision.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         self.decisions.as_ref().is_some_and(|decisions| decisions.is_waiting)

@@ -1,4 +1,4 @@
-//! Looks at flows and links while a run goes on, for those who decide by more than a sender sees.
+//! Observations of flows and links during a run, for learners that use more than a sender sees.
 
 use std::ops::ControlFlow;
 
@@ -9,19 +9,19 @@ use super::World;
 use crate::record::SeriesConfig;
 use crate::series::Series;
 
-/// What somebody has seen of a world until some time. What came since is what the next look shows.
+/// An observer's position in a run: the next look shows the changes since then.
 #[derive(Debug)]
 pub struct Lookout(Series);
 
 impl World {
-    /// Somebody who has seen nothing yet.
+    /// An observer that has not looked yet.
     pub fn lookout(&self) -> Lookout {
         let all = SeriesConfig { every: Span::MAX, window: Span::MAX };
         Lookout(Series::new(all, self.windows.listed(), self.windows.listed_directions()))
     }
 
-    /// What came since the last look: records as those of a series whose interval ends `now`, none
-    /// of flows to which nothing happened. The run is the same with it and without.
+    /// Passes the changes since the last look to `sink`: records as of a series whose interval ends
+    /// `now`, none of idle flows. Looking changes no result.
     pub fn look(&mut self, now: Time, lookout: &mut Lookout, mut sink: impl FnMut(&SeriesRecord<'_>)) {
         self.catch_up(now);
         let groups = self.passing_counts();

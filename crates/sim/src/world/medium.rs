@@ -12,7 +12,7 @@ use crate::spec::RunSpec;
 /// The media of a run.
 #[derive(Debug)]
 pub(super) struct Media {
-    /// By link; `None` where each direction has its own.
+    /// Media by link; `None` for a link whose directions share none.
     of_links: Vec<Option<Medium>>,
 }
 
@@ -29,7 +29,7 @@ impl Media {
 }
 
 impl World {
-    /// Whether a direction shares a medium with the other one.
+    /// Returns true if a direction shares a medium with the other one.
     pub(super) fn has_medium(&self, direction: DirectionId) -> bool {
         self.media.as_ref().is_some_and(|media| media.of_links[direction.link()].is_some())
     }

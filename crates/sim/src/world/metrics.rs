@@ -1,4 +1,4 @@
-//! What hosts remember of destinations from one connection to the next.
+//! Metrics of destinations that hosts keep from one connection to the next.
 
 use ackclock_tcp::Metrics;
 use ackclock_units::Time;
@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::index::HostId;
 use crate::spec::RunSpec;
 
-/// One for each number that flows have, nothing in it.
+/// An empty memory for each index that flows use.
 pub(super) fn memories(spec: &RunSpec) -> Vec<Metrics> {
     let of_flows = spec.flows.iter().map(|flow| flow.metrics);
     let of_groups = spec.sums.iter().map(|sum| sum.group.metrics);

@@ -1,15 +1,15 @@
-//! Hosts outside: packets that come from them enter here, and those for them leave here.
+//! Hosts outside: the entry of their packets, and the exit of packets to them.
 //!
-//! **The order of arrivals.** A packet that comes in at `now` enters after everything that is due
-//! by `now`, that very nanosecond included; of several at one time, in the order of the calls.
-//! [`World::inject`] sees to it by itself. So what is decided depends on the times of arrivals and
-//! their order alone, not on how late the loop was: the same arrivals give the same decisions in
-//! real time and in a replay. Who answers a packet that has reached it ([`Outbound`]) injects the
-//! answer at [`Outbound::at`], before the next step; later it would enter later.
+//! **The order of arrivals.** [`World::inject`] first handles everything that is due by `now`, that
+//! nanosecond included; packets at the same time enter in the order of the calls. Decisions
+//! therefore depend only on the times and order of arrivals, not on the lateness of the loop: the
+//! same arrivals give the same decisions in real time and in a replay. The answer to a packet
+//! ([`Outbound`]) must be injected at [`Outbound::at`], before the next step; later it would enter
+//! later.
 //!
-//! **Bytes stay outside.** A packet holds a token for them. Each token that was taken in comes back
-//! exactly once, by [`World::freed`], when the last copy of its packet is dropped, lost, read by an
-//! endpoint of ours or handed over.
+//! **Bytes stay outside.** A packet holds a token for them. Each accepted token is returned exactly
+//! once, by [`World::freed`], when the last copy of its packet is dropped, lost, read by an ackclock
+//! endpoint or delivered outside.
 
 use std::collections::VecDeque;
 
@@ -20,10 +20,10 @@ use ackclock_units::{Ecn, Span, Time};
 mod listening;
 mod passing;
 
-use super::routes::{Leaving, Routes, directions};
+use super::routes::{RouteTable, RoutedPacket, directions};
 use super::{Contents, World};
 use crate::host::Host;
-use crate::index::{FlowId, HostId, RouteId, SplitId, Table};
+use crate::index::{FlowId, HostId, IndexVec, RouteId, SplitId};
 use crate::spec::{PipeSpec, RunSpec, WayBack};
 use crate::truth::{Culprit, Reason};
 use listening::Listeners;
@@ -31,20 +31,20 @@ use listening::Listeners;
 /// Type and code of the message about it (RFC 792, RFC 1191 section 4).
 const FRAGMENTATION_NEEDED: (u8, u8) = (3, 4);
 
-/// What a run with hosts outside keeps beside.
+/// The hosts outside of a run, and their packets.
 #[derive(Debug)]
-pub(super) struct Outside {
+pub(super) struct OutsideHosts {
     pipes: Vec<Pipe>,
     /// The host that each end of a flow is on, by number in [`crate::spec::LiveSpec::nodes`]; 0 for
     /// flows that have their hosts to themselves.
-    nodes: Table<HostId, usize>,
+    nodes: IndexVec<HostId, usize>,
     /// The hosts of further subflows, by their end and path.
     others: Vec<((HostId, usize), usize)>,
     /// The most bytes of a packet that the router lets pass at which each end of a flow sends.
-    mtus: Table<HostId, u32>,
-    /// What has reached its host and has not been taken.
+    mtus: IndexVec<HostId, u32>,
+    /// Packets that have reached their host and have not been taken.
     outbox: VecDeque<Outbound>,
-    /// By the slots of packets from outside: where their bytes are.
+    /// Tokens by the slots of packets from outside.
     tokens: Vec<Option<u32>>,
     /// Tokens of packets that are no more.
     freed: Vec<u32>,
@@ -59,16 +59,16 @@ pub(super) struct Outside {
 #[derive(Debug)]
 struct Pipe {
     between: [usize; 2],
-    along: Way,
-    back: Way,
+    along: PipeDirection,
+    back: PipeDirection,
 }
 
-/// One of the two ways between hosts.
+/// A direction between two hosts.
 #[derive(Debug)]
-struct Way {
-    /// Of packets of no flow, by path.
+struct PipeDirection {
+    /// Routes of packets of no flow, by path.
     routes: Vec<RouteId>,
-    /// Which of several paths packets take; `None` if there is one.
+    /// The rule that chooses among several paths; `None` with one.
     split: Option<SplitId>,
 }
 
@@ -81,18 +81,18 @@ pub struct Inbound<'a> {
     pub to: usize,
     /// The end of a flow that has sent it, one outside, if it is of a flow.
     pub end: Option<HostId>,
-    /// Which of the paths of a flow over several subflows it takes; 0 for all others.
+    /// Index of the packet's path among those of a flow over several subflows; 0 for all others.
     pub path: usize,
-    /// What it says, if it is of a flow; for an endpoint of ours, its payload is where it lies in
-    /// the stream of the sender.
+    /// The decoded segment of a packet of a flow; for an ackclock endpoint, its payload is the
+    /// range in the sender's stream.
     pub segment: Option<&'a Segment>,
-    /// Where its bytes are; to be had if what it says is all that is wanted.
+    /// The token of the packet's bytes; `None` if only the segment is needed.
     pub token: Option<u32>,
     /// Bytes of the whole packet.
     pub wire_len: u32,
     /// The ECN codepoint.
     pub ecn: Ecn,
-    /// Its DSCP, and whether it is a pure ACK.
+    /// DSCP and pure-ACK flag.
     pub class: Class,
     /// Hash of its flow.
     pub flow_hash: u64,
@@ -101,71 +101,79 @@ pub struct Inbound<'a> {
 /// A packet that has reached a host, to be handed over to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outbound {
-    /// When it did.
+    /// Time of arrival at the host.
     pub at: Time,
     /// The host.
     pub node: usize,
     /// The packet, with its marks.
     pub packet: Packet,
-    /// Where its bytes are; without, it is one of our endpoints' and [`World::segment`] has what it
-    /// says.
+    /// The token of the packet's bytes; without one, it comes from an ackclock endpoint and
+    /// [`World::segment`] has its segment.
     pub token: Option<u32>,
     /// The end that it is for, if it is of a flow.
     pub end: Option<HostId>,
 }
 
-impl Way {
-    /// Of packets along these paths, against their directions if `reverse`.
+impl PipeDirection {
+    /// The route of packets along these paths, against their directions if `reverse`.
     fn new<'s>(
         paths: impl Iterator<Item = &'s [usize]>,
         reverse: bool,
         to: HostId,
         split: Option<SplitId>,
-        routes: &mut Routes,
-    ) -> Way {
+        routes: &mut RouteTable,
+    ) -> PipeDirection {
         let route = |path| routes.add(directions(path, reverse)[0].clone(), to);
-        Way { routes: paths.map(route).collect(), split }
+        PipeDirection { routes: paths.map(route).collect(), split }
     }
 
     /// The route of the next packet.
-    fn next(&self, routes: &mut Routes, now: Time, flow_hash: u64) -> RouteId {
+    fn next(&self, routes: &mut RouteTable, now: Time, flow_hash: u64) -> RouteId {
         let path = self.split.map_or(0, |split| routes.take(split, now, flow_hash));
         self.routes[path]
     }
 }
 
 impl Pipe {
-    fn new(number: usize, spec: &PipeSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Pipe {
+    fn new(number: usize, spec: &PipeSpec, hosts: &IndexVec<HostId, Host>, routes: &mut RouteTable) -> Pipe {
         let [first, second] = spec.between.map(|node| HostId::of_node(node, hosts));
         let path = || [spec.path.as_slice()].into_iter();
         let Some(split) = &spec.split else {
-            let [along, back] =
-                [Way::new(path(), false, second, None, routes), Way::new(path(), true, first, None, routes)];
+            let [along, back] = [
+                PipeDirection::new(path(), false, second, None, routes),
+                PipeDirection::new(path(), true, first, None, routes),
+            ];
             return Pipe { between: spec.between, along, back };
         };
         let along = routes.add_split(&split.along, &format!("paths.{number}.split"));
-        let along = Way::new(split.paths(&spec.path), false, second, Some(along), routes);
+        let along = PipeDirection::new(split.paths(&spec.path), false, second, Some(along), routes);
         let back = match &split.back {
-            WayBack::Over(path) => Way::new([split.path(&spec.path, *path)].into_iter(), true, first, None, routes),
+            WayBack::Over(path) => {
+                PipeDirection::new([split.path(&spec.path, *path)].into_iter(), true, first, None, routes)
+            }
             WayBack::Split(rule) => {
                 let back = routes.add_split(rule, &format!("paths.{number}.back"));
-                Way::new(split.paths(&spec.path), true, first, Some(back), routes)
+                PipeDirection::new(split.paths(&spec.path), true, first, Some(back), routes)
             }
         };
         Pipe { between: spec.between, along, back }
     }
 }
 
-impl Outside {
+impl OutsideHosts {
     /// `None` if there are no hosts outside. Adds the routes between hosts, and those over a second
     /// path.
-    pub(super) fn new(spec: &RunSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Option<Box<Outside>> {
+    pub(super) fn new(
+        spec: &RunSpec,
+        hosts: &IndexVec<HostId, Host>,
+        routes: &mut RouteTable,
+    ) -> Option<Box<OutsideHosts>> {
         let live = spec.live.as_deref()?;
         let pipes: Vec<Pipe> =
             live.pipes.iter().enumerate().map(|(number, pipe)| Pipe::new(number, pipe, hosts, routes)).collect();
-        let mut nodes: Table<HostId, usize> = hosts.iter().map(|_| 0).collect();
+        let mut nodes: IndexVec<HostId, usize> = hosts.iter().map(|_| 0).collect();
         let mut others = Vec::new();
-        let mut mtus: Table<HostId, u32> = hosts.iter().map(|_| u32::MAX).collect();
+        let mut mtus: IndexVec<HostId, u32> = hosts.iter().map(|_| u32::MAX).collect();
         for (number, flow) in spec.flows.iter().enumerate() {
             let (Some(ends), id) = (flow.ends, FlowId::new(number)) else { continue };
             let [sender, receiver] = [id.sender(), id.receiver()];
@@ -199,7 +207,7 @@ impl Outside {
                 }
             }
         }
-        Some(Box::new(Outside {
+        Some(Box::new(OutsideHosts {
             pipes,
             nodes,
             others,
@@ -225,7 +233,7 @@ impl Outside {
     }
 
     /// The route of a packet of no flow.
-    fn route(&self, routes: &mut Routes, from: usize, to: usize, now: Time, flow_hash: u64) -> Option<RouteId> {
+    fn route(&self, routes: &mut RouteTable, from: usize, to: usize, now: Time, flow_hash: u64) -> Option<RouteId> {
         let (pipe, along) = find(&self.pipes, from, to)?;
         let pipe = &self.pipes[pipe];
         Some(if along { &pipe.along } else { &pipe.back }.next(routes, now, flow_hash))
@@ -248,12 +256,12 @@ fn find(pipes: &[Pipe], from: usize, to: usize) -> Option<(usize, bool)> {
 }
 
 impl World {
-    /// When the run ends: nothing is handled, and nothing taken in, at this time or later.
+    /// The end of the run: no event is handled and no packet accepted at this time or later.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// When something is due next.
+    /// Time of the next event.
     pub fn next_due(&self) -> Time {
         let decision = self.decisions.as_ref().map_or(Time::NEVER, |decisions| decisions.next_at);
         self.direction_wakeups.next_at().min(self.host_wakeups.next_at()).min(decision)
@@ -278,10 +286,10 @@ impl World {
         self.end = self.end.min(end);
     }
 
-    /// After the end of the run and its [summary](World::summary): what is on its way to hosts
-    /// outside is still delivered, by [`World::advance`], as long as something is due. Nothing is
-    /// taken in any more, our hosts are silent, and what is on its way to them is discarded.
-    /// Nothing of it is measured or recorded.
+    /// Delivers the packets still on their way to hosts outside, after the end of the run and its
+    /// [summary](World::summary), by [`World::advance`] as long as events are due. No packets are
+    /// accepted any more, ackclock's hosts are silent, and packets on their way to them are
+    /// discarded. None of this is measured or recorded.
     pub fn drain(&mut self) {
         let Some(outside) = &mut self.outside else { return };
         outside.draining = true;
@@ -290,7 +298,7 @@ impl World {
         }
     }
 
-    /// How many packets are on their way or wait in [`World::outbound`], copies not counted.
+    /// The number of packets on their way or waiting in [`World::outbound`], not counting copies.
     pub fn packets_inside(&self) -> usize {
         // One slot is kept for the packet to come.
         self.pool.len() - 1
@@ -315,7 +323,7 @@ impl World {
             (Some(end), _) => {
                 let is_handshake = || inbound.segment.is_some_and(|segment| segment.flags.contains(Flags::SYN));
                 let flow_hash = inbound.flow_hash;
-                self.routes.next(end, Leaving { now, flow_hash, continues: false, is_handshake })
+                self.routes.next(end, RoutedPacket { now, flow_hash, continues: false, is_handshake })
             }
             (None, Some(outside)) => {
                 match outside.route(&mut self.routes, inbound.from, inbound.to, now, inbound.flow_hash) {
@@ -357,8 +365,8 @@ impl World {
         }
     }
 
-    /// What an endpoint of ours has sent is too big for the router at the entry of its path, which
-    /// says so at once.
+    /// Handles a packet of an ackclock endpoint that is too big for the router at the entry of
+    /// its path, which reports that at once.
     #[cold]
     pub(super) fn refuse(&mut self, now: Time, host: HostId, packet: Packet) {
         let Some(mtu) = self.outside.as_ref().map(|outside| outside.mtu(host)) else { return };
@@ -376,8 +384,9 @@ impl World {
         self.hosts[host].icmp(now, path, &error);
     }
 
-    /// An ICMP error has reached an endpoint of ours that has sent what it quotes, over its path of
-    /// this number. As by [`World::inject`], everything that is due before is handled before.
+    /// Passes an ICMP error to the ackclock endpoint that has sent the quoted packet, over its
+    /// path of this number. As with [`World::inject`], everything that is due before is handled
+    /// first.
     pub fn icmp(&mut self, now: Time, host: HostId, path: usize, error: &IcmpError) {
         let Some(outside) = &self.outside else { return };
         let now = now.max(outside.now);
@@ -389,13 +398,13 @@ impl World {
         self.host_wakeups.arm(host.slot(), due);
     }
 
-    /// The next packet that has reached a host outside, or a host of ours without being one of a
-    /// flow; in order of time. Each is to be given back by [`World::release`].
+    /// The next packet that has reached a host outside, or one of ackclock's that is not an end of
+    /// its flow; in order of time. Return each by [`World::release`].
     pub fn outbound(&mut self) -> Option<Outbound> {
         self.outside.as_mut()?.outbox.pop_front()
     }
 
-    /// What a packet without a token says.
+    /// The segment of a packet without a token.
     pub fn segment(&self, outbound: &Outbound) -> &Segment {
         &self.pool.get(outbound.packet.slot).segment
     }
@@ -405,8 +414,8 @@ impl World {
         self.routes.path_of(RouteId::of_packet(packet.route))
     }
 
-    /// Where the payload of a segment to an endpoint of ours with several subflows, over `path`,
-    /// lies in the stream of all of them; of other hosts, where the segment says.
+    /// The offset of the payload of a segment that reaches an ackclock endpoint with several
+    /// subflows over `path`, in their common stream; for other hosts, the segment's own offset.
     pub fn stream_offset(&self, host: HostId, path: usize, segment: &Segment) -> Option<u64> {
         match self.hosts.get(host) {
             Some(Host::Mptcp(connection)) => connection.stream_offset(path, segment),
@@ -433,7 +442,7 @@ impl World {
         self.pool.release(slot);
     }
 
-    /// Whether what arrives at a host is not for an endpoint of ours.
+    /// Returns true if packets that reach the host leave the world.
     #[inline]
     pub(super) fn leaves(&self, host: HostId) -> bool {
         self.outside.as_ref().is_some_and(|outside| {
@@ -441,7 +450,7 @@ impl World {
         })
     }
 
-    /// A packet has reached a host that is not ours.
+    /// A packet has reached a host outside.
     pub(super) fn leave(&mut self, now: Time, host: HostId, packet: Packet) {
         if self.hosts.get(host).is_some_and(|host| !matches!(host, Host::Outside(_))) {
             // Our hosts are silent once the run is over.

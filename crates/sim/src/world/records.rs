@@ -1,4 +1,4 @@
-//! What a run records on the way, and when it is handed on.
+//! The records of a run, and the times at which they are written.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink, 
 use ackclock_units::Time;
 
 use super::World;
-use crate::capture::{Captures, Content};
+use crate::capture::{CaptureRecording, CapturedContent};
 use crate::error::RunError;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, RouteId};
@@ -19,41 +19,41 @@ use crate::reordering::Reorderings;
 use crate::series::Series;
 use crate::truth::RECEIVER;
 
-/// What is recorded and was not handed on yet; by default nothing is.
+/// Records that have not been written yet; none by default.
 #[derive(Debug, Default)]
-pub(super) struct Records {
-    /// What recorded queues decided.
+pub(super) struct RunRecords {
+    /// Decisions of recorded queues.
     pub(super) queues: Option<Box<QueueRecording>>,
-    /// What happened to flows.
+    /// Events of flows.
     pub(super) tcp: Option<Box<TcpRecording>>,
-    /// What hosts log.
+    /// Logs of hosts.
     pub(super) log: Option<Box<HostLog>>,
     /// Flows and links over time.
     pub(super) series: Option<Box<Series>>,
-    /// The same, handed on as each interval ends.
+    /// The same, passed on as each interval ends.
     pub(super) watched: Option<Box<Series>>,
     /// Packets as bytes.
-    pub(super) captures: Option<Box<Captures>>,
-    /// What arrives out of order where.
+    pub(super) captures: Option<Box<CaptureRecording>>,
+    /// Reordering by place.
     pub(super) reordering: Option<Box<Reorderings>>,
     /// Decisions of queues are needed.
     pub(super) notes: bool,
-    /// There is anything to hand on, ever.
+    /// True if anything is recorded in this run.
     is_recording: bool,
 }
 
-impl Records {
+impl RunRecords {
     /// The series of the records, and that of those who watch.
     pub(super) fn all_series(&mut self) -> impl Iterator<Item = &mut Box<Series>> {
         self.series.iter_mut().chain(&mut self.watched)
     }
 
-    /// Whether rows of one ought to be handed on.
+    /// Returns true if the buffered rows of a series should be written.
     pub(super) fn has_full_series(&self) -> bool {
         self.series.iter().chain(&self.watched).any(|series| series.is_full())
     }
 
-    /// Whether there is any.
+    /// Returns true if there is a series.
     pub(super) fn has_series(&self) -> bool {
         self.series.is_some() || self.watched.is_some()
     }
@@ -71,7 +71,7 @@ impl World {
             self.records.queues = Some(Box::new(QueueRecording::new(directions)));
         }
         if let Some(CaptureRecorder { points, snaplen, .. }) = &recorders.captures {
-            let captures = Captures::new(points, *snaplen);
+            let captures = CaptureRecording::new(points, *snaplen);
             captures.directions().for_each(|direction| self.directions[direction].recorded().record());
             self.records.captures = Some(Box::new(captures));
         }
@@ -201,7 +201,7 @@ impl World {
             let is_datagram = matches!(self.hosts[host], Host::Datagrams(_));
             let from = if inbound { host.peer() } else { host };
             let segment = &self.pool.get(packet.slot).segment;
-            captures.at_host(now, host, inbound, Content::new(from, segment, &packet, is_datagram));
+            captures.at_host(now, host, inbound, CapturedContent::new(from, segment, &packet, is_datagram));
         }
     }
 

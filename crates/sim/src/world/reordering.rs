@@ -6,7 +6,7 @@ use ackclock_units::Time;
 use super::{Contents, World};
 use crate::flow::{Flow, of_all};
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, RouteId, Table};
+use crate::index::{DirectionId, FlowId, HostId, IndexVec, RouteId};
 use crate::reordering::{Passing, Reorderings};
 use crate::spec::RunSpec;
 
@@ -18,8 +18,8 @@ pub(super) fn places(spec: &RunSpec) -> Option<Box<Reorderings>> {
 /// The last copy of a packet to this host was lost; its flow is not told yet.
 pub(super) fn lost(
     places: &mut Reorderings,
-    hosts: &Table<HostId, Host>,
-    flows: &Table<FlowId, Flow>,
+    hosts: &IndexVec<HostId, Host>,
+    flows: &IndexVec<FlowId, Flow>,
     (at, to): (Time, HostId),
     contents: &Contents,
 ) {
@@ -32,7 +32,7 @@ pub(super) fn lost(
 }
 
 /// The transmission of data to this host, if sequence numbers order those of its flow.
-fn transmission(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
+fn transmission(hosts: &IndexVec<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
     match hosts.get(to)? {
         Host::Endpoint(_) | Host::Smoltcp(_) if !to.is_sender() => Some(contents.number).filter(|&number| number > 0),
         _ => None,
@@ -41,7 +41,7 @@ fn transmission(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) ->
 
 /// The place of a packet to this host in the order of sending; `None` for those of a sender without
 /// data.
-fn number(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
+fn number(hosts: &IndexVec<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
     match hosts.get(to)? {
         Host::Datagrams(_) => Some(contents.segment.payload.offset),
         // Segments are numbered from 1; of several subflows, on all of them together.
@@ -51,7 +51,7 @@ fn number(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Optio
 }
 
 impl World {
-    /// Whether every packet that leaves a link has to be looked at.
+    /// Returns true if every packet that leaves a link must be examined.
     pub(super) fn has_to_attend_links(&self) -> bool {
         self.media.is_some()
             || self.decisions.as_ref().is_some_and(|decisions| decisions.by_acks)
@@ -111,7 +111,8 @@ impl World {
         }
     }
 
-    /// What of a packet to this host is measured; `None` for those of a sender without data.
+    /// The measured properties of a packet to this host; `None` for packets of a sender without
+    /// data.
     fn passing(&self, to: HostId, packet: Packet) -> Option<Passing> {
         let number = number(&self.hosts, to, self.pool.get(packet.slot))?;
         Some(Passing { from: to.peer(), number, bytes: packet.wire_len })

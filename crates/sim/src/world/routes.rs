@@ -8,53 +8,53 @@ use ackclock_emulator::Split;
 use ackclock_units::Time;
 
 use crate::build::Streams;
-use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, SplitId, Table};
+use crate::index::{DirectionId, FlowId, HostId, Identifier, IndexVec, RouteId, SplitId};
 use crate::spec::{FlowGroup, FlowSpec, RunSpec, SplitRule, SplitSpec, WayBack};
 
-/// Where packets go.
+/// The routes of all packets.
 #[derive(Debug)]
-pub(super) struct Routes {
-    /// Those of the packets of each host, and behind them others. Each host has as many as the one
-    /// with the most paths in the run, which are the same if it has a single path.
-    all: Table<RouteId, Route>,
-    /// How many each host has.
+pub(super) struct RouteTable {
+    /// The routes of each host's packets, and behind them others. Each host has as many as the one
+    /// with the most paths in the run; they are the same if it has a single path.
+    all: IndexVec<RouteId, PacketRoute>,
+    /// Routes per host.
     width: usize,
     streams: Streams,
     /// The links of all paths, each path once: with many flows, few lists that stay at hand.
     links: Vec<DirectionId>,
-    /// Where in them each path is.
+    /// Index in `links` of the first link of each path.
     paths: BTreeMap<Vec<DirectionId>, u32>,
-    /// Which of several paths the packets of several hosts take.
-    splits: Table<SplitId, Split>,
-    /// Which of its paths the packets of each host take; empty if nobody has several.
-    by_host: Table<HostId, Taken>,
+    /// The rules by which packets of several hosts choose among several paths.
+    splits: IndexVec<SplitId, Split>,
+    /// The choice of paths of each host; empty if no host has several.
+    by_host: IndexVec<HostId, Taken>,
 }
 
-/// Which of its paths a host sends over.
+/// The choice among a host's paths.
 #[derive(Debug)]
 enum Taken {
     First,
-    /// The one that its connection says: each is of a subflow.
+    /// The path that its connection gives with each packet: the subflow's.
     Told,
-    Own(Spread<Box<Split>>),
-    Shared(Spread<SplitId>),
+    Own(SplitState<Box<Split>>),
+    Shared(SplitState<SplitId>),
 }
 
 /// Packets of a host over several paths.
 #[derive(Clone, Copy, Debug)]
-struct Spread<S> {
+struct SplitState<S> {
     split: S,
-    /// Whether those with SYN take the first path and are not counted.
+    /// True if packets with SYN take the first path and are not counted.
     after_handshake: bool,
-    /// Whether those of a unit take one path, and the path of the last packet.
+    /// True if the packets of a unit take one path, that of the last packet.
     whole_units: bool,
     last: usize,
 }
 
-impl<S> Spread<S> {
-    fn new(split: S, spec: &SplitSpec) -> Spread<S> {
+impl<S> SplitState<S> {
+    fn new(split: S, spec: &SplitSpec) -> SplitState<S> {
         let SplitSpec { after_handshake, whole_units, .. } = *spec;
-        Spread { split, after_handshake, whole_units, last: 0 }
+        SplitState { split, after_handshake, whole_units, last: 0 }
     }
 
     /// The path of a packet, which `next` gives if it begins a unit.
@@ -67,22 +67,22 @@ impl<S> Spread<S> {
     }
 }
 
-/// What of a packet the choice of its path depends on.
-pub(super) struct Leaving<H> {
-    /// When it enters.
+/// The properties of a packet that determine its path.
+pub(super) struct RoutedPacket<H> {
+    /// Time of entry.
     pub(super) now: Time,
     /// The hash of its flow.
     pub(super) flow_hash: u64,
-    /// Whether it is of the same unit as the one before it.
+    /// True if the packet belongs to the same unit as the one before it.
     pub(super) continues: bool,
-    /// Whether it has SYN.
+    /// True if the packet has SYN.
     pub(super) is_handshake: H,
 }
 
 /// The way of packets.
 #[derive(Clone, Copy, Debug)]
-struct Route {
-    /// Where its links are among all, ...
+struct PacketRoute {
+    /// Index of the first of its links among all, ...
     first: u32,
     /// ... and how many.
     hops: u32,
@@ -90,10 +90,10 @@ struct Route {
     to: HostId,
 }
 
-impl Routes {
+impl RouteTable {
     /// The routes of all flows. Those of flows between hosts outside are given by
-    /// [`Routes::set_links`] and [`Routes::share`].
-    pub(super) fn new(spec: &RunSpec) -> Routes {
+    /// [`RouteTable::set_links`] and [`RouteTable::share`].
+    pub(super) fn new(spec: &RunSpec) -> RouteTable {
         let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
         let pipes = spec.live.iter().flat_map(|live| &live.pipes);
         let of_group = |group: &Arc<FlowGroup>| {
@@ -102,14 +102,14 @@ impl Routes {
         };
         let of_pipes = pipes.filter_map(|pipe| pipe.split.as_ref()).map(|split| split.others.len());
         let others = groups.map(of_group).chain(of_pipes);
-        let mut routes = Routes {
-            all: Table::new(),
+        let mut routes = RouteTable {
+            all: IndexVec::new(),
             width: 1 + others.max().unwrap_or(0),
             streams: Streams::of(spec),
             links: Vec::new(),
             paths: BTreeMap::new(),
-            splits: Table::new(),
-            by_host: Table::new(),
+            splits: IndexVec::new(),
+            by_host: IndexVec::new(),
         };
         for (number, flow) in spec.flows.iter().enumerate() {
             routes.add_flow(FlowId::new(number), flow);
@@ -140,8 +140,8 @@ impl Routes {
         self.split(id, flow);
     }
 
-    /// The ends of a flow send over several paths, if its specification says so. Between hosts
-    /// outside it is the path of both that says it.
+    /// Splits the packets of a flow's ends over several paths if its specification does, or, between
+    /// hosts outside, that of their path.
     fn split(&mut self, id: FlowId, flow: &FlowSpec) {
         if !self.are_shared() {
             return;
@@ -157,9 +157,9 @@ impl Routes {
             return;
         }
         let Some(split) = flow.split.as_ref().filter(|_| flow.ends.is_none()) else { return };
-        let own = |routes: &Routes, rule: &SplitRule, way: &str| {
+        let own = |routes: &RouteTable, rule: &SplitRule, way: &str| {
             let random = routes.streams.random(&format!("flows.{}.{way}", flow.id));
-            Taken::Own(Spread::new(Box::new(Split::new(rule.clone(), random)), split))
+            Taken::Own(SplitState::new(Box::new(Split::new(rule.clone(), random)), split))
         };
         let along = own(self, &split.along, "split");
         self.set_paths(sender, split.paths(&flow.path), flow.reverse, along);
@@ -177,7 +177,7 @@ impl Routes {
     /// A route behind all others.
     pub(super) fn add(&mut self, links: Vec<DirectionId>, to: HostId) -> RouteId {
         let (first, hops) = self.place(links);
-        self.all.push(Route { first, hops, to })
+        self.all.push(PacketRoute { first, hops, to })
     }
 
     /// The route of a host over its path with this number.
@@ -185,7 +185,8 @@ impl Routes {
         RouteId::new(host.index() * self.width + path)
     }
 
-    /// Where the links of a path are, and how many it has.
+    /// Index of the first link of a path in `links`, and the number of its links; adds those of a
+    /// new path.
     fn place(&mut self, links: Vec<DirectionId>) -> (u32, u32) {
         let (end, hops) = (self.links.len() as u32, links.len() as u32);
         if let Some(&first) = self.paths.get(&links) {
@@ -217,7 +218,7 @@ impl Routes {
 
     /// A host sends over several paths, against their directions if `reverse`, in turn with others.
     pub(super) fn share(&mut self, host: HostId, shared: SplitId, first: &[usize], split: &SplitSpec, reverse: bool) {
-        let taken = Taken::Shared(Spread::new(shared, split));
+        let taken = Taken::Shared(SplitState::new(shared, split));
         self.set_paths(host, split.paths(first), reverse, taken);
     }
 
@@ -230,16 +231,16 @@ impl Routes {
         self.by_host[host] = taken;
     }
 
-    /// The link behind so many others of a route; the host at the end if there is none.
+    /// The link behind the first `hops` ones of a route, or the host at its end.
     #[inline]
     pub(super) fn behind(&self, route: RouteId, hops: u16) -> Result<DirectionId, HostId> {
-        let Route { first, hops: all, to } = self.all[route];
+        let PacketRoute { first, hops: all, to } = self.all[route];
         if u32::from(hops) < all { Ok(self.links[first as usize + usize::from(hops)]) } else { Err(to) }
     }
 
     /// The links of a route.
     pub(super) fn links(&self, route: RouteId) -> &[DirectionId] {
-        let Route { first, hops, .. } = self.all[route];
+        let PacketRoute { first, hops, .. } = self.all[route];
         &self.links[first as usize..][..hops as usize]
     }
 
@@ -249,7 +250,7 @@ impl Routes {
         self.all[route].to
     }
 
-    /// Whether any host has several paths.
+    /// Returns true if any host has several paths.
     #[inline]
     pub(super) fn are_shared(&self) -> bool {
         self.width > 1
@@ -260,23 +261,24 @@ impl Routes {
         route.index() % self.width
     }
 
-    /// Whether the packets of a host are of subflows.
+    /// Returns true if the packets of a host belong to subflows.
     #[inline]
     pub(super) fn are_told(&self, host: HostId) -> bool {
         matches!(self.by_host.get(host), Some(Taken::Told))
     }
 
-    /// The route of the next packet of a host; not of a host with subflows,
-    /// which tells their paths.
+    /// The route of the next packet of a host; not of a host with subflows, which determines their
+    /// paths.
     #[inline]
-    pub(super) fn next(&mut self, host: HostId, packet: Leaving<impl Fn() -> bool>) -> RouteId {
+    pub(super) fn next(&mut self, host: HostId, packet: RoutedPacket<impl Fn() -> bool>) -> RouteId {
         if !self.are_shared() {
             return RouteId::of_host(host);
         }
-        let Leaving { now, flow_hash, continues, is_handshake } = packet;
+        let RoutedPacket { now, flow_hash, continues, is_handshake } = packet;
         let path = match &mut self.by_host[host] {
             Taken::First | Taken::Told => 0,
-            Taken::Own(Spread { after_handshake: true, .. }) | Taken::Shared(Spread { after_handshake: true, .. })
+            Taken::Own(SplitState { after_handshake: true, .. })
+            | Taken::Shared(SplitState { after_handshake: true, .. })
                 if is_handshake() =>
             {
                 0

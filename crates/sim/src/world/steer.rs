@@ -1,4 +1,4 @@
-//! A run that is changed while it goes on.
+//! Changes to a run in progress.
 //!
 //! A change is made at a time before which everything has been done, and nothing else: what it
 //! decides depends on that time alone, and a run in which it is made at the same time again goes
@@ -17,7 +17,7 @@ use crate::record::Recorders;
 /// Wakeups after which a run is steered again: some milliseconds of the machine's time at most.
 const TURN: u64 = 1 << 12;
 
-/// Who steers a run in virtual time.
+/// A controller of a run in virtual time.
 pub trait Helm {
     /// Everything before `now` has been done, and nothing else. Says before what time to go on, at
     /// least a nanosecond; it is asked again then, or earlier. It may make changes
@@ -26,12 +26,13 @@ pub trait Helm {
 }
 
 impl World {
-    /// Changes a link direction at `change.at`, or a nanosecond behind changes of its own at that
-    /// time; says when. Everything before `change.at` has been done, and nothing else.
+    /// Changes a link direction at `change.at`, or a nanosecond after scheduled changes at that
+    /// time; returns the time of the change. All events before `change.at` have been handled, and
+    /// no others.
     ///
     /// # Panics
-    /// If there is no such direction, or its link cannot change so (a token bucket, slots, a shared
-    /// medium; a rate that follows a trace).
+    /// The direction does not exist, or its link does not allow the change (a token bucket, slots,
+    /// a shared medium; a rate that follows a trace).
     pub fn change(&mut self, direction: DirectionId, change: Change) -> Time {
         let before = Time::from_nanos(change.at.as_nanos().saturating_sub(1));
         while before >= self.next_edge {
@@ -66,8 +67,8 @@ impl World {
         self.complete(&mut recorders).map(|()| true)
     }
 
-    /// Does what is due before `until`, or a part of it; says before what time everything has been
-    /// done.
+    /// Handles events before `until`, or some of them; returns the time before which all have been
+    /// handled.
     fn go_on(&mut self, mut until: Time, recorders: &mut Recorders<'_>) -> Result<Time, RunError> {
         let begun = self.handled;
         while let Some(now) = self.step(until) {

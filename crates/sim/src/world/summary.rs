@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::index::FlowId;
 use crate::spec::{Clock, RunSpec};
 
-/// What the summary says of the run itself.
+/// The run's own fields in the summary.
 #[derive(Debug)]
 pub(super) struct About {
     title: String,
@@ -37,8 +37,8 @@ impl About {
 pub(super) type Passed = (Vec<GroupSummary>, Vec<WorkloadSummary>);
 
 impl World {
-    /// How many segments that arrived at endpoints were as expected
-    /// ([`ackclock_tcp::Config::header_prediction`]), and how many arrived.
+    /// The numbers of segments that arrived at endpoints as predicted
+    /// ([`ackclock_tcp::Config::header_prediction`]), and of all that arrived.
     pub fn predicted_segments(&self) -> [u64; 2] {
         let endpoints = self.hosts.iter().filter_map(|host| match host {
             Host::Endpoint(endpoint) => Some(endpoint),
@@ -95,7 +95,7 @@ impl World {
         end
     }
 
-    /// What all probes of responsiveness come to; `None` if no flow sends any.
+    /// The responsiveness from all probes; `None` if no flow sends any.
     fn responsiveness(&self, listed: usize) -> Option<Responsiveness> {
         let mut probing = self.flows.iter().take(listed).filter_map(|flow| flow.probe_times()).peekable();
         probing.peek()?;

@@ -15,9 +15,9 @@ use ackclock_units::Time;
 use super::summary::Passed;
 use super::workload::Work;
 use super::{World, browsers};
-use crate::build::{self, Settings, Streams};
+use crate::build::{self, SharedConfigs, Streams};
 use crate::error::RunError;
-use crate::flow::{Flow, FlowCount, Names, Sums};
+use crate::flow::{Flow, FlowCount, SenderNames, Sums};
 use crate::index::{FlowId, HostId};
 use crate::series::GroupCount;
 use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
@@ -25,41 +25,42 @@ use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
 /// The flows of a run that come and go.
 #[derive(Debug)]
 pub(super) struct Turnover {
-    /// How many flows there are before them, which stay.
+    /// The number of flows before them, which stay.
     listed: usize,
     streams: Streams,
-    settings: Settings,
-    groups: Vec<Group>,
-    /// Behind the flows that stay, those that exist and those that were there last.
+    settings: SharedConfigs,
+    groups: Vec<SummedGroup>,
+    /// Behind the flows that stay, the places of flows that exist, and of the last ones in free
+    /// places.
     places: Vec<Place>,
     free: Vec<FlowId>,
     alive: usize,
-    /// Of nothing on its way any more, without an event of theirs.
+    /// Flows whose last packet on the way is gone, without an event of their own.
     silent: Vec<FlowId>,
     /// Every flow has a place of its own.
     keeps: bool,
-    /// How many may exist at the same time.
+    /// The most flows that may exist at the same time.
     most: usize,
-    /// What ends the run.
+    /// The error that ends the run.
     failure: Option<RunError>,
 }
 
 #[derive(Debug)]
-struct Group {
+struct SummedGroup {
     spec: SumSpec,
-    names: Names,
+    names: SenderNames,
     /// The number of its first flow among all flows.
     first: u64,
-    /// How many of its flows have been created.
+    /// Flows created so far.
     created: u64,
     /// The one that starts next.
     next: Option<FlowId>,
     alive: u64,
     most_alive: u64,
     sums: Sums,
-    /// If it is a workload.
+    /// The workload, if it is one.
     work: Option<Box<Work>>,
-    /// Its flows are the connections of this one's client, which opens them as it needs them.
+    /// The client whose connections the flows are; it opens them as it needs them.
     client: Option<FlowId>,
 }
 
@@ -67,15 +68,16 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     group: usize,
-    /// Its number among all flows.
+    /// Number of the flow among all flows.
     number: u64,
     /// Packets of either end that are on their way.
     on_way: u32,
     exists: bool,
 }
 
-impl Group {
-    /// When the next flow starts and stops, and its number in the group; of a workload more.
+impl SummedGroup {
+    /// Draws the start and stop of the next flow, and its number in the group; for a workload, the
+    /// arrival too.
     fn draw(&mut self) -> Option<(Start, Option<Arrival>)> {
         if let Some(work) = &mut self.work {
             let arrival = work.draw()?;
@@ -111,8 +113,8 @@ impl Turnover {
                 Starts::Workload { spec: workload, start } => Some(Work::new(&of.id, workload, *start, &spec.links)),
                 Starts::Listed(_) | Starts::Poisson { .. } => None,
             };
-            Group {
-                names: Names::new(&of.group),
+            SummedGroup {
+                names: SenderNames::new(&of.group),
                 spec: of,
                 first: number,
                 created: 0,
@@ -127,7 +129,7 @@ impl Turnover {
         Some(Box::new(Turnover {
             listed: spec.flows.len(),
             streams: Streams::of(spec),
-            settings: Settings::default(),
+            settings: SharedConfigs::default(),
             groups: groups.collect(),
             places: Vec::new(),
             free: Vec::new(),
@@ -144,7 +146,7 @@ impl Turnover {
         self.groups.iter_mut().filter_map(|group| group.work.as_deref_mut())
     }
 
-    /// Whether rows of flows ought to be handed on.
+    /// Returns true if the buffered rows of flows should be written.
     pub(super) fn has_many_rows(&self) -> bool {
         self.groups.iter().any(|group| group.work.as_ref().is_some_and(|work| work.has_many_rows()))
     }
@@ -167,7 +169,7 @@ impl Turnover {
         }
     }
 
-    /// Where the host of a slot stands in the order of equal times.
+    /// The rank of a slot's host in the order of equal times.
     pub(super) fn rank(&self, slot: Slot) -> u64 {
         let host = HostId::of_slot(slot);
         2 * self.number(host.flow()) + u64::from(!host.is_sender())
@@ -203,7 +205,11 @@ impl Turnover {
 }
 
 impl World {
-    /// Whether flows came and went as they should.
+    /// Checks that no more flows came than may exist at a time, and that none of them failed.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
     pub(super) fn check_turnover(&self) -> Result<(), RunError> {
         self.turnover.as_ref().and_then(|turnover| turnover.failure.clone()).map_or(Ok(()), Err)
     }
@@ -376,10 +382,10 @@ impl World {
         ended + existing.map(|host| self.hosts[host].sent_packets()).sum::<u64>()
     }
 
-    /// What flows that come and go have counted so far, by groups.
+    /// The counts of flows that come and go, by groups.
     pub(super) fn passing_counts(&self) -> Vec<GroupCount> {
         let Some(turnover) = &self.turnover else { return Vec::new() };
-        let ended = |group: &Group| GroupCount {
+        let ended = |group: &SummedGroup| GroupCount {
             client: group.client,
             // A client's flow has counted its connections that are over.
             count: if group.client.is_some() { FlowCount::default() } else { group.sums.count() },
@@ -400,13 +406,13 @@ impl World {
         self.turnover.as_ref().and_then(|turnover| turnover.groups.get(group)).map_or("", |group| &group.spec.id)
     }
 
-    /// At the end of the run: counts the flows of which nothing can happen any more.
+    /// Counts, at the end of the run, the flows without pending events.
     pub(super) fn retire_idle(&mut self) {
         let listed = self.turnover.as_ref().map_or(self.flows.len(), |turnover| turnover.listed);
         (listed..self.flows.len()).for_each(|flow| self.retire(self.end, FlowId::new(flow)));
     }
 
-    /// How many flows are listed, and the results of the groups of others, once the run is over.
+    /// The number of listed flows, and the results of the other groups, once the run is over.
     pub(super) fn take_groups(&mut self) -> (usize, Passed) {
         let flows = self.flows.len();
         let Some(listed) = self.turnover.as_ref().map(|turnover| turnover.listed) else {
@@ -430,7 +436,7 @@ impl World {
             }
         }
         let summary =
-            |of: &Group| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
+            |of: &SummedGroup| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
         let works = turnover.groups.iter().filter_map(|of| of.work.as_ref());
         let workloads = works.flat_map(|work| work.summary(self.end)).collect();
         let groups = turnover.groups.iter().filter(|of| of.client.is_none()).map(summary).collect();

@@ -1,22 +1,21 @@
 //! A visit to a host: a packet has reached it, or a timer of it is due.
 //!
-//! Nearly all visits are those of packets to endpoints of ours, with nothing recorded of them. They
-//! have a straight path of their own, which does the same as the other one without asking at each
-//! step what else there might be.
+//! Nearly all visits are packets that reach ackclock endpoints and are not recorded. They have a
+//! fast path of their own, which does the same as the general one without its checks.
 
 use ackclock_packet::{Class, Flags, Packet, flow_hash};
 use ackclock_tcp::Acknowledgment;
 use ackclock_units::{Ecn, Time};
 
-use super::routes::Leaving;
+use super::routes::RoutedPacket;
 use super::{Contents, World};
 use crate::host::{Host, range_sent};
-use crate::index::{HostId, Id, RouteId};
-use crate::record::{Source, TcpFact};
+use crate::index::{HostId, Identifier, RouteId};
+use crate::record::{SenderId, TcpFact};
 
 impl World {
-    /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
-    /// outside, nobody sends over two paths, no link corrupts packets or shares a medium, and all
+    /// Returns true if visits to endpoints take the fast path: no flow is recorded, no host is
+    /// outside, no host sends over two paths, no link corrupts packets or shares a medium, and all
     /// flows stay.
     pub(super) fn visits_are_plain(&self) -> bool {
         self.outside.is_none()
@@ -81,7 +80,7 @@ impl World {
         self.pump_plain(now, host);
     }
 
-    /// Sends what an endpoint of ours has to send, and notes a transfer that has come to its end.
+    /// Sends the pending segments of an ackclock endpoint, and notes the end of a transfer.
     #[inline]
     fn pump_plain(&mut self, now: Time, host: HostId) {
         let route = RouteId::of_host(host);
@@ -143,8 +142,8 @@ impl World {
         }
     }
 
-    /// A packet is taken in by its host, which may be any; `false` if there is nothing to send for
-    /// it, because it is no end of a connection of ours or has discarded the packet.
+    /// Passes a packet to its host, of any kind. Returns false if there is nothing to send in
+    /// reply, because the host is no end of a connection or has discarded the packet.
     #[inline(always)]
     pub(super) fn take_in(&mut self, now: Time, host: HostId, packet: Packet) -> bool {
         if self.routes.are_shared() {
@@ -211,7 +210,7 @@ impl World {
                     log.acknowledged(now, host.flow(), endpoint);
                 }
                 if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
-                    log.add(now, Source::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
+                    log.add(now, SenderId::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
                 }
                 for declared in endpoint.loss_declarations() {
                     flow.truth.declared(now, declared, log.as_deref_mut());
@@ -236,8 +235,8 @@ impl World {
         }
     }
 
-    /// What a packet that arrives over one path tells about those on the other depends on what
-    /// happened there before.
+    /// Catches up the links of all paths of a sender: the meaning of a packet that arrives over one
+    /// path depends on earlier events on the others.
     #[cold]
     fn catch_up_paths(&mut self, now: Time, sender: HostId) {
         let Some(routes) = self.routes.several(sender) else { return };
@@ -286,8 +285,8 @@ impl World {
         }
     }
 
-    /// Sends what a host has to send, and notes a transfer that has come to its end. `by_timer` is
-    /// whether a timer was due. Returns when the next one is.
+    /// Sends a host's pending packets, and notes the end of a transfer. `by_timer` is true if a
+    /// timer was due. Returns the time of its next deadline.
     pub(super) fn pump(&mut self, now: Time, host: HostId, by_timer: bool) -> Time {
         while let Some(ecn) = self.hosts[host].transmit(now, &mut self.pool.get_mut(self.spare).segment) {
             self.send(now, host, ecn, by_timer);
@@ -332,7 +331,7 @@ impl World {
             Host::Mptcp(connection) => self.routes.of(host, connection.last_path()),
             _ => {
                 let continues = state.continues_unit() && contents.segment.payload.len > 0;
-                self.routes.next(host, Leaving { now, flow_hash, continues, is_handshake })
+                self.routes.next(host, RoutedPacket { now, flow_hash, continues, is_handshake })
             }
         };
         let packet = Packet {

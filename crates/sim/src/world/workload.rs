@@ -1,4 +1,4 @@
-//! The flows of a workload: which is the next one, and what became of those that are over.
+//! The flows of a workload: the next arrival, and the results of finished flows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,12 +10,12 @@ use ackclock_units::{Span, Time};
 
 use super::World;
 use crate::error::RunError;
-use crate::flow::{ClassSums, Flow, Ideal, Outcome};
+use crate::flow::{ClassSums, Flow, FlowOutcome, Ideal};
 use crate::host::Host;
 use crate::index::FlowId;
 use crate::spec::{FlowGroup, LinkSpec, SizeClass, WorkloadSpec};
 
-/// Rows between two times that they are handed on.
+/// Rows between two writes.
 const BATCH: usize = 64;
 
 /// A workload in a run.
@@ -24,44 +24,44 @@ pub(super) struct Work {
     id: String,
     spec: WorkloadSpec,
     ideals: Vec<Ideal>,
-    /// What rows call the paths.
+    /// Names of the paths in rows.
     paths: Vec<String>,
-    /// From this time on flows arrive.
+    /// Start of the arrivals.
     start: Time,
-    /// When the last one arrived.
+    /// Time of the last arrival.
     last: Time,
     /// The flows that exist or are to start next, by their places.
     existing: BTreeMap<FlowId, Arrival>,
     /// All flows, and those of each class.
     all: ClassSums,
     classes: Vec<ClassSums>,
-    /// Of an incast.
-    requests: Option<Requests>,
-    /// What is to be recorded and was not handed on yet; `None` if nothing is.
-    rows: Option<Vec<Row>>,
+    /// The requests of an incast.
+    requests: Option<IncastRequests>,
+    /// Rows that have not been written yet; `None` if they are not recorded.
+    rows: Option<Vec<FinishedFlow>>,
 }
 
 /// The requests of an incast.
 #[derive(Debug)]
-struct Requests {
+struct IncastRequests {
     /// Flows that answer each.
     senders: u64,
     made: u64,
     completed: u64,
-    /// How many answers of each request are complete, and when the last one of them was.
+    /// For each request, the number of complete answers and the completion time of the last one.
     pending: BTreeMap<u64, (u64, Time)>,
     completion: Histogram,
 }
 
 /// A flow that is over.
 #[derive(Debug)]
-struct Row {
+struct FinishedFlow {
     number: u64,
     request: u64,
     path: usize,
     bytes: u64,
     ideal: Span,
-    outcome: Outcome,
+    outcome: FlowOutcome,
 }
 
 impl Work {
@@ -70,7 +70,7 @@ impl Work {
         let of_class = |class: &SizeClass| ClassSums::new(format!("{id}.{}", class.id));
         let requests = match spec.arrivals.pattern().arrivals {
             Arrivals::Gaps(_) => None,
-            Arrivals::Incast { senders, .. } => Some(Requests {
+            Arrivals::Incast { senders, .. } => Some(IncastRequests {
                 senders,
                 made: 0,
                 completed: 0,
@@ -93,12 +93,12 @@ impl Work {
         }
     }
 
-    /// Its flows get rows from now on.
+    /// Starts recording rows of the flows.
     pub(super) fn record(&mut self) {
         self.rows = Some(Vec::new());
     }
 
-    /// How many flows may exist at the same time.
+    /// The most flows that may exist at the same time.
     pub(super) fn most_alive(&self) -> u64 {
         self.spec.most_alive
     }
@@ -108,7 +108,7 @@ impl Work {
         self.spec.arrivals.draw()
     }
 
-    /// What the flows of a path have in common.
+    /// Settings that the flows of a path have in common.
     pub(super) fn group(&self, path: usize) -> &Arc<FlowGroup> {
         &self.spec.groups[path]
     }
@@ -145,9 +145,9 @@ impl Work {
         }
     }
 
-    fn row(&self, arrival: &Arrival, outcome: Outcome) -> Row {
+    fn row(&self, arrival: &Arrival, outcome: FlowOutcome) -> FinishedFlow {
         let &Arrival { number, request, bytes, path, .. } = arrival;
-        Row { number, request, path, bytes, ideal: self.ideals[path].time(bytes), outcome }
+        FinishedFlow { number, request, path, bytes, ideal: self.ideals[path].time(bytes), outcome }
     }
 
     /// The results of a run that ended at `end`: of all flows, then those of each class.
@@ -164,7 +164,7 @@ impl Work {
         std::iter::once(all).chain(classes).collect()
     }
 
-    /// Whether rows ought to be handed on.
+    /// Returns true if the buffered rows should be written.
     pub(super) fn has_many_rows(&self) -> bool {
         self.rows.as_ref().is_some_and(|rows| rows.len() >= BATCH)
     }
@@ -178,7 +178,7 @@ impl Work {
         result
     }
 
-    fn tell(&self, row: &Row, sink: &mut dyn FlowSink) -> ControlFlow<()> {
+    fn tell(&self, row: &FinishedFlow, sink: &mut dyn FlowSink) -> ControlFlow<()> {
         sink.record(&FlowRecord {
             workload: &self.id,
             flow: &format!("{}.{}", self.id, row.number),
@@ -194,7 +194,7 @@ impl Work {
     }
 }
 
-impl Requests {
+impl IncastRequests {
     /// An answer to a request made at `at` is complete.
     fn answered(&mut self, request: u64, at: Time, completed: Time) {
         let (answers, last) = self.pending.entry(request).or_insert((0, at));
@@ -214,7 +214,7 @@ impl World {
         self.turnover.iter_mut().flat_map(|turnover| turnover.works()).for_each(Work::record);
     }
 
-    /// Whether rows of flows ought to be handed on.
+    /// Returns true if the buffered rows of flows should be written.
     #[inline]
     pub(super) fn has_many_rows(&self) -> bool {
         self.turnover.as_ref().is_some_and(|turnover| turnover.has_many_rows())
@@ -242,7 +242,7 @@ impl World {
             let started = work.existing.iter().filter(|(place, _)| flows[**place].has_started());
             let ends = |place: FlowId| [place.sender(), place.receiver()].map(|host| &hosts[host]);
             let row = |(&place, arrival)| work.row(arrival, flows[place].outcome(ends(place)));
-            let mut rows: Vec<Row> = started.map(row).collect();
+            let mut rows: Vec<FinishedFlow> = started.map(row).collect();
             rows.sort_unstable_by_key(|row| row.number);
             if rows.iter().try_for_each(|row| work.tell(row, sink)).is_break() {
                 return Err(RunError::Interrupted);

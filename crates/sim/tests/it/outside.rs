@@ -57,14 +57,14 @@ fn queues() -> Vec<QueueSpec> {
     QueueSpec::all().into_iter().filter_map(of).collect()
 }
 
-/// What goes along takes the second path as a vector says.
+/// A split by which forward packets take the second path as a vector says.
 fn over_second(vector: u64) -> SplitSpec {
     let (others, along) = (vec![vec![1]], SplitRule::Vector(vector));
     SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false, whole_units: false }
 }
 
 /// Two hosts behind devices, and one in this process; between the two a path over the links, with a
-/// second one if asked for.
+/// second one if `vector` is given.
 fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
     let node = |name: &str, tun: bool, last: u8| NodeSpec {
         name: name.to_owned(),
@@ -151,7 +151,7 @@ fn arrivals(seed: u64, count: usize) -> Vec<Raw> {
         .collect()
 }
 
-/// What became of the packets with some tokens.
+/// The fates of packets, as lists of their tokens.
 #[derive(Debug, Default)]
 struct Fates {
     /// Packets that reached their hosts, by token.
@@ -290,8 +290,8 @@ fn there_is_no_way_without_a_pipe() {
     assert!(!World::new(&inside).inject(ms(1), raw));
 }
 
-/// What leaves, and every decision of every queue, with the world called at `late` times of its own
-/// choice.
+/// The packets that leave, and every decision of every queue, with the world also called at `late`
+/// times of its own choice.
 fn decisions(spec: &RunSpec, arrivals: &[Raw], late: impl Fn(&mut World, Time)) -> (Vec<Outbound>, Vec<u8>) {
     let mut csv = QueueCsv::new(Vec::new());
     let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();

@@ -26,7 +26,8 @@ const RATE: u64 = 8_000_000;
 /// Datagrams of this size on average, as exponential sizes have it: bytes beside 28 of headers.
 const MEAN: f64 = 6000.0;
 
-/// Poisson arrivals at a load, so many on average, at a link whose queue holds `limit` packets.
+/// Poisson arrivals of `datagrams` on average at a load, at a link whose queue holds `limit`
+/// packets.
 fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSummary, f64) {
     let service = (f64::from(DATAGRAM_HEADERS) + size.mean()) * 1e3;
     let gap = Distribution::exponential(service / load).expect("it is positive");

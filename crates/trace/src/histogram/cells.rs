@@ -17,12 +17,12 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Cells {
     /// The first cell that has a place: the first of a power of two.
     first: usize,
-    /// Where the counts of each cell are, from the first power of two that occurred to the last.
+    /// Index in `counts` of each cell, from the first power of two that occurred to the last.
     places: Vec<u16>,
     counts: Vec<[u16; CELL]>,
     /// Buckets with more than a cell counts, in ascending order, each with the multiple of 2^16.
     carries: Vec<(u16, u64)>,
-    /// Whether there is room for all cells of each power of two that occurred.
+    /// True if there is room for all cells of each power of two that occurred.
     whole_blocks: bool,
 }
 
@@ -49,7 +49,7 @@ impl Cells {
         }
     }
 
-    /// From now on memory is taken once for a power of two, when its first cell occurs.
+    /// Switches to taking memory once per power of two, when its first cell occurs.
     pub(super) fn take_whole_blocks(&mut self) {
         if !self.whole_blocks {
             self.whole_blocks = true;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a histogram promises: a count for each bucket, and everything else exactly.
+/// The histogram's contract: a count for each bucket, and everything else exactly.
 #[derive(Clone, Debug, Default)]
 struct Model {
     counts: BTreeMap<u16, u64>,
@@ -93,24 +93,24 @@ fn weight() -> impl Strategy<Value = u64> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Operation {
     Add(u64),
     Series(u64, u32),
     Weighted(u64, u64),
     Part(u64, u64),
     Repeated(u64, u64),
-    /// What comes later is also looked at alone.
+    /// Values from here on are also examined alone.
     Mark,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        value().prop_map(Step::Add),
-        (value(), 0u32..100).prop_map(|(value, n)| Step::Series(value, n)),
-        (value(), weight()).prop_map(|(value, weight)| Step::Weighted(value, weight)),
-        (value(), weight()).prop_map(|(value, weight)| Step::Part(value, weight)),
-        (value(), weight()).prop_map(|(value, times)| Step::Repeated(value, times)),
-        Just(Step::Mark),
+        value().prop_map(Operation::Add),
+        (value(), 0u32..100).prop_map(|(value, n)| Operation::Series(value, n)),
+        (value(), weight()).prop_map(|(value, weight)| Operation::Weighted(value, weight)),
+        (value(), weight()).prop_map(|(value, weight)| Operation::Part(value, weight)),
+        (value(), weight()).prop_map(|(value, times)| Operation::Repeated(value, times)),
+        Just(Operation::Mark),
     ]
 }
 
@@ -121,27 +121,27 @@ proptest! {
         let mut marks = Vec::new();
         for step in steps {
             match step {
-                Step::Add(value) => {
+                Operation::Add(value) => {
                     histogram.add(value);
                     model.add(value, 1, 1);
                 }
-                Step::Series(value, n) => for value in (0..n).map(|n| value.saturating_add(u64::from(n) << 12)) {
+                Operation::Series(value, n) => for value in (0..n).map(|n| value.saturating_add(u64::from(n) << 12)) {
                     histogram.add(value);
                     model.add(value, 1, 1);
                 }
-                Step::Weighted(value, weight) => {
+                Operation::Weighted(value, weight) => {
                     histogram.add_weighted(value, weight);
                     model.add(value, weight, u64::from(weight > 0));
                 }
-                Step::Part(value, weight) => {
+                Operation::Part(value, weight) => {
                     histogram.add_weight(value, weight);
                     model.add(value, weight, 0);
                 }
-                Step::Repeated(value, times) => {
+                Operation::Repeated(value, times) => {
                     histogram.add_repeated(value, times);
                     model.add(value, times, times);
                 }
-                Step::Mark => marks.push((histogram.clone(), model.clone())),
+                Operation::Mark => marks.push((histogram.clone(), model.clone())),
             }
         }
         assert_alike(&histogram, &model);

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Of the last arrivals, those with a smaller number than every one after them: each other one
-/// stands behind one of these for whatever comes, which is as far as anybody looks back.
+/// The recent arrivals with a smaller number than every later one: every other arrival stands
+/// behind one of these for whatever comes, which is as far as the measure reaches.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
     most: u64,
@@ -22,7 +22,7 @@ impl Behind {
         self.smallest.len()
     }
 
-    /// A packet arrives, after so many others; returns the largest n for which it is n-reordered, 0
+    /// Notes the `place`-th arrival; returns the largest n for which the packet is n-reordered, 0
     /// for none.
     pub(super) fn arrive(&mut self, number: u64, place: u64) -> u64 {
         while self.smallest.back().is_some_and(|last| last.0 > number) {

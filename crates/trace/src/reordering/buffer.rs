@@ -14,7 +14,7 @@ use crate::BufferDensity;
 
 /// The buffer, and how many arrivals left it with which occupancy.
 #[derive(Clone, Debug)]
-pub(super) struct Buffer {
+pub(super) struct ReorderBuffer {
     threshold: usize,
     expected: u64,
     held: BTreeSet<u64>,
@@ -24,9 +24,9 @@ pub(super) struct Buffer {
     pub(super) counts: Vec<u64>,
 }
 
-impl Buffer {
-    pub(super) fn new(threshold: u32) -> Buffer {
-        Buffer {
+impl ReorderBuffer {
+    pub(super) fn new(threshold: u32) -> ReorderBuffer {
+        ReorderBuffer {
             threshold: threshold as usize,
             expected: 0,
             held: BTreeSet::new(),
@@ -70,7 +70,7 @@ impl Buffer {
         }
     }
 
-    /// What is next in order leaves the buffer.
+    /// Releases the packets that are next in order.
     fn free(&mut self) {
         while self.held.remove(&self.expected) || self.lost.remove(&self.expected) {
             self.expected += 1;

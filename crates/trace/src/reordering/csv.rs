@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use super::ReorderInterval;
-use crate::rows::{Rows, number, seconds, text, whole};
+use crate::rows::{CsvRows, number, seconds, text, whole};
 
 /// The reordering of a flow at a place in one interval of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,11 +14,11 @@ pub struct ReorderingRecord<'a> {
     pub flow: &'a str,
     /// The place.
     pub tap: &'a str,
-    /// What arrived there.
+    /// Arrivals in the interval.
     pub interval: &'a ReorderInterval,
 }
 
-/// Where the records of a run go, those of each flow and place in order of time.
+/// The destination of a run's records, in order of time for each flow and place.
 pub trait ReorderingSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &ReorderingRecord<'_>) -> ControlFlow<()>;
@@ -38,12 +38,12 @@ pub const REORDERING_COLUMNS: &str = "time_s,flow,tap,packets,reordered_ratio,ea
 ///   `displacement_max` its distribution, packets; empty where every packet was displaced too far.
 /// - `duplicates`: further copies.
 #[derive(Debug)]
-pub struct ReorderingCsv<W>(Rows<W>);
+pub struct ReorderingCsv<W>(CsvRows<W>);
 
 impl<W: Write> ReorderingCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> ReorderingCsv<W> {
-        ReorderingCsv(Rows::new(out, REORDERING_COLUMNS))
+        ReorderingCsv(CsvRows::new(out, REORDERING_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -7,37 +7,37 @@ use std::ops::ControlFlow;
 
 use ackclock_units::Time;
 
-use super::places::Places;
-use crate::rows::{Rows, seconds, text, whole};
+use super::places::DisplacementWindow;
+use crate::rows::{CsvRows, seconds, text, whole};
 
 /// Finds the displacement of each packet of a stream, in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct DisplacementMeter {
-    places: Places,
+    places: DisplacementWindow,
     /// Packets whose displacement is not known, in order of arrival.
     waiting: VecDeque<PacketDisplacement>,
-    /// How many have left it.
+    /// Packets whose displacement has been passed on.
     done: u64,
 }
 
-/// How far a packet arrived from its place.
+/// The displacement of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketDisplacement {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Time,
-    /// Its first byte in the stream.
+    /// First byte in the stream.
     pub seq: u64,
-    /// Its place in the order in which the packets are numbered, from 0.
+    /// Position in the numbering, from 0.
     pub number: u64,
-    /// Its receive index less its place (RFC 5236 section 3.2); `None` if it is displaced by more
-    /// than the threshold, or a copy.
+    /// Receive index less position (RFC 5236 section 3.2); `None` if the packet is displaced by
+    /// more than the threshold, or a copy.
     pub displacement: Option<i64>,
 }
 
 impl DisplacementMeter {
     /// A meter with this displacement threshold, packets.
     pub fn new(threshold: u32) -> DisplacementMeter {
-        DisplacementMeter { places: Places::new(threshold), waiting: VecDeque::new(), done: 0 }
+        DisplacementMeter { places: DisplacementWindow::new(threshold), waiting: VecDeque::new(), done: 0 }
     }
 
     /// The packet with this place arrives. `known` gets those whose displacements are known now, in
@@ -53,7 +53,7 @@ impl DisplacementMeter {
         self.with(known, |places, placed| places.lost(number, placed));
     }
 
-    /// What has not arrived is lost.
+    /// Ends the stream: packets that have not arrived are lost.
     pub fn finish(&mut self, known: &mut impl FnMut(PacketDisplacement)) {
         self.with(known, |places, placed| places.finish(placed));
         self.waiting.drain(..).for_each(known);
@@ -62,7 +62,7 @@ impl DisplacementMeter {
     fn with<F: FnMut(PacketDisplacement)>(
         &mut self,
         known: &mut F,
-        step: impl FnOnce(&mut Places, &mut dyn FnMut(u64, i64)),
+        step: impl FnOnce(&mut DisplacementWindow, &mut dyn FnMut(u64, i64)),
     ) {
         let DisplacementMeter { places, waiting, done } = self;
         step(places, &mut |tag, by| {
@@ -82,11 +82,11 @@ impl DisplacementMeter {
 pub struct DisplacementRecord<'a> {
     /// The flow.
     pub flow: &'a str,
-    /// What arrived, and how far from its place.
+    /// The packet and its displacement.
     pub packet: PacketDisplacement,
 }
 
-/// Where the records of a run go, those of each flow in order of time.
+/// The destination of a run's records, in order of time for each flow.
 pub trait DisplacementSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &DisplacementRecord<'_>) -> ControlFlow<()>;
@@ -103,12 +103,12 @@ pub const DISPLACEMENT_COLUMNS: &str = "time_s,flow,seq_bytes,sequence,receive_i
 ///   what was lost leaves gaps in both; `displacement`: the index less the place, negative if
 ///   early. The last two are empty where it is beyond the threshold.
 #[derive(Debug)]
-pub struct DisplacementCsv<W>(Rows<W>);
+pub struct DisplacementCsv<W>(CsvRows<W>);
 
 impl<W: Write> DisplacementCsv<W> {
     /// A file that contains only its header.
     pub fn new(out: W) -> DisplacementCsv<W> {
-        DisplacementCsv(Rows::new(out, DISPLACEMENT_COLUMNS))
+        DisplacementCsv(CsvRows::new(out, DISPLACEMENT_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.

@@ -11,19 +11,19 @@ use ackclock_units::{Span, Time};
 /// Gaps that are remembered, the newest.
 pub(super) const GAPS: usize = 4096;
 
-/// What is missing of the numbers below the highest.
+/// The missing numbers below the highest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     /// One above the highest number: NextExp.
     next: u64,
-    /// By the first number that is missing.
+    /// Gaps by their first missing number.
     gaps: BTreeMap<u64, Gap>,
 }
 
 /// Numbers that are missing.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
-    /// One above the last of them.
+    /// One above the last missing number.
     end: u64,
     /// The place in the order of arrival, and the time, of the packet that opened it.
     place: u64,
@@ -32,26 +32,26 @@ struct Gap {
     bytes: u64,
 }
 
-/// What a packet that arrives is.
+/// The classification of an arriving packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
+pub(super) struct ClassifiedArrival {
     pub(super) reordered: Option<Reordered>,
 }
 
-/// How far behind the earliest packet that was sent later a reordered packet arrives.
+/// The offsets of a reordered packet from the earliest arrival of a packet sent later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reordered {
-    /// In arrivals (section 4.2).
+    /// Extent in arrivals (section 4.2).
     pub(super) extent: u64,
-    /// In time (section 4.3).
+    /// Late time (section 4.3).
     pub(super) late: Span,
-    /// In bytes that have arrived and were sent later (section 4.4).
+    /// Byte offset: bytes that have arrived and were sent later (section 4.4).
     pub(super) bytes: u64,
 }
 
 impl Gaps {
     /// A packet arrives after `place` others; `None` for one that is not missing.
-    pub(super) fn arrive(&mut self, number: u64, place: u64, at: Time, bytes: u32) -> Option<Arrival> {
+    pub(super) fn arrive(&mut self, number: u64, place: u64, at: Time, bytes: u32) -> Option<ClassifiedArrival> {
         let bytes = u64::from(bytes);
         if number >= self.next {
             if number > self.next {
@@ -63,13 +63,13 @@ impl Gaps {
                 last.get_mut().bytes += bytes;
             }
             self.next = number + 1;
-            return Some(Arrival { reordered: None });
+            return Some(ClassifiedArrival { reordered: None });
         }
         let (&start, &gap) = self.gaps.range(..=number).next_back().filter(|(_, gap)| number < gap.end)?;
         let above: u64 = self.gaps.range(start..).map(|(_, gap)| gap.bytes).sum();
         self.fill(start, gap, number, bytes);
         let reordered = Reordered { extent: place - gap.place, late: at.since(gap.at), bytes: above };
-        Some(Arrival { reordered: Some(reordered) })
+        Some(ClassifiedArrival { reordered: Some(reordered) })
     }
 
     #[cfg(test)]

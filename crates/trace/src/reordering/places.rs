@@ -11,13 +11,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// The packets whose displacement is not known, and what decides it.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct DisplacementWindow {
     threshold: u64,
     /// The receive index of the next packet.
     index: u64,
     /// Packets without an index in order of arrival, each with a number of the caller's.
     window: VecDeque<(u64, u64)>,
-    /// Their numbers in order.
+    /// Numbers of the packets that wait, in order.
     waiting: BTreeSet<u64>,
     /// Numbers, at or above the index, of packets that arrived early and have one.
     early: BTreeSet<u64>,
@@ -26,9 +26,9 @@ pub(super) struct Places {
     beyond: u64,
 }
 
-impl Places {
-    pub(super) fn new(threshold: u32) -> Places {
-        Places {
+impl DisplacementWindow {
+    pub(super) fn new(threshold: u32) -> DisplacementWindow {
+        DisplacementWindow {
             threshold: threshold.into(),
             index: 0,
             window: VecDeque::new(),
@@ -55,7 +55,7 @@ impl Places {
         self.place(false, placed);
     }
 
-    /// A packet will not arrive: nobody has to wait for it.
+    /// Notes that a packet is lost, so that no packet waits for it.
     pub(super) fn lost(&mut self, number: u64, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         if number >= self.index && !self.early.contains(&number) && !self.waiting.contains(&number) {
             self.lost.insert(number);
@@ -63,7 +63,7 @@ impl Places {
         }
     }
 
-    /// What has not arrived is lost.
+    /// Ends the stream: packets that have not arrived are lost.
     pub(super) fn finish(&mut self, placed: &mut (impl FnMut(u64, i64) + ?Sized)) {
         self.place(true, placed);
     }

@@ -2,10 +2,10 @@
 
 use crate::{Distribution, Quantiles, ReorderDensity};
 
-/// How often each displacement occurred. They are within a threshold, so that this is bounded.
+/// Counts by displacement. Displacements are within a threshold, so that memory is bounded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
-    /// By the displacement less 1, and by its negative less 1.
+pub(super) struct DisplacementTally {
+    /// Counts of late packets by displacement less 1, and of early ones by its negative less 1.
     late: Vec<u64>,
     early: Vec<u64>,
     zeros: u64,
@@ -13,7 +13,7 @@ pub(super) struct Tally {
     negatives: u64,
 }
 
-impl Tally {
+impl DisplacementTally {
     pub(super) fn add(&mut self, by: i64) {
         let side = match by {
             0 => {

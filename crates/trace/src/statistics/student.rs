@@ -4,7 +4,7 @@ use ackclock_units::maths;
 
 use super::{deviation, mean};
 
-/// Below so many units in the last place of the means, what is left of a deviation is rounding: R's
+/// The bound, in units in the last place of the means, below which a deviation is rounding: R's
 /// `t.test` refuses such data as "essentially constant".
 const CONSTANT: f64 = 10.0 * f64::EPSILON;
 

@@ -31,7 +31,7 @@ macro_rules! counts {
                     $(self.$key += other.$key;)*
                 }
 
-                /// What was counted since `then`; nothing of what has begun anew.
+                /// The counts since `then`; zero for a count that was reset since.
                 pub fn since(&self, then: &$name) -> $name {
                     $name { $($key: self.$key.saturating_sub(then.$key),)* }
                 }
@@ -49,7 +49,7 @@ pub struct SentPackets {
     pub retransmitted_packets: u64 => ("retrans.", "Retransmissions"),
 }
 
-/// How often a sender repaired losses.
+/// Loss recoveries of a sender.
 pub struct Recoveries {
     /// Expiries of the retransmission timer.
     pub timeouts: u64 => ("timeouts", "Timeouts"),
@@ -57,7 +57,7 @@ pub struct Recoveries {
     pub fast_recoveries: u64,
 }
 
-/// How often a sender was told to slow down, or took that back.
+/// Congestion signals to a sender, and reductions that it took back.
 pub struct Reactions {
     /// Window reductions taken back.
     pub undos: u64,

@@ -6,9 +6,14 @@ use super::{Distribution, Name, Spread};
 use crate::metrics::metrics;
 
 metrics! {
-/// What a flow of datagrams (`transport = "udp"`) has beside what every flow has. Of its other
-/// results `goodput_bps` and `delivered_bytes` count payload that arrived, copies left out, in any
-/// order; what there is of connections alone is 0 or null.
+/// Further measures of a flow of datagrams (`transport = "udp"`). Its `goodput_bps` and
+/// `delivered_bytes` count payload that arrived, excluding copies, in any order; measures of
+/// connections are 0 or null.
+///
+/// A datagram is lost if a queue or a link has dropped every copy of it. One that is on its way at
+/// the end of the run is neither lost nor received. For an echo (`ping`) all of this refers to
+/// round trips: it is received when the answer has arrived, and lost if the request or the answer
+/// was.
 ///
 /// A datagram is lost if a queue or a link has dropped every copy of it. One that is on its way at
 /// the end of the run is neither lost nor received. Of an echo (`ping`) all of this is about round
@@ -20,17 +25,17 @@ pub struct DatagramSummary {
     pub application: Name,
     /// Datagrams sent.
     pub sent: u64,
-    /// Those of them that arrived.
+    /// Datagrams received.
     pub received: u64,
-    /// Those that were lost.
+    /// Datagrams lost.
     pub lost: u64,
     /// Lost ones among those that were lost or arrived; null if there were none.
     pub loss_ratio: Option<f64>,
     /// Further copies that arrived.
     pub duplicates: u64,
-    /// Those received with a CE mark.
+    /// Datagrams received with a CE mark.
     pub marked: u64,
-    /// One-way delay (RFC 7679); of an echo, the round-trip time.
+    /// One-way delay (RFC 7679); for an echo, the round-trip time.
     pub delay_ms: Spread,
     /// Interarrival jitter (RFC 3550 section 6.4.1) after the last arrival; null before the second.
     pub jitter_ms: Option<f64>,
@@ -56,9 +61,10 @@ pub struct LossBursts {
     pub mean_length: Option<f64>,
     /// The longest.
     pub max_length: u64,
-    /// From a loss back to the loss before it, datagrams: 1 within a loss period.
+    /// Distance of a loss from the loss before it, datagrams: 1 within a loss period.
     pub distance: Distribution,
-    /// From the first loss of a loss period back to the last one of the period before.
+    /// Distance from the first loss of a loss period to the last one of the period before,
+    /// datagrams.
     pub between: Distribution,
 }
 
@@ -67,11 +73,11 @@ pub struct LossBursts {
 pub struct Reordering {
     /// Datagrams that arrived after one that was sent later.
     pub reordered: u64,
-    /// Their share of those that arrived; null if none did.
+    /// Share of reordered datagrams among those that arrived; null if none did.
     pub ratio: Option<f64>,
-    /// By how many arrivals each came behind the first of those sent later.
+    /// Reordering extent: arrivals between a reordered datagram and the first of those sent later.
     pub extent: Distribution,
-    /// By how much time it did.
+    /// Late time of reordered datagrams.
     pub late_ms: Distribution,
 }
 
@@ -83,9 +89,9 @@ pub struct VoiceSummary {
     pub codec: Name,
     /// Datagrams that arrived too late to be played, share of those sent and known of.
     pub late_ratio: Option<f64>,
-    /// Those lost or late.
+    /// Ratio of datagrams that were lost or late.
     pub gap_ratio: Option<f64>,
-    /// How much longer the gaps are than independent losses of the same share would make them.
+    /// Mean length of gaps relative to that of independent losses with the same ratio.
     pub burst_ratio: Option<f64>,
     /// Delay from mouth to ear: packetisation, look-ahead, network and playout buffer.
     pub mouth_to_ear_ms: Option<f64>,

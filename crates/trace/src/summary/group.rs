@@ -27,11 +27,11 @@ pub struct GroupSummary {
     pub loss_detector: Name,
     /// Flows that started.
     pub started: u64,
-    /// Those of them whose last byte was delivered and acknowledged (`bytes`).
+    /// Flows whose last byte was delivered and acknowledged (`bytes`).
     pub completed: u64,
-    /// Those that were aborted.
+    /// Flows that were aborted.
     pub aborted: u64,
-    /// Those that were not over at the end of the run.
+    /// Flows that had not ended at the end of the run.
     pub alive: u64,
     /// The most of them that existed at the same time, closing ones included.
     pub most_alive: u64,
@@ -75,7 +75,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of the values of a histogram, times `scale`.
+    /// Mean and quantiles of a histogram's values, times `scale`.
     pub fn of(values: &Histogram, scale: f64) -> Spread {
         // As exact as the other quantiles are written.
         let p99 = values.quantile(0.99).map(|value| (value * scale * 1e6).round() / 1e6);

@@ -19,10 +19,10 @@ pub struct KindSummary {
     /// The kind of application.
     #[serde(deserialize_with = "super::name::one")]
     pub kind: Name,
-    /// Which way the data goes: `forward` or `reverse`.
+    /// Direction of the data: `forward` or `reverse`.
     #[serde(deserialize_with = "super::name::one")]
     pub direction: Name,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
     /// Sum of their goodputs.
     pub goodput_bps: f64,
@@ -40,7 +40,7 @@ pub struct KindSummary {
 }
 }
 
-/// What a flow counts as.
+/// A flow's share in the totals of its kind.
 struct Share {
     key: (&'static str, &'static str, &'static str),
     goodput: f64,
@@ -74,7 +74,7 @@ impl Share {
     }
 }
 
-/// What a client has got, if that is what its flow is for, bytes.
+/// The bytes that a client has received, if its flow carries answers.
 fn answers(flow: &FlowSummary) -> Option<u64> {
     let of = flow.application.as_deref()?;
     let requests = of.requests.as_ref().map(|requests| requests.response_bytes);

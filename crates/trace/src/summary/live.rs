@@ -1,4 +1,4 @@
-//! What a run in real time adds to its summary.
+//! Results of a run in real time.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,26 +6,26 @@ use super::{Distribution, Name};
 use crate::metrics::metrics;
 
 metrics! {
-/// How punctual a run on the live clock was, and what happened to packets outside it.
+/// Punctuality of a run on the live clock, and events outside its paths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveSummary {
     /// The clock that times were read from.
     #[serde(deserialize_with = "super::name::one")]
     pub clock: Name,
-    /// How long before its time something was waited for without sleeping, ms.
+    /// Time before each deadline that the loop spent spinning, not sleeping, ms.
     pub spin_ms: f64,
-    /// How much later than due packets were handed to their device.
+    /// Delay between the due time of packets and their writing to the device.
     pub lateness_ms: Lateness => ("lateness", "Lateness", [3, 3]),
-    /// How long packets may have waited in their device before they were read: since the loop had
-    /// last looked there.
+    /// Upper bound on the wait of packets in their device before they were read: the time since the
+    /// previous read.
     #[serde(default)]
     pub unread_ms: Lateness,
-    /// For how long something that was due had not been done yet, s.
+    /// Time during which due events were not yet handled, s.
     pub behind_s: f64,
     /// The longest interval in which the loop missed its 5 ms poll, ms.
     pub longest_stall_ms: f64,
-    /// For how long the loop could have run but waited for a processor, ms; null if the kernel does
-    /// not say.
+    /// Time for which the loop was runnable but waited for a processor, ms; null if the kernel does
+    /// not report it.
     #[serde(default)]
     pub run_delay_ms: Option<f64>,
     /// Time of a processor that the loop used, its system calls included, s; null if the kernel
@@ -35,15 +35,15 @@ pub struct LiveSummary {
     /// The same as a share of the run's duration.
     #[serde(default)]
     pub cpu_utilization: Option<f64> => ("cpu utilization", "Processor use of the loop", [1, 1]),
-    /// How often the loop slept.
+    /// Number of times the loop slept.
     pub sleeps: u64,
-    /// Whether lateness stayed within the limit and no packet was lost outside the path.
+    /// True if lateness stayed within the limit and no packet was lost outside the paths.
     pub valid: bool,
-    /// Why it is not.
+    /// Reasons why the run is not valid.
     pub invalid: Vec<String>,
-    /// Of a replay: how many packets that it sent were compared with what the recorded run sent; 0
-    /// if that was another scenario, the capture another tool's, or the replay broken off. Left out
-    /// of a run in real time.
+    /// In a replay, the number of its packets that were compared with those of the recorded run; 0
+    /// if that was another scenario, the capture another tool's, or the replay was interrupted.
+    /// Left out of a run in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_packets: Option<u64>,
     /// The hosts behind devices, in the order of the scenario.
@@ -61,16 +61,16 @@ pub struct Lateness {
     pub p99_9: Option<f64>,
     /// The largest.
     pub max: Option<f64>,
-    /// How many there are.
+    /// Number of samples.
     pub samples: u64,
 }
 
 /// The traffic of a host behind a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveHost {
-    /// Its name.
+    /// Name of the host.
     pub id: String,
-    /// Its device.
+    /// Name of its device.
     pub tun: String,
     /// Packets that were read from the device.
     pub received_packets: u64,
@@ -104,28 +104,28 @@ pub struct LiveHost {
 /// A program that ran on a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandSummary {
-    /// Its name.
+    /// Name of the command.
     pub id: String,
-    /// Its host.
+    /// Host of the command.
     pub host: String,
-    /// What was run.
+    /// The command.
     pub run: String,
-    /// When it started, s; null if it did not.
+    /// Time of the start, s; null if it did not start.
     pub started_s: Option<f64>,
-    /// When it had ended, s.
+    /// Time of the end, s.
     pub ended_s: Option<f64>,
-    /// Its exit status; null if a signal ended it, or it never ran.
+    /// Exit status; null if a signal ended the command, or it never ran.
     pub exit: Option<i32> => ("exit status", "", [0, 0]),
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it was asked to end.
+    /// True if the command was told to stop.
     pub stopped: bool,
-    /// Why it did not start, or why its output could not be read.
+    /// Error at the start, or in reading the output.
     pub error: Option<String>,
     /// Round-trip times that it printed, if its output is parsed as that of ping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<RoundTrips> => ("ping", "", [3, 3]),
-    /// What it printed, if its output is parsed as JSON.
+    /// Output of the command, if it is parsed as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<serde_json::Value>,
 }
@@ -133,7 +133,7 @@ pub struct CommandSummary {
 /// Round-trip times that a program printed; all null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// As of flows, before the further percentile in JSON.
+    /// The distribution as of flows; the further percentile follows in JSON.
     #[serde(flatten)]
     pub distribution: Distribution,
     /// 99th percentile.

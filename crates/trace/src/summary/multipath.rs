@@ -12,7 +12,7 @@ metrics! {
 /// A flow over Multipath TCP (RFC 8684).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MultipathSummary {
-    /// Which subflow gets new data.
+    /// Scheduler of new data.
     #[serde(deserialize_with = "name::one")]
     pub scheduler: Name,
     /// The connection has fallen back to plain TCP.
@@ -51,7 +51,7 @@ pub struct SubflowSummary {
     pub recoveries: Recoveries,
     /// Bytes that it was given to send.
     pub scheduled_bytes: u64,
-    /// Of these, bytes that another subflow had been given before.
+    /// Bytes of these that another subflow had been given before.
     pub reinjected_bytes: u64,
     /// Bytes that had reached the receiver by another subflow, in order there or not, when they
     /// were first sent on this one: needless reinjections, and what a subflow that had failed sends
@@ -60,17 +60,18 @@ pub struct SubflowSummary {
     pub needless_bytes: u64,
     /// Bytes that the receiver got by it, known ones included.
     pub received_bytes: u64,
-    /// How often its congestion window was halved because it blocked the shared window.
+    /// Number of times its congestion window was halved because it blocked the shared window.
     pub penalties: u64,
-    /// What held the subflow back while it was open: `cwnd` while data waited and its congestion
-    /// window was full; `rwnd` while data waited for the connection's receive window and it had
-    /// room; `app` while there was nothing for it, because no data waited or others got it.
+    /// Time by the factor that limited the open subflow: `cwnd` while data waited and its
+    /// congestion window was full; `rwnd` while data waited for the connection's receive window and
+    /// the subflow had room; `app` while it had nothing to send, because no data waited or others
+    /// got it.
     #[serde(default)]
     pub limited_s: Limited,
-    /// What its retransmissions were in truth.
+    /// Ground truth of each of its retransmissions.
     #[serde(default)]
     pub retransmissions: Retransmissions,
-    /// What the transmissions that it declared lost were in truth.
+    /// Ground truth of each transmission that it declared lost.
     #[serde(default)]
     pub loss_declarations: LossDeclarations,
 }

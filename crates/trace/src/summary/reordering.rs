@@ -7,25 +7,25 @@ use crate::metrics::metrics;
 
 metrics! {
 /// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
-/// data, each transmission one of its own, in the order in which the sender sent them; on a link
-/// that the flow's ACKs take, what its receiver sent; at the place `sequence`, those with data that
-/// was not sent before, in the order of TCP's sequence numbers; at `first_arrival`, each segment
-/// when it arrives for the first time, sent again or not, in the same order: what a capture at the
-/// receiver tells. Further copies of a packet are left out.
+/// data, each transmission counted separately, in the order of sending; on a link of the flow's
+/// ACKs, the receiver's packets. At the place `sequence` they are those with data that was not sent
+/// before, in the order of TCP's sequence numbers; at `first_arrival`, each segment at its first
+/// arrival, retransmitted or not, in the same order: as in a capture at the receiver. Further
+/// copies of a packet are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketReordering {
     /// Packets that arrived.
     pub packets: u64,
     /// Further copies that arrived.
     pub duplicates: u64,
-    /// By how much packets may be displaced before they are taken for lost, and how many the buffer
-    /// holds: DT and BT of RFC 5236.
+    /// Displacement beyond which packets count as lost, and size of the buffer: DT and BT of RFC
+    /// 5236.
     pub threshold: u32,
     /// Packets that were displaced farther; of all below they are in RFC 4737's alone.
     pub beyond: u64,
     /// Packets that arrived after one sent later (RFC 4737).
     pub reordered: u64,
-    /// Their share; null without packets.
+    /// Share of reordered packets; null without packets.
     pub ratio: Option<f64>,
     /// Share of packets that arrived before their places (RFC 5236).
     pub early: f64,
@@ -43,10 +43,10 @@ pub struct PacketReordering {
     /// Reordering extent of reordered packets (RFC 4737 section 4.2): how many arrivals each came
     /// behind the first packet that was sent later.
     pub extent: Distribution,
-    /// Their late time offset (section 4.3): by how much time it did.
+    /// Late time offset of reordered packets (section 4.3).
     pub late_ms: Distribution,
-    /// Their byte offset (section 4.4): bytes that had arrived and were sent later, of whole
-    /// packets.
+    /// Byte offset of reordered packets (section 4.4): bytes that had arrived and were sent later,
+    /// of whole packets.
     pub byte_offset: Distribution,
     /// n-reordering (section 5).
     pub n_reordering: NReordering,
@@ -64,7 +64,7 @@ pub struct ReorderDensity {
     pub shares: Vec<f64>,
     /// The share of displacements below -256.
     pub below: f64,
-    /// That of those above 256.
+    /// Density of displacements above 256.
     pub above: f64,
 }
 
@@ -73,7 +73,7 @@ pub struct ReorderDensity {
 pub struct BufferDensity {
     /// The shares of 0, 1, 2 and so on packets, up to 256.
     pub shares: Vec<f64>,
-    /// That of more.
+    /// Density of occupancies above the last.
     pub above: f64,
     /// The mean; null without packets.
     pub mean: Option<f64>,
@@ -96,14 +96,14 @@ pub struct NReordering {
 /// Runs of packets in order, each ended by a reordered one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReorderFreeRuns {
-    /// How many.
+    /// Number of runs.
     pub count: u64,
     /// Packets in order for each of them; null without any.
     pub mean: Option<f64>,
-    /// How much their lengths differ: 1 if they are all the same; null without any, or without
-    /// packets in order.
+    /// Variation of their lengths: 1 if they are all the same; null without any, or without packets
+    /// in order.
     pub variation: Option<f64>,
-    /// Their lengths.
+    /// Lengths of the runs.
     pub length: Distribution,
 }
 }

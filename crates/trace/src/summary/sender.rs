@@ -1,4 +1,4 @@
-//! What held a sender back, where it stood, and what it took for lost.
+//! Results of a sender: limiting factors, congestion states, loss declarations.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use super::Name;
 use crate::metrics::metrics;
 
 metrics! {
-/// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.
+/// Time by the factor that limited a sender, s. The rest of a flow's time it spent in opening and
+/// closing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
     /// The congestion window was full.
@@ -21,8 +22,8 @@ pub struct Limited {
     pub pacing: f64,
 }
 
-/// How long a sender was in each congestion state, s: from its start to the end of its flow, by
-/// Linux's names. Hosts that follow the RFCs are in the corresponding ones.
+/// Time of a sender in each congestion state, s: from its start to the end of its flow, by Linux's
+/// names. Hosts that follow the RFCs are in the corresponding ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaStateSeconds {
     /// Nothing unusual.
@@ -55,11 +56,11 @@ pub struct Retransmissions {
 /// Every transmission that was declared lost is counted once, as right or wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossDeclarations {
-    /// It was lost.
+    /// Declared transmissions that were lost.
     pub right: u64,
-    /// Of these, before any ACK could tell: by a timeout, as a rule.
+    /// Declarations before any ACK could show the loss: usually by a timeout.
     pub blind: u64,
-    /// It was not.
+    /// Declared transmissions that were not lost.
     pub wrong: u64,
 }
 }

@@ -1,4 +1,4 @@
-//! What is measured in a part of a run.
+//! Results of a part of a run.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ metrics! {
 /// A part of the run: what happened from its start on, and before its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSummary {
-    /// Its start.
+    /// Start of the window.
     pub from_s: f64,
-    /// Its end.
+    /// End of the window.
     pub to_s: f64,
     /// Data packets that the senders put on the wire.
     pub packets: u64,
@@ -25,9 +25,9 @@ pub struct WindowSummary {
     pub links: Vec<LinkWindow>,
     /// Jain's fairness index of the goodputs; null when nothing was delivered.
     pub fairness_jain: Option<f64>,
-    /// That of the flows that send along their paths.
+    /// Jain's index of the flows that send along their paths.
     pub fairness_jain_forward: Option<f64>,
-    /// That of the flows that send against their paths.
+    /// Jain's index of the flows that send against their paths.
     pub fairness_jain_reverse: Option<f64>,
 }
 
@@ -54,11 +54,12 @@ pub struct FlowWindow {
     /// The counts of payload.
     #[serde(flatten)]
     pub progress: Progress,
-    /// For how long the sender was in which congestion state; zero where it is none of ours.
+    /// Time of the sender in each congestion state; zero for hosts other than ackclock's.
     #[serde(default)]
     pub ca_state_s: CaStateSeconds,
-    /// How far, in segments, what arrives later may be reported without its being taken for lost,
-    /// at the end of the window: 3, unless the host adapts it. Null where the sender does not tell.
+    /// Reordering tolerance at the end of the window, in segments: segments that arrive later are
+    /// not yet taken for lost. It is 3 unless the host adapts it. Null if the sender does not
+    /// report it.
     #[serde(default)]
     pub dupthresh: Option<u64>,
     /// The same at its start.

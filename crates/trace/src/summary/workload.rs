@@ -13,9 +13,9 @@ pub struct WorkloadSummary {
     pub id: String,
     /// Flows that started.
     pub started: u64,
-    /// Those of them whose last byte was delivered and acknowledged.
+    /// Flows whose last byte was delivered and acknowledged.
     pub completed: u64,
-    /// Those that were not completed by the end of the run.
+    /// Flows that were not completed by the end of the run.
     pub unfinished: u64,
     /// Sizes of the flows that started, over the time in which flows arrived, bit/s.
     pub offered_bps: f64,
@@ -31,7 +31,7 @@ pub struct WorkloadSummary {
     pub fct_ms: Spread => ("FCT", "Flow completion time", [3, 3]),
     /// Completion times over the ideal ones.
     pub slowdown: Spread => ("slowdown", "", [2, 2]),
-    /// Of an incast, in the row of the workload; left out of others.
+    /// Measures of an incast, in the row of the workload; left out of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<IncastSummary>,
 }
@@ -43,7 +43,7 @@ pub struct IncastSummary {
     pub made: u64,
     /// Requests whose answers were all completed.
     pub completed: u64,
-    /// From the request until the last of its answers is complete.
+    /// Time from the request until the last of its answers is complete.
     pub completion_ms: Spread => ("completion", "", [3, 3]),
 }
 }

@@ -8,8 +8,8 @@ fn drawn_mean(distribution: &Distribution, draws: u32) -> f64 {
     (0..draws).map(|_| distribution.draw(&mut random)).sum::<f64>() / f64::from(draws)
 }
 
-/// The sum of the quantile function over (0, 1) in so many steps: the mean, whatever the closed
-/// form says.
+/// The sum of the quantile function over (0, 1) in `steps` steps: the mean, independent of the
+/// closed form.
 fn integrated_mean(distribution: &Distribution, steps: u32) -> f64 {
     let p = |step: u32| (f64::from(step) + 0.5) / f64::from(steps);
     (0..steps).map(|step| distribution.quantile(p(step))).sum::<f64>() / f64::from(steps)

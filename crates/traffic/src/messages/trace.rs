@@ -10,28 +10,28 @@ use crate::columns;
 pub struct Trace {
     /// Times that do not go back, and bytes.
     entries: Vec<(Span, u64)>,
-    /// After this time they are repeated; `None` is once.
+    /// Period of repetition; `None` without repetition.
     period: Option<Span>,
 }
 
-/// Why a file is no trace. Lines are counted from 1.
+/// The fault in a trace file. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// No message.
     #[error("has no messages; expected lines of a time and a size, such as `0.02 1000` or `20ms 1kB`")]
     Empty,
-    /// Not two columns.
+    /// The line does not have two columns.
     #[error("line {line}: expected a time and a size, such as `0.02 1000` or `20ms 1kB`")]
     Columns {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// A time that cannot be read.
     #[error("line {line}: `{found}` is not a time: expected seconds, or a number with a unit such as `20ms`")]
     Time {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
-        /// What is written there.
+        /// The text found.
         found: String,
     },
     /// A size that cannot be read, or is 0.
@@ -39,15 +39,15 @@ pub enum TraceError {
         "line {line}: `{found}` is not a size: expected a number of bytes from 1, or one with a unit such as `1kB`"
     )]
     Size {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
-        /// What is written there.
+        /// The text found.
         found: String,
     },
     /// A time before the one above it.
     #[error("line {line}: the time is before that of the line above")]
     GoesBack {
-        /// Where.
+        /// Line number, from 1.
         line: usize,
     },
     /// A repetition begins before the last message, or at once.
@@ -126,7 +126,7 @@ impl Trace {
         self.entries.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0)
     }
 
-    /// Whether it begins anew ([`Trace::repeated`]).
+    /// Returns true if the trace is repeated ([`Trace::repeated`]).
     pub fn is_repeated(&self) -> bool {
         self.period.is_some()
     }

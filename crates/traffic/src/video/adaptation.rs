@@ -1,24 +1,24 @@
-//! Which bitrate a player asks for next, by the level of its buffer alone.
+//! Bitrate adaptation by the level of the buffer alone.
 
 use std::sync::Arc;
 
 use ackclock_units::{Rate, Span, maths};
 
-/// How a player chooses bitrates.
+/// A bitrate adaptation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Adaptation {
-    /// By the buffer-based map of Huang et al.
+    /// BBA: the buffer-based map of Huang et al.
     Bba(Bba),
-    /// By Lyapunov optimization.
+    /// BOLA: Lyapunov optimization.
     Bola(Bola),
 }
 
 /// The parameters of BBA-0, with those of the fast start of BBA-2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bba {
-    /// Up to this level of the buffer the lowest bitrate is asked for.
+    /// Buffer level up to which the lowest bitrate is requested.
     pub reservoir: Span,
-    /// From there to the level at which the highest one is.
+    /// Length of the buffer above the reservoir at which the highest bitrate is requested.
     pub cushion: Span,
     /// Starts as BBA-2 does: one rung up after each segment that comes much faster than it plays.
     pub fast_start: bool,
@@ -32,14 +32,14 @@ pub struct Bola {
     pub gamma_p: f64,
 }
 
-/// What a player knows when it asks for a segment.
+/// The player's state at a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
-    /// What is in the buffer.
+    /// Buffer level.
     pub(super) level: Span,
-    /// How long the last segment took to come.
+    /// Download time of the last segment.
     pub(super) download: Option<Span>,
-    /// How much of the video the last segment was.
+    /// Length of the last segment.
     pub(super) last: Span,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Situation {
 pub(super) struct Chooser {
     ladder: Arc<[Rate]>,
     by: By,
-    /// The bitrate asked for last.
+    /// The last requested bitrate.
     current: usize,
 }
 
@@ -117,9 +117,9 @@ fn mapped(bba: &Bba, ladder: &[Rate], last: usize, level: Span) -> usize {
     }
 }
 
-/// Whether a segment came so fast that BBA-2 goes one rung up in its startup phase: by it the
-/// buffer has grown by more than 7/8 of its length while the buffer is empty, and by more than a
-/// half once the cushion is full.
+/// Returns true if a segment came so fast that BBA-2 goes one rung up in its startup phase: it
+/// increased the buffer by more than 7/8 of its length while the buffer is empty, and by more than
+/// a half once the cushion is full.
 fn is_fast(bba: &Bba, level: Span, segment: Span, download: Span) -> bool {
     let share = (level.as_secs_f64() / (bba.reservoir + bba.cushion).as_secs_f64()).min(1.0);
     let grown = segment.as_secs_f64() - download.as_secs_f64();
@@ -131,7 +131,7 @@ fn utility(ladder: &[Rate], at: usize) -> f64 {
     maths::ln(ladder[at].as_bps() as f64 / ladder[0].as_bps() as f64)
 }
 
-/// BOLA's choice with so many segments in the buffer.
+/// BOLA's choice with `level` segments in the buffer.
 fn best(ladder: &[Rate], v: f64, gamma_p: f64, level: f64) -> usize {
     let score = |at: usize| (v * (utility(ladder, at) + gamma_p) - level) / ladder[at].as_bps() as f64;
     (1..ladder.len()).fold(0, |best, at| if score(at) >= score(best) { at } else { best })

@@ -25,8 +25,8 @@ fn random() -> Random {
     Random::for_component(1, 0, "video")
 }
 
-/// Plays over a link of so many bit/s without delay until `end`; returns what was asked for, with
-/// the time and the level of the buffer.
+/// Plays over a link of `rate` bit/s without delay until `end`; returns the requests, with their
+/// time and buffer level.
 fn watch(pattern: &VideoPattern, rate: u64, end: Time) -> (Video, Vec<(Time, Span, u64)>) {
     let mut video = Video::new(pattern, random(), Time::ZERO);
     let mut asked = Vec::new();

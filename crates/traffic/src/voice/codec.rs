@@ -5,13 +5,13 @@ use ackclock_units::Span;
 /// A codec, with what the E-model knows of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codec {
-    /// Its name in scenarios and results.
+    /// Name in scenarios and results.
     pub name: &'static str,
     /// A datagram holds whole frames of this length.
     pub frame: Span,
     /// Bytes of a frame.
     pub frame_bytes: u32,
-    /// How far the encoder looks ahead of a frame.
+    /// The encoder's look-ahead beyond a frame.
     pub look_ahead: Span,
     /// Equipment impairment factor, Ie.
     pub ie: f64,

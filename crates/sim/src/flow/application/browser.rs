@@ -3,7 +3,7 @@
 //! what is measured on them is added to what is measured on the client's flow, whose own connection
 //! stays closed.
 //!
-//! [`Connection`]: super::Connection
+//! [`Connection`]: super::ClientConnection
 
 use ackclock_trace::{ApplicationSummary, Histogram, PagesSummary, Spread};
 use ackclock_traffic::{Exchange, ProbeTimes, Requests, Web};
@@ -12,7 +12,7 @@ use ackclock_units::Time;
 use super::client::requests_summary;
 use super::netperf::Tries;
 use super::probes::{Probes, Steps};
-use crate::flow::counts::Counts;
+use crate::flow::counts::EndCounts;
 use crate::host::Host;
 use crate::index::FlowId;
 
@@ -20,7 +20,7 @@ use crate::index::FlowId;
 #[derive(Debug)]
 pub(crate) struct Browser {
     start: Time,
-    user: User,
+    user: BrowserRequests,
     /// The most connections at a time, those that only close left out.
     most: usize,
     persistent: bool,
@@ -29,29 +29,29 @@ pub(crate) struct Browser {
     /// ... and how many there are with one.
     busy: usize,
     times: Histogram,
-    /// What was counted on connections that are over.
-    counts: Counts,
+    /// Counts of the connections that are over.
+    counts: EndCounts,
 }
 
-/// Who asks.
+/// The source of a client's requests.
 #[derive(Debug)]
-pub(super) enum User {
+pub(super) enum BrowserRequests {
     Requests(Requests),
     Web(Box<Web>),
     Probes(Box<Probes>),
     Netperf(Box<Tries>),
 }
 
-/// Where a client asks.
+/// The connection for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// On a connection that it opens for it.
+pub(crate) enum ConnectionChoice {
+    /// A new connection.
     New,
     Open(FlowId),
 }
 
 impl Browser {
-    pub(super) fn new(user: User, start: Time, most: usize, persistent: bool) -> Browser {
+    pub(super) fn new(user: BrowserRequests, start: Time, most: usize, persistent: bool) -> Browser {
         Browser {
             start,
             user,
@@ -60,26 +60,26 @@ impl Browser {
             idle: Vec::new(),
             busy: 0,
             times: Histogram::new(),
-            counts: Counts::default(),
+            counts: EndCounts::default(),
         }
     }
 
     pub(super) fn next_at(&self) -> Time {
         match &self.user {
-            User::Requests(requests) => requests.next_at(),
-            User::Web(web) => web.next_at(),
-            User::Probes(probes) => probes.next_at(),
-            User::Netperf(tries) => tries.next_at(),
+            BrowserRequests::Requests(requests) => requests.next_at(),
+            BrowserRequests::Web(web) => web.next_at(),
+            BrowserRequests::Probes(probes) => probes.next_at(),
+            BrowserRequests::Netperf(tries) => tries.next_at(),
         }
     }
 
-    /// Nothing will be asked for any more.
+    /// Returns true if no further requests will be made.
     pub(crate) fn is_done(&self) -> bool {
         match &self.user {
-            User::Requests(requests) => requests.is_done(),
-            User::Web(web) => web.is_done(),
-            User::Netperf(tries) => tries.client.is_done(),
-            User::Probes(_) => false,
+            BrowserRequests::Requests(requests) => requests.is_done(),
+            BrowserRequests::Web(web) => web.is_done(),
+            BrowserRequests::Netperf(tries) => tries.client.is_done(),
+            BrowserRequests::Probes(_) => false,
         }
     }
 
@@ -88,52 +88,52 @@ impl Browser {
         !self.persistent
     }
 
-    /// What is asked for now, and where, if there is something and a connection is free.
-    pub(crate) fn make(&mut self, now: Time) -> Option<(Exchange, Over)> {
+    /// The next request and its connection, if there is a request and a connection is free.
+    pub(crate) fn make(&mut self, now: Time) -> Option<(Exchange, ConnectionChoice)> {
         if self.idle.is_empty() && self.busy >= self.most {
-            if let User::Probes(probes) = &mut self.user {
+            if let BrowserRequests::Probes(probes) = &mut self.user {
                 probes.skip(now);
             }
             return None;
         }
         let exchange = match &mut self.user {
-            User::Requests(requests) => requests.make(now),
-            User::Web(web) => web.make(now),
-            User::Probes(probes) => probes.make(now),
+            BrowserRequests::Requests(requests) => requests.make(now),
+            BrowserRequests::Web(web) => web.make(now),
+            BrowserRequests::Probes(probes) => probes.make(now),
             // Its connections are no exchanges.
-            User::Netperf(_) => None,
+            BrowserRequests::Netperf(_) => None,
         }?;
         self.busy += 1;
         // The one that was used last has the widest window.
-        Some((exchange, self.idle.pop().map_or(Over::New, Over::Open)))
+        Some((exchange, self.idle.pop().map_or(ConnectionChoice::New, ConnectionChoice::Open)))
     }
 
-    /// What is asked for on the same connection behind that.
+    /// A second request on the same connection, behind the first one.
     pub(crate) fn then(&self) -> Option<Exchange> {
         match &self.user {
-            User::Probes(probes) => probes.then(),
-            User::Requests(_) | User::Web(_) | User::Netperf(_) => None,
+            BrowserRequests::Probes(probes) => probes.then(),
+            BrowserRequests::Requests(_) | BrowserRequests::Web(_) | BrowserRequests::Netperf(_) => None,
         }
     }
 
     /// The tries of netperf, if it is one.
     pub(crate) fn tries(&mut self) -> Option<&mut Tries> {
         match &mut self.user {
-            User::Netperf(tries) => Some(tries),
-            User::Requests(_) | User::Web(_) | User::Probes(_) => None,
+            BrowserRequests::Netperf(tries) => Some(tries),
+            BrowserRequests::Requests(_) | BrowserRequests::Web(_) | BrowserRequests::Probes(_) => None,
         }
     }
 
-    /// It sends probes of responsiveness.
+    /// Returns true if the client sends probes of responsiveness.
     pub(crate) fn is_probing(&self) -> bool {
-        matches!(self.user, User::Probes(_))
+        matches!(self.user, BrowserRequests::Probes(_))
     }
 
-    /// How long probes of responsiveness took, if it sends any.
+    /// Times of probes of responsiveness, if the client sends any.
     pub(super) fn probe_times(&self) -> Option<&ProbeTimes> {
         match &self.user {
-            User::Probes(probes) => Some(probes.samples()),
-            User::Requests(_) | User::Web(_) | User::Netperf(_) => None,
+            BrowserRequests::Probes(probes) => Some(probes.samples()),
+            BrowserRequests::Requests(_) | BrowserRequests::Web(_) | BrowserRequests::Netperf(_) => None,
         }
     }
 
@@ -144,13 +144,13 @@ impl Browser {
             self.idle.push(connection);
         }
         let time = match &mut self.user {
-            User::Requests(requests) => requests.answered(now),
-            User::Web(web) => web.answered(now),
-            User::Probes(probes) => {
+            BrowserRequests::Requests(requests) => requests.answered(now),
+            BrowserRequests::Web(web) => web.answered(now),
+            BrowserRequests::Probes(probes) => {
                 probes.answered(now, steps);
                 None
             }
-            User::Netperf(_) => None,
+            BrowserRequests::Netperf(_) => None,
         };
         if let Some(time) = time {
             self.times.add(time.as_nanos());
@@ -164,25 +164,25 @@ impl Browser {
 
     /// A connection is over, or the run: what its ends have counted.
     pub(crate) fn absorb(&mut self, sender: &Host, receiver: &Host) {
-        self.counts.add(&Counts::of(sender, receiver));
+        self.counts.add(&EndCounts::of(sender, receiver));
     }
 
-    /// What was counted on connections that are over.
-    pub(in crate::flow) fn counts(&self) -> &Counts {
+    /// Counts of the connections that are over.
+    pub(in crate::flow) fn counts(&self) -> &EndCounts {
         &self.counts
     }
 
-    /// What was measured until `over`, when the client had done everything.
+    /// Measurements until `over`, when the client had finished.
     pub(super) fn summary(&self, over: Time) -> ApplicationSummary {
         let active = over.since(self.start);
         match &self.user {
-            User::Probes(probes) => probes.summary(),
-            User::Netperf(tries) => tries.summary(),
-            User::Requests(requests) => {
+            BrowserRequests::Probes(probes) => probes.summary(),
+            BrowserRequests::Netperf(tries) => tries.summary(),
+            BrowserRequests::Requests(requests) => {
                 let requests = requests_summary(requests, &self.times, active, self.counts.response_bytes);
                 ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }
             }
-            User::Web(web) => {
+            BrowserRequests::Web(web) => {
                 let pages = PagesSummary {
                     begun: web.begun(),
                     loaded: self.times.samples(),

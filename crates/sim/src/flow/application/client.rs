@@ -12,50 +12,50 @@ use crate::host::Host;
 #[derive(Debug)]
 pub(crate) struct Client {
     start: Time,
-    user: User,
+    user: ClientRequests,
     exchanges: Exchanges,
     completion: Histogram,
 }
 
-/// Who asks.
+/// The source of a client's requests.
 #[derive(Debug)]
-pub(super) enum User {
+pub(super) enum ClientRequests {
     Requests(Requests),
     Video(Box<Video>),
 }
 
-impl User {
+impl ClientRequests {
     fn next_at(&self) -> Time {
         match self {
-            User::Requests(requests) => requests.next_at(),
-            User::Video(video) => video.next_at(),
+            ClientRequests::Requests(requests) => requests.next_at(),
+            ClientRequests::Video(video) => video.next_at(),
         }
     }
 
     fn is_done(&self) -> bool {
         match self {
-            User::Requests(requests) => requests.is_done(),
-            User::Video(video) => video.is_done(),
+            ClientRequests::Requests(requests) => requests.is_done(),
+            ClientRequests::Video(video) => video.is_done(),
         }
     }
 
     fn answered(&mut self, now: Time) -> Option<Span> {
         match self {
-            User::Requests(requests) => requests.answered(now),
-            User::Video(video) => video.answered(now),
+            ClientRequests::Requests(requests) => requests.answered(now),
+            ClientRequests::Video(video) => video.answered(now),
         }
     }
 
     fn make(&mut self, now: Time) -> Option<Exchange> {
         match self {
-            User::Requests(requests) => requests.make(now),
-            User::Video(video) => video.make(now),
+            ClientRequests::Requests(requests) => requests.make(now),
+            ClientRequests::Video(video) => video.make(now),
         }
     }
 }
 
 impl Client {
-    pub(super) fn new(user: User, start: Time) -> Client {
+    pub(super) fn new(user: ClientRequests, start: Time) -> Client {
         Client { start, user, exchanges: Exchanges::default(), completion: Histogram::new() }
     }
 
@@ -90,15 +90,15 @@ impl Client {
         self.exchanges.serve(now, receiver);
     }
 
-    /// What was measured until `over`, when the connection was, in a run that ended at `end`.
+    /// Measurements until `over`, the end of the connection, in a run that ended at `end`.
     pub(super) fn summary(&self, over: Time, end: Time, response_bytes: u64) -> ApplicationSummary {
         match &self.user {
-            User::Requests(requests) => {
+            ClientRequests::Requests(requests) => {
                 let active = over.since(self.start);
                 let requests = requests_summary(requests, &self.completion, active, response_bytes);
                 ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }
             }
-            User::Video(video) => {
+            ClientRequests::Video(video) => {
                 // What is in the buffer is played when the connection has been closed.
                 let seen = video.report(end);
                 let whole = (seen.played + seen.rebuffering).as_secs_f64();
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// What became of requests in the time of a flow.
+/// The summary of a client's requests over the time that its flow was active.
 pub(super) fn requests_summary(
     requests: &Requests,
     completion: &Histogram,

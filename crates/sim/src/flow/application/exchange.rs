@@ -7,18 +7,19 @@ use ackclock_units::{Span, Time};
 use super::probes::Steps;
 use crate::host::{Host, Writable};
 
-/// What both ends of a connection have yet to write, and where it ends in their streams.
+/// The bytes that both ends of a connection still have to write, and the ends of request and
+/// response in their streams.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
-    /// What the client's socket has not taken of the request.
+    /// Bytes of the request that the client's socket has not accepted.
     asking: u64,
-    /// Where the request ends in the client's stream.
+    /// Offset of the request's end in the client's stream.
     asked: u64,
     /// The response to write once the request is there.
     owed: u64,
-    /// What the server's socket has not taken of the response.
+    /// Bytes of the response that the server's socket has not accepted.
     answering: u64,
-    /// Where the response ends in the server's stream.
+    /// Offset of the response's end in the server's stream.
     answered: u64,
 }
 
@@ -60,11 +61,11 @@ impl Exchanges {
     }
 }
 
-/// One of the connections of a client that has several, or one after the other.
+/// A connection of a client that uses several, at a time or one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     exchanges: Exchanges,
-    /// It is for one exchange: the server closes behind its response.
+    /// The connection is for one exchange: the server closes behind its response.
     is_single: bool,
     /// A request was not answered.
     is_busy: bool,
@@ -72,40 +73,40 @@ pub(crate) struct Connection {
     has_answer: bool,
     /// The client has no more requests.
     is_ending: bool,
-    /// What it asks for behind the first answer.
+    /// The request behind the first answer.
     then: Option<Exchange>,
-    /// What has been done so far.
+    /// The steps that are done.
     steps: Steps,
-    /// It is written to without end, for a time.
-    stream: Option<Stream>,
+    /// The data written for a time without further exchanges.
+    stream: Option<TimedWrite>,
 }
 
 /// Data for a time, which begins when the connection is open.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct TimedWrite {
     length: Span,
     write_size: u64,
     until: Time,
 }
 
-impl Connection {
+impl ClientConnection {
     /// The client writes for a time, in pieces of this size, and closes.
     pub(crate) fn begin_stream(&mut self, length: Span, write_size: u64) {
-        self.stream = Some(Stream { length, write_size, until: Time::NEVER });
+        self.stream = Some(TimedWrite { length, write_size, until: Time::NEVER });
     }
 
-    /// The server has this to say, unasked.
+    /// The server sends this many bytes without a request.
     pub(crate) fn report(&mut self, now: Time, bytes: u64, server: &mut Host) {
         self.begin(Exchange { request: 0, response: bytes }, false);
         self.exchanges.serve(now, server);
     }
 
-    /// The client gives up: nothing more is asked for or waited for.
+    /// The client gives up: no further requests, and responses are ignored.
     pub(crate) fn give_up(&mut self) {
         (self.is_busy, self.is_ending) = (false, true);
     }
 
-    /// When the client does something by itself; what else it does follows from what happens.
+    /// Time of the client's next action that no packet triggers.
     pub(super) fn next_at(&self) -> Time {
         self.stream.filter(|_| !self.is_ending).map_or(Time::NEVER, |stream| stream.until)
     }
@@ -144,7 +145,7 @@ impl Connection {
         self.is_ending = true;
     }
 
-    /// What has been done so far, if there is an answer that was not asked after before.
+    /// The steps that are done, if an answer has arrived since the last call.
     pub(crate) fn take_answer(&mut self) -> Option<Steps> {
         std::mem::take(&mut self.has_answer).then_some(self.steps)
     }

@@ -13,24 +13,24 @@
 use std::collections::VecDeque;
 
 use ackclock_trace::{ApplicationSummary, Histogram, LoadSummary, ProbesSummary, Spread};
-use ackclock_traffic::{LoadPattern, ProbeTimes, Ticks, Transfer};
+use ackclock_traffic::{LoadPattern, ProbeTicks, ProbeTimes, Transfer};
 use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
 
-/// How load is written.
+/// The unit in which load is written.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// At a time, bytes.
+    /// Bytes per write.
     write_size: u64,
-    /// How far ahead.
+    /// Time of transmission that is buffered ahead; `None` fills the socket.
     replenish: Option<Span>,
 }
 
 impl Block {
-    /// How much may be written: what the windows let out at once, and what the connection sends in
-    /// the time to replenish, at the rate of a flight in each round trip. A byte at least keeps the
-    /// sender's timers going.
+    /// The bytes that may be written: as many as the windows allow at once, and as many as the
+    /// connection sends in the time to replenish, at the rate of a flight in each round trip. At
+    /// least a byte keeps the sender's timers running.
     fn room(&self, host: &Host) -> u64 {
         let (Some(replenish), Host::Endpoint(endpoint)) = (self.replenish, host) else { return u64::MAX };
         let unsent = endpoint.unsent();
@@ -44,18 +44,18 @@ impl Block {
     }
 }
 
-/// One way of the connection.
+/// One direction of the connection.
 #[derive(Debug, Default)]
-struct Stream {
+struct MessageStream {
     /// Messages that the socket has not taken, what is left of the first one included.
     waiting: VecDeque<u64>,
-    /// What the socket has taken in all.
+    /// Bytes that the socket has accepted in all.
     written: u64,
-    /// Where messages end that have not arrived.
+    /// Stream offsets of the ends of messages that have not arrived.
     ends: VecDeque<u64>,
 }
 
-impl Stream {
+impl MessageStream {
     /// Writes messages, then as much load as the socket takes.
     fn put(&mut self, now: Time, host: &mut Host, load: Option<Block>) {
         while let Some(left) = self.waiting.front_mut().filter(|_| host.is_writable()) {
@@ -79,7 +79,8 @@ impl Stream {
         }
     }
 
-    /// How many messages have arrived since, with so many bytes delivered.
+    /// The number of messages that have arrived since the last call, with this many bytes
+    /// delivered.
     fn arrived(&mut self, delivered: u64) -> usize {
         let count = self.ends.iter().take_while(|&&end| end <= delivered).count();
         self.ends.drain(..count);
@@ -89,34 +90,34 @@ impl Stream {
 
 /// Both ends of such a connection.
 #[derive(Debug)]
-pub(crate) struct Load {
+pub(crate) struct LoadConnection {
     pattern: LoadPattern,
     start: Time,
     block: Block,
-    ticks: Ticks,
-    up: Stream,
-    down: Stream,
-    /// The client has asked for the load, and the server knows.
+    ticks: ProbeTicks,
+    up: MessageStream,
+    down: MessageStream,
+    /// The client has requested the load, and the server has the request.
     asked: bool,
     begun: bool,
-    /// When the probes were sent that have no response; those of the load are `None`.
+    /// Sending times of the probes without a response; requests for load are `None`.
     pending: VecDeque<Option<Time>>,
     times: Histogram,
     samples: ProbeTimes,
 }
 
-impl Load {
+impl LoadConnection {
     /// The first probe comes within an interval from the end of the warm-up, so that those of many
     /// connections are spread over it.
-    pub(super) fn new(pattern: &LoadPattern, mut random: Random, start: Time, write_size: u64) -> Load {
+    pub(super) fn new(pattern: &LoadPattern, mut random: Random, start: Time, write_size: u64) -> LoadConnection {
         let phase = Span::from_nanos(random.below(pattern.interval.as_nanos()));
-        Load {
-            ticks: Ticks::new(start + pattern.warmup + phase, pattern.interval),
+        LoadConnection {
+            ticks: ProbeTicks::new(start + pattern.warmup + phase, pattern.interval),
             pattern: pattern.clone(),
             start,
             block: Block { write_size, replenish: pattern.replenish },
-            up: Stream::default(),
-            down: Stream::default(),
+            up: MessageStream::default(),
+            down: MessageStream::default(),
             asked: false,
             begun: false,
             pending: VecDeque::new(),
@@ -169,12 +170,12 @@ impl Load {
         self.down.put(now, server, Some(self.block).filter(|_| sends));
     }
 
-    /// How long probes took.
+    /// Times of the probes.
     pub(super) fn samples(&self) -> &ProbeTimes {
         &self.samples
     }
 
-    /// What was measured until `over`.
+    /// Measurements until `over`.
     pub(super) fn summary(&self, over: Time, client: &Host, server: &Host) -> ApplicationSummary {
         let (transfer, bytes) = match self.pattern.transfer {
             Transfer::Download => ("download", client.delivered_bytes()),

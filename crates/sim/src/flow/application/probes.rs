@@ -1,11 +1,11 @@
 //! Probes of responsiveness on connections of their own.
 
 use ackclock_trace::{ApplicationSummary, Histogram, ProbesSummary, Spread};
-use ackclock_traffic::{Exchange, ProbePattern, ProbeTimes, Ticks};
+use ackclock_traffic::{Exchange, ProbePattern, ProbeTicks, ProbeTimes};
 use ackclock_units::{Span, Time};
 
-/// When the steps of a connection were done: it was asked for, the TCP handshake is over at the
-/// client, the first of two exchanges is.
+/// Times at which a connection's steps were done: its request, the TCP handshake at the client, the
+/// first of two exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steps {
     pub(super) asked: Option<Time>,
@@ -17,14 +17,14 @@ pub(crate) struct Steps {
 #[derive(Debug)]
 pub(super) struct Probes {
     pattern: ProbePattern,
-    ticks: Ticks,
+    ticks: ProbeTicks,
     skipped: u64,
     samples: ProbeTimes,
 }
 
 impl Probes {
     pub(super) fn new(pattern: &ProbePattern, start: Time) -> Probes {
-        let ticks = Ticks::new(start, pattern.interval);
+        let ticks = ProbeTicks::new(start, pattern.interval);
         Probes { pattern: pattern.clone(), ticks, skipped: 0, samples: ProbeTimes::default() }
     }
 
@@ -59,7 +59,7 @@ impl Probes {
         self.samples.http.push(now.since(steps.secure.unwrap_or(open)));
     }
 
-    /// How long probes took.
+    /// Times of the probes.
     pub(super) fn samples(&self) -> &ProbeTimes {
         &self.samples
     }

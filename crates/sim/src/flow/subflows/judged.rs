@@ -1,4 +1,4 @@
-//! What became of what subflows sent.
+//! The fates of the transmissions of subflows.
 //!
 //! Each path has a [`Truth`] of its own: its retransmissions repeat what was sent on it. Endpoints
 //! that follow each other on a path, each with ports of its own, are one stream there: that of the
@@ -13,7 +13,7 @@ use ackclock_units::Time;
 
 use super::{Flow, Subflows, of};
 use crate::host::Host;
-use crate::record::{Source, TcpFact, TcpRecording};
+use crate::record::{SenderId, TcpFact, TcpRecording};
 use crate::truth::{Culprit, Truth};
 
 /// The bits of a packet's number that are for its path; those above count on all of them.
@@ -32,27 +32,27 @@ pub(crate) fn of_all(packet: u64) -> u64 {
     packet >> PATH_BITS
 }
 
-/// What is known of one path.
+/// The judged transmissions of one path.
 #[derive(Debug)]
-pub(super) struct Judged {
-    source: Source,
+pub(super) struct PathTruth {
+    source: SenderId,
     truth: Truth,
     /// Endpoints of the sender by their ports, and where their streams begin in that of the path.
-    streams: Vec<Stream>,
+    streams: Vec<EndpointStream>,
     /// Bytes of that stream that are acknowledged.
     acked: u64,
     needless: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct EndpointStream {
     port: u16,
     base: u64,
 }
 
-impl Judged {
-    pub(super) fn new(source: Source) -> Judged {
-        Judged { source, truth: Truth::new(source), streams: Vec::new(), acked: 0, needless: 0 }
+impl PathTruth {
+    pub(super) fn new(source: SenderId) -> PathTruth {
+        PathTruth { source, truth: Truth::new(source), streams: Vec::new(), acked: 0, needless: 0 }
     }
 
     pub(super) fn truth(&self) -> &Truth {
@@ -64,13 +64,13 @@ impl Judged {
         self.needless
     }
 
-    /// Where the stream of the endpoint with this port begins.
+    /// Offset at which the stream of the endpoint with this port begins.
     fn base(&mut self, port: u16) -> u64 {
         if let Some(known) = self.streams.iter().rfind(|stream| stream.port == port) {
             return known.base;
         }
         let base = self.truth.end();
-        self.streams.push(Stream { port, base });
+        self.streams.push(EndpointStream { port, base });
         base
     }
 
@@ -121,7 +121,7 @@ impl Subflows {
         measures.judged.truth.receiver_sent() | self.sent[1] << PATH_BITS
     }
 
-    /// What subflows have declared lost.
+    /// Takes the loss declarations of the subflows.
     pub(crate) fn take_declarations(
         &mut self,
         now: Time,
@@ -155,7 +155,7 @@ impl Subflows {
             judged.acked = acked;
         }
         self.take_declarations(now, connection, log.as_deref_mut());
-        let Some(Judged { truth, acked, .. }) = self.all.get_mut(path).map(|measures| &mut measures.judged) else {
+        let Some(PathTruth { truth, acked, .. }) = self.all.get_mut(path).map(|measures| &mut measures.judged) else {
             return;
         };
         if truth.has_losses() {
@@ -186,7 +186,7 @@ fn subflow_from(receiver: &Connection, path: usize, port: u16) -> Option<&Subflo
 }
 
 impl Flow {
-    /// An end of ours has sent a segment; returns the number of the packet.
+    /// An ackclock endpoint has sent a segment; returns the number of the packet.
     #[inline]
     pub(crate) fn sent(
         &mut self,

@@ -1,17 +1,17 @@
-//! Endpoints of ours that listen on: a connection from outside that has brought nothing gives its
+//! Ackclock endpoints that listen on: a connection from outside that has brought nothing gives its
 //! place to the next one.
 
 use ackclock_tcp::State;
 use ackclock_units::Time;
 
 use super::Inbound;
-use crate::build::{self, Settings, Streams};
+use crate::build::{self, SharedConfigs, Streams};
 use crate::host::Host;
 use crate::index::FlowId;
 use crate::spec::{FlowSpec, HostSpec, RunSpec};
 use crate::world::World;
 
-/// What endpoints that listen to hosts outside are built from once more.
+/// The specifications from which endpoints that listen to hosts outside are rebuilt.
 #[derive(Debug)]
 pub(super) struct Listeners {
     streams: Streams,
@@ -36,9 +36,9 @@ impl Listeners {
 }
 
 impl World {
-    /// Whether the receiver of a flow, an endpoint of ours that listens to a host outside, takes a
-    /// further connection: it had one that is over, or was closed by the peer, without a byte of
-    /// data; or none.
+    /// Returns true if the receiver of a flow, an ackclock endpoint that listens to a host
+    /// outside, accepts a further connection: it has had none, or one that is over or was closed by
+    /// the peer without a byte of data.
     pub fn listens_on(&self, flow: FlowId) -> bool {
         let Some(outside) = &self.outside else { return false };
         if outside.draining || outside.listeners.flow(flow).is_none() {
@@ -57,7 +57,7 @@ impl World {
         let Some(end) = inbound.end.filter(|end| now < self.end && self.listens_on(end.flow())) else { return false };
         let Some(outside) = &self.outside else { return false };
         let Some(spec) = outside.listeners.flow(end.flow()) else { return false };
-        let [_, receiver] = build::hosts(outside.listeners.streams, spec, &mut Settings::default());
+        let [_, receiver] = build::hosts(outside.listeners.streams, spec, &mut SharedConfigs::default());
         self.hosts[end.peer()] = receiver;
         self.hosts[end.peer()].listen();
         self.flows[end.flow()].begin_anew();

@@ -1,11 +1,11 @@
-//! What passes the ends of flows that are outside: their headers are watched.
+//! Packets that pass the ends of flows outside: their headers are watched.
 
 use ackclock_packet::{Packet, Segment};
 use ackclock_units::Time;
 
 use crate::host::Host;
 use crate::index::{FlowId, HostId};
-use crate::watch::Watch;
+use crate::watch::HeaderWatch;
 use crate::world::{Contents, World};
 
 impl World {
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// Flows with so many connections outside at once that their measures lack some of them.
+    /// Flows with so many simultaneous connections outside that their measures lack some of them.
     pub fn incomplete_flows(&self) -> impl Iterator<Item = &str> {
         let is_incomplete = |host: HostId| match self.hosts.get(host) {
             Some(Host::Outside(watch)) => watch.is_incomplete(),
@@ -84,8 +84,8 @@ impl World {
             .map(|flow| &*self.flows[flow].id)
     }
 
-    /// What a data acknowledgment says goes to the watch of a host.
-    fn note_whole(&mut self, host: HostId, is_plain: bool, note: impl FnOnce(&mut Watch)) {
+    /// Passes a data acknowledgment to the watch of a host.
+    fn note_whole(&mut self, host: HostId, is_plain: bool, note: impl FnOnce(&mut HeaderWatch)) {
         if let Some(Host::Outside(watch)) = self.hosts.get_mut(host) {
             if is_plain { watch.is_plain() } else { note(watch) }
         }
@@ -97,7 +97,7 @@ impl World {
     }
 }
 
-/// Whether there is a segment: one without ports is none.
+/// Returns true for a segment with ports; one without is none.
 fn is_known(segment: &Segment) -> bool {
     (segment.source_port, segment.destination_port) != (0, 0)
 }

@@ -75,7 +75,7 @@ impl Kernel {
         start.min(self.endpoint.next_deadline())
     }
 
-    /// Its applications do what they can, and it sends what it may.
+    /// Runs the applications, and sends the segments that may be sent.
     fn act(&mut self, world: &mut World, now: Time) {
         if self.end.is_sender() {
             if !std::mem::replace(&mut self.opened, true) {
@@ -158,7 +158,7 @@ fn run_with(world: &mut World, kernels: &mut [Kernel], recorders: &mut Recorders
     world.summary()
 }
 
-/// What headers tell is in these fields.
+/// Compares the fields that can be measured from headers.
 fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
     let told = |flow: &FlowSummary| FlowSummary {
         cc: Arc::default(),
@@ -182,8 +182,8 @@ fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
     assert_eq!(told(watched), told(inside));
 }
 
-/// What has come to an end outside is known when it acknowledges it, which may be a segment or two
-/// later.
+/// Compares windows; the end of a transfer outside is known from its acknowledgment, which may be a
+/// segment or two later.
 fn assert_same_windows(watched: &Summary<()>, inside: &Summary<()>) {
     for (watched, inside) in watched.windows.iter().zip(&inside.windows) {
         assert_eq!(watched.links, inside.links);
@@ -207,7 +207,7 @@ fn assert_same_windows(watched: &Summary<()>, inside: &Summary<()>) {
     }
 }
 
-/// What happens to packets on the way.
+/// The treatment of packets on the way.
 #[derive(Clone, Copy, Debug)]
 enum Network {
     Plain,
@@ -267,8 +267,8 @@ fn cases() -> impl Iterator<Item = (Network, QueueSpec, Config, bool)> {
     })
 }
 
-/// Whether the same flow inside takes the same ways. Over two paths everything that goes along
-/// takes both, ACKs of data that comes back too; those of a flow inside take the first.
+/// Returns true if the same flow inside takes the same paths. Over two paths all forward packets
+/// are split, including ACKs of data that comes back; those of a flow inside take the first.
 fn has_an_equal_inside(network: Network, back: bool) -> bool {
     !(matches!(network, Network::TwoPaths) && back)
 }
@@ -347,7 +347,7 @@ fn a_kernel_s_sender_to_our_receiver() {
             assert_same_measures(&summary.flows[0], &expected.flows[0]);
         }
         assert_eq!(summary.flows[0].retransmissions, Default::default(), "there is no truth about it");
-        // Our endpoint reads the segments, and their bytes are done with.
+        // An ackclock endpoint reads the segments, and their bytes are done with.
         let data: u64 = summary.flows[0].sent.sent_packets;
         assert!(std::iter::from_fn(|| world.freed()).count() as u64 > data);
     }

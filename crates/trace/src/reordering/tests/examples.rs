@@ -4,7 +4,7 @@ use super::*;
 
 /// The displacements of packets in order of arrival; `None` where there is none.
 fn displacements(threshold: u32, numbers: &[u64]) -> Vec<Option<i64>> {
-    let mut places = Places::new(threshold);
+    let mut places = DisplacementWindow::new(threshold);
     let mut found = vec![None; numbers.len()];
     let mut placed = |tag: u64, by: i64| found[tag as usize] = Some(by);
     for (&number, tag) in numbers.iter().zip(0..) {
@@ -14,10 +14,10 @@ fn displacements(threshold: u32, numbers: &[u64]) -> Vec<Option<i64>> {
     found
 }
 
-/// How often each occupancy was reached, from 0.
+/// The number of times each occupancy was reached, from 0.
 fn occupancies(threshold: u32, numbers: &[u64]) -> Vec<u64> {
     let density = {
-        let mut buffer = Buffer::new(threshold);
+        let mut buffer = ReorderBuffer::new(threshold);
         numbers.iter().for_each(|&number| buffer.arrive(number - 1));
         buffer.density(MAX_BINS)
     };

@@ -131,7 +131,7 @@ proptest! {
     fn displacements_are_those_of_the_algorithm(numbers in stream(), threshold in 1..50u32) {
         // The algorithm may take a copy of what it discarded for a new packet; none gets here.
         let numbers = firsts(&numbers);
-        let mut places = Places::new(threshold);
+        let mut places = DisplacementWindow::new(threshold);
         let mut found: BTreeMap<i64, u64> = BTreeMap::new();
         let mut placed = |_: u64, by: i64| *found.entry(by).or_default() += 1;
         numbers.iter().for_each(|&number| places.arrive(number - 1, 0, &mut placed));
@@ -158,7 +158,7 @@ proptest! {
 
     #[test]
     fn occupancies_are_those_of_the_algorithm(numbers in stream(), threshold in 1..50u32) {
-        let mut buffer = Buffer::new(threshold);
+        let mut buffer = ReorderBuffer::new(threshold);
         numbers.iter().for_each(|&number| buffer.arrive(number - 1));
         prop_assert_eq!(buffer.counts, occupancies(threshold as usize, &numbers));
     }
