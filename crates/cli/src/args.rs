@@ -1,9 +1,15 @@
 //! The command line.
 
+use std::ffi::OsStr;
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand};
+use ackclock_run::selection::{Only, Shard};
+use ackclock_run::session::Wanted;
+use ackclock_scenario::nearest;
+use ackclock_watch::Address;
+use ackclock_watch::control::Speed;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use self::check::CheckArgs;
 use self::compare::CompareArgs;
@@ -17,9 +23,6 @@ use self::reproduce::ReproduceArgs;
 use self::shell::ShellArgs;
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
-use crate::control::Speed;
-use crate::selection::{Only, Shard};
-use crate::watch::Address;
 
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -266,32 +269,17 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What does all runs into a directory.
-    pub(crate) fn into_dir(out: PathBuf) -> Args {
-        Args {
-            file: None,
-            scenario: None,
-            set: Vec::new(),
-            seed: None,
-            clock: None,
-            record: None,
-            snap: None,
-            json: false,
-            out: Some(out),
-            resume: false,
-            overwrite: false,
-            only: None,
-            shard: None,
-            control: None,
-            speed: None,
-            changes: None,
-            watch: false,
-            metrics: None,
-            show_config: false,
-            threads: None,
-            columns: Vec::new(),
-            expectations: false,
-            quiet: true,
+    /// Which runs are done, and where their results go.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted {
+            out: self.out.clone(),
+            resume: self.resume,
+            overwrite: self.overwrite,
+            only: self.only.clone(),
+            shard: self.shard,
+            threads: self.threads.map(|threads| threads.get().into()),
+            record: self.record.clone(),
+            snap: self.snap,
         }
     }
 
@@ -299,6 +287,14 @@ impl Args {
     pub(crate) fn path(&self) -> &Path {
         self.file.as_deref().or(self.scenario.as_deref()).unwrap_or(Path::new(""))
     }
+}
+
+/// A first word that is neither a command nor a path, with the command that it may stand for.
+pub(crate) fn no_command(word: &OsStr) -> Option<String> {
+    let word = word.to_str().filter(|word| !word.starts_with('-') && !word.contains(['.', '/']))?;
+    let commands = Cli::command();
+    let near = nearest(word, commands.get_subcommands().map(clap::Command::get_name)).filter(|near| *near != word)?;
+    (!Path::new(word).exists()).then(|| format!("no command `{word}`; did you mean `{near}`?"))
 }
 
 /// Runs packetdrill scripts against the TCP endpoint, in virtual time.

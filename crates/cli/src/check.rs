@@ -3,14 +3,16 @@
 use std::io;
 use std::path::Path;
 
+use ackclock_run::execute;
+use ackclock_run::memory::{self, mib};
+use ackclock_run::selection::{Selection, Walk};
+use ackclock_run::status::BAD_INPUT;
 use ackclock_scenario::{LoadError, Memory, Override, Own, Scenario};
 use anyhow::bail;
 
 use crate::args::check::CheckArgs;
+use crate::console::{print, say, tell};
 use crate::duration::{Needs, roughly};
-use crate::memory::{self, mib};
-use crate::selection::{Selection, Walk};
-use crate::{BAD_INPUT, execute, print, say, tell};
 
 /// Standard input, where a file is expected.
 const STDIN: &str = "-";
@@ -67,7 +69,7 @@ fn name_of(file: &Path) -> String {
 /// The size of a scenario, and what it needs, in a line.
 fn outline(scenario: &Scenario, selection: Selection) -> String {
     let all = scenario.runs();
-    let part = if selection.is_all() { String::new() } else { format!("{} of ", selection.len()) };
+    let part = if selection.is_all() { String::new() } else { format!("{} of ", selection.count()) };
     let threads = memory::plan(scenario, &selection, None, execute::cores(), None).map_or(1, |(threads, _)| threads);
     let points = selection.points(scenario);
     let needs = Needs::of(&Walk::new(scenario, selection), threads);

@@ -18,7 +18,7 @@ use anyhow::bail;
 use serde_json::{Map, Value, json};
 
 use crate::args::compare::{CompareArgs, Correction};
-use crate::print;
+use crate::console::print;
 use parameters::Difference;
 use points::Point;
 use side::{Run, Side, WITH_ID};

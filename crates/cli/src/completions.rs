@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use crate::args::Cli;
 use crate::args::completions::{CompletionsArgs, ManArgs};
 
-use crate::{print, print_line};
+use crate::console::{print, print_line};
 
 /// Prints the schema of scenario files; the status to end with.
 pub(crate) fn schema() -> anyhow::Result<u8> {

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 
+use ackclock_run::status::{BAD_INPUT, RUN_FAILED};
+use ackclock_watch::control::{Stream, connect, says_over};
 use anyhow::{Context, bail};
 
 use crate::args::ctl::CtlArgs;
-use crate::control::{Stream, connect, says_over};
-use crate::{BAD_INPUT, RUN_FAILED, print, say};
+use crate::console::{print, say};
 
 /// Asks; the status to end with.
 pub(crate) fn run(args: &CtlArgs) -> anyhow::Result<u8> {

@@ -11,11 +11,13 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use ackclock_run::execute;
+use ackclock_run::partial::Partial;
+use ackclock_run::status::{BAD_INPUT, MISSED};
 use anyhow::{Context, bail};
 
 use crate::args::DrillArgs;
-use crate::partial::Partial;
-use crate::{BAD_INPUT, MISSED, execute, print};
+use crate::console::print;
 
 use judge::Judge;
 use record::{Counts, Ending, Record};

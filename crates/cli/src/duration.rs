@@ -1,6 +1,6 @@
 //! What the runs of a scenario need on this machine, roughly, said before they start.
 
-use crate::selection::Walk;
+use ackclock_run::selection::Walk;
 
 /// Full packets in a second of one thread, with their ACKs: between what few flows do on a machine
 /// of 2020 and what 100,000 do (`benches/README.md`).
@@ -64,7 +64,7 @@ mod tests {
     use ackclock_scenario::Scenario;
 
     use super::*;
-    use crate::selection::Selection;
+    use ackclock_run::selection::Selection;
 
     fn scenario(duration: &str, more: &str) -> Scenario {
         let text = format!(

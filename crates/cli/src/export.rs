@@ -12,14 +12,14 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use ackclock_run::output::{self, OURS, SUMMARIES, SUMMARY};
+use ackclock_run::partial::Partial;
 use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::args::export::{ExportArgs, ExportFormat};
-use crate::output::{self, OURS, SUMMARIES, SUMMARY};
-use crate::partial::Partial;
-use crate::print_with;
+use crate::console::print_with;
 use sheet::Sheet;
 
 /// The longest summary that is read, in bytes.

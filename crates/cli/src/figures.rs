@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use ackclock_report::{Options, Report, Unknown};
+use ackclock_run::partial::Partial;
 use ackclock_scenario::nearest;
 use anyhow::{Context, anyhow, bail};
 
 use crate::args::report::ReportArgs;
-use crate::partial::Partial;
-use crate::{print, say};
+use crate::console::{print, say};
 
 /// Draws; the status to end with.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {

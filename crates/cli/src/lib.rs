@@ -5,75 +5,57 @@
 //! how to add a controller and a queue discipline. The types that these need are in [`cc`], [`aqm`]
 //! and [`units`].
 //!
-//! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
-//! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
-//! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` is what
-//! changes runs that go on, `watch` what shows them, and `check`, `compare`, `ctl`, `export`,
-//! `list`, `merge`, `pattern`, `reproduce`, `shell`, `trace` and `verify` are the commands of these
-//! names. [`batch`] is for programs that have no command line. Exit status: 0, 1 when an
-//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
-//! when a run failed, 130 when runs were interrupted.
+//! `args` is what a person may say, `session` carries it out: [`ackclock_run`] does the runs, `shown`
+//! hears of them, `report` and `table` write them down, `watched` joins [`ackclock_watch`] to a run
+//! that goes on. `drill` is `ackclock packetdrill`, `figures` is `ackclock report`, `starter` is
+//! `ackclock new`, and `check`, `compare`, `ctl`, `export`, `list`, `merge`, `pattern`, `reproduce`,
+//! `shell`, `trace` and `verify` are the commands of these names. [`batch`] is for programs that
+//! have no command line. Exit status: 0, 1 when an expectation was missed, a live run is not valid
+//! or a script did not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
-pub mod batch;
+mod bar;
 mod check;
 mod compare;
 mod completions;
-mod control;
+mod console;
 mod ctl;
 mod drill;
 mod duration;
-mod execute;
 mod export;
 mod figures;
+mod input;
 mod list;
 mod live;
-mod memory;
 mod merge;
-mod output;
-pub mod parameters;
-mod partial;
 mod pattern;
-mod progress;
 mod report;
 mod reproduce;
-mod selection;
 mod session;
 mod shell;
+mod shown;
 mod starter;
 mod table;
 mod trace;
 mod verify;
-mod watch;
+mod watched;
 
 pub use ackclock_aqm as aqm;
 pub use ackclock_cc as cc;
+pub use ackclock_run::{batch, parameters};
 pub use ackclock_scenario::Own;
 pub use ackclock_sim::spec::{OwnController, OwnQueue};
 pub use ackclock_units as units;
 
-use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::ops::ControlFlow;
-use std::path::Path;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use ackclock_scenario::{LoadError, nearest};
-use anyhow::{Context, anyhow};
-use clap::{CommandFactory, Parser};
-use serde::Serialize;
+use ackclock_run::status::BAD_INPUT;
+use anyhow::anyhow;
+use clap::Parser;
 
-use args::{Cli, Command};
-
-/// Bytes that are written to stdout at a time.
-const BUFFER: usize = 64 << 10;
-
-const MISSED: u8 = 1;
-const BAD_INPUT: u8 = 2;
-const RUN_FAILED: u8 = 3;
-/// As shells have it for SIGINT.
-const INTERRUPTED: u8 = 130;
+use args::{Cli, Command, no_command};
+use console::tell;
 
 /// The program `ackclock`, whose scenarios may also name these congestion controllers (`cc =
 /// "NAME"`) and queue disciplines (`queue = "NAME"`), in addition to the built-in ones. One
@@ -129,71 +111,5 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<O
             tell(&error);
             BAD_INPUT
         }
-    }
-}
-
-/// A first word that is neither a command nor a path, with the command that it may stand for.
-fn no_command(word: &OsStr) -> Option<String> {
-    let word = word.to_str().filter(|word| !word.starts_with('-') && !word.contains(['.', '/']))?;
-    let commands = Cli::command();
-    let near = nearest(word, commands.get_subcommands().map(clap::Command::get_name)).filter(|near| *near != word)?;
-    (!Path::new(word).exists()).then(|| format!("no command `{word}`; did you mean `{near}`?"))
-}
-
-/// Writes an error to stderr.
-fn tell(error: &anyhow::Error) {
-    match error.downcast_ref::<LoadError>() {
-        // It has its own layout, and styles.
-        Some(LoadError::Scenario(error)) => {
-            let styled = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            let _ = writeln!(io::stderr().lock(), "{}", error.render(styled));
-        }
-        _ => say(&format!("error: {error:#}")),
-    }
-}
-
-/// Writes a line to stderr; there is nobody to tell if that fails.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", printable(line));
-}
-
-/// The text with control characters as escapes, which a terminal would obey; lines stay lines.
-fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, |_| false)
-}
-
-/// The same, with other characters as escapes too.
-fn escaped(text: &str, others: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || others(c));
-    if text.chars().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_plain(c) { out.push(c) } else { out.extend(c.escape_default()) }
-    }
-    Cow::Owned(out)
-}
-
-/// Writes to stdout. A reader that has left breaks off what only it would have seen; anything else,
-/// such as a full disk, is an error: what is there is not complete.
-fn print(text: &str) -> anyhow::Result<ControlFlow<()>> {
-    print_with(|out| out.write_all(printable(text).as_bytes()))
-}
-
-/// Writes a value to stdout as a line of JSON, as [`print`] does.
-fn print_line(value: &impl Serialize) -> anyhow::Result<ControlFlow<()>> {
-    print_with(|out| {
-        serde_json::to_writer(&mut *out, value)?;
-        out.write_all(b"\n")
-    })
-}
-
-fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<ControlFlow<()>> {
-    let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Ok(()) => Ok(ControlFlow::Continue(())),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
-        Err(error) => Err(error).context("cannot write to standard output"),
     }
 }

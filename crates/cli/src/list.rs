@@ -6,8 +6,8 @@ use ackclock_scenario::{CATEGORIES, Described, Item, item, items, nearest_catego
 use anyhow::bail;
 
 use crate::args::list::ListArgs;
+use crate::console::{print, print_line};
 use crate::table::Table;
-use crate::{print, print_line};
 
 /// Columns of the overview.
 const WIDTH: usize = 100;

@@ -16,32 +16,6 @@ pub(crate) fn heading(scenario: &Scenario) -> String {
     format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and keeps the results")
 }
 
-/// What makes a run one that is not to be relied on: why it is not valid, and which programs
-/// failed.
-pub(crate) fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
-    let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("invalid: {why}"));
-    let failed = summary.commands.iter().filter_map(|command| {
-        let how = failure(command)?;
-        Some(format!("command {} failed: {how}", command.id))
-    });
-    invalid.chain(failed)
-}
-
-/// How a program failed by itself. One that was asked to end may end as it likes.
-fn failure(command: &CommandSummary) -> Option<String> {
-    if let Some(error) = &command.error {
-        return Some(error.clone());
-    }
-    match (command.exit, command.signal) {
-        _ if command.stopped => None,
-        (Some(0), _) => None,
-        (Some(status), _) => Some(format!("exit status {status}")),
-        (None, Some(signal)) => Some(format!("signal {signal}")),
-        // It was not its turn yet when the run ended.
-        (None, None) => None,
-    }
-}
-
 /// Hosts, programs and punctuality, for the report of one run.
 pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
     let mut out = String::new();

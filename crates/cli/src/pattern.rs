@@ -5,12 +5,13 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use ackclock_packet::pattern;
+use ackclock_run::status::MISSED;
 use ackclock_units::{Size, parse_size};
 use anyhow::{Context, bail};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::args::PatternArgs;
-use crate::{MISSED, print, say};
+use crate::console::{print, say};
 
 /// Bytes that are made, or read, at a time: more than a pipe holds, less than a cache.
 const CHUNK: usize = 256 << 10;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use ackclock_run::names;
 use ackclock_scenario::{Measures, Scenario};
 use ackclock_trace::statistics::{deviation, median};
 use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
@@ -240,30 +241,11 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The readable name of a point: its parameters.
-pub(crate) fn name_of_point(scenario: &Scenario, point: usize) -> String {
-    let parts = names_of(scenario, point * scenario.repeat());
-    if parts.is_empty() { "all runs".to_owned() } else { parts.join(", ") }
-}
-
-fn names_of(scenario: &Scenario, run: usize) -> Vec<String> {
-    scenario.names(run).into_iter().map(|(axis, name)| format!("{axis} = {name}")).collect()
-}
-
-/// The readable name of a run: its parameters and, if there are several, its number.
-pub(crate) fn name_of(scenario: &Scenario, run: usize) -> String {
-    let mut parts = names_of(scenario, run);
-    if scenario.repeat() > 1 || parts.is_empty() {
-        parts.push(format!("run {}", run % scenario.repeat()));
-    }
-    parts.join(", ")
-}
-
 /// That points have had the most runs of an adaptive sweep, and are not known well enough.
 pub(crate) fn unsettled(scenario: &Scenario, measures: &[Option<Measures>]) -> Option<String> {
     let (known, points) = scenario.unsettled(measures)?;
     let (repeat, all) = (scenario.repeat(), scenario.runs() / scenario.repeat());
-    let first = name_of_point(scenario, *points.first()?);
+    let first = names::of_point(scenario, *points.first()?);
     let points = points.len();
     Some(format!("note: after {repeat} runs, {points} of {all} points do not have {known}; the first is {first}"))
 }

@@ -13,13 +13,17 @@ mod text;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use ackclock_run::execute;
+use ackclock_run::judged::{self, Judged};
+use ackclock_run::session::{Session, Wanted};
+use ackclock_run::status::{BAD_INPUT, INTERRUPTED, MISSED};
 use ackclock_scenario::Own;
 use anyhow::bail;
 
-use crate::args::Args;
 use crate::args::reproduce::ReproduceArgs;
-use crate::session::judged::{self, Judged};
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, execute, print, print_line, say, tell};
+use crate::bar::Bar;
+use crate::console::{print, print_line, say, tell};
+use crate::shown::Sayer;
 use gallery::{Chosen, Selection};
 use rows::Folder;
 
@@ -128,16 +132,20 @@ fn all(args: &ReproduceArgs, selection: &Selection) -> Done {
 
 fn one(args: &ReproduceArgs, chosen: &Chosen) -> anyhow::Result<Judged> {
     let out = args.out.as_ref().map(|out| pages::folder(out, &chosen.place));
-    let args = Args {
-        out: out.clone(),
+    let wanted = Wanted {
         resume: args.resume,
         // Without --resume, what an earlier one has left half done is done anew.
         overwrite: out.is_some() && !args.resume,
-        threads: args.threads,
-        quiet: args.quiet,
-        ..Args::into_dir(out.unwrap_or_default())
+        out,
+        threads: args.threads.map(|threads| threads.get().into()),
+        ..Wanted::default()
     };
-    judged::run(&args, &chosen.scenario)
+    let (threads, note) = wanted.threads(&chosen.scenario)?;
+    note.iter().for_each(|note| say(note));
+    let mut session = Session::open(&wanted, &chosen.scenario, Sayer::default())?;
+    let bar = Bar::new(session.ledger.walk.left(), args.quiet);
+    session.listener = Sayer::beside(&bar);
+    judged::run(session, threads, &bar)
 }
 
 /// Writes or compares the tables in READMEs; the status to end with.

@@ -13,15 +13,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
+use ackclock_run::status::{BAD_INPUT, INTERRUPTED, RUN_FAILED};
 use ackclock_scenario::{LoadError, Override, Own, Scenario};
 use ackclock_sim::{LOST_ON_LINK, Recorders};
 use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
+use ackclock_watch::control::{Controls, Server};
+use ackclock_watch::{Bound, Watch, Watching};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
-use crate::control::{Controls, Server};
-use crate::watch::{Bound, Watch, Watching};
-use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
+use crate::console::{say, tell};
+use crate::watched::watching;
 use network::Network;
 
 /// What a status above this says of a program in a shell: which signal ended it.
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         (Some(path), Some(controls)) => Some(Server::listen(path, controls)?),
         _ => None,
     };
-    let watching = metrics.map(|bound| Watching::of(Watch::new(&spec, None), Some(bound))).transpose()?;
+    let watching = metrics.map(|bound| watching(Watch::new(&spec, None), Some(bound), None)).transpose()?;
     let mut feed = watching.as_ref().map(Watching::feed);
     let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
     let options = Options {

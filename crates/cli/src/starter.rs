@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use crate::args::NewArgs;
-use crate::print;
+use crate::console::print;
 
 const TEXT: &str = include_str!("starter.toml");
 

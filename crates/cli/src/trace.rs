@@ -7,7 +7,7 @@ use ackclock_units::{QuantityError, Random, Rate, Span, parse_rate, parse_span};
 use anyhow::{Context, bail};
 
 use crate::args::trace::{CommonArgs, LteArgs, MarkovArgs, ModelArgs, SatelliteArgs, TraceArgs, TraceFormat};
-use crate::print;
+use crate::console::print;
 
 /// The longest trace.
 const LONGEST: Span = Span::from_secs(3600);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::selection::{Only, Shard};
+use ackclock_run::selection::{Only, Shard};
 
 /// Checks scenarios and runs nothing.
 ///

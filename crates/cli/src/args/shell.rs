@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::watch::Address;
+use ackclock_watch::Address;
 
 /// Runs a shell or a program in a network namespace of its own, behind a link.
 ///

@@ -166,7 +166,7 @@ pub(crate) fn seconds(span: Span) -> String {
 /// lines.
 pub(crate) fn printable(text: &str) -> String {
     // XML 1.0 s2.2 and YAML 1.2 s5.1 exclude the last two code points of the first plane.
-    crate::escaped(text, |c| matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')).into_owned()
+    crate::console::escaped(text, |c| matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')).into_owned()
 }
 
 /// The same on one line.

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
+use ackclock_run::output::SERIES;
+use ackclock_run::parameters::Parameters;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use super::{Run, each_summary};
-use crate::output::SERIES;
-use crate::parameters::Parameters;
 
 /// What a summary lists, apart from the run itself and the series.
 const LISTS: [&str; 8] = ["flows", "links", "groups", "kinds", "windows", "workloads", "commands", "expectations"];

@@ -18,6 +18,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use ackclock_run::output::SERIES;
 use anyhow::bail;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -25,7 +26,6 @@ use serde_json::{Map, Value, json};
 
 use super::Run;
 use super::sheet::{Sheet, missing};
-use crate::output::SERIES;
 
 /// Version of the format.
 const VERSION: u64 = 4;

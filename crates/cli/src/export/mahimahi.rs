@@ -15,12 +15,12 @@
 
 use std::io::{self, Write};
 
+use ackclock_run::output::{QUEUE, SERIES};
 use anyhow::bail;
 use serde_json::Value;
 
 use super::Run;
 use super::sheet::{Sheet, missing};
-use crate::output::{QUEUE, SERIES};
 
 /// Bytes of an opportunity.
 const OPPORTUNITY: u64 = 1504;

@@ -1,17 +1,24 @@
 //! The end of a report: what became of the expectations, and what can be done next.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use ackclock_scenario::{Evaluation, Scenario};
 
 use super::{number, short};
-use crate::args::Args;
 use crate::table::{PAGE, Table};
 
-/// The text below the tables of all runs. `well`: nothing failed.
-pub(crate) fn ending(args: &Args, scenario: &Scenario, evaluations: &[Evaluation], well: bool) -> String {
+/// The text below the tables of all runs, whose results are in `dir`. `listed`: with every
+/// expectation. `well`: nothing failed.
+pub(crate) fn ending(
+    dir: Option<&Path>,
+    listed: bool,
+    scenario: &Scenario,
+    evaluations: &[Evaluation],
+    well: bool,
+) -> String {
     let mut out = String::new();
-    if args.expectations && !evaluations.is_empty() {
+    if listed && !evaluations.is_empty() {
         let _ = write!(out, "\n{}", each(scenario, evaluations));
     }
     let checks = evaluations.iter().map(Evaluation::checks).sum::<usize>();
@@ -22,19 +29,19 @@ pub(crate) fn ending(args: &Args, scenario: &Scenario, evaluations: &[Evaluation
         (checks, misses) => _ = writeln!(out, "\nexpectations: {checks} checked, {misses} missed"),
     }
     if well && misses == 0 {
-        out.push_str(&next(args, checks > 0));
+        out.push_str(&next(dir, checks > 0 && !listed));
     }
     out
 }
 
 /// What can be done next.
-fn next(args: &Args, has_expectations: bool) -> String {
+fn next(out: Option<&Path>, has_more: bool) -> String {
     let mut steps = Vec::new();
-    match &args.out {
+    match out {
         Some(dir) => steps.push((format!("ackclock report {}", dir.display()), "draws the figures of the results")),
         None => steps.push(("--out out".to_owned(), "keeps the results; `ackclock report out` draws their figures")),
     }
-    if has_expectations && !args.expectations {
+    if has_more {
         steps.push(("--expectations".to_owned(), "lists what was expected, and what was found"));
     }
     steps.push(("ackclock list".to_owned(), "names queues, controllers, hosts and metrics to choose from"));

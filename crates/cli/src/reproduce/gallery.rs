@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use ackclock_scenario::{LoadError, Own, Scenario};
 use anyhow::{Context, bail};
 
-use crate::{check, say, tell};
+use crate::check;
+use crate::console::{say, tell};
 
 /// A scenario file in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use anyhow::Context;
 
 use super::gallery::Place;
 use super::rows::{Folder, Line, Row, Verdict};
+use crate::console::say;
 use crate::figures::write;
-use crate::say;
 
 /// Where the results of a scenario go.
 pub(crate) fn folder(out: &Path, place: &Place) -> PathBuf {

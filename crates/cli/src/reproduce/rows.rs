@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 use std::slice;
 
+use ackclock_run::ledger;
 use ackclock_scenario::{Evaluation, Scenario};
 use serde_json::{Map, Value, json};
 
 use super::gallery::Chosen;
 use super::number::{Measure, Unit};
-use crate::{batch, report};
+use crate::report;
 
 /// What becomes of a published result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,7 +286,7 @@ fn point(scenario: &Scenario, evaluation: &Evaluation) -> String {
 fn as_json(scenario: &Scenario, file: &str, evaluation: &Evaluation) -> Value {
     let mut json = Map::new();
     json.insert("scenario".to_owned(), file.into());
-    if let Some(Value::Object(evaluated)) = batch::as_json(scenario, slice::from_ref(evaluation)).pop() {
+    if let Some(Value::Object(evaluated)) = ledger::as_json(scenario, slice::from_ref(evaluation)).pop() {
         // These are of the row.
         let of_row = ["source", "published", "kernel", "note"];
         json.extend(evaluated.into_iter().filter(|(key, _)| !of_row.contains(&key.as_str())));

@@ -1,0 +1,44 @@
+//! What a session is given.
+
+use ackclock_scenario::{LoadError, Override, Own, Scenario};
+use anyhow::{anyhow, bail};
+
+use crate::args::{Args, no_command};
+use crate::check;
+
+/// The scenario, with everything that the command line overrides.
+pub(crate) fn load(args: &Args, own: &Own) -> anyhow::Result<Scenario> {
+    let mut overrides: Vec<Override> =
+        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
+    if let Some(seed) = args.seed {
+        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
+    }
+    if let Some(clock) = &args.clock {
+        overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
+    }
+    check::load(args.path(), &overrides, own).map_err(|error| {
+        // A misspelt command is taken for a file.
+        let mistake = args.file.as_ref().and_then(|file| no_command(file.as_os_str()));
+        match (&error, mistake) {
+            (LoadError::Read { .. }, Some(mistake)) => anyhow!(mistake),
+            _ => error.into(),
+        }
+    })
+}
+
+/// A live run requires a build that has them.
+pub(crate) fn check_live(scenario: &Scenario) -> anyhow::Result<()> {
+    if scenario.is_live() {
+        ackclock_live::check_available()?;
+    }
+    Ok(())
+}
+
+/// A capture is of one live run.
+pub(crate) fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
+    match (&args.record, scenario.is_live(), scenario.runs()) {
+        (None, ..) | (Some(_), true, 1) => Ok(()),
+        (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
+        (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
+    }
+}

@@ -1,0 +1,504 @@
+//! `--out`: a directory that is complete exactly when it has a manifest.
+//!
+//! Files are written under hidden names that end in `.partial` and renamed when the runs are over,
+//! the manifest last. An earlier output stays as it is until then. Nothing in the files of virtual
+//! runs depends on the machine, the time or the number of threads. One program at a time writes to
+//! a directory, and the results of a killed one are moved aside.
+//!
+//! The records of a run are next to the summary, or for a sweep in one folder per run:
+//! `runs/0000/queue.csv` and so on belong to the first line of `summary.jsonl`. The output of
+//! programs is in a folder `commands` next to it.
+
+mod leftovers;
+mod lock;
+mod resume;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use ackclock_scenario::{LoadError, Own, Scenario};
+use ackclock_trace::{ChangeSummary, open_regular};
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::partial::{self, Folder, Partial, Sealed};
+use crate::selection::Selection;
+pub use lock::InUse;
+use lock::Lock;
+
+/// The longest manifest that is read, in bytes: a million files take less.
+const MAX_MANIFEST: u64 = 1 << 30;
+
+/// What makes a directory complete.
+pub const MANIFEST: &str = "manifest.json";
+/// The summary of a single run.
+pub const SUMMARY: &str = "summary.json";
+/// The summaries of a sweep, one line a run.
+pub const SUMMARIES: &str = "summary.jsonl";
+/// The record of queues.
+pub const QUEUE: &str = "queue.csv";
+pub(crate) const TCP: &str = "tcp.csv";
+pub(crate) const SIFTR: &str = "siftr.log";
+pub(crate) const ERTT: &str = "ertt.csv";
+pub(crate) const FLOWS: &str = "flows.csv";
+/// The series of flows and links.
+pub const SERIES: &str = "series.csv";
+pub(crate) const REORDERING: &str = "reordering.csv";
+pub(crate) const DISPLACEMENT: &str = "displacement.csv";
+/// The extension of captures.
+pub(crate) const PCAPNG: &str = ".pcapng";
+/// What a run may record, captures apart.
+const RECORDS: [&str; 8] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING, DISPLACEMENT];
+/// The folder with what programs have printed.
+pub(crate) const COMMANDS: &str = "commands";
+/// The folder with one folder for each run of a sweep.
+pub(crate) const RUNS: &str = "runs";
+
+/// The folder of tables that the Python package derives from the summaries.
+const TABLES: &str = "tables";
+
+/// The key by which a manifest is known; its value is the version.
+pub const OURS: &str = "ackclock";
+
+/// A directory that is being filled.
+#[derive(Debug)]
+pub struct Output {
+    dir: PathBuf,
+    /// Whether the directory was made for this.
+    made: bool,
+    sweep: bool,
+    runs: usize,
+    summary: Option<Partial>,
+    /// What the runs so far have recorded, in their order.
+    records: Vec<Sealed>,
+    /// What was put aside, in a sentence.
+    kept: Option<String>,
+    /// How many runs had finished before: the first of the sweep.
+    earlier: usize,
+    /// Which runs these are, unless all.
+    part: Option<(&'static str, String)>,
+    /// Whether any run was added.
+    has_runs: bool,
+    /// What says which sweep it is, while it is not complete.
+    plan: Option<PathBuf>,
+    lock: Option<Lock>,
+}
+
+impl Output {
+    /// Makes sure, before anything runs, that the directory can be written and that nobody else's
+    /// files are in it.
+    ///
+    /// With `resume` it goes on with what it holds of the same sweep. `overwrite` permits to
+    /// replace results that are partial.
+    pub fn prepare(
+        dir: &Path,
+        scenario: &Scenario,
+        selection: &Selection,
+        resume: bool,
+        overwrite: bool,
+    ) -> anyhow::Result<Output> {
+        let made = make(dir)?;
+        // First of all: while another run completes the directory, it looks like anybody's.
+        let lock = Some(Lock::take(dir)?);
+        let (sweep, runs) = (scenario.is_sweep(), scenario.runs());
+        let unfinished = unfinished(dir);
+        let listed = unfinished.iter().flat_map(names_in).filter_map(|name| name.split('/').next());
+        let listed: BTreeSet<&str> = listed.collect();
+        let has_plan = resume::has_plan(dir);
+        let is_known = |name: &OsString| {
+            // The folder of runs may stand empty where their files are about to come or have gone.
+            (has_plan && name == RUNS)
+                || name == TABLES
+                || is_partial(name)
+                || leftovers::is_kept(name)
+                || name.to_str().is_some_and(|name| listed.contains(name))
+        };
+        let earlier = manifest(dir);
+        if let Some(manifest) = &earlier {
+            check_layout(dir, manifest)?;
+        }
+        if earlier.is_none() && !names(dir)?.iter().all(is_known) {
+            bail!(
+                "{} is not empty and holds no output of ackclock (no {MANIFEST} that ackclock has written)",
+                dir.display()
+            );
+        }
+        if !resume && !overwrite {
+            leftovers::refuse_partial(dir)?;
+        }
+        if has_plan {
+            resume::remove_empty(&dir.join(RUNS));
+        }
+        let mut output = Output {
+            dir: dir.to_owned(),
+            made,
+            sweep,
+            runs,
+            summary: None,
+            records: Vec::new(),
+            kept: None,
+            earlier: 0,
+            part: selection.part().cloned(),
+            has_runs: false,
+            plan: None,
+            lock,
+        };
+        if resume
+            && sweep
+            && let Some(found) = resume::take_up(dir, scenario, selection, output.digits())?
+        {
+            (output.summary, output.records, output.earlier) = (found.summary, found.records, found.runs);
+            output.plan = output.summary.is_some().then(|| resume::plan(dir, scenario, selection)).transpose()?;
+            return Ok(output);
+        }
+        output.kept = leftovers::put_aside(dir, &names(dir)?, unfinished.as_ref())?;
+        if sweep {
+            output.plan = Some(resume::plan(dir, scenario, selection)?);
+        }
+        let name = if sweep { SUMMARIES } else { SUMMARY };
+        let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
+        output.summary = Some(file);
+        Ok(output)
+    }
+
+    /// What an earlier run has left that was killed, and where it is now, if anything.
+    pub fn kept(&self) -> Option<&str> {
+        self.kept.as_deref()
+    }
+
+    /// Those of the number of a run in a sweep.
+    fn digits(&self) -> usize {
+        (self.runs - 1).to_string().len().max(4)
+    }
+
+    /// How many runs had finished before: the first of the sweep.
+    pub fn earlier(&self) -> usize {
+        self.earlier
+    }
+
+    /// Gives the lines of the runs that had finished before, in their order.
+    pub fn each_earlier(&self, mut each: impl FnMut(&str) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        if self.earlier == 0 {
+            return Ok(());
+        }
+        let path = self.summary.as_ref().map_or_else(|| self.dir.join(SUMMARIES), |file| file.path().to_owned());
+        let read = || format!("cannot read {}", path.display());
+        let file = BufReader::new(open_regular(&path).with_context(read)?);
+        file.lines().take(self.earlier).try_for_each(|line| each(&line.with_context(read)?))
+    }
+
+    /// Where runs put what they record, for the threads that they are on.
+    pub(crate) fn places(&self) -> Places {
+        Places { dir: Some(self.dir.clone()), digits: self.sweep.then(|| self.digits()) }
+    }
+
+    /// Writes the summary of the next run, and keeps what it has recorded.
+    pub(crate) fn add(
+        &mut self,
+        summary: &impl Serialize,
+        records: impl IntoIterator<Item = Sealed>,
+    ) -> io::Result<()> {
+        let Some(file) = &mut self.summary else { return Ok(()) };
+        match self.sweep {
+            true => serde_json::to_writer(&mut *file, summary)?,
+            false => serde_json::to_writer_pretty(&mut *file, summary)?,
+        }
+        writeln!(file)?;
+        // Whatever ends the program, this run is not lost.
+        file.flush()?;
+        self.records.extend(records);
+        self.has_runs = true;
+        Ok(())
+    }
+
+    /// Writes the line of the next run as it is, or laid out if it is the only one, and keeps what
+    /// it has recorded.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn add_line(&mut self, line: &str, records: impl IntoIterator<Item = Sealed>) -> io::Result<()> {
+        let Some(file) = &mut self.summary else { return Ok(()) };
+        match self.sweep {
+            true => file.write_all(line.as_bytes())?,
+            false => serde_json::to_writer_pretty(&mut *file, &serde_json::from_str::<Value>(line)?)?,
+        }
+        writeln!(file)?;
+        file.flush()?;
+        self.records.extend(records);
+        self.has_runs = true;
+        Ok(())
+    }
+
+    /// Writes what a run has recorded, a file with these contents.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn record(&self, run: usize, name: &str, contents: &[u8]) -> anyhow::Result<Sealed> {
+        let mut file = self.places().create(run, name)?;
+        let written = file.write_all(contents).and_then(|()| file.seal());
+        written.with_context(|| format!("cannot write into {}", self.dir.display()))
+    }
+
+    /// Completes the directory, after all runs, or after as many as there were until one was broken
+    /// off.
+    pub fn finish(
+        mut self,
+        scenario: &Scenario,
+        partial: bool,
+        failed: usize,
+        changes: &[ChangeSummary],
+    ) -> anyhow::Result<()> {
+        let Some(summary) = self.summary.take() else { return Ok(()) };
+        let dir = &self.dir;
+        let mut sealed = vec![summary.seal()?];
+        sealed.append(&mut self.records);
+        let files: Map<String, Value> = sealed.iter().map(Sealed::listed).collect();
+        let mut manifest = json!({
+            OURS: env!("CARGO_PKG_VERSION"),
+            "title": scenario.title(),
+            "seed": scenario.seed(),
+            "runs": scenario.runs(),
+            "files": files,
+            "scenario": scenario.resolved(),
+        });
+        if let Some((key, part)) = &self.part {
+            manifest[*key] = part.as_str().into();
+        }
+        if !changes.is_empty() {
+            manifest["changes"] = serde_json::to_value(changes)?;
+        }
+        if partial {
+            manifest["partial"] = true.into();
+        }
+        if failed > 0 {
+            manifest["failed"] = failed.into();
+        }
+        let mut file = Partial::create(dir, MANIFEST)?;
+        writeln!(file, "{manifest:#}")?;
+        let manifest = file.seal()?;
+        // Everything is on the disk; what is left takes no time.
+        let earlier = self::manifest(dir);
+        if earlier.is_some() {
+            // From here until the new manifest the directory is not complete.
+            fs::remove_file(dir.join(MANIFEST))?;
+        }
+        for file in sealed {
+            file.publish(dir)?;
+        }
+        for old in earlier.iter().flat_map(names_in) {
+            if !files.contains_key(old) {
+                remove(dir, old);
+            }
+        }
+        manifest.publish(dir)?;
+        if let Some(plan) = self.plan.take() {
+            let _ = fs::remove_file(plan);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    /// Takes away what a failed run began, but nothing that was there before, nor the runs of a
+    /// sweep that have finished.
+    fn drop(&mut self) {
+        if self.earlier > 0 || self.sweep && self.has_runs {
+            self.summary.take().into_iter().for_each(Partial::leave);
+            self.records.drain(..).for_each(Sealed::leave);
+            return;
+        }
+        let plan = self.plan.take();
+        plan.into_iter().for_each(|plan| _ = fs::remove_file(plan));
+        if self.summary.take().is_some() && self.made {
+            self.records.clear();
+            self.lock = None;
+            let _ = fs::remove_dir(&self.dir);
+        }
+    }
+}
+
+/// Where each run puts what it records.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Nothing for memory.
+    dir: Option<PathBuf>,
+    /// Of the number of a run in a sweep.
+    digits: Option<usize>,
+}
+
+impl Places {
+    /// Records stay in memory, under their plain names.
+    pub(crate) fn in_memory() -> Places {
+        Places { dir: None, digits: None }
+    }
+
+    /// Begins a file of a run.
+    pub(crate) fn create(&self, run: usize, file: &str) -> anyhow::Result<Partial> {
+        let name = self.name(run, file);
+        let Some(dir) = &self.dir else { return Ok(Partial::in_memory(&name)) };
+        Partial::create(dir, &name).with_context(|| format!("cannot write into {}", dir.display()))
+    }
+
+    /// Begins a folder of a run that somebody else fills.
+    pub(crate) fn folder(&self, run: usize, folder: &str) -> anyhow::Result<Folder> {
+        let name = self.name(run, folder);
+        let dir = self.dir.as_ref().context("what programs print needs a directory")?;
+        Folder::create(dir, &name).with_context(|| format!("cannot write into {}", dir.display()))
+    }
+
+    fn name(&self, run: usize, file: &str) -> String {
+        match self.digits {
+            Some(digits) => format!("{RUNS}/{run:0digits$}/{file}"),
+            None => file.to_owned(),
+        }
+    }
+}
+
+/// Makes sure that a directory is there. Tells whether it was not.
+fn make(dir: &Path) -> anyhow::Result<bool> {
+    match fs::metadata(dir) {
+        Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(dir).with_context(|| format!("cannot create the directory {}", dir.display()))?;
+            Ok(true)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", dir.display())),
+    }
+}
+
+/// Removes a file of an earlier output, and its folders if nothing is left in them.
+fn remove(dir: &Path, name: &str) {
+    let Some(depth) = depth_of(name) else { return };
+    let path = dir.join(name);
+    let _ = fs::remove_file(&path);
+    for folder in path.ancestors().skip(1).take(depth - 1) {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// The number of components in a file name. A manifest may have been edited: it must not refer to
+/// places outside the directory.
+pub fn depth_of(name: &str) -> Option<usize> {
+    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
+    match parts[..] {
+        [Component::Normal(_)] => Some(1),
+        [Component::Normal(commands), Component::Normal(_)] if commands == COMMANDS => Some(2),
+        [Component::Normal(runs), Component::Normal(_), Component::Normal(_)] if runs == RUNS => Some(3),
+        [Component::Normal(runs), Component::Normal(_), Component::Normal(commands), Component::Normal(_)]
+            if runs == RUNS && commands == COMMANDS =>
+        {
+            Some(4)
+        }
+        _ => None,
+    }
+}
+
+/// The manifest of a run that was killed after its first file had appeared and before its manifest
+/// had.
+fn unfinished(dir: &Path) -> Option<Value> {
+    match manifest(dir) {
+        None => read_manifest(&partial::hidden(dir, MANIFEST)),
+        Some(_) => None,
+    }
+}
+
+/// What is in a directory.
+fn names(dir: &Path) -> anyhow::Result<Vec<OsString>> {
+    let names = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+    names.with_context(|| format!("cannot read the directory {}", dir.display()))
+}
+
+fn is_partial(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".partial"))
+}
+
+/// Whether a file of this name is what a run records.
+fn is_record(name: &str) -> bool {
+    RECORDS.contains(&name) || name.ends_with(PCAPNG)
+}
+
+/// Whether this was left by a killed run of ackclock.
+fn is_ours(name: &OsStr) -> bool {
+    let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
+    plain.is_some_and(|name| {
+        // A record, the folder of what programs print, or a file of it.
+        let of_run = |name: &str| {
+            let printed = name.strip_prefix(COMMANDS);
+            is_record(name) || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let of_sweep = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
+        [MANIFEST, SUMMARY, SUMMARIES].contains(&name)
+            || resume::is_plan(name)
+            || of_run(name)
+            || of_sweep.is_some_and(|(_, name)| of_run(name))
+    })
+}
+
+/// The manifest of a complete output.
+pub fn manifest(dir: &Path) -> Option<Value> {
+    read_manifest(&dir.join(MANIFEST))
+}
+
+/// The Python package once wrote directories of its own.
+fn check_layout(dir: &Path, manifest: &Value) -> anyhow::Result<()> {
+    if manifest.get("layout").is_some() {
+        bail!(
+            "{} was written by the Python package of ackclock {}, in a layout of its own that this version does not \
+             read",
+            dir.display(),
+            manifest[OURS].as_str().unwrap_or_default()
+        );
+    }
+    Ok(())
+}
+
+/// Whether a sweep was begun in a directory that has not come to its end.
+pub fn is_broken_off(dir: &Path) -> bool {
+    resume::has_plan(dir)
+}
+
+/// The manifest of a directory that has to be a complete output.
+pub fn required_manifest(dir: &Path) -> anyhow::Result<Value> {
+    let manifest = manifest(dir).with_context(|| {
+        let found =
+            if dir.join(MANIFEST).exists() { "its manifest.json is not ackclock's" } else { "no manifest.json" };
+        format!("{} is not an ackclock output directory ({found})", dir.display())
+    })?;
+    check_layout(dir, &manifest)?;
+    Ok(manifest)
+}
+
+/// The scenario of a manifest, whose files are in `folder` or relative to that.
+pub(crate) fn scenario(dir: &Path, folder: &Path, text: &str, own: &Own) -> anyhow::Result<Scenario> {
+    let name = format!("{} (scenario)", dir.join(MANIFEST).display());
+    Ok(Scenario::parse_in(folder, &name, text.as_bytes(), &[], own).map_err(LoadError::from)?)
+}
+
+/// The hash of a file that a manifest lists with this entry.
+pub fn hash(path: &Path, entry: &Value) -> io::Result<String> {
+    let mut file = ackclock_trace::open_of_size(path, entry["bytes"].as_u64().unwrap_or_default())?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => hash.update(&buffer[..read]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The files that a manifest lists.
+fn names_in(manifest: &Value) -> impl Iterator<Item = &String> {
+    manifest["files"].as_object().into_iter().flat_map(Map::keys)
+}
+
+fn read_manifest(path: &Path) -> Option<Value> {
+    let manifest: Value = serde_json::from_reader(BufReader::new(open_regular(path).ok()?.take(MAX_MANIFEST))).ok()?;
+    manifest[OURS].is_string().then_some(manifest)
+}
