@@ -149,7 +149,7 @@ fn found_as(found: &crawl::Found) -> Described {
         [default, ..] => format!("`{default}`"),
     };
     let (unit, range) = (unit_of(&domain), range_of(&domain));
-    let meaning = meanings::meaning(&found.path).to_owned();
+    let meaning = found.meaning.to_owned();
     Described { name: found.path.clone(), unit, default, range, source: String::new(), meaning }
 }
 
@@ -160,7 +160,7 @@ fn described(name: String, key: &Key) -> Described {
         (None, false) => String::new(),
     };
     let (unit, range) = (unit_of(&key.domain), range_of(&key.domain));
-    Described { name, unit, default, range, ..Described::default() }
+    Described { name, unit, default, range, source: String::new(), meaning: key.meaning.to_owned() }
 }
 
 fn kinds(key: &str, names: &[&str]) -> Vec<Item> {
@@ -349,7 +349,6 @@ pub fn nearest_category(name: &str) -> Option<&'static str> {
 }
 
 mod crawl;
-mod meanings;
 mod schema;
 #[cfg(test)]
 mod tests;

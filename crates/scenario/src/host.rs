@@ -9,7 +9,7 @@ use ackclock_tcp::{
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{cc, hystart};
@@ -100,16 +100,17 @@ impl Place {
 /// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the
 /// default.
 pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -> Host {
-    let host = match (fields.maybe("host", Hosts), base) {
-        (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
-        (None, None) => {
-            if fields.get("host").is_none() {
-                fields.fill("host", Hosts.show(&names::DEFAULT));
+    let host =
+        match (fields.maybe(("host", "profile of both ends: timers, options and rules of a system"), Hosts), base) {
+            (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
+            (None, None) => {
+                if fields.get("host").is_none() {
+                    fields.fill("host", Hosts.show(&names::DEFAULT));
+                }
+                with_knobs(fields, place.filled(names::DEFAULT.host()), false)
             }
-            with_knobs(fields, place.filled(names::DEFAULT.host()), false)
-        }
-        (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
-    };
+            (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
+        };
     place.check(fields, &host);
     host
 }
@@ -188,64 +189,134 @@ impl Named {
 }
 
 fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
-    config.mss = fields.or("mss", config.mss.into(), Bytes(MIN_MSS, 65_495)) as u16;
-    config.initial_window = fields.or("initial_window", config.initial_window, InitialWindows);
-    config.dsack = fields.or("dsack", config.dsack, Flag);
-    config.timestamps = fields.or("timestamps", config.timestamps, Flag);
-    config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);
-    config.ecn = fields.or("ecn", config.ecn, Feedbacks);
+    config.mss =
+        fields.or(("mss", "advertised maximum segment size"), config.mss.into(), Bytes(MIN_MSS, 65_495)) as u16;
+    config.initial_window =
+        fields.or(("initial_window", "initial congestion window"), config.initial_window, InitialWindows);
+    config.dsack = fields.or(("dsack", "duplicate SACK (RFC 2883)"), config.dsack, Flag);
+    config.timestamps = fields.or(keys::TIMESTAMPS, config.timestamps, Flag);
+    config.window_scaling = fields.or(("window_scaling", "window scaling (RFC 7323)"), config.window_scaling, Flag);
+    config.ecn = fields.or(keys::ECN, config.ecn, Feedbacks);
     let falls_back = config.states.ecn_syn_retries != u32::MAX;
-    if fields.or("ecn_fallback", falls_back, Flag) != falls_back {
+    if fields.or(("ecn_fallback", "retransmit a lost SYN without ECN"), falls_back, Flag) != falls_back {
         config.states.ecn_syn_retries = if falls_back { u32::MAX } else { 0 };
     }
     acc_ecn(fields, &mut config.transfer.acc_ecn);
     buffers::read(fields, config, profile);
     buffers::read_offload(fields, config, profile);
-    let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
-    config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
-    config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
-    config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
+    let mut ack = fields.section(
+        ("delayed_ack", "delayed acknowledgments; `segments = 1` acknowledges every segment"),
+        "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }",
+    );
+    config.delayed_ack.segments =
+        ack.or(("segments", "segments per acknowledgment"), config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
+    config.delayed_ack.timeout =
+        ack.or(("timeout", "longest delay of an acknowledgment"), config.delayed_ack.timeout, Time::Positive);
+    config.delayed_ack.quick = ack.or(
+        ("quick", "segments acknowledged immediately at the start (quick ACKs)"),
+        config.delayed_ack.quick.into(),
+        Whole(0, 1 << 20),
+    ) as u32;
     let hurry = &mut config.delayed_ack.hurry;
     for (key, count) in [
-        ("quick_gap", &mut hurry.gap),
-        ("quick_mark", &mut hurry.mark),
-        ("quick_not_ect", &mut hurry.not_ect),
-        ("quick_idle", &mut hurry.idle),
+        (("quick_gap", "segments acknowledged immediately after out-of-order data; 0 disables it"), &mut hurry.gap),
+        (
+            ("quick_mark", "segments acknowledged immediately after a CE mark while none is echoed; 0 disables it"),
+            &mut hurry.mark,
+        ),
+        (
+            (
+                "quick_not_ect",
+                "segments acknowledged immediately after not-ECT data on an ECN connection; 0 disables it",
+            ),
+            &mut hurry.not_ect,
+        ),
+        (
+            (
+                "quick_idle",
+                "segments acknowledged immediately after a gap longer than the retransmission timeout; 0 disables it",
+            ),
+            &mut hurry.idle,
+        ),
     ] {
         *count = ack.or(key, (*count).into(), Whole(0, 255)) as u8;
     }
-    hurry.after_ect = ack.or("quick_after_ect", hurry.after_ect, Flag);
-    hurry.cwr = ack.or("quick_cwr", hurry.cwr, Flag);
-    hurry.push = ack.or("quick_push", hurry.push, Flag);
-    config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
+    hurry.after_ect = ack.or(("quick_after_ect", "`quick_not_ect` applies only after ECT data"), hurry.after_ect, Flag);
+    hurry.cwr = ack.or(("quick_cwr", "acknowledge segments with CWR immediately"), hurry.cwr, Flag);
+    hurry.push = ack.or(
+        ("quick_push", "acknowledge segments with PSH, or shorter than full, once the application has read all data"),
+        hurry.push,
+        Flag,
+    );
+    config.delayed_ack.growth_from = ack.or(
+        ("growth_from", "window above which its growth forces no ACK"),
+        config.delayed_ack.growth_from,
+        Bytes(0, MAX_BUFFER),
+    );
     ack.finish();
     let compression = config.transfer.sack_compression;
-    config.transfer.sack_compression =
-        fields.or("sack_compression", compression.is_some(), Flag).then(|| compression.unwrap_or_default());
+    config.transfer.sack_compression = fields
+        .or(
+            ("sack_compression", "Linux's compression of SACKs: fewer ACKs for out-of-order data"),
+            compression.is_some(),
+            Flag,
+        )
+        .then(|| compression.unwrap_or_default());
     config.min_rto = min_rto(fields, config.min_rto);
-    config.max_rto = fields.or("max_rto", config.max_rto, Time::Positive);
-    config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);
-    config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
+    config.max_rto =
+        fields.or(("max_rto", "upper bound of the retransmission timeout"), config.max_rto, Time::Positive);
+    config.initial_rto = fields.or(
+        ("initial_rto", "retransmission timeout before the first RTT sample"),
+        config.initial_rto,
+        Time::Positive,
+    );
+    config.rto_slop = fields.or(
+        ("rto_slop", "constant added to every backed-off timeout (FreeBSD's `rexmit_slop`)"),
+        config.rto_slop,
+        Time::Any,
+    );
     config.transfer.timer = timer_rules(fields, config.transfer.timer);
     timer_tick(fields, config);
-    config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
+    config.limited_transmit =
+        fields.or(("limited_transmit", "limited transmit (RFC 3042)"), config.limited_transmit, Flag);
     loss::knobs(fields, config);
-    config.nagle = fields.or("nagle", config.nagle, Flag);
-    config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
-    config.transfer.push_writes = fields.or("push_writes", config.transfer.push_writes, Flag);
-    config.states.fast_open = fields.or("fast_open", config.states.fast_open, Flag);
-    config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
+    config.nagle = fields.or(keys::NAGLE, config.nagle, Flag);
+    config.transfer.minshall = fields.or(
+        ("minshall", "Minshall's variant of Nagle's algorithm: one small segment may be in flight"),
+        config.transfer.minshall,
+        Flag,
+    );
+    config.transfer.push_writes = fields.or(
+        ("push_writes", "set PSH at the end of each write, and after half of the peer's largest window"),
+        config.transfer.push_writes,
+        Flag,
+    );
+    config.states.fast_open = fields.or(("fast_open", "data with the SYN (RFC 7413)"), config.states.fast_open, Flag);
+    config.slow_start_after_idle = fields.or(
+        ("slow_start_after_idle", "restart the window after idle periods (RFC 5681)"),
+        config.slow_start_after_idle,
+        Flag,
+    );
     config.cwnd_validation = cwnd_validation(fields, config);
     let pacing = config.pacing;
-    config.pacing =
-        fields.choose("pacing", pacing.when.name(), &PACING, |kind, fields| self::pacing(kind, fields, pacing));
-    config.time_wait = fields.or("time_wait", config.time_wait, Time::Any);
-    config.max_retries = fields.or("max_retries", config.max_retries.into(), Whole(0, 255)) as u32;
+    config.pacing = fields.choose(
+        ("pacing", "spread segments over the round trip"),
+        pacing.when.name(),
+        &PACING,
+        |kind, fields| self::pacing(kind, fields, pacing),
+    );
+    config.time_wait = fields.or(("time_wait", "duration of TIME-WAIT"), config.time_wait, Time::Any);
+    config.max_retries = fields.or(
+        ("max_retries", "consecutive timeouts after which the connection is aborted"),
+        config.max_retries.into(),
+        Whole(0, 255),
+    ) as u32;
 
     let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = config.min_rto;
     for (key, time) in [("min_rto", least), ("initial_rto", config.initial_rto)] {
         if time > config.max_rto {
-            let place = ["max_rto", key].iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+            let place =
+                ["max_rto", key].into_iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
             let title = format!("{}: `max_rto` is less than `{key}`", fields.shown());
             let label = format!("max_rto is {} and {key} is {time}", config.max_rto);
             fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
@@ -255,7 +326,11 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
 
 fn timer_tick(fields: &mut Fields<'_>, config: &mut Config) {
     let ticks = &mut config.transfer.ticks;
-    let length = fields.or("timer_tick", ticks.length(), Time::Any);
+    let length = fields.or(
+        ("timer_tick", "tick of the host's timers, 1 s / HZ, at most 1 s; 0 makes them exact"),
+        ticks.length(),
+        Time::Any,
+    );
     if let Some(known) = ticks.of_length(length) {
         *ticks = known;
     } else {
@@ -278,7 +353,7 @@ const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
 fn timer_rules(fields: &mut Fields<'_>, rules: TimerRules) -> TimerRules {
     let rows = [("rfc6298", TimerRules::default()), ("linux-2.4", TimerRules::linux_2_4())];
     let name = rows.iter().find(|(_, row)| *row == rules).map_or("rfc6298", |(name, _)| name);
-    let name = fields.or("rto_timer", name, TIMERS);
+    let name = fields.or(("rto_timer", "how ACKs restart the retransmission timer"), name, TIMERS);
     rows.iter().find(|(row, _)| *row == name).map_or(rules, |(_, row)| *row)
 }
 
@@ -288,19 +363,28 @@ fn acc_ecn(fields: &mut Fields<'_>, rules: &mut AccEcnRules) {
         AccEcnRule::Rfc9768 => "rfc9768",
         AccEcnRule::Linux => "linux",
     };
-    rules.rule = match fields.or("accecn_rules", name, ACC_ECN_RULES) {
+    rules.rule = match fields.or(("accecn_rules", "Accurate ECN by RFC 9768 or by Linux"), name, ACC_ECN_RULES) {
         "linux" => AccEcnRule::Linux,
         _ => AccEcnRule::Rfc9768,
     };
     let profile = *rules;
-    *rules = fields.choose("accecn_option", profile.option.name(), &ACC_ECN_OPTION, |kind, fields| {
-        let option = AccEcnOption::by_name(kind).unwrap_or_default();
-        let beacon = match option {
-            AccEcnOption::Minimum => fields.or("beacon", profile.beacon.into(), Whole(0, 65_535)) as u32,
-            _ => profile.beacon,
-        };
-        AccEcnRules { option, beacon, ..profile }
-    });
+    *rules = fields.choose(
+        ("accecn_option", "when the Accurate ECN option carries byte counters"),
+        profile.option.name(),
+        &ACC_ECN_OPTION,
+        |kind, fields| {
+            let option = AccEcnOption::by_name(kind).unwrap_or_default();
+            let beacon = match option {
+                AccEcnOption::Minimum => fields.or(
+                    ("beacon", "least number of options per round trip"),
+                    profile.beacon.into(),
+                    Whole(0, 65_535),
+                ) as u32,
+                _ => profile.beacon,
+            };
+            AccEcnRules { option, beacon, ..profile }
+        },
+    );
 }
 
 /// Pacing called `kind`; the ratios are of the window's own rate, in percent.
@@ -308,8 +392,16 @@ fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
     match kind {
         "on" => Pacing {
             when: PacingWhen::On,
-            ss_ratio: fields.or("ss_ratio", profile.ss_ratio.into(), Whole(1, 1000)) as u32,
-            ca_ratio: fields.or("ca_ratio", profile.ca_ratio.into(), Whole(1, 1000)) as u32,
+            ss_ratio: fields.or(
+                ("ss_ratio", "pacing rate in slow start relative to the window per round trip, percent"),
+                profile.ss_ratio.into(),
+                Whole(1, 1000),
+            ) as u32,
+            ca_ratio: fields.or(
+                ("ca_ratio", "the same in congestion avoidance, percent"),
+                profile.ca_ratio.into(),
+                Whole(1, 1000),
+            ) as u32,
         },
         "off" => Pacing { when: PacingWhen::Off, ..profile },
         _ => Pacing { when: PacingWhen::Auto, ..profile },
@@ -319,7 +411,7 @@ fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
 fn cwnd_validation(fields: &mut Fields<'_>, config: &Config) -> CwndValidation {
     let freebsd = config.loss_detector == LossDetector::FreeBsd9;
     let profile = if freebsd { CwndValidation::Peer } else { config.cwnd_validation };
-    match fields.or("cwnd_validation", profile.name(), VALIDATION) {
+    match fields.or(("cwnd_validation", "growth or decay of an unused congestion window"), profile.name(), VALIDATION) {
         "off" => CwndValidation::Off,
         "peer" if !freebsd => {
             loss::refuse(fields, "cwnd_validation", "goes with `loss_detector = \"freebsd-9\"` alone", "\"growth\"");
@@ -338,12 +430,17 @@ fn min_rto(fields: &mut Fields<'_>, base: MinRto) -> MinRto {
         MinRto::OfTotal(time) => ("total", time),
         MinRto::OfVariance(time) => ("variance", time),
     };
-    fields.declare("min_rto", || Domain::Either(vec![Time::Any.domain(), Domain::Table]));
+    fields.declare(("min_rto", "lower bound of the retransmission timeout"), || {
+        Domain::Either(vec![Time::Any.domain(), Domain::Table])
+    });
     let (of, time) = match fields.get("min_rto").map(|entry| &entry.node) {
         Some(node) if node.table().is_none() => (of, fields.or("min_rto", time, Time::Any)),
         _ => {
             let mut section = fields.section("min_rto", "");
-            let read = (section.or("of", of, BOUNDED), section.or("time", time, Time::Any));
+            let read = (
+                section.or(("of", "the bounded quantity: the variance term, or the sum"), of, BOUNDED),
+                section.or(("time", "the bound"), time, Time::Any),
+            );
             section.finish();
             read
         }
@@ -422,15 +519,16 @@ fn stock_knobs(fields: &mut Fields<'_>, stock: &mut SmoltcpSpec) {
         SmoltcpCc::Reno => "reno",
         SmoltcpCc::Cubic => "cubic",
     };
-    stock.cc = match fields.or("cc", name, CC) {
+    stock.cc = match fields.or(keys::CC, name, CC) {
         "reno" => SmoltcpCc::Reno,
         "cubic" => SmoltcpCc::Cubic,
         _ => SmoltcpCc::None,
     };
-    stock.mtu = fields.or("mtu", stock.mtu.into(), Bytes(MIN_STOCK_MTU, 65_535)) as u16;
-    stock.send_buffer = fields.or("send_buffer", stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
-    stock.receive_buffer = fields.or("receive_buffer", stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));
-    stock.ack_delay = fields.or("ack_delay", stock.ack_delay, OrOff(Time::Positive));
-    stock.nagle = fields.or("nagle", stock.nagle, Flag);
-    stock.timestamps = fields.or("timestamps", stock.timestamps, Flag);
+    stock.mtu = fields.or(keys::MTU, stock.mtu.into(), Bytes(MIN_STOCK_MTU, 65_535)) as u16;
+    stock.send_buffer = fields.or(keys::SEND_BUFFER, stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
+    stock.receive_buffer = fields.or(keys::RECEIVE_BUFFER, stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));
+    stock.ack_delay =
+        fields.or(("ack_delay", "delay of acknowledgments of a stock socket"), stock.ack_delay, OrOff(Time::Positive));
+    stock.nagle = fields.or(keys::NAGLE, stock.nagle, Flag);
+    stock.timestamps = fields.or(keys::TIMESTAMPS, stock.timestamps, Flag);
 }

@@ -171,6 +171,8 @@ pub(crate) struct Found {
     pub(crate) required: bool,
     /// Whether some kinds demand it.
     pub(crate) demanded: bool,
+    /// What it means; empty for a parameter of an algorithm.
+    pub(crate) meaning: &'static str,
 }
 
 impl Found {
@@ -251,7 +253,11 @@ impl Crawl {
             defaults: Vec::new(),
             required: false,
             demanded: false,
+            meaning: "",
         });
+        if found.meaning.is_empty() {
+            found.meaning = key.meaning;
+        }
         found.demanded |= key.required;
         if let Some(default) = key.default.as_ref().filter(|default| !found.defaults.contains(default)) {
             found.defaults.push(default.clone());

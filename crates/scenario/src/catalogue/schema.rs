@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::crawl::{self, Found};
-use super::{meanings, range_of, unit_of};
+use super::{range_of, unit_of};
 use crate::keys::Domain;
 
 /// A number with a unit.
@@ -121,7 +121,7 @@ fn gather(domain: &Domain, forms: &mut Vec<Value>, kinds: &mut Vec<&'static str>
 /// What an editor shows of a key.
 fn describe(found: &Found, schema: &mut Map<String, Value>) {
     let domain = found.domain();
-    let (meaning, unit, range) = (meanings::meaning(&found.path), unit_of(&domain), range_of(&domain));
+    let (meaning, unit, range) = (found.meaning, unit_of(&domain), range_of(&domain));
     let default = match &found.defaults[..] {
         [default] if !found.varies() => format!("default {default}"),
         _ => String::new(),

@@ -102,7 +102,7 @@ fn keys_page() -> String {
                 || name.contains(".receiver.")
                 || as_of_flow
                 || is_of_distribution(name)
-                || meanings::is_parameter(name)
+                || is_parameter(name)
         };
         for Described { name, unit, default, range, meaning, .. } in
             item.keys.iter().filter(|key| !is_repeated(&key.name))
@@ -119,6 +119,21 @@ fn keys_page() -> String {
         }
     }
     out
+}
+
+/// Whether a key is a parameter of an algorithm, which has a source.
+fn is_parameter(name: &str) -> bool {
+    [".queue.", ".cc.", ".hystart."]
+        .iter()
+        .any(|of| name.split_once(of).is_some_and(|(_, parameter)| parameter != "kind"))
+}
+
+#[test]
+fn every_key_has_a_meaning() {
+    let keys = items("keys").into_iter().flat_map(|item| item.keys);
+    let without: Vec<String> =
+        keys.filter(|key| key.meaning.is_empty() && !is_parameter(&key.name)).map(|key| key.name).collect();
+    assert!(without.is_empty(), "nothing says what these mean: {without:?}");
 }
 
 /// Whether a key is of the table of a distribution, but not the one that says which.

@@ -14,15 +14,19 @@ pub(crate) const DETECTORS: OneOf = OneOf {
 };
 
 pub(super) fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
-    config.prr = fields.or("prr", config.prr, Prrs);
+    config.prr = fields.or(("prr", "proportional rate reduction (RFC 6937, RFC 9937)"), config.prr, Prrs);
     let detector = config.loss_detector;
-    config.loss_detector = fields
-        .choose("loss_detector", detector.name(), &DETECTORS, |kind, fields| loss_detector(kind, fields, detector));
-    config.undo = fields.or("undo", config.undo, Flag);
-    config.frto = fields.or("frto", config.frto, Flag);
-    config.tlp = fields.or("tlp", config.tlp, Flag);
+    config.loss_detector = fields.choose(
+        ("loss_detector", "how losses are detected from ACKs"),
+        detector.name(),
+        &DETECTORS,
+        |kind, fields| loss_detector(kind, fields, detector),
+    );
+    config.undo = fields.or(("undo", "undo spurious window reductions (DSACK, Eifel)"), config.undo, Flag);
+    config.frto = fields.or(("frto", "forward RTO recovery (RFC 5682)"), config.frto, Flag);
+    config.tlp = fields.or(("tlp", "tail loss probes (RFC 8985)"), config.tlp, Flag);
     let berkeley = matches!(config.loss_detector, LossDetector::Tahoe(_) | LossDetector::Reno(_));
-    config.sack = fields.or("sack", config.sack && !berkeley, Flag);
+    config.sack = fields.or(("sack", "selective acknowledgments (RFC 2018)"), config.sack && !berkeley, Flag);
     if berkeley || config.loss_detector == LossDetector::FreeBsd9 {
         let others = [
             ("prr", config.prr != Prr::Off),
@@ -40,7 +44,8 @@ pub(super) fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
 
 /// `key` has a value that the other settings of the host do not allow.
 pub(super) fn refuse(fields: &mut Fields<'_>, key: &'static str, why: &str, instead: &str) {
-    let place = [key, "loss_detector"].iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+    let place =
+        [key, "loss_detector"].into_iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
     let title = format!("{}: `{key}` {why}", fields.shown());
     let label = format!("expected {instead}, or another `loss_detector`");
     fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
@@ -56,10 +61,26 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
                 LossDetector::Rack => AdaptiveRules::rack_off(),
                 _ => AdaptiveRules::default(),
             };
-            rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;
-            rules.fack = fields.or("fack", rules.fack, Flag);
-            rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
-            rules.high_reordering = fields.or("high_reordering", rules.high_reordering, Flag);
+            rules.max_reordering = fields.or(
+                ("max_reordering", "largest duplicate threshold, in segments"),
+                rules.max_reordering.into(),
+                Packets(3, 1000),
+            ) as u32;
+            rules.fack = fields.or(("fack", "forward acknowledgment until reordering is seen"), rules.fack, Flag);
+            rules.early_retransmit = fields.or(
+                ("early_retransmit", "early retransmit (RFC 5827) until reordering is seen"),
+                rules.early_retransmit,
+                Flag,
+            );
+            rules.high_reordering = fields.or(
+                (
+                    "high_reordering",
+                    "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold; \
+                     ACKs with ECE grow a window above ssthresh too",
+                ),
+                rules.high_reordering,
+                Flag,
+            );
             if rules.fack || rules.early_retransmit {
                 rules.order = DetectorRules::LINUX_4_0;
             }
@@ -70,9 +91,21 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
         "rr-tcp" => {
             let rules = RrRules::default();
             LossDetector::RrTcp(RrRules {
-                history: fields.or("history", rules.history.into(), Whole(1, 10_000)) as u16,
-                initial_ratio: fields.or("initial_ratio", rules.initial_ratio, Number(0.0, 1.0)),
-                step: fields.or("step", rules.step, Number(0.0, 1.0)),
+                history: fields.or(
+                    ("history", "reordering lengths that RR-TCP remembers"),
+                    rules.history.into(),
+                    Whole(1, 10_000),
+                ) as u16,
+                initial_ratio: fields.or(
+                    ("initial_ratio", "share of reordering without false retransmits at the start"),
+                    rules.initial_ratio,
+                    Number(0.0, 1.0),
+                ),
+                step: fields.or(
+                    ("step", "what a false fast retransmit adds to that share"),
+                    rules.step,
+                    Number(0.0, 1.0),
+                ),
             })
         }
         "rack" => LossDetector::Rack,
@@ -84,7 +117,13 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
 }
 
 fn berkeley(fields: &mut Fields<'_>) -> BerkeleyRules {
-    BerkeleyRules { bugfix: fields.or("bugfix", BerkeleyRules::default().bugfix, Flag) }
+    BerkeleyRules {
+        bugfix: fields.or(
+            ("bugfix", "no fast retransmit for data sent before the last retransmission or timeout"),
+            BerkeleyRules::default().bugfix,
+            Flag,
+        ),
+    }
 }
 
 /// `false` or the document that defines the reduction.
