@@ -262,7 +262,7 @@ fn unit(domain: &Domain) -> &'static str {
         Domain::Size(..) => "packets or bytes",
         Domain::Whole(.., unit) | Domain::Number(.., unit) => unit,
         Domain::PowerOfTwo(_) => "",
-        Domain::OrOff(domain) | Domain::OrName(_, domain) => unit(domain),
+        Domain::FlagOr(domain) | Domain::OrOff(domain) | Domain::OrName(_, domain) => unit(domain),
         Domain::TimeOrPackets(..) => "time or packets",
         Domain::PartOfLimit { .. } => "that of `limit`",
     }
@@ -275,6 +275,7 @@ fn range(domain: &Domain) -> String {
     };
     match *domain {
         Domain::Flag => "`true`, `false`".to_owned(),
+        Domain::FlagOr(domain) => format!("`true`, `false`, {}", range(domain)),
         Domain::Time { positive } => if positive { "above 0" } else { "0 or more" }.to_owned(),
         Domain::Rate => "above 0".to_owned(),
         Domain::Bytes(least, most) | Domain::Packets(least, most) | Domain::Whole(least, most, _) => {

@@ -64,7 +64,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, ker
     let application = fields
         .choose(keys::APPLICATION, "cbr", &application::OVER_UDP, |kind, fields| self::application(kind, fields, most));
     let application = application.unwrap_or(DatagramApplication::Ping { interval: PING_INTERVAL, size: 0 });
-    let ecn = match fields.or(keys::ECN, "off", CODEPOINTS) {
+    let ecn = match fields.or("ecn", "off", CODEPOINTS) {
         "ect0" => Ecn::Ect0,
         "ect1" => Ecn::Ect1,
         _ => Ecn::NotEct,

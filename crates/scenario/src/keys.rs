@@ -74,13 +74,11 @@ pub(crate) const CC: (&str, &str) = ("cc", "congestion control of the sender");
 pub(crate) const COUNT: (&str, &str) = ("count", "number of flows");
 pub(crate) const DIRECTION: (&str, &str) = ("direction", "direction of the data along the path");
 pub(crate) const DSCP: (&str, &str) = ("dscp", "differentiated services codepoint");
-pub(crate) const ECN: (&str, &str) = ("ecn", "ECN feedback: classic, DCTCP's or accurate");
 pub(crate) const ID: (&str, &str) = ("id", "name; its flows are `NAME.0`, `NAME.1` and so on");
 pub(crate) const INTERVAL: (&str, &str) = ("interval", "time between packets, or probes");
 pub(crate) const KIND: (&str, &str) = ("kind", "which kind");
 pub(crate) const LENGTH: (&str, &str) = ("length", "duration of the video, or of the data of netperf");
 pub(crate) const MTU: (&str, &str) = ("mtu", "largest packet of datagrams");
-pub(crate) const NAGLE: (&str, &str) = ("nagle", "Nagle's algorithm");
 pub(crate) const PATH: (&str, &str) = ("path", "links from sender to receiver, in order");
 pub(crate) const PATHS: (&str, &str) = ("paths", "several paths in place of one");
 pub(crate) const PERSISTENT: (&str, &str) = ("persistent", "one connection for all, instead of one each");
@@ -93,7 +91,6 @@ pub(crate) const SIZE: (&str, &str) = ("size", "size of a message or request");
 pub(crate) const START: (&str, &str) = ("start", "start time");
 pub(crate) const STOP: (&str, &str) = ("stop", "time at which the application stops writing and closes");
 pub(crate) const THINK: (&str, &str) = ("think", "time from a response, or page, to the next request");
-pub(crate) const TIMESTAMPS: (&str, &str) = ("timestamps", "timestamps (RFC 7323)");
 pub(crate) const WRITE_SIZE: (&str, &str) = ("write_size", "bytes per write of the application");
 
 /// A key that a document has, or may have.

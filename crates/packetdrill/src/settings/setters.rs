@@ -5,6 +5,7 @@ use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, EcnFeedback, InitialWindow,
     LossDetector, MinRto, MtuProbing, NcrVariant, OffloadRule, Prr, RrRules, Ticks,
 };
+use ackclock_units::parameter::Named as _;
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
 use crate::host::{Host, controller};

@@ -225,7 +225,8 @@ fn hosts_page() -> String {
     let mut out = HOSTS.to_owned();
     out.push_str(TIMERS);
     out.extend(Profile::all().iter().map(timers));
-    let hosts = items("hosts");
+    let mut hosts = items("hosts");
+    hosts.iter_mut().flat_map(|host| &mut host.keys).for_each(|key| key.meaning.clear());
     let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
     for host in &hosts {
         let is_same = |key: &&Described| host.name == "rfc" || !rfc.contains(key);
