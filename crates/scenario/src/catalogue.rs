@@ -223,6 +223,7 @@ fn unit_of(domain: &keys::Domain) -> String {
             units.dedup();
             units.join(" or ")
         }
+        keys::Domain::List(domain) => unit_of(domain),
         domain => as_parameter(domain).as_ref().map_or("", unit).to_owned(),
     }
 }
@@ -236,12 +237,24 @@ fn range_of(domain: &keys::Domain) -> String {
         keys::Domain::Text(form) => format!("such as `\"{form}\"`"),
         keys::Domain::Kind(names) => format!("{}, or a table with `kind`", all(names)),
         keys::Domain::Table => "a table".to_owned(),
+        keys::Domain::List(domain) => format!("a list, each {}", range_of(domain)),
         keys::Domain::Structure => String::new(),
         keys::Domain::Either(domains) => {
             // Where some hosts allow what others refuse.
             let flag = domains.iter().any(|domain| matches!(domain, keys::Domain::Flag));
             let told = domains.iter().filter(|domain| !(flag && matches!(domain, keys::Domain::Off)));
-            told.map(range_of).collect::<Vec<_>>().join(", or ")
+            let (mut out, mut lists_values) = (String::new(), true);
+            for domain in told {
+                let is_value = matches!(domain, keys::Domain::Flag | keys::Domain::Off | keys::Domain::Name(_));
+                lists_values &= is_value;
+                match out.is_empty() {
+                    true => {}
+                    false if lists_values => out.push_str(", "),
+                    false => out.push_str(", or "),
+                }
+                out.push_str(&range_of(domain));
+            }
+            out
         }
         domain => as_parameter(domain).as_ref().map(range).unwrap_or_default(),
     }

@@ -72,7 +72,7 @@ impl Kind for Processors {
     }
 
     fn domain(&self) -> Domain {
-        Domain::Structure
+        Domain::List(Box::new(Whole(0, MOST_PROCESSORS - 1).domain()))
     }
 }
 

@@ -246,17 +246,8 @@ pub(crate) const ACC_ECN_OPTION: OneOf = OneOf { what: AccEcnRules::WHAT, names:
 pub(crate) const PACING: OneOf = OneOf { what: Pacing::WHAT, names: PacingWhen::NAMES };
 
 fn stock_knobs(fields: &mut Fields<'_>, stock: &mut SmoltcpSpec) {
-    const CC: OneOf = OneOf { what: "congestion control of smoltcp", names: &["none", "reno", "cubic"] };
-    let name = match stock.cc {
-        SmoltcpCc::None => "none",
-        SmoltcpCc::Reno => "reno",
-        SmoltcpCc::Cubic => "cubic",
-    };
-    stock.cc = match fields.or(keys::CC, name, CC) {
-        "reno" => SmoltcpCc::Reno,
-        "cubic" => SmoltcpCc::Cubic,
-        _ => SmoltcpCc::None,
-    };
+    let of = OneOf { what: "congestion control of smoltcp", names: SmoltcpCc::NAMES };
+    stock.cc = SmoltcpCc::by_name(fields.or(keys::CC, stock.cc.name(), of)).unwrap_or(stock.cc);
     stock.mtu = fields.or(keys::MTU, stock.mtu.into(), Bytes(MIN_STOCK_MTU, 65_535)) as u16;
     stock.send_buffer = fields.or(keys::SEND_BUFFER, stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
     stock.receive_buffer = fields.or(keys::RECEIVE_BUFFER, stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));

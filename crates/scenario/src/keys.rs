@@ -41,6 +41,8 @@ pub enum Domain {
     Kind(Vec<&'static str>),
     /// A table of keys.
     Table,
+    /// A list of these.
+    List(Box<Domain>),
     /// Lists and references, which stand in the table by name alone.
     Structure,
     /// One of these.

@@ -45,7 +45,7 @@ impl Kind for Ladder {
     }
 
     fn domain(&self) -> Domain {
-        Domain::Structure
+        Domain::List(Box::new(PlainRate.domain()))
     }
 }
 

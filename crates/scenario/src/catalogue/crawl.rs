@@ -196,6 +196,7 @@ impl Found {
                     let new: Vec<&'static str> = names.iter().filter(|name| !known.contains(name)).copied().collect();
                     known.extend(new);
                 }
+                (Domain::Time { positive }, Some(Domain::Time { positive: known })) => *known &= positive,
                 _ if known => {}
                 _ => parts.push(domain.clone()),
             }
@@ -360,7 +361,7 @@ fn values(domain: &Domain) -> Vec<Value> {
         Domain::Text(form) => text(form),
         Domain::Kind(names) => names.iter().map(|name| kind(name)).collect(),
         Domain::Table => vec![Table::default().into()],
-        Domain::Structure => Vec::new(),
+        Domain::List(_) | Domain::Structure => Vec::new(),
         Domain::Either(domains) => domains.iter().flat_map(values).collect(),
     }
 }

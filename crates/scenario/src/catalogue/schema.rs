@@ -113,6 +113,11 @@ fn gather(domain: &Domain, forms: &mut Vec<Value>, kinds: &mut Vec<&'static str>
             kinds.extend(names);
             json!({ "enum": names })
         }
+        Domain::List(domain) => {
+            let mut items = Vec::new();
+            gather(domain, &mut items, &mut Vec::new());
+            json!({ "type": "array", "items": items.pop() })
+        }
         Domain::Either(domains) => return domains.iter().for_each(|domain| gather(domain, forms, kinds)),
         Domain::Table | Domain::Structure => return,
     });

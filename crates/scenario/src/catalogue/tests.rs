@@ -278,6 +278,13 @@ fn every_category_has_items_with_keys() {
     assert_eq!(items("nothing"), []);
 }
 
+#[test]
+fn a_list_is_an_array_in_the_schema() {
+    let affinity = &schema()["properties"]["run"]["properties"]["affinity"]["anyOf"];
+    assert_eq!(affinity[0]["const"], false);
+    assert_eq!((&affinity[1]["type"], &affinity[1]["items"]["type"]), (&"array".into(), &"integer".into()));
+}
+
 fn key<'a>(items: &'a [Item], item: &str, key: &str) -> &'a Described {
     let item = items.iter().find(|found| found.name == item).unwrap_or_else(|| panic!("no {item}"));
     item.keys.iter().find(|found| found.name == key).unwrap_or_else(|| panic!("{} has no {key}", item.name))

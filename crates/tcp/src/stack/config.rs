@@ -593,16 +593,24 @@ pub enum NcrVariant {
 
 /// The kinds of [`LossDetector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the variants are those of `LossDetector` and `NcrVariant`")]
 pub enum DetectorKind {
+    /// [`LossDetector::Rfc6675`].
     Rfc6675,
+    /// [`LossDetector::FreeBsd9`].
     FreeBsd9,
+    /// [`LossDetector::Tahoe`].
     Tahoe,
+    /// [`LossDetector::Reno`].
     Reno,
+    /// [`LossDetector::Linux`].
     Linux,
+    /// [`NcrVariant::Careful`].
     Ncr,
+    /// [`NcrVariant::Aggressive`].
     NcrAggressive,
+    /// [`LossDetector::RrTcp`].
     RrTcp,
+    /// [`LossDetector::Rack`].
     Rack,
 }
 
