@@ -10,6 +10,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use ackclock_units::outside::Failure;
+use ackclock_units::parameter::{Setting, Value};
 use ackclock_units::{Rate, Span, Time};
 
 /// A congestion control algorithm of one connection. Windows are in bytes of payload.
@@ -139,6 +140,22 @@ pub enum EcnFeedback {
     Dctcp,
     /// How many packets were marked (RFC 9768).
     Accurate,
+}
+
+impl Setting for EcnFeedback {
+    fn value(&self) -> Value {
+        match self {
+            EcnFeedback::None => Value::Flag(false),
+            EcnFeedback::Classic => Value::Flag(true),
+            EcnFeedback::Dctcp => Value::Name("dctcp"),
+            EcnFeedback::Accurate => Value::Name("accecn"),
+        }
+    }
+
+    fn from_value(value: Value) -> Option<EcnFeedback> {
+        use EcnFeedback::{Accurate, Classic, Dctcp, None};
+        [None, Classic, Dctcp, Accurate].into_iter().find(|feedback| feedback.value() == value)
+    }
 }
 
 /// A window, in bytes.

@@ -1,6 +1,7 @@
 //! What a script runs against and how strictly it is judged: the settings that the command line,
 //! the script's own lines and its sysctls may change, each under one name.
 
+mod described;
 mod keys;
 mod setters;
 
@@ -18,13 +19,19 @@ pub enum SettingError {
         /// All that there are.
         known: String,
     },
+    /// The key belongs to another kind than the one selected, as `loss_detector.fack` to `linux`.
+    #[error("`{key}` goes with another kind than the one selected")]
+    OtherKind {
+        /// The key.
+        key: String,
+    },
     /// The value is not one of the key's.
     #[error("`{key}` takes {takes}: {reason}")]
     BadValue {
         /// The key.
-        key: &'static str,
+        key: String,
         /// What it takes.
-        takes: &'static str,
+        takes: String,
         /// What is wrong.
         reason: String,
     },
@@ -42,7 +49,7 @@ pub enum SettingError {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     profile: Option<String>,
-    chosen: Vec<(&'static str, String)>,
+    chosen: Vec<(String, String)>,
 }
 
 impl Settings {
@@ -69,16 +76,22 @@ impl Settings {
         if key == "profile" {
             return self.set_profile(value);
         }
-        let known = find(key)?;
-        apply(&mut Host::default(), key, value)?;
-        self.chosen.retain(|(name, _)| *name != known.name);
-        self.chosen.push((known.name, value.to_owned()));
+        let key = canonical(key);
+        let mut host = self.profile().map_or_else(|| Ok(Host::default()), Host::of_profile)?;
+        self.apply_to(&mut host);
+        apply(&mut host, key, value)?;
+        self.chosen.retain(|(name, _)| name != key);
+        self.chosen.push((key.to_owned(), value.to_owned()));
         Ok(())
     }
 
     /// Every key with what it takes.
-    pub fn keys() -> impl Iterator<Item = (&'static str, &'static str)> {
-        std::iter::once(("profile", "the name of a profile")).chain(KEYS.iter().map(|key| (key.name, key.takes)))
+    pub fn keys() -> impl Iterator<Item = (String, String)> {
+        let own = KEYS.iter().map(|key| (key.name, key.takes));
+        let own = std::iter::once(("profile", "the name of a profile")).chain(own);
+        let short = SHORT.iter().map(|(short, key)| ((*short).to_owned(), format!("the same as `{key}`")));
+        let described = described::keys().into_iter().filter(|(key, _)| find(key).is_none());
+        own.map(|(key, takes)| (key.to_owned(), takes.to_owned())).chain(short).chain(described)
     }
 
     pub(crate) fn profile(&self) -> Option<&str> {
@@ -86,8 +99,7 @@ impl Settings {
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
-        let alias = if key == "initial_window" { "iw" } else { key };
-        self.chosen.iter().any(|(name, _)| *name == key || *name == alias)
+        self.chosen.iter().any(|(name, _)| name == canonical(key))
     }
 
     /// Applies every choice to `host`.
@@ -99,23 +111,44 @@ impl Settings {
     }
 }
 
-fn find(key: &str) -> Result<&'static Key, SettingError> {
-    KEYS.iter().find(|known| known.name == key).ok_or_else(|| SettingError::UnknownKey {
-        key: key.to_owned(),
-        known: Settings::keys().map(|(name, _)| name).collect::<Vec<_>>().join(", "),
-    })
+/// Short names of keys of a scenario.
+const SHORT: [(&str, &str); 2] = [("iw", "initial_window"), ("quick_ack", "delayed_ack.quick")];
+
+fn canonical(key: &str) -> &str {
+    SHORT.iter().find(|(short, _)| *short == key).map_or(key, |(_, key)| key)
+}
+
+fn find(key: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|known| known.name == key)
 }
 
 /// Sets one key of a host.
 pub(crate) fn apply(host: &mut Host, key: &str, value: &str) -> Result<(), SettingError> {
-    let key = find(key)?;
-    (key.apply)(host, value.trim()).map_err(|reason| SettingError::BadValue { key: key.name, takes: key.takes, reason })
+    let (key, value) = (canonical(key), value.trim());
+    let set = match find(key) {
+        Some(key) => Some((key.apply)(host, value)),
+        None => described::set(&mut host.config, key, value),
+    };
+    let named = |name: &str| Settings::keys().find(|(key, _)| key == name);
+    match set {
+        Some(Ok(())) => Ok(()),
+        Some(Err(reason)) => {
+            let takes = named(key).map(|(_, takes)| takes).unwrap_or_default();
+            Err(SettingError::BadValue { key: key.to_owned(), takes, reason })
+        }
+        None if named(key).is_some() => Err(SettingError::OtherKind { key: key.to_owned() }),
+        None => Err(SettingError::UnknownKey {
+            key: key.to_owned(),
+            known: Settings::keys().map(|(name, _)| name).collect::<Vec<_>>().join(", "),
+        }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_tcp::CONTROLLERS;
+    use ackclock_tcp::{CONTROLLERS, InitialWindow, LossDetector, MinRto, Prr};
+    use ackclock_units::Span;
 
     #[test]
     fn every_key_is_there_once() {
@@ -135,7 +168,7 @@ mod tests {
     #[test]
     fn an_unknown_key_is_answered_with_the_known_ones() {
         let error = Settings::new().set("congestion", "reno").unwrap_err().to_string();
-        assert!(error.contains("`congestion`") && error.contains("cc, sack, dsack"), "{error}");
+        assert!(error.contains("`congestion`") && error.contains("cc, ecn, ") && error.contains("sack, "), "{error}");
     }
 
     #[test]
@@ -166,5 +199,34 @@ mod tests {
         let mut host = Host::default();
         settings.apply_to(&mut host);
         assert_eq!(host.cc.name, "newreno");
+    }
+
+    #[test]
+    fn keys_of_a_scenario_are_keys_of_a_script() {
+        let mut settings = Settings::new();
+        let other = settings.set("loss_detector.history", "5").unwrap_err();
+        assert!(matches!(other, SettingError::OtherKind { .. }), "{other}");
+        for (key, value) in [
+            ("loss_detector", "rr-tcp"),
+            ("loss_detector.history", "5"),
+            ("quick_ack", "3"),
+            ("delayed_ack.quick_gap", "2"),
+            ("min_rto", "1s"),
+            ("pacing", "on"),
+            ("pacing.ca_ratio", "150"),
+            ("prr", "off"),
+            ("iw", "rfc3390"),
+            ("delayed_ack.growth_from", "4096"),
+        ] {
+            settings.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let mut host = Host::default();
+        settings.apply_to(&mut host);
+        let config = &host.config;
+        assert!(matches!(config.loss_detector, LossDetector::RrTcp(rules) if rules.history == 5));
+        assert_eq!((config.delayed_ack.quick, config.delayed_ack.hurry.gap), (3, 2));
+        assert_eq!(config.min_rto, MinRto::OfVariance(Span::from_secs(1)));
+        assert_eq!((config.pacing.ca_ratio, config.prr), (150, Prr::Off));
+        assert_eq!((config.initial_window, config.delayed_ack.growth_from), (InitialWindow::Rfc3390, 4096));
     }
 }

@@ -5,6 +5,7 @@ use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
+use crate::keys;
 use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
 use crate::{netperf, probe, video, web};
 
@@ -29,7 +30,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
             return Application::default();
         }
     }
-    let application = fields.choose("application", "bulk", &KINDS, |kind, fields| match kind {
+    let application = fields.choose(keys::APPLICATION, "bulk", &KINDS, |kind, fields| match kind {
         "cbr" => messages(kind, cbr(fields)),
         "on_off" => messages(kind, on_off(fields)),
         "poisson" => messages(kind, poisson(fields)),
@@ -65,16 +66,16 @@ fn messages(kind: &'static str, pattern: Option<Pattern>) -> Option<Application>
 const RATE: &str = "a rate with its unit, such as \"1mbit\"";
 
 fn cbr(fields: &mut Fields<'_>) -> Option<Pattern> {
-    let rate = fields.required("rate", PlainRate, RATE);
-    let size = distribution::read(fields, "size", Unit::Bytes);
+    let rate = fields.required(keys::RATE, PlainRate, RATE);
+    let size = distribution::read(fields, keys::SIZE, Unit::Bytes);
     Some(Pattern::Paced { rate: rate?, size: size? })
 }
 
 pub(crate) fn on_off(fields: &mut Fields<'_>) -> Option<Pattern> {
-    let rate = fields.required("rate", PlainRate, RATE);
-    let size = fields.required("size", Bytes(1, Distribution::MOST_BYTES), "a size, such as \"1000B\"");
-    let on = distribution::read(fields, "on", Unit::Time);
-    let off = distribution::read(fields, "off", Unit::TimeOrNone);
+    let rate = fields.required(keys::RATE, PlainRate, RATE);
+    let size = fields.required(keys::SIZE, Bytes(1, Distribution::MOST_BYTES), "a size, such as \"1000B\"");
+    let on = distribution::read(fields, ("on", "length of a period with data"), Unit::Time);
+    let off = distribution::read(fields, ("off", "length of a pause"), Unit::TimeOrNone);
     match OnOff::new(rate?, size?, on?, off?) {
         Ok(source) => Some(Pattern::OnOff(source)),
         Err(error) => {
@@ -91,8 +92,8 @@ pub(crate) fn on_off(fields: &mut Fields<'_>) -> Option<Pattern> {
 
 /// Messages at independent, exponentially distributed times, at a rate on average.
 pub(crate) fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
-    let rate = fields.required("rate", PlainRate, RATE);
-    let size = distribution::read(fields, "size", Unit::Bytes);
+    let rate = fields.required(keys::RATE, PlainRate, RATE);
+    let size = distribution::read(fields, keys::SIZE, Unit::Bytes);
     let (rate, size) = (rate?, size?);
     let gap = Distribution::exponential(size.mean() * 8e9 / rate.as_bps() as f64).ok()?;
     match Pattern::renewal(gap, size) {
@@ -107,18 +108,18 @@ pub(crate) fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
 
 /// A closed loop over one connection, or with one for each request.
 fn request(fields: &mut Fields<'_>) -> Option<Application> {
-    let request = distribution::read(fields, "size", Unit::Bytes);
-    let response = distribution::read(fields, "response", Unit::Bytes);
-    let think = distribution::read_or(fields, "think", Unit::TimeOrNone, 0.0);
-    let count = fields.or("requests", None, OrOff(Whole(1, u64::MAX >> 8)));
-    let persistent = fields.or("persistent", true, Flag);
+    let request = distribution::read(fields, keys::SIZE, Unit::Bytes);
+    let response = distribution::read(fields, keys::RESPONSE, Unit::Bytes);
+    let think = distribution::read_or(fields, keys::THINK, Unit::TimeOrNone, 0.0);
+    let count = fields.or(("requests", "how many requests"), None, OrOff(Whole(1, u64::MAX >> 8)));
+    let persistent = fields.or(keys::PERSISTENT, true, Flag);
     let pattern = RequestPattern { request: request?, response: response?, think: think?, count, persistent };
     Some(Application::Requests(pattern))
 }
 
 pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Pattern> {
-    let repeat = fields.maybe("repeat", Time::Positive);
-    let (text, node) = distribution::file(fields)?;
+    let repeat = fields.maybe(("repeat", "period after which a trace begins again"), Time::Positive);
+    let (text, node) = distribution::file(fields, "file of the trace, relative to the scenario")?;
     let trace = match Trace::parse(&text) {
         Ok(trace) => trace,
         Err(error) => {

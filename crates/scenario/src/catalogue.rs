@@ -149,7 +149,7 @@ fn found_as(found: &crawl::Found) -> Described {
         [default, ..] => format!("`{default}`"),
     };
     let (unit, range) = (unit_of(&domain), range_of(&domain));
-    let meaning = meanings::meaning(&found.path).to_owned();
+    let meaning = found.meaning.to_owned();
     Described { name: found.path.clone(), unit, default, range, source: String::new(), meaning }
 }
 
@@ -160,7 +160,7 @@ fn described(name: String, key: &Key) -> Described {
         (None, false) => String::new(),
     };
     let (unit, range) = (unit_of(&key.domain), range_of(&key.domain));
-    Described { name, unit, default, range, ..Described::default() }
+    Described { name, unit, default, range, source: String::new(), meaning: key.meaning.to_owned() }
 }
 
 fn kinds(key: &str, names: &[&str]) -> Vec<Item> {
@@ -223,6 +223,7 @@ fn unit_of(domain: &keys::Domain) -> String {
             units.dedup();
             units.join(" or ")
         }
+        keys::Domain::List(domain) => unit_of(domain),
         domain => as_parameter(domain).as_ref().map_or("", unit).to_owned(),
     }
 }
@@ -236,12 +237,24 @@ fn range_of(domain: &keys::Domain) -> String {
         keys::Domain::Text(form) => format!("such as `\"{form}\"`"),
         keys::Domain::Kind(names) => format!("{}, or a table with `kind`", all(names)),
         keys::Domain::Table => "a table".to_owned(),
+        keys::Domain::List(domain) => format!("a list, each {}", range_of(domain)),
         keys::Domain::Structure => String::new(),
         keys::Domain::Either(domains) => {
             // Where some hosts allow what others refuse.
             let flag = domains.iter().any(|domain| matches!(domain, keys::Domain::Flag));
             let told = domains.iter().filter(|domain| !(flag && matches!(domain, keys::Domain::Off)));
-            told.map(range_of).collect::<Vec<_>>().join(", or ")
+            let (mut out, mut lists_values) = (String::new(), true);
+            for domain in told {
+                let is_value = matches!(domain, keys::Domain::Flag | keys::Domain::Off | keys::Domain::Name(_));
+                lists_values &= is_value;
+                match out.is_empty() {
+                    true => {}
+                    false if lists_values => out.push_str(", "),
+                    false => out.push_str(", or "),
+                }
+                out.push_str(&range_of(domain));
+            }
+            out
         }
         domain => as_parameter(domain).as_ref().map(range).unwrap_or_default(),
     }
@@ -262,7 +275,7 @@ fn unit(domain: &Domain) -> &'static str {
         Domain::Size(..) => "packets or bytes",
         Domain::Whole(.., unit) | Domain::Number(.., unit) => unit,
         Domain::PowerOfTwo(_) => "",
-        Domain::OrOff(domain) | Domain::OrName(_, domain) => unit(domain),
+        Domain::FlagOr(domain) | Domain::OrOff(domain) | Domain::OrName(_, domain) => unit(domain),
         Domain::TimeOrPackets(..) => "time or packets",
         Domain::PartOfLimit { .. } => "that of `limit`",
     }
@@ -275,6 +288,7 @@ fn range(domain: &Domain) -> String {
     };
     match *domain {
         Domain::Flag => "`true`, `false`".to_owned(),
+        Domain::FlagOr(domain) => format!("`true`, `false`, {}", range(domain)),
         Domain::Time { positive } => if positive { "above 0" } else { "0 or more" }.to_owned(),
         Domain::Rate => "above 0".to_owned(),
         Domain::Bytes(least, most) | Domain::Packets(least, most) | Domain::Whole(least, most, _) => {
@@ -349,7 +363,6 @@ pub fn nearest_category(name: &str) -> Option<&'static str> {
 }
 
 mod crawl;
-mod meanings;
 mod schema;
 #[cfg(test)]
 mod tests;

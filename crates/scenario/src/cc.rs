@@ -9,7 +9,7 @@ use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{CONTROLLERS, Controller};
 
 use crate::fields::Fields;
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::own::LEARNED;
 use crate::quantity::{OneOf, Problem, Text};
 use crate::report::{Diagnostic, listed};
@@ -26,7 +26,7 @@ fn names(fields: &Fields<'_>) -> Vec<&'static str> {
 
 /// Says what the key `cc` may hold where it need not be read.
 pub(crate) fn declare(fields: &Fields<'_>) {
-    fields.declare("cc", || Domain::Kind(names(fields)));
+    fields.declare(keys::CC, || Domain::Kind(names(fields)));
 }
 
 /// Reads the key `cc`; what it does not say is as in `profile`.
@@ -34,7 +34,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     let own = fields.own().controllers();
     let names = names(fields);
     let kinds = OneOf { what: "congestion control", names: &names };
-    fields.choose("cc", profile.cc, &kinds, |kind, fields| {
+    fields.choose(keys::CC, profile.cc, &kinds, |kind, fields| {
         let mut cc = match own.iter().find(|own| own.name() == kind) {
             Some(own) => CcSpec::Own(Arc::clone(own), own.defaults()),
             None if kind == "external" => external(fields, profile),

@@ -59,10 +59,16 @@ impl Kind for Words {
 
 /// Reads the keys of an expectation; the others require `source`.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Claim> {
-    let source = fields.maybe("source", Words);
-    let [published, kernel, note] = ["published", "kernel", "note"].map(|key| {
+    let source =
+        fields.maybe(("source", "figure, table or check of a document, its row in `ackclock reproduce`"), Words);
+    let [published, kernel, note] = [
+        ("published", "what the document reports"),
+        ("kernel", "what a real kernel measured"),
+        ("note", "why it is missed, or how the bounds follow from the source's words"),
+    ]
+    .map(|key| {
         let text = fields.maybe(key, Words);
-        let entry = fields.get(key)?;
+        let (key, entry) = (key.0, fields.get(key)?);
         if fields.get("source").is_none() {
             let problem = Problem::new("it says something about a `source`, and there is none", "`source` beside it");
             fields.reject(key, &entry.node, problem);

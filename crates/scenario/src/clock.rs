@@ -44,7 +44,7 @@ impl Kind for Spins {
 
 const PRIORITIES: OneOf = OneOf { what: "priority", names: &["normal", "realtime"] };
 
-const OFFLOAD: OneOf = OneOf { what: "offload", names: &["auto"] };
+const OFFLOADS: OneOf = OneOf { what: "offload", names: &["auto"] };
 
 /// The most processors of a machine.
 const MOST_PROCESSORS: u64 = 1024;
@@ -72,24 +72,36 @@ impl Kind for Processors {
     }
 
     fn domain(&self) -> Domain {
-        Domain::Structure
+        Domain::List(Box::new(Whole(0, MOST_PROCESSORS - 1).domain()))
     }
 }
+
+const SPIN: (&str, &str) = (
+    "spin",
+    "how long before an event a live run busy-waits instead of sleeping; `\"auto\"` as \
+     long as it wakes late",
+);
+const PRIORITY: (&str, &str) = ("priority", "scheduling class of the live loop's thread");
+const AFFINITY: (&str, &str) = ("affinity", "processors for the live loop, by number");
+const OFFLOAD: (&str, &str) = ("offload", "devices pass segments of several packets, which are cut before the queue");
+const LATENESS_LIMIT: (&str, &str) =
+    ("lateness_limit", "99th percentile of lateness, or of unread time, above which a live run is not valid");
+const DRAIN: (&str, &str) = ("drain", "deliver what is in transit when a live run ends");
 
 /// How the loop gets its processor. What is not said may be filled in.
 fn scheduling(run: &mut Fields<'_>, fills_in: bool) -> Scheduling {
     let priority = |name: &str| if name == "realtime" { Priority::Realtime } else { Priority::Normal };
     if fills_in {
         return Scheduling {
-            spin: run.or("spin", Spin::Auto, Spins),
-            priority: priority(run.or("priority", "normal", PRIORITIES)),
-            affinity: run.or("affinity", None, OrOff(Processors)),
+            spin: run.or(SPIN, Spin::Auto, Spins),
+            priority: priority(run.or(PRIORITY, "normal", PRIORITIES)),
+            affinity: run.or(AFFINITY, None, OrOff(Processors)),
         };
     }
     Scheduling {
-        spin: run.maybe("spin", Spins).unwrap_or_default(),
-        priority: run.maybe("priority", PRIORITIES).map(priority).unwrap_or_default(),
-        affinity: run.maybe("affinity", OrOff(Processors)).flatten(),
+        spin: run.maybe(SPIN, Spins).unwrap_or_default(),
+        priority: run.maybe(PRIORITY, PRIORITIES).map(priority).unwrap_or_default(),
+        affinity: run.maybe(AFFINITY, OrOff(Processors)).flatten(),
     }
 }
 
@@ -134,13 +146,14 @@ impl Default for Timing {
 pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     let mut timing = Timing::default();
     let devices = nodes.is_none_or(|nodes| nodes.iter().any(|node| node.tun.is_some()));
-    let replay = run.maybe("replay", OrOff(Text)).flatten();
+    let replay = run.maybe(("replay", "capture of the packets that kernels sent in a live run"), OrOff(Text)).flatten();
     let default = match (&replay, devices) {
         (Some(_), _) => "replay",
         (None, true) => "live",
         (None, false) => "virtual",
     };
-    let clock = run.or("clock", default, CLOCKS);
+    let clock =
+        run.or(("clock", "the clock that drives the run; by default `live` if hosts have devices"), default, CLOCKS);
     if let Some(entry) = run.get("replay")
         && let Some(replay) = &replay
     {
@@ -157,7 +170,7 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
         run.missing("replay", "the path of a capture that `--record` has written");
     }
     if clock != "virtual" && !devices {
-        let place = ["clock", "replay"].iter().find_map(|key| run.get(key)).map(|entry| entry.node.place.clone());
+        let place = ["clock", "replay"].into_iter().find_map(|key| run.get(key)).map(|entry| entry.node.place.clone());
         let place = place.unwrap_or(run.place().clone());
         let label = "packets have no source";
         let error = Diagnostic::new(format!("the {clock} clock requires a host with a device"), &place, label);
@@ -169,7 +182,16 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
         _ => None,
     };
     if !timing.is_outside() {
-        if run.or("ties", "random", TIES) == "fixed" {
+        if run.or(
+            (
+                "ties",
+                "order of events of several links, or several hosts, at the same time: drawn each \
+                 time, or the file's order",
+            ),
+            "random",
+            TIES,
+        ) == "fixed"
+        {
             timing.ties = Ties::Fixed;
         }
     } else if let Some(entry) = run.get("ties") {
@@ -178,14 +200,14 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     if nodes.is_some_and(<[NodeSpec]>::is_empty) {
         // Without hosts they mean nothing, and are not filled in.
         timing.scheduling = scheduling(run, false);
-        timing.offload = run.maybe("offload", OrOff(OFFLOAD)).is_none_or(|held| held.is_some());
-        timing.lateness_limit = run.maybe("lateness_limit", OrOff(Time::Positive)).unwrap_or(timing.lateness_limit);
-        timing.drain = run.maybe("drain", Flag).unwrap_or(timing.drain);
+        timing.offload = run.maybe(OFFLOAD, OrOff(OFFLOADS)).is_none_or(|held| held.is_some());
+        timing.lateness_limit = run.maybe(LATENESS_LIMIT, OrOff(Time::Positive)).unwrap_or(timing.lateness_limit);
+        timing.drain = run.maybe(DRAIN, Flag).unwrap_or(timing.drain);
     } else {
         timing.scheduling = scheduling(run, true);
-        timing.offload = run.or("offload", Some("auto"), OrOff(OFFLOAD)).is_some();
-        timing.lateness_limit = run.or("lateness_limit", timing.lateness_limit, OrOff(Time::Positive));
-        timing.drain = run.or("drain", timing.drain, Flag);
+        timing.offload = run.or(OFFLOAD, Some("auto"), OrOff(OFFLOADS)).is_some();
+        timing.lateness_limit = run.or(LATENESS_LIMIT, timing.lateness_limit, OrOff(Time::Positive));
+        timing.drain = run.or(DRAIN, timing.drain, Flag);
     }
     timing
 }

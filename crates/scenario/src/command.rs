@@ -19,7 +19,7 @@ const MEASURES: OneOf = OneOf { what: "kind of output", names: &["json", "ping"]
 /// Reads `[[commands]]`. What is wrong is reported and left out.
 pub(crate) fn read_all(root: &mut Fields<'_>, nodes: &[NodeSpec], duration: Span) -> Vec<CommandSpec> {
     let expected = "sections `[[commands]]`, each with a `host` and what to `run`";
-    let Some(entry) = root.get("commands") else { return Vec::new() };
+    let Some(entry) = root.get(("commands", "programs started on hosts behind devices")) else { return Vec::new() };
     let items = match entry.node.array() {
         Some(items) if items.len() <= MAX_COMMANDS => items,
         Some(_) => {
@@ -70,7 +70,7 @@ pub(crate) fn ids(items: &[Node]) -> impl Iterator<Item = Option<String>> + '_ {
 }
 
 fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration: Span) -> Option<CommandSpec> {
-    match fields.get("id") {
+    match fields.get(("id", "name of the command")) {
         Some(entry) if !entry.node.str().is_some_and(is_name) => {
             let expected = "a letter, then letters, digits, `-` and `_`";
             fields.reject("id", &entry.node, Problem::new("not a valid command name", expected));
@@ -78,7 +78,7 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
         Some(_) => {}
         None => id.iter().for_each(|id| fields.fill("id", id.as_str())),
     }
-    let node = match fields.get("host") {
+    let node = match fields.get(("host", "host whose namespace it runs in")) {
         Some(entry) => paths::host(&fields, "host", &entry.node, nodes).filter(|&node| {
             if nodes[node].tun.is_none() {
                 let expected = "a host with a `tun`: only a kernel runs programs";
@@ -92,7 +92,11 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
             None
         }
     };
-    let run = fields.required("run", Text, "a command for /bin/sh, such as \"ping -c 10 10.0.0.2\"");
+    let run = fields.required(
+        ("run", "command line for `/bin/sh -c`"),
+        Text,
+        "a command for /bin/sh, such as \"ping -c 10 10.0.0.2\"",
+    );
     if let (Some(run), Some(entry)) = (&run, fields.get("run"))
         && (run.trim().is_empty() || run.contains('\0'))
     {
@@ -100,13 +104,16 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
         fields.reject("run", &entry.node, Problem::new(title, "a command for /bin/sh"));
     }
     let env = environment(&mut fields);
-    let at = fields.or("at", Span::ZERO, Time::Any);
-    let until = fields.maybe("until", Time::Positive);
-    let measure = fields.or("measure", None, OrOff(MEASURES)).map(|name| match name {
-        "json" => Measure::Json,
-        _ => Measure::Ping,
-    });
-    let terminal = fields.or("terminal", false, Flag);
+    let at = fields.or(("at", "start time"), Span::ZERO, Time::Any);
+    let until = fields.maybe(("until", "time of its SIGINT"), Time::Positive);
+    let measure =
+        fields.or(("measure", "format of the output that the summary reads"), None, OrOff(MEASURES)).map(|name| {
+            match name {
+                "json" => Measure::Json,
+                _ => Measure::Ping,
+            }
+        });
+    let terminal = fields.or(("terminal", "attach it to standard input and output; the run ends with it"), false, Flag);
     if terminal && let Some(entry) = fields.get("measure").filter(|_| measure.is_some()) {
         let expected = "either `measure` or `terminal`: what it prints goes to the terminal";
         fields.reject("measure", &entry.node, Problem::new("nothing of its output is read", expected));
@@ -118,7 +125,9 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
 
 /// Variables of the command's environment: text and whole numbers, sorted by their names.
 fn environment(fields: &mut Fields<'_>) -> Vec<(String, String)> {
-    let Some(entry) = fields.get("env") else { return Vec::new() };
+    let Some(entry) = fields.get(("env", "environment variables, text or whole numbers by name")) else {
+        return Vec::new();
+    };
     let Some(table) = entry.node.table() else {
         let problem = Problem::new("not a table", "names with values, such as `{ RATE = \"10M\" }`");
         fields.reject("env", &entry.node, problem);

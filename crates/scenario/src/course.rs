@@ -13,6 +13,7 @@ use crate::document::Entry;
 use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::inputs::Inputs;
+use crate::keys;
 use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Text, Time};
 use crate::queue;
 
@@ -33,16 +34,26 @@ const A_CHANGE: &str = "a list of changes in order of time, such as [{ at = \"10
 /// Reads the key `trace`: `None` without one, `Some(None)` if something is wrong with it.
 pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
     fields.get("trace")?;
-    let Some(mut table) = fields.table("trace", "a table such as { file = \"lte.trace\", format = \"mahimahi\" }")
-    else {
+    let Some(mut table) = fields.table(
+        ("trace", "time-varying rate from a file, in place of `rate`"),
+        "a table such as { file = \"lte.trace\", format = \"mahimahi\" }",
+    ) else {
         return Some(None);
     };
-    let file = table.required("file", Text, "the path of the trace, relative to the scenario");
-    let format = table.or("format", "mahimahi", FORMATS);
-    let repeats = table.or("loop", true, Flag);
+    let file = table.required(
+        ("file", "file of the trace, relative to the scenario"),
+        Text,
+        "the path of the trace, relative to the scenario",
+    );
+    let format = table.or(("format", "delivery opportunities of mahimahi, or rates over time"), "mahimahi", FORMATS);
+    let repeats = table.or(("loop", "restart the trace at its end"), true, Flag);
     let format = match format {
         "mahimahi" => {
-            let bytes = table.or("opportunity", u64::from(OPPORTUNITY), Bytes(1, MAX_OPPORTUNITY));
+            let bytes = table.or(
+                ("opportunity", "bytes of a delivery opportunity"),
+                u64::from(OPPORTUNITY),
+                Bytes(1, MAX_OPPORTUNITY),
+            );
             Format::Mahimahi { bytes: bytes as u32 }
         }
         _ => Format::Rates,
@@ -112,7 +123,7 @@ pub(crate) struct Base<'a> {
 
 /// Reads the key `schedule`, or that of the other direction, which has been read there.
 pub(crate) fn schedule(fields: &mut Fields<'_>, entry: Option<&Entry>, base: Base<'_>) -> Vec<Change> {
-    let own = fields.get("schedule").is_some();
+    let own = fields.get(("schedule", "changes during the run, in order of time")).is_some();
     let Some(entry) = entry else { return Vec::new() };
     let items = match entry.node.array() {
         Some(items) if items.len() <= MAX_CHANGES => items,
@@ -131,7 +142,7 @@ pub(crate) fn schedule(fields: &mut Fields<'_>, entry: Option<&Entry>, base: Bas
         if let Some(item) = fields.item("schedule", index, node, A_CHANGE) {
             let mut item = if own { item } else { item.without_defaults() };
             let expected = "when it changes, such as \"10s\" from the start of the run";
-            let at = item.required("at", Time::Any, expected);
+            let at = item.required(keys::AT, Time::Any, expected);
             reading.change(&mut item, at.map(|at| Instant::ZERO + at));
             item.finish();
         }
@@ -191,13 +202,14 @@ impl Reading {
     }
 
     fn change(&mut self, item: &mut Fields<'_>, at: Option<Instant>) {
-        let until = item.maybe("until", Time::Positive);
-        let rate = item.maybe("rate", RateOrUnlimited);
-        let delay = item.maybe("delay", Time::Any);
-        let jitter = item.maybe("jitter", Time::Any);
-        let loss = item.maybe("loss", Number(0.0, 1.0));
-        let up = item.maybe("up", Flag);
-        let drops = item.maybe("drop", Flag);
+        let until =
+            item.maybe(("until", "end of a linear transition of rate and delay that begins at `at`"), Time::Positive);
+        let rate = item.maybe(("rate", "the new rate"), RateOrUnlimited);
+        let delay = item.maybe(("delay", "the new delay"), Time::Any);
+        let jitter = item.maybe(("jitter", "the new jitter, of the same distribution"), Time::Any);
+        let loss = item.maybe(("loss", "the new probability of independent losses"), Number(0.0, 1.0));
+        let up = item.maybe(("up", "`false`: the link is down"), Flag);
+        let drops = item.maybe(("drop", "with `up = false`: the link loses packets instead of queueing them"), Flag);
         let Some(at) = at else { return };
         if let (Some(rate), Some(_)) = (rate, self.rate) {
             self.queue.extent.rate = rate;
@@ -217,7 +229,7 @@ impl Reading {
         if let (Some(_), None | Some(true)) = (drops, up) {
             refuse(item, "drop", "says what becomes of packets while the link is down", "`up = false` beside it");
         }
-        if ["rate", "delay", "jitter", "loss", "up", "drop", "queue"].iter().all(|key| item.get(key).is_none()) {
+        if ["rate", "delay", "jitter", "loss", "up", "drop", "queue"].into_iter().all(|key| item.get(key).is_none()) {
             let expected = "`rate`, `delay`, `jitter`, `loss`, `up` or `queue`, to be changed at that time";
             refuse(item, "at", "nothing changes", expected);
         }
@@ -276,7 +288,8 @@ fn tried(spec: &QueueSpec) -> Option<Box<dyn ackclock_aqm::QueueDisc<Framed>>> {
 impl Queue {
     /// Reads the key `queue` of a change at `at`.
     fn change(&mut self, item: &mut Fields<'_>, at: Instant) -> Option<QueueSpec> {
-        queue::declare(item);
+        let meaning = "new parameters of the queue; another discipline takes its place, and what waits is dropped";
+        queue::declare(item, ("queue", meaning));
         let entry = item.get("queue")?;
         let errors = item.errors();
         let spec = queue::change(item, &self.extent, &self.spec);

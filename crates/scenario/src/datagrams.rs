@@ -9,6 +9,7 @@ use crate::application;
 use crate::distribution::{self, Unit};
 use crate::document::Table;
 use crate::fields::Fields;
+use crate::keys;
 use crate::mptcp;
 use crate::quantity::{Bytes, Number, OneOf, PlainRate, Problem, Time};
 
@@ -44,7 +45,7 @@ const fn names() -> [&'static str; CODECS.len()] {
 /// Reads `transport` and, if it is UDP, what sends and with which marks; `None` for TCP and MPTCP.
 /// `mtu` is that of the hosts, `kernels` whether an end is a kernel.
 pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, kernels: bool) -> Option<DatagramSpec> {
-    if fields.or("transport", "tcp", TRANSPORTS) != "udp" {
+    if fields.or(("transport", "TCP, Multipath TCP, or datagrams over UDP"), "tcp", TRANSPORTS) != "udp" {
         return None;
     }
     if let (true, Some(entry)) = (kernels, table.get("transport")) {
@@ -58,10 +59,10 @@ pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, ker
     let headers = u64::from(DATAGRAM_HEADERS);
     let largest = mtu.map_or(u64::from(u16::MAX), u64::from).max(headers + 1);
     let default = u64::from(mtu.unwrap_or(MTU)).clamp(headers + 1, largest);
-    let mtu = fields.or("mtu", default, Bytes(headers + 1, largest));
+    let mtu = fields.or(keys::MTU, default, Bytes(headers + 1, largest));
     let most = mtu - headers;
     let application = fields
-        .choose("application", "cbr", &application::OVER_UDP, |kind, fields| self::application(kind, fields, most));
+        .choose(keys::APPLICATION, "cbr", &application::OVER_UDP, |kind, fields| self::application(kind, fields, most));
     let application = application.unwrap_or(DatagramApplication::Ping { interval: PING_INTERVAL, size: 0 });
     let ecn = match fields.or("ecn", "off", CODEPOINTS) {
         "ect0" => Ecn::Ect0,
@@ -78,16 +79,16 @@ fn application(kind: &'static str, fields: &mut Fields<'_>, most: u64) -> Option
         "voip" => return Some(DatagramApplication::Voip(voip(fields, most))),
         "ping" => {
             return Some(DatagramApplication::Ping {
-                interval: fields.or("interval", PING_INTERVAL, Time::Positive),
-                size: fields.or("size", PING_SIZE.min(most), Bytes(1, most)) as u32,
+                interval: fields.or(keys::INTERVAL, PING_INTERVAL, Time::Positive),
+                size: fields.or(keys::SIZE, PING_SIZE.min(most), Bytes(1, most)) as u32,
             });
         }
         "on_off" => application::on_off(fields),
         "poisson" => application::poisson(fields),
         "trace" => application::trace(fields),
         _ => {
-            let rate = fields.or("rate", Rate::from_bps(RATE).unwrap_or(Rate::MAX), PlainRate);
-            let size = distribution::read_or(fields, "size", Unit::Bytes, SIZE.min(most) as f64);
+            let rate = fields.or(keys::RATE, Rate::from_bps(RATE).unwrap_or(Rate::MAX), PlainRate);
+            let size = distribution::read_or(fields, keys::SIZE, Unit::Bytes, SIZE.min(most) as f64);
             size.map(|size| Pattern::Paced { rate, size })
         }
     };
@@ -104,16 +105,16 @@ fn application(kind: &'static str, fields: &mut Fields<'_>, most: u64) -> Option
 
 /// A call whose datagrams have at most `most` bytes of payload.
 fn voip(fields: &mut Fields<'_>, most: u64) -> VoipSpec {
-    let name = fields.or("codec", CODECS[0].name, CODEC_NAMES);
+    let name = fields.or(("codec", "codec of a call"), CODECS[0].name, CODEC_NAMES);
     let codec = Codec::by_name(name).unwrap_or(&CODECS[0]);
     // 20 ms of voice, or a frame if that is longer (RFC 3551 section 4.2).
     let default = codec.frame.max(Span::from_millis(20));
     let mut call = VoipSpec {
         codec,
-        packetisation: fields.or("packetisation", default, Time::Positive),
-        playout: fields.or("playout", PLAYOUT, Time::Any),
-        ie: fields.or("ie", codec.ie, Number(0.0, 95.0)),
-        bpl: fields.or("bpl", codec.bpl, Number(0.1, 1000.0)),
+        packetisation: fields.or(("packetisation", "speech in a packet"), default, Time::Positive),
+        playout: fields.or(("playout", "delay of the playout buffer"), PLAYOUT, Time::Any),
+        ie: fields.or(("ie", "equipment impairment factor of the codec (E-model)"), codec.ie, Number(0.0, 95.0)),
+        bpl: fields.or(("bpl", "packet-loss robustness factor of the codec (E-model)"), codec.bpl, Number(0.1, 1000.0)),
     };
     let problem = match codec.bytes(call.packetisation) {
         None => Some(("not a whole number of frames", format!("a multiple of {}, a frame of `{name}`", codec.frame))),

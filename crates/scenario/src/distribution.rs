@@ -7,7 +7,7 @@ use ackclock_units::{Size, parse_size};
 
 use crate::document::Node;
 use crate::fields::Fields;
-use crate::keys::Domain;
+use crate::keys::{Domain, Label};
 use crate::quantity::{Bytes, Kind, Number, OneOf, Problem, Text, Time};
 
 /// The largest file that is read, in bytes.
@@ -97,9 +97,18 @@ impl Kind for Unit {
     }
 }
 
+const WHICH: &str = "which distribution: `uniform` from `min` to `max`; `exponential` with `mean`; `pareto` with `shape` and `mean` or \
+                     `min`, cut at `max`; `lognormal` with `sigma` and `mean` or `median`; `empirical` from `file`; of sizes also \
+                     two that were published";
+const MEAN: (&str, &str) = ("mean", "mean");
+const MIN: (&str, &str) = ("min", "least value");
+const MAX: (&str, &str) = ("max", "largest value");
+
 /// Reads a distribution that has to be there. `None` was reported.
-pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, unit: Unit) -> Option<Distribution> {
-    fields.declare(key, || Domain::Either(vec![unit.domain(), Domain::Table]));
+pub(crate) fn read(fields: &mut Fields<'_>, label: impl Into<Label>, unit: Unit) -> Option<Distribution> {
+    let label = label.into();
+    let key = label.name;
+    fields.declare(label, || Domain::Either(vec![unit.domain(), Domain::Table]));
     let Some(entry) = fields.get(key) else {
         fields.missing(key, unit.expected());
         return None;
@@ -117,7 +126,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, unit: Unit) -> Op
     }
     let mut table = fields.table(key, unit.expected())?;
     let found = table
-        .required("distribution", unit.names(), "the name of a distribution")
+        .required(("distribution", WHICH), unit.names(), "the name of a distribution")
         .map(|name| of(&mut table, name, unit));
     table.finish();
     match found?? {
@@ -130,12 +139,18 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, unit: Unit) -> Op
 }
 
 /// Reads a distribution, which is this value if it is left out. `None` was reported.
-pub(crate) fn read_or(fields: &mut Fields<'_>, key: &'static str, unit: Unit, default: f64) -> Option<Distribution> {
+pub(crate) fn read_or(
+    fields: &mut Fields<'_>,
+    key: impl Into<Label>,
+    unit: Unit,
+    default: f64,
+) -> Option<Distribution> {
+    let key = key.into();
     if fields.get(key).is_some() {
         return read(fields, key, unit);
     }
     fields.declare(key, || Domain::Either(vec![unit.domain(), Domain::Table]));
-    fields.fill(key, unit.show(&default));
+    fields.fill(key.name, unit.show(&default));
     Distribution::constant(default).ok()
 }
 
@@ -146,22 +161,30 @@ fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribut
     Some(match name {
         "uniform" => {
             let least = if unit == Unit::Time { Unit::TimeOrNone } else { unit };
-            let min = table.required("min", least, value);
-            Distribution::uniform(min?, table.required("max", unit, value)?)
+            let min = table.required(MIN, least, value);
+            Distribution::uniform(min?, table.required(MAX, unit, value)?)
         }
-        "exponential" => Distribution::exponential(table.required("mean", unit.positive(), value)?),
+        "exponential" => Distribution::exponential(table.required(MEAN, unit.positive(), value)?),
         "pareto" => {
-            let shape = table.required("shape", Number(0.1, 1000.0), "the tail's exponent, such as 1.2");
-            let max = table.maybe("max", unit.positive());
-            match either(table, "mean", "min", unit)? {
+            let shape = table.required(
+                ("shape", "exponent of the tail"),
+                Number(0.1, 1000.0),
+                "the tail's exponent, such as 1.2",
+            );
+            let max = table.maybe(MAX, unit.positive());
+            match either(table, MEAN, MIN, unit)? {
                 ("mean", mean) => Distribution::pareto_with_mean(mean, shape?, max),
                 (_, min) => Distribution::pareto(min, shape?, max),
             }
         }
         "lognormal" => {
             let sigma = Number(0.0, Distribution::MOST_SIGMA);
-            let sigma = table.required("sigma", sigma, "the standard deviation of the logarithm, such as 1.5");
-            match either(table, "mean", "median", unit)? {
+            let sigma = table.required(
+                ("sigma", "standard deviation of the logarithm"),
+                sigma,
+                "the standard deviation of the logarithm, such as 1.5",
+            );
+            match either(table, MEAN, ("median", "median"), unit)? {
                 ("mean", mean) => Distribution::log_normal_with_mean(mean, sigma?),
                 (_, median) => Distribution::log_normal(median, sigma?),
             }
@@ -180,8 +203,14 @@ impl Unit {
 }
 
 /// One of two keys, with its name.
-fn either(table: &mut Fields<'_>, one: &'static str, other: &'static str, unit: Unit) -> Option<(&'static str, f64)> {
-    let values = [one, other].map(|key| (key, table.maybe(key, unit.positive())));
+fn either(
+    table: &mut Fields<'_>,
+    one: (&'static str, &'static str),
+    other: (&'static str, &'static str),
+    unit: Unit,
+) -> Option<(&'static str, f64)> {
+    let values = [one, other].map(|key| (key.0, table.maybe(key, unit.positive())));
+    let (one, other) = (one.0, other.0);
     match values {
         [(_, Some(_)), (_, Some(_))] => {
             let node = &table.get(other)?.node;
@@ -200,7 +229,7 @@ fn either(table: &mut Fields<'_>, one: &'static str, other: &'static str, unit: 
 
 /// Reads the table of a distribution function from a file.
 fn from_file(table: &mut Fields<'_>, unit: Unit) -> Option<Table> {
-    let (text, node) = file(table)?;
+    let (text, node) = file(table, "points of the distribution function")?;
     let bytes = |text: &str| match parse_size(&if text.ends_with(char::is_alphabetic) {
         text.into()
     } else {
@@ -224,8 +253,8 @@ fn from_file(table: &mut Fields<'_>, unit: Unit) -> Option<Table> {
 }
 
 /// The text of the file that `file` names, relative to the scenario. `None` was reported.
-pub(crate) fn file<'a>(table: &mut Fields<'a>) -> Option<(String, &'a Node)> {
-    let name = table.required("file", Text, "the path of a file, relative to that of the scenario")?;
+pub(crate) fn file<'a>(table: &mut Fields<'a>, meaning: &'static str) -> Option<(String, &'a Node)> {
+    let name = table.required(("file", meaning), Text, "the path of a file, relative to that of the scenario")?;
     let node = &table.get("file")?.node;
     let path = table.inputs().path(&name);
     let text = match table.inputs().read(&name, MAX_FILE) {

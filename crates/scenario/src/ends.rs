@@ -56,9 +56,13 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
     }
     let nodes = &network.nodes;
     let pairs = pairs(fields, nodes);
-    let port = fields.required("port", PORT, "the port that the receiver listens on, such as 5201");
-    let source_port = fields.maybe("source_port", PORT).map(|port| port as u16);
-    let check = fields.or("data", "any", DATA) == "pattern";
+    let port =
+        fields.required(("port", "port of the receiver"), PORT, "the port that the receiver listens on, such as 5201");
+    let source_port = fields
+        .maybe(("source_port", "port of the sender; flows of a group use consecutive ones"), PORT)
+        .map(|port| port as u16);
+    let check =
+        fields.or(("data", "compare data from a kernel with that of `ackclock pattern`"), "any", DATA) == "pattern";
     let (pairs, port) = (pairs?, port? as u16);
     let first = *pairs.first()?;
     let kernels = first.map(|node| nodes[node].tun.is_some());
@@ -88,16 +92,18 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
 /// The two hosts of a flow, or of each of its subflows.
 fn pairs(fields: &mut Fields<'_>, nodes: &[NodeSpec]) -> Option<Vec<[usize; 2]>> {
     let is_multipath = mptcp::is_asked_for(fields);
-    let [from, to] = [("from", "the host that sends, and opens the connection"), ("to", "the host that receives")].map(
-        |(key, expected)| match fields.get(key) {
-            Some(entry) if is_multipath => mptcp::hosts(fields, key, &entry.node, nodes),
-            Some(entry) => paths::host(fields, key, &entry.node, nodes).map(|host| vec![host]),
-            None => {
-                fields.missing(key, expected);
-                None
-            }
-        },
-    );
+    let [from, to] = [
+        (("from", "sending host, in place of a path"), "the host that sends, and opens the connection"),
+        (("to", "receiving host"), "the host that receives"),
+    ]
+    .map(|(key, expected)| match fields.get(key) {
+        Some(entry) if is_multipath => mptcp::hosts(fields, key.0, &entry.node, nodes),
+        Some(entry) => paths::host(fields, key.0, &entry.node, nodes).map(|host| vec![host]),
+        None => {
+            fields.missing(key.0, expected);
+            None
+        }
+    });
     Some(from?.into_iter().zip(to?).map(<[usize; 2]>::from).collect())
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn read_all<'a>(
     windows: &mut Vec<Window>,
 ) -> Vec<Expect> {
     let mut expects = Vec::new();
-    let Some(entry) = root.get("expect") else { return expects };
+    let Some(entry) = root.get(("expect", "bounds on results")) else { return expects };
     let expected = "sections `[[expect]]` with a `metric` and a bound";
     let Some(items) = entry.node.array() else {
         root.reject("expect", &entry.node, Problem::new("not a list of expectations", expected));
@@ -177,9 +177,11 @@ fn read(
     windows: &mut Vec<Window>,
 ) -> Option<Expect> {
     let measurement = measurement::read(&mut fields, subjects, windows);
-    let runs = fields.maybe("runs", RUNS).map_or(OfRuns::Each, OfRuns::named);
-    let at_most = fields.maybe("at_most", Number(f64::MIN, f64::MAX));
-    let at_least = fields.maybe("at_least", Number(f64::MIN, f64::MAX));
+    let runs = fields
+        .maybe(("runs", "the runs of a point that have to meet the bounds"), RUNS)
+        .map_or(OfRuns::Each, OfRuns::named);
+    let at_most = fields.maybe(("at_most", "upper bound, inclusive"), Number(f64::MIN, f64::MAX));
+    let at_least = fields.maybe(("at_least", "lower bound, inclusive"), Number(f64::MIN, f64::MAX));
     if fields.get("at_most").is_none() && fields.get("at_least").is_none() {
         fields.missing("at_most", "`at_most`, `at_least` or both");
     }
@@ -188,8 +190,8 @@ fn read(
     {
         fields.reject("at_least", &entry.node, Problem::new(format!("more than `at_most`, which is {most}"), ""));
     }
-    let when = axes(&mut fields, "when", sweep, true);
-    let baseline = axes(&mut fields, "baseline", sweep, false);
+    let when = axes(&mut fields, ("when", "points to which it applies, by axis values"), sweep, true);
+    let baseline = axes(&mut fields, ("baseline", "point in the denominator"), sweep, false);
     let baseline = baseline.into_iter().filter_map(|(axis, mut values)| Some((axis, values.pop()?))).collect();
     let claim = claim::read(&mut fields).map(Arc::new);
     let (measurement, nodes) = measurement?;
@@ -201,9 +203,15 @@ fn read(
 }
 
 /// Reads a table of axes with a value each, or several if `several`.
-fn axes(fields: &mut Fields<'_>, key: &'static str, sweep: &Sweep, several: bool) -> Vec<(usize, Vec<Node>)> {
+fn axes(
+    fields: &mut Fields<'_>,
+    label: (&'static str, &'static str),
+    sweep: &Sweep,
+    several: bool,
+) -> Vec<(usize, Vec<Node>)> {
+    let key = label.0;
     let names = || sweep.axes.iter().map(|axis| axis.name.as_str());
-    let Some(entry) = fields.get(key) else { return Vec::new() };
+    let Some(entry) = fields.get(label) else { return Vec::new() };
     let Some(table) = entry.node.table() else {
         fields.reject(key, &entry.node, Problem::new("not a table", "axes of the sweep with a value each"));
         return Vec::new();

@@ -9,7 +9,7 @@ use ackclock_sim::spec::Agent;
 
 use crate::document::{Entry, Node, Table, Value};
 use crate::inputs::Inputs;
-use crate::keys::{Domain, Keys};
+use crate::keys::{self, Domain, Keys, Label};
 use crate::own::Own;
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, did_you_mean, listed};
@@ -165,18 +165,20 @@ impl<'a> Fields<'a> {
     }
 
     /// The entry of a key, which is known from now on.
-    pub(crate) fn get(&mut self, key: &'static str) -> Option<&'a Entry> {
-        if !self.known.contains(&key) {
-            self.known.push(key);
+    pub(crate) fn get(&mut self, key: impl Into<Label>) -> Option<&'a Entry> {
+        let key = key.into();
+        if !self.known.contains(&key.name) {
+            self.known.push(key.name);
         }
         self.declare(key, || Domain::Structure);
-        self.find(key)
+        self.find(key.name)
     }
 
     /// Says what a key may hold, where no kind reads it.
-    pub(crate) fn declare(&self, key: &str, domain: impl FnOnce() -> Domain) {
+    pub(crate) fn declare(&self, key: impl Into<Label>, domain: impl FnOnce() -> Domain) {
         if let Some(keys) = self.keys() {
-            keys.borrow_mut().declare(join(&self.path, key), domain());
+            let key = key.into();
+            keys.borrow_mut().declare(join(&self.path, key.name), domain(), key.meaning);
         }
     }
 
@@ -234,42 +236,46 @@ impl<'a> Fields<'a> {
     }
 
     /// A key that may be left out. A wrong value is reported and reads as left out.
-    pub(crate) fn maybe<K: Kind>(&mut self, key: &'static str, kind: K) -> Option<K::Held> {
+    pub(crate) fn maybe<K: Kind>(&mut self, key: impl Into<Label>, kind: K) -> Option<K::Held> {
+        let key = key.into();
         self.declare(key, || kind.domain());
         let node = &self.get(key)?.node;
-        kind.read(node).map_err(|problem| self.reject(key, node, problem)).ok()
+        kind.read(node).map_err(|problem| self.reject(key.name, node, problem)).ok()
     }
 
     /// A key with a default.
-    pub(crate) fn or<K: Kind>(&mut self, key: &'static str, default: K::Held, kind: K) -> K::Held {
+    pub(crate) fn or<K: Kind>(&mut self, key: impl Into<Label>, default: K::Held, kind: K) -> K::Held {
+        let key = key.into();
         self.declare(key, || kind.domain());
         let Some(entry) = self.get(key) else {
-            self.fill(key, kind.show(&default));
+            self.fill(key.name, kind.show(&default));
             return default;
         };
         kind.read(&entry.node).unwrap_or_else(|problem| {
-            self.reject(key, &entry.node, problem);
+            self.reject(key.name, &entry.node, problem);
             default
         })
     }
 
     /// A key that must be there; `expected` says what, with an example. `None` was reported.
-    pub(crate) fn required<K: Kind>(&mut self, key: &'static str, kind: K, expected: &str) -> Option<K::Held> {
+    pub(crate) fn required<K: Kind>(&mut self, key: impl Into<Label>, kind: K, expected: &str) -> Option<K::Held> {
+        let key = key.into();
         if self.get(key).is_none() {
-            self.missing(key, expected);
+            self.missing(key.name, expected);
         }
         self.maybe(key, kind)
     }
 
     /// A table under a key.
-    pub(crate) fn table(&mut self, key: &'static str, expected: &str) -> Option<Fields<'a>> {
+    pub(crate) fn table(&mut self, key: impl Into<Label>, expected: &str) -> Option<Fields<'a>> {
+        let key = key.into();
         self.declare(key, || Domain::Table);
         let entry = self.get(key)?;
         let Some(table) = entry.node.table() else {
-            self.reject(key, &entry.node, Problem::new("not a table", expected));
+            self.reject(key.name, &entry.node, Problem::new("not a table", expected));
             return None;
         };
-        let mut child = self.bare(key);
+        let mut child = self.bare(key.name);
         child.layers.push((table, Vec::new()));
         Some(child)
     }
@@ -288,11 +294,12 @@ impl<'a> Fields<'a> {
     }
 
     /// A table under a key, which is empty where there is none: its defaults are noted.
-    pub(crate) fn section(&mut self, key: &'static str, expected: &str) -> Fields<'a> {
+    pub(crate) fn section(&mut self, key: impl Into<Label>, expected: &str) -> Fields<'a> {
+        let key = key.into();
         self.table(key, expected).unwrap_or_else(|| {
-            let mut child = self.bare(key);
+            let mut child = self.bare(key.name);
             // After a wrong type there is nothing to fill in.
-            child.dormant |= self.find(key).is_some();
+            child.dormant |= self.find(key.name).is_some();
             child
         })
     }
@@ -301,15 +308,16 @@ impl<'a> Fields<'a> {
     /// them changed (a table).
     pub(crate) fn switch<T>(
         &mut self,
-        key: &'static str,
+        key: impl Into<Label>,
         default: Option<T>,
         on: T,
         read: impl Fn(&mut Fields<'a>, T) -> T,
     ) -> Option<T> {
+        let key = key.into();
         self.declare(key, || Domain::Either(vec![Domain::Flag, Domain::Table]));
         match (self.get(key).map(|entry| &entry.node), default) {
             (None, None) => {
-                self.fill(key, false);
+                self.fill(key.name, false);
                 None
             }
             (None, Some(default)) => Some(read(&mut self.section(key, ""), default)),
@@ -323,7 +331,7 @@ impl<'a> Fields<'a> {
                 }
                 _ => {
                     let expected = "`true`, `false` or a table of parameters";
-                    self.reject(key, node, Problem::new("not the right type", expected));
+                    self.reject(key.name, node, Problem::new("not the right type", expected));
                     None
                 }
             },
@@ -335,14 +343,15 @@ impl<'a> Fields<'a> {
     /// kinds not selected are read too, for their errors.
     pub(crate) fn choose<T>(
         &mut self,
-        key: &'static str,
+        key: impl Into<Label>,
         default: &'static str,
         of: &OneOf<'_>,
         read: impl Fn(&'static str, &mut Fields<'a>) -> T,
     ) -> T {
+        let key = key.into();
         self.declare(key, || of.kinds());
-        let mut child = self.bare(key);
-        child.declare("kind", || of.domain());
+        let mut child = self.bare(key.name);
+        child.declare(keys::KIND, || of.domain());
         let mut kind = default;
         match self.get(key).map(|entry| &entry.node) {
             None => child.fill("kind", default),
@@ -365,7 +374,7 @@ impl<'a> Fields<'a> {
                         problem.expected =
                             format!("a name ({}) or a table with `kind`", listed(of.names.iter().copied()));
                     }
-                    self.reject(key, node, problem);
+                    self.reject(key.name, node, problem);
                     child.silent = true;
                 }
             },

@@ -12,6 +12,7 @@ use crate::dscp::Codepoint;
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
 use crate::host::Place;
+use crate::keys;
 use crate::link::MAX_LINKS;
 use crate::mptcp;
 use crate::paths::{self, Links, Network};
@@ -153,7 +154,7 @@ pub(crate) struct Setting<'a> {
 /// Reads `[[flows]]`.
 pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: Setting<'_>) -> Vec<Group> {
     let expected = "at least one section `[[flows]]` with an `id` and a `path`";
-    let Some(entry) = root.get("flows") else {
+    let Some(entry) = root.get(("flows", "connections, or streams of datagrams")) else {
         // Packets from outside need none.
         if !setting.outside && root.get("workloads").is_none() {
             let alone = "at least one section `[[flows]]`: on the virtual clock nothing else sends";
@@ -304,8 +305,8 @@ fn read<'a>(
     };
     let mut fields = Fields::new(cx, table, path, &item.place).shown_as(shown);
     let id = name(&mut fields, table);
-    let parallel = fields.or("count", 1, Whole(1, arrivals::most(table)));
-    let stagger = fields.or("stagger", Span::ZERO, Time::Any);
+    let parallel = fields.or(keys::COUNT, 1, Whole(1, arrivals::most(table)));
+    let stagger = fields.or(("stagger", "time between the starts of successive flows"), Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
     let traffic = Traffic::read(&mut fields, table, &route, setting.outside);
     let dscp = dscp(&mut fields, table, &route, setting.outside);
@@ -367,7 +368,15 @@ fn memory(
     index: usize,
     (sender, elsewhere): (&HostSpec, bool),
 ) -> Option<usize> {
-    let remembers = fields.or("metrics_cache", false, Flag);
+    let remembers = fields.or(
+        (
+            "metrics_cache",
+            "start with what earlier connections of this entry have found out about the path \
+             (Linux `tcp_no_metrics_save` = 0)",
+        ),
+        false,
+        Flag,
+    );
     let possible = matches!(sender, HostSpec::Endpoint(_)) && !elsewhere;
     if let (true, false, Some(entry)) = (remembers, possible, table.get("metrics_cache")) {
         let title = "not over MPTCP, in a live run, or with a host that is no endpoint of ackclock";
@@ -378,7 +387,7 @@ fn memory(
 
 /// The codepoint of packets of our own.
 fn dscp(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) -> u8 {
-    let dscp = fields.or("dscp", 0, Codepoint);
+    let dscp = fields.or(keys::DSCP, 0, Codepoint);
     let kernels = outside && route.ends.as_ref().is_some_and(|ends| ends.kernels == [true, true]);
     if let (true, true, Some(entry)) = (kernels, dscp != 0, table.get("dscp")) {
         let problem = Problem::new("not where both ends are kernels", "an end of our own: kernels choose their own");
@@ -388,7 +397,7 @@ fn dscp(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) ->
 }
 
 fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
-    let id = fields.required("id", Text, "a name, such as \"reno\"");
+    let id = fields.required(keys::ID, Text, "a name, such as \"reno\"");
     if let (Some(id), Some(entry)) = (&id, table.get("id"))
         && !is_name(id)
     {
@@ -413,10 +422,10 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
                 let (path, others) = mptcp::subflows(fields, setting.names);
                 (path, None, Some(others))
             } else {
-                let (path, split) = paths::of(fields, setting.names);
+                let (path, split) = paths::of(fields, keys::PATH, setting.names);
                 (path, split, None)
             };
-            (path, split, subflows, fields.or("direction", "forward", DIRECTIONS) == "reverse")
+            (path, split, subflows, fields.or(keys::DIRECTION, "forward", DIRECTIONS) == "reverse")
         }
     };
     let places = match &ends {

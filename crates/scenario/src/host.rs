@@ -3,22 +3,22 @@
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, Pacing, PacingWhen, Ticks, TimerRules,
+    AccEcnOption, AccEcnRules, Config, Controller, CwndValidation, DetectorKind, LossDetector, MinRto, Pacing,
+    PacingWhen, Prr, Ticks,
 };
+pub(crate) use ackclock_tcp::{MAX_BUFFER, MIN_MSS};
+use ackclock_units::parameter::{Choice as _, Named as _};
 
-use crate::document::{Node, Value};
+use crate::document::Node;
 use crate::fields::Fields;
-use crate::keys::Domain;
-use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Packets, Problem, Time, Whole};
+use crate::keys;
+use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Problem, Time};
 use crate::report::Diagnostic;
-use crate::{cc, hystart};
+use crate::{cc, hystart, parameters};
 
 mod buffers;
-mod loss;
 mod names;
 
-pub(crate) use loss::DETECTORS;
 pub(crate) use names::{Hosts, Named};
 
 /// A host of this program: its specification, with the profile that it started from.
@@ -36,12 +36,6 @@ impl Host {
         }
     }
 }
-
-/// The largest window that can be announced (RFC 7323 section 2.3).
-const MAX_BUFFER: u64 = 1 << 30;
-
-/// Options take up to 40 bytes of a segment; 88 is also Linux's minimum.
-pub(crate) const MIN_MSS: u64 = 88;
 
 /// Bytes of an IPv4 and a TCP header without options.
 pub(crate) const HEADERS: u64 = 40;
@@ -100,16 +94,17 @@ impl Place {
 /// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the
 /// default.
 pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -> Host {
-    let host = match (fields.maybe("host", Hosts), base) {
-        (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
-        (None, None) => {
-            if fields.get("host").is_none() {
-                fields.fill("host", Hosts.show(&names::DEFAULT));
+    let host =
+        match (fields.maybe(("host", "profile of both ends: timers, options and rules of a system"), Hosts), base) {
+            (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
+            (None, None) => {
+                if fields.get("host").is_none() {
+                    fields.fill("host", Hosts.show(&names::DEFAULT));
+                }
+                with_knobs(fields, place.filled(names::DEFAULT.host()), false)
             }
-            with_knobs(fields, place.filled(names::DEFAULT.host()), false)
-        }
-        (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
-    };
+            (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
+        };
     place.check(fields, &host);
     host
 }
@@ -188,64 +183,18 @@ impl Named {
 }
 
 fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
-    config.mss = fields.or("mss", config.mss.into(), Bytes(MIN_MSS, 65_495)) as u16;
-    config.initial_window = fields.or("initial_window", config.initial_window, InitialWindows);
-    config.dsack = fields.or("dsack", config.dsack, Flag);
-    config.timestamps = fields.or("timestamps", config.timestamps, Flag);
-    config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);
-    config.ecn = fields.or("ecn", config.ecn, Feedbacks);
-    let falls_back = config.states.ecn_syn_retries != u32::MAX;
-    if fields.or("ecn_fallback", falls_back, Flag) != falls_back {
-        config.states.ecn_syn_retries = if falls_back { u32::MAX } else { 0 };
-    }
-    acc_ecn(fields, &mut config.transfer.acc_ecn);
+    config.handshake(&mut parameters::reader(fields));
     buffers::read(fields, config, profile);
     buffers::read_offload(fields, config, profile);
-    let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
-    config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
-    config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
-    config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
-    let hurry = &mut config.delayed_ack.hurry;
-    for (key, count) in [
-        ("quick_gap", &mut hurry.gap),
-        ("quick_mark", &mut hurry.mark),
-        ("quick_not_ect", &mut hurry.not_ect),
-        ("quick_idle", &mut hurry.idle),
-    ] {
-        *count = ack.or(key, (*count).into(), Whole(0, 255)) as u8;
-    }
-    hurry.after_ect = ack.or("quick_after_ect", hurry.after_ect, Flag);
-    hurry.cwr = ack.or("quick_cwr", hurry.cwr, Flag);
-    hurry.push = ack.or("quick_push", hurry.push, Flag);
-    config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
-    ack.finish();
-    let compression = config.transfer.sack_compression;
-    config.transfer.sack_compression =
-        fields.or("sack_compression", compression.is_some(), Flag).then(|| compression.unwrap_or_default());
-    config.min_rto = min_rto(fields, config.min_rto);
-    config.max_rto = fields.or("max_rto", config.max_rto, Time::Positive);
-    config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);
-    config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
-    config.transfer.timer = timer_rules(fields, config.transfer.timer);
-    timer_tick(fields, config);
-    config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
-    loss::knobs(fields, config);
-    config.nagle = fields.or("nagle", config.nagle, Flag);
-    config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
-    config.transfer.push_writes = fields.or("push_writes", config.transfer.push_writes, Flag);
-    config.states.fast_open = fields.or("fast_open", config.states.fast_open, Flag);
-    config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
-    config.cwnd_validation = cwnd_validation(fields, config);
-    let pacing = config.pacing;
-    config.pacing =
-        fields.choose("pacing", pacing.when.name(), &PACING, |kind, fields| self::pacing(kind, fields, pacing));
-    config.time_wait = fields.or("time_wait", config.time_wait, Time::Any);
-    config.max_retries = fields.or("max_retries", config.max_retries.into(), Whole(0, 255)) as u32;
+    config.behaviour(&mut parameters::reader(fields));
+    check_detector(fields, config);
+    check_tick(fields);
 
     let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = config.min_rto;
     for (key, time) in [("min_rto", least), ("initial_rto", config.initial_rto)] {
         if time > config.max_rto {
-            let place = ["max_rto", key].iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+            let place =
+                ["max_rto", key].into_iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
             let title = format!("{}: `max_rto` is less than `{key}`", fields.shown());
             let label = format!("max_rto is {} and {key} is {time}", config.max_rto);
             fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
@@ -253,184 +202,57 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     }
 }
 
-fn timer_tick(fields: &mut Fields<'_>, config: &mut Config) {
-    let ticks = &mut config.transfer.ticks;
-    let length = fields.or("timer_tick", ticks.length(), Time::Any);
-    if let Some(known) = ticks.of_length(length) {
-        *ticks = known;
-    } else {
-        let place = fields.get("timer_tick").map(|entry| entry.node.place.clone());
+/// Rules of recovery that know neither SACK nor what came after it, or that alone know `peer`.
+fn check_detector(fields: &mut Fields<'_>, config: &mut Config) {
+    let berkeley = matches!(config.loss_detector, LossDetector::Tahoe(_) | LossDetector::Reno(_));
+    if berkeley || config.loss_detector == LossDetector::FreeBsd9 {
+        let others = [
+            ("prr", config.prr != Prr::Off),
+            ("undo", config.undo),
+            ("frto", config.frto),
+            ("tlp", config.tlp),
+            ("sack", berkeley && config.sack),
+        ];
+        let why = format!("does not go with `loss_detector = \"{}\"`", config.loss_detector.name());
+        for (key, _) in others.into_iter().filter(|&(_, on)| on) {
+            refuse(fields, key, &why, "`false`");
+        }
+    }
+    if config.cwnd_validation == CwndValidation::Peer && config.loss_detector != LossDetector::FreeBsd9 {
+        refuse(fields, "cwnd_validation", "goes with `loss_detector = \"freebsd-9\"` alone", "\"growth\"");
+    }
+}
+
+/// `key` has a value that the other settings of the host do not allow.
+fn refuse(fields: &mut Fields<'_>, key: &'static str, why: &str, instead: &str) {
+    let place =
+        [key, "loss_detector"].into_iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+    let title = format!("{}: `{key}` {why}", fields.shown());
+    let label = format!("expected {instead}, or another `loss_detector`");
+    fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
+}
+
+fn check_tick(fields: &Fields<'_>) {
+    let Some(node) = fields.peek("timer_tick") else { return };
+    if let Some(length) = Time::Any.read(node).ok().filter(|&length| length > Ticks::LONGEST) {
         let title = format!("{}: `timer_tick` is too long", fields.shown());
         let label = format!("it is {length}; expected {} at most", Ticks::LONGEST);
-        fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
+        fields.push(Diagnostic::new(title, &node.place, label));
     }
 }
 
-const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rfc9768", "linux"] };
-pub(crate) const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
-pub(crate) const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
-const VALIDATION: OneOf =
-    OneOf { what: "congestion window validation", names: &["off", "peer", "growth", "rfc2861", "rfc7661"] };
-const TIMERS: OneOf = OneOf { what: "rules of the timer", names: &["rfc6298", "linux-2.4"] };
-const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
-
-/// What ACKs do to the retransmission timer.
-fn timer_rules(fields: &mut Fields<'_>, rules: TimerRules) -> TimerRules {
-    let rows = [("rfc6298", TimerRules::default()), ("linux-2.4", TimerRules::linux_2_4())];
-    let name = rows.iter().find(|(_, row)| *row == rules).map_or("rfc6298", |(name, _)| name);
-    let name = fields.or("rto_timer", name, TIMERS);
-    rows.iter().find(|(row, _)| *row == name).map_or(rules, |(_, row)| *row)
-}
-
-/// What Accurate ECN does beyond its packet counter.
-fn acc_ecn(fields: &mut Fields<'_>, rules: &mut AccEcnRules) {
-    let name = match rules.rule {
-        AccEcnRule::Rfc9768 => "rfc9768",
-        AccEcnRule::Linux => "linux",
-    };
-    rules.rule = match fields.or("accecn_rules", name, ACC_ECN_RULES) {
-        "linux" => AccEcnRule::Linux,
-        _ => AccEcnRule::Rfc9768,
-    };
-    let profile = *rules;
-    *rules = fields.choose("accecn_option", profile.option.name(), &ACC_ECN_OPTION, |kind, fields| {
-        let option = AccEcnOption::by_name(kind).unwrap_or_default();
-        let beacon = match option {
-            AccEcnOption::Minimum => fields.or("beacon", profile.beacon.into(), Whole(0, 65_535)) as u32,
-            _ => profile.beacon,
-        };
-        AccEcnRules { option, beacon, ..profile }
-    });
-}
-
-/// Pacing called `kind`; the ratios are of the window's own rate, in percent.
-fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
-    match kind {
-        "on" => Pacing {
-            when: PacingWhen::On,
-            ss_ratio: fields.or("ss_ratio", profile.ss_ratio.into(), Whole(1, 1000)) as u32,
-            ca_ratio: fields.or("ca_ratio", profile.ca_ratio.into(), Whole(1, 1000)) as u32,
-        },
-        "off" => Pacing { when: PacingWhen::Off, ..profile },
-        _ => Pacing { when: PacingWhen::Auto, ..profile },
-    }
-}
-
-fn cwnd_validation(fields: &mut Fields<'_>, config: &Config) -> CwndValidation {
-    let freebsd = config.loss_detector == LossDetector::FreeBsd9;
-    let profile = if freebsd { CwndValidation::Peer } else { config.cwnd_validation };
-    match fields.or("cwnd_validation", profile.name(), VALIDATION) {
-        "off" => CwndValidation::Off,
-        "peer" if !freebsd => {
-            loss::refuse(fields, "cwnd_validation", "goes with `loss_detector = \"freebsd-9\"` alone", "\"growth\"");
-            CwndValidation::Growth
-        }
-        "peer" => CwndValidation::Peer,
-        "rfc2861" => CwndValidation::Rfc2861,
-        "rfc7661" => CwndValidation::Rfc7661,
-        _ => CwndValidation::Growth,
-    }
-}
-
-/// A time, which bounds what the profile's bounds, or a table that says what it bounds.
-fn min_rto(fields: &mut Fields<'_>, base: MinRto) -> MinRto {
-    let (of, time) = match base {
-        MinRto::OfTotal(time) => ("total", time),
-        MinRto::OfVariance(time) => ("variance", time),
-    };
-    fields.declare("min_rto", || Domain::Either(vec![Time::Any.domain(), Domain::Table]));
-    let (of, time) = match fields.get("min_rto").map(|entry| &entry.node) {
-        Some(node) if node.table().is_none() => (of, fields.or("min_rto", time, Time::Any)),
-        _ => {
-            let mut section = fields.section("min_rto", "");
-            let read = (section.or("of", of, BOUNDED), section.or("time", time, Time::Any));
-            section.finish();
-            read
-        }
-    };
-    if of == "variance" { MinRto::OfVariance(time) } else { MinRto::OfTotal(time) }
-}
-
-/// `"rfc3390"` or a number of segments.
-struct InitialWindows;
-
-impl Kind for InitialWindows {
-    type Held = InitialWindow;
-
-    fn read(&self, node: &Node) -> Result<InitialWindow, Problem> {
-        if node.str() == Some("rfc3390") {
-            return Ok(InitialWindow::Rfc3390);
-        }
-        match Packets(1, 65_535).read(node) {
-            Ok(segments) => Ok(InitialWindow::Segments(segments as u32)),
-            Err(mut problem) => {
-                problem.expected = "\"rfc3390\" or a number of segments from \"1p\" to \"65535p\"".to_owned();
-                Err(problem)
-            }
-        }
-    }
-
-    fn show(&self, held: &InitialWindow) -> Value {
-        match held {
-            InitialWindow::Rfc3390 => "rfc3390".into(),
-            InitialWindow::Segments(segments) => Value::String(format!("{segments}p")),
-        }
-    }
-
-    fn domain(&self) -> Domain {
-        Domain::Either(vec![Domain::Name(vec!["rfc3390"]), Domain::Packets(1, 65_535)])
-    }
-}
-
-/// `true` and `false` for classic ECN and none, or another kind of feedback.
-struct Feedbacks;
-
-impl Kind for Feedbacks {
-    type Held = EcnFeedback;
-
-    fn read(&self, node: &Node) -> Result<EcnFeedback, Problem> {
-        let names = OneOf { what: "feedback of ECN", names: &["dctcp", "accecn"] };
-        match (&node.value, names.read(node)) {
-            (Value::Boolean(false), _) => Ok(EcnFeedback::None),
-            (Value::Boolean(true), _) => Ok(EcnFeedback::Classic),
-            (_, Ok("dctcp")) => Ok(EcnFeedback::Dctcp),
-            (_, Ok(_)) => Ok(EcnFeedback::Accurate),
-            (_, Err(problem)) => {
-                Err(Problem { expected: format!("`true`, `false` or {}", problem.expected), ..problem })
-            }
-        }
-    }
-
-    fn show(&self, held: &EcnFeedback) -> Value {
-        match held {
-            EcnFeedback::None => false.into(),
-            EcnFeedback::Classic => true.into(),
-            EcnFeedback::Dctcp => "dctcp".into(),
-            EcnFeedback::Accurate => "accecn".into(),
-        }
-    }
-
-    fn domain(&self) -> Domain {
-        Domain::Either(vec![Domain::Flag, Domain::Name(vec!["dctcp", "accecn"])])
-    }
-}
+pub(crate) const DETECTORS: OneOf = OneOf { what: LossDetector::WHAT, names: DetectorKind::NAMES };
+pub(crate) const ACC_ECN_OPTION: OneOf = OneOf { what: AccEcnRules::WHAT, names: AccEcnOption::NAMES };
+pub(crate) const PACING: OneOf = OneOf { what: Pacing::WHAT, names: PacingWhen::NAMES };
 
 fn stock_knobs(fields: &mut Fields<'_>, stock: &mut SmoltcpSpec) {
-    const CC: OneOf = OneOf { what: "congestion control of smoltcp", names: &["none", "reno", "cubic"] };
-    let name = match stock.cc {
-        SmoltcpCc::None => "none",
-        SmoltcpCc::Reno => "reno",
-        SmoltcpCc::Cubic => "cubic",
-    };
-    stock.cc = match fields.or("cc", name, CC) {
-        "reno" => SmoltcpCc::Reno,
-        "cubic" => SmoltcpCc::Cubic,
-        _ => SmoltcpCc::None,
-    };
-    stock.mtu = fields.or("mtu", stock.mtu.into(), Bytes(MIN_STOCK_MTU, 65_535)) as u16;
-    stock.send_buffer = fields.or("send_buffer", stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
-    stock.receive_buffer = fields.or("receive_buffer", stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));
-    stock.ack_delay = fields.or("ack_delay", stock.ack_delay, OrOff(Time::Positive));
+    let of = OneOf { what: "congestion control of smoltcp", names: SmoltcpCc::NAMES };
+    stock.cc = SmoltcpCc::by_name(fields.or(keys::CC, stock.cc.name(), of)).unwrap_or(stock.cc);
+    stock.mtu = fields.or(keys::MTU, stock.mtu.into(), Bytes(MIN_STOCK_MTU, 65_535)) as u16;
+    stock.send_buffer = fields.or(keys::SEND_BUFFER, stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
+    stock.receive_buffer = fields.or(keys::RECEIVE_BUFFER, stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));
+    stock.ack_delay =
+        fields.or(("ack_delay", "delay of acknowledgments of a stock socket"), stock.ack_delay, OrOff(Time::Positive));
     stock.nagle = fields.or("nagle", stock.nagle, Flag);
     stock.timestamps = fields.or("timestamps", stock.timestamps, Flag);
 }

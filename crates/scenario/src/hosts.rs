@@ -34,7 +34,9 @@ const EXPECTED_ADDRESS: &str = "an address with the length of its prefix, such a
 
 /// Reads `[hosts]`; `None` if something in it is wrong, which was reported.
 pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>) -> Option<Vec<NodeSpec>> {
-    let Some(entry) = root.get("hosts") else { return Some(Vec::new()) };
+    let Some(entry) = root.get(("hosts", "machines behind devices, or in this process, by name")) else {
+        return Some(Vec::new());
+    };
     let expected = "sections `[hosts.NAME]`, each with an `address`";
     let Some(table) = entry.node.table() else {
         root.reject("hosts", &entry.node, Problem::new("not a table", expected));
@@ -68,9 +70,9 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
         return None;
     };
     let mut fields = Fields::new(cx, table, &path, &entry.key_place);
-    let tun = fields.maybe("tun", Device);
+    let tun = fields.maybe(("tun", "TUN device of a kernel; without it the host is in this process"), Device);
     let addresses = addresses(&mut fields);
-    let netns = fields.maybe("netns", Namespace);
+    let netns = fields.maybe(("netns", "network namespace of the device, created for the run"), Namespace);
     let least = if fields.get("tun").is_none() {
         MIN_OWN_MTU
     } else if addresses.iter().any(|(address, _)| address.is_ipv6()) {
@@ -78,10 +80,11 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
     } else {
         MIN_MTU
     };
-    let mtu = fields.or("mtu", 1500, Bytes(least, u16::MAX.into())) as u16;
+    let mtu = fields.or(("mtu", "MTU of the device"), 1500, Bytes(least, u16::MAX.into())) as u16;
     let routes = routes(&mut fields, &addresses);
-    let nat = fields.maybe("nat", Flag).unwrap_or(false);
-    let interface = fields.maybe("interface", Device);
+    let nat = fields.maybe(("nat", "masquerade forwarded packets behind the machine's address"), Flag).unwrap_or(false);
+    let interface =
+        fields.maybe(("interface", "interface of the machine, moved into the host's namespace for the run"), Device);
     if let (Some(entry), true) = (fields.get("interface"), netns.is_none() || routes.is_empty()) {
         let missing = if netns.is_none() { "netns" } else { "routes" };
         let title = format!("{path}: `interface` without `{missing}`");
@@ -122,7 +125,7 @@ fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) {
 
 /// One address or a list of them; empty after an error.
 fn addresses(fields: &mut Fields<'_>) -> Vec<(IpAddr, u8)> {
-    let Some(entry) = fields.get("address") else {
+    let Some(entry) = fields.get(("address", "address with prefix length, or a list, IPv4 and IPv6")) else {
         fields.missing("address", EXPECTED_ADDRESS);
         return Vec::new();
     };
@@ -142,7 +145,9 @@ fn addresses(fields: &mut Fields<'_>) -> Vec<(IpAddr, u8)> {
 
 /// The prefixes of what is behind a host; empty after an error.
 fn routes(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) -> Vec<(IpAddr, u8)> {
-    let Some(entry) = fields.get("routes") else { return Vec::new() };
+    let Some(entry) = fields.get(("routes", "prefixes behind the host, which its kernel forwards to")) else {
+        return Vec::new();
+    };
     let expected = format!("a list of at most {MAX_ADDRESSES} prefixes, such as [\"0.0.0.0/0\"]");
     let items = match entry.node.array() {
         Some(items) if (1..=MAX_ADDRESSES).contains(&items.len()) => items,

@@ -44,7 +44,9 @@ pub(crate) fn inherit(mut from: CcSpec, cc: &mut CcSpec) {
 }
 
 fn wanted(fields: &mut Fields<'_>, default: SlowStartRules, profile: &Profile) -> SlowStartRules {
-    fields.declare("hystart", || Domain::Either(vec![Domain::Flag, RULES.domain(), Domain::Table]));
+    fields.declare(("hystart", "end slow start by the delay (HyStart, HyStart++)"), || {
+        Domain::Either(vec![Domain::Flag, RULES.domain(), Domain::Table])
+    });
     let on = profile.hystart();
     let Some(node) = fields.get("hystart").map(|entry| &entry.node) else {
         if default == SlowStartRules::Standard {

@@ -41,11 +41,59 @@ pub enum Domain {
     Kind(Vec<&'static str>),
     /// A table of keys.
     Table,
+    /// A list of these.
+    List(Box<Domain>),
     /// Lists and references, which stand in the table by name alone.
     Structure,
     /// One of these.
     Either(Vec<Domain>),
 }
+
+/// A key by its name, with its meaning in a line: that of the key's first reading that has one. A
+/// parameter of an algorithm has a source instead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+impl From<&'static str> for Label {
+    fn from(name: &'static str) -> Label {
+        Label { name, meaning: "" }
+    }
+}
+
+impl From<(&'static str, &'static str)> for Label {
+    fn from((name, meaning): (&'static str, &'static str)) -> Label {
+        Label { name, meaning }
+    }
+}
+
+// Keys that are read in several places.
+pub(crate) const APPLICATION: (&str, &str) = ("application", "the sender's application");
+pub(crate) const AT: (&str, &str) = ("at", "time of the change");
+pub(crate) const CC: (&str, &str) = ("cc", "congestion control of the sender");
+pub(crate) const COUNT: (&str, &str) = ("count", "number of flows");
+pub(crate) const DIRECTION: (&str, &str) = ("direction", "direction of the data along the path");
+pub(crate) const DSCP: (&str, &str) = ("dscp", "differentiated services codepoint");
+pub(crate) const ID: (&str, &str) = ("id", "name; its flows are `NAME.0`, `NAME.1` and so on");
+pub(crate) const INTERVAL: (&str, &str) = ("interval", "time between packets, or probes");
+pub(crate) const KIND: (&str, &str) = ("kind", "which kind");
+pub(crate) const LENGTH: (&str, &str) = ("length", "duration of the video, or of the data of netperf");
+pub(crate) const MTU: (&str, &str) = ("mtu", "largest packet of datagrams");
+pub(crate) const PATH: (&str, &str) = ("path", "links from sender to receiver, in order");
+pub(crate) const PATHS: (&str, &str) = ("paths", "several paths in place of one");
+pub(crate) const PERSISTENT: (&str, &str) = ("persistent", "one connection for all, instead of one each");
+pub(crate) const RATE: (&str, &str) = ("rate", "rate of application data");
+pub(crate) const RECEIVE_BUFFER: (&str, &str) = ("receive_buffer", "receive buffer");
+pub(crate) const REQUEST_SIZE: (&str, &str) = ("request_size", "size of a request");
+pub(crate) const RESPONSE: (&str, &str) = ("response", "size of a response");
+pub(crate) const SEND_BUFFER: (&str, &str) = ("send_buffer", "send buffer");
+pub(crate) const SIZE: (&str, &str) = ("size", "size of a message or request");
+pub(crate) const START: (&str, &str) = ("start", "start time");
+pub(crate) const STOP: (&str, &str) = ("stop", "time at which the application stops writing and closes");
+pub(crate) const THINK: (&str, &str) = ("think", "time from a response, or page, to the next request");
+pub(crate) const WRITE_SIZE: (&str, &str) = ("write_size", "bytes per write of the application");
 
 /// A key that a document has, or may have.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +106,8 @@ pub struct Key {
     pub default: Option<String>,
     /// Whether it has to be there.
     pub required: bool,
+    /// What it means, in a line; empty for a parameter of an algorithm.
+    pub meaning: &'static str,
 }
 
 /// The table while it is recorded.
@@ -74,14 +124,17 @@ impl Keys {
             Entry::Vacant(place) => {
                 let path = place.key().clone();
                 self.order.push(path.clone());
-                place.insert(Key { path, domain: Domain::Structure, default: None, required: false })
+                place.insert(Key { path, domain: Domain::Structure, default: None, required: false, meaning: "" })
             }
         }
     }
 
-    /// A key was requested. The first domain given for it is kept.
-    pub(crate) fn declare(&mut self, path: String, domain: Domain) {
+    /// A key was requested. The first domain and the first meaning given for it are kept.
+    pub(crate) fn declare(&mut self, path: String, domain: Domain, meaning: &'static str) {
         let key = self.at(path);
+        if key.meaning.is_empty() {
+            key.meaning = meaning;
+        }
         if key.domain == Domain::Structure {
             key.domain = domain;
         }

@@ -51,7 +51,10 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
     let (forward, schedule) = direction(&mut fields, &entry.key, None);
     let sizes = fields.has_converted().then_some(table);
     let is_htb = fields.peek("burst").is_some_and(burst::is_htb);
-    let mut back = fields.table("reverse", "the keys that differ on the way back, such as { rate = \"1gbit\" }");
+    let mut back = fields.table(
+        ("reverse", "keys of the reverse direction that differ"),
+        "the keys that differ on the way back, such as { rate = \"1gbit\" }",
+    );
     let reverse = match &mut back {
         Some(back) => direction(back, &entry.key, Some(Forward { spec: &forward, schedule, sizes, is_htb })).0,
         None => forward.clone(),
@@ -93,8 +96,8 @@ fn direction<'a>(
 ) -> (DirectionSpec, Option<&'a Entry>) {
     // The way back takes these from the other direction without reading them.
     if forward.is_some() {
-        queue::declare(fields);
-        fields.declare("loss", || LOSSES.kinds());
+        queue::declare(fields, queue::QUEUE);
+        fields.declare(loss::LOSS, || LOSSES.kinds());
     }
     let base = forward.map_or_else(bare, |forward| forward.spec.clone());
     let way_back = forward.is_some();
@@ -117,23 +120,51 @@ fn direction<'a>(
     let jitter_table;
     let mut spec = DirectionSpec {
         rate,
-        burst: fields.or("burst", bucket, burst::Burst(extent.rate)),
+        burst: fields.or(
+            (
+                "burst",
+                "size of a token bucket in place of the transmitter; `htb`: what `tc` gives an HTB \
+                 class of this rate without `burst`",
+            ),
+            bucket,
+            burst::Burst(extent.rate),
+        ),
         device: device(fields, base.device),
-        delay: fields.or("delay", base.delay, Time::Any),
-        overhead: fields.or("overhead", u64::from(base.overhead), Bytes(0, MAX_OVERHEAD)) as u32,
+        delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
+        overhead: fields.or(
+            ("overhead", "framing bytes added to every packet"),
+            u64::from(base.overhead),
+            Bytes(0, MAX_OVERHEAD),
+        ) as u32,
         queue,
         impairments: Impairments {
             loss,
-            duplicate: fields.or("duplicate", wire.duplicate, Number(0.0, 1.0)),
-            corrupt: fields.or("corrupt", wire.corrupt, Number(0.0, 1.0)),
-            jitter: fields.or("jitter", wire.jitter, Time::Any),
+            duplicate: fields.or(
+                ("duplicate", "probability that a packet is delivered twice"),
+                wire.duplicate,
+                Number(0.0, 1.0),
+            ),
+            corrupt: fields.or(("corrupt", "probability of a bit error in a packet"), wire.corrupt, Number(0.0, 1.0)),
+            jitter: fields.or(
+                (
+                    "jitter",
+                    "spread of the delay: uniform, 0 to `jitter` is added (netem: minus to plus); \
+                     otherwise the delay varies around `delay`, by multiples of it",
+                ),
+                wire.jitter,
+                Time::Any,
+            ),
             jitter_distribution: {
                 let distribution;
                 (distribution, jitter_table) = jitter::distribution(fields, jitter);
                 distribution
             },
             jitter_table,
-            jitter_correlation: fields.or("jitter_correlation", wire.jitter_correlation, Number(0.0, 1.0)),
+            jitter_correlation: fields.or(
+                ("jitter_correlation", "correlation of a packet's jitter with the previous packet's"),
+                wire.jitter_correlation,
+                Number(0.0, 1.0),
+            ),
             reorder: reorder(fields, wire.reorder),
         },
         course: Course::default(),
@@ -142,7 +173,7 @@ fn direction<'a>(
     let rate = if trace.is_some() { None } else { Some(rate) };
     let errors = fields.errors();
     let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
-    let slots = slots::read(fields, "slots", base.course.slots);
+    let slots = slots::read(fields, slots::SLOTS, base.course.slots);
     spec.course = Course { schedule: changes, trace, slots };
     check_course(fields, &spec);
     check_device(fields, &spec);
@@ -168,7 +199,11 @@ pub(crate) fn bare() -> DirectionSpec {
 /// The transmit ring below the queue; `base` unless the file says otherwise.
 fn device(fields: &mut Fields<'_>, base: Option<NonZeroU32>) -> Option<NonZeroU32> {
     let base = base.map(|descriptors| u64::from(descriptors.get()));
-    let descriptors = fields.or("device_limit", base, OrOff(Whole(1, MAX_DESCRIPTORS)));
+    let descriptors = fields.or(
+        ("device_limit", "size of the device's transmit ring, in packets; the queue can no longer drop or mark these"),
+        base,
+        OrOff(Whole(1, MAX_DESCRIPTORS)),
+    );
     descriptors.and_then(|descriptors| NonZeroU32::new(descriptors as u32))
 }
 
@@ -224,7 +259,7 @@ pub(crate) fn constant(spec: &DirectionSpec) -> Option<Problem> {
 
 /// The rate of a direction, which is the mean of a trace if there is one.
 fn pace(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> (Option<Rate>, Option<Arc<Trace>>) {
-    fields.declare("rate", || RateOrUnlimited.domain());
+    fields.declare(("rate", "rate of the transmitter"), || RateOrUnlimited.domain());
     fields.get("rate");
     if let Some(trace) = course::trace(fields) {
         if let Some(entry) = fields.get("rate") {
@@ -250,7 +285,9 @@ const MAX_EXTENT: u64 = 1 << 20;
 
 /// Whether jitter may change the order, or a table for packets that are held back.
 fn reorder(fields: &mut Fields<'_>, base: Reorder) -> Reorder {
-    fields.declare("reorder", || Domain::Either(vec![Domain::Flag, Domain::Table]));
+    fields.declare(("reorder", "reordering: by jitter, or as the table says"), || {
+        Domain::Either(vec![Domain::Flag, Domain::Table])
+    });
     match fields.get("reorder").map(|entry| &entry.node) {
         None => {
             match base {
@@ -286,8 +323,16 @@ fn reorder(fields: &mut Fields<'_>, base: Reorder) -> Reorder {
 
 fn hold_back(section: &mut Fields<'_>, base: HoldBack) -> HoldBack {
     HoldBack {
-        probability: section.or("probability", base.probability, Number(0.0, 1.0)),
-        extent: section.or("extent", base.extent.into(), Whole(0, MAX_EXTENT)) as u32,
-        timeout: section.or("timeout", base.timeout, Time::Any),
+        probability: section.or(
+            ("probability", "probability that a packet is held back"),
+            base.probability,
+            Number(0.0, 1.0),
+        ),
+        extent: section.or(
+            ("extent", "number of later packets that overtake it"),
+            base.extent.into(),
+            Whole(0, MAX_EXTENT),
+        ) as u32,
+        timeout: section.or(("timeout", "longest time that it is held back"), base.timeout, Time::Any),
     }
 }

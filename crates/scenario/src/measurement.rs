@@ -233,7 +233,7 @@ pub(crate) fn read<'a>(
     let of = if window.is_some() { Part::Window } else { Part::Run };
     let first = &subjects.first()?.1.shape;
     let quantity = quantity(fields, of, first);
-    fields.declare("ratio_to", || Domain::Either(vec![Text.domain(), Domain::Table]));
+    fields.declare(("ratio_to", "metric in the denominator"), || Domain::Either(vec![Text.domain(), Domain::Table]));
     let ratio_to = match fields.get("ratio_to").map(|entry| &entry.node) {
         None => None,
         Some(node) if node.table().is_none() => {
@@ -266,7 +266,10 @@ pub(crate) fn read<'a>(
 
 /// Reads `from` and `to`.
 fn window(fields: &mut Fields<'_>) -> Option<Window> {
-    let (from, to) = (fields.maybe("from", Time::Any), fields.maybe("to", Time::Positive));
+    let (from, to) = (
+        fields.maybe(("from", "start of the measured interval"), Time::Any),
+        fields.maybe(("to", "end of the measured interval"), Time::Positive),
+    );
     if from.is_none() && to.is_none() {
         return None;
     }
@@ -281,9 +284,12 @@ fn window(fields: &mut Fields<'_>) -> Option<Window> {
 
 /// Reads `metric` and `reduce`, and gives them with the place of the metric.
 fn quantity<'a>(fields: &mut Fields<'a>, of: Part, shape: &Shape) -> Option<(Quantity, &'a Node)> {
-    let text =
-        fields.required("metric", Text, "the path of a number in the summary, such as \"flows.reno.0.rtt_ms.p50\"");
-    let reduce = fields.maybe("reduce", REDUCE).map(|name| match name {
+    let text = fields.required(
+        ("metric", "path of a number in the results"),
+        Text,
+        "the path of a number in the summary, such as \"flows.reno.0.rtt_ms.p50\"",
+    );
+    let reduce = fields.maybe(("reduce", "reduction of several numbers to one"), REDUCE).map(|name| match name {
         "min" => (Reduce::Min, name),
         "max" => (Reduce::Max, name),
         "sum" => (Reduce::Sum, name),

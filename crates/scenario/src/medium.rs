@@ -21,12 +21,12 @@ const MOST_PACKETS: u64 = 1024;
 /// Contention unless it is given, in microseconds: uniform between these. IEEE 802.11-2020 for best
 /// effort on OFDM at 5 GHz: SIFS and three slots (16 + 27), a backoff of 0 to 15 slots of 9, a
 /// preamble of 40, and SIFS and a block acknowledgment (16 + 32).
-const CONTENTION: [u64; 2] = [131, 266];
+const WINDOW: [u64; 2] = [131, 266];
 
 /// Reads the key, if it is there. Both directions have been read.
 pub(crate) fn read(fields: &mut Fields<'_>, directions: [&DirectionSpec; 2]) -> Option<MediumConfig> {
     let entry = fields.get("medium");
-    fields.declare("medium", || KINDS.kinds());
+    fields.declare(("medium", "a medium that both directions share"), || KINDS.kinds());
     let entry = entry?;
     let found = directions.iter().find_map(|spec| problem(spec));
     if let Some(found) = found {
@@ -35,8 +35,11 @@ pub(crate) fn read(fields: &mut Fields<'_>, directions: [&DirectionSpec; 2]) -> 
         fields.reject("medium", &entry.node, Problem::new(found, expected));
     }
     fields.choose("medium", "wifi", &KINDS, |_, fields| {
-        let aggregate_packets = fields.or("aggregate_packets", 64, Whole(1, MOST_PACKETS)) as u32;
-        let aggregate_time = fields.or("aggregate_time", Span::from_millis(4), Time::Positive);
+        let aggregate_packets =
+            fields.or(("aggregate_packets", "largest number of packets in a transmission"), 64, Whole(1, MOST_PACKETS))
+                as u32;
+        let aggregate_time =
+            fields.or(("aggregate_time", "longest transmission"), Span::from_millis(4), Time::Positive);
         let contention = contention(fields)?;
         Some(MediumConfig { aggregate_packets, aggregate_time, contention })
     })
@@ -60,12 +63,14 @@ fn problem(spec: &DirectionSpec) -> Option<&'static str> {
     }
 }
 
+const CONTENTION: (&str, &str) = ("contention", "time before each transmission, or its distribution");
+
 fn contention(fields: &mut Fields<'_>) -> Option<Distribution> {
     if fields.get("contention").is_some() {
-        return distribution::read(fields, "contention", Unit::TimeOrNone);
+        return distribution::read(fields, CONTENTION, Unit::TimeOrNone);
     }
-    fields.declare("contention", || Domain::Either(vec![Unit::TimeOrNone.domain(), Domain::Table]));
-    let [min, max] = CONTENTION.map(Span::from_micros);
+    fields.declare(CONTENTION, || Domain::Either(vec![Unit::TimeOrNone.domain(), Domain::Table]));
+    let [min, max] = WINDOW.map(Span::from_micros);
     let entry = |key: &str, value: Value| {
         let nowhere = Place::new(0, 0..0);
         Entry { key: key.to_owned(), key_place: nowhere.clone(), node: Node::new(value, nowhere) }

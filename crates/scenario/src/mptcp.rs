@@ -11,6 +11,7 @@ use ackclock_units::Time as Instant;
 use crate::cc;
 use crate::document::Node;
 use crate::fields::Fields;
+use crate::keys;
 use crate::paths::{self, Links, Network, links_of};
 use crate::quantity::{Flag, Kind as _, OneOf, Problem, Time, Whole};
 use crate::report::Diagnostic;
@@ -43,7 +44,7 @@ pub(crate) fn subflows(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize
             fields.reject(key, &entry.node, problem);
         }
     }
-    let Some(entry) = fields.get("subflows") else {
+    let Some(entry) = fields.get(("subflows", "links of the path of each subflow of Multipath TCP")) else {
         fields.missing("subflows", expected);
         return Default::default();
     };
@@ -144,15 +145,24 @@ pub(crate) fn of(
     let count = others.len() + 1;
     let is_linux = matches!(hosts[0], HostSpec::Endpoint(endpoint) if endpoint.profile.starts_with("linux"));
     let default = if is_linux { SchedulerKind::Linux } else { SchedulerKind::MinRtt };
-    let name = fields.or("scheduler", default.name(), SCHEDULERS);
+    let name =
+        fields.or(("scheduler", "the Multipath TCP scheduler: the subflow for new data"), default.name(), SCHEDULERS);
     let scheduler = SchedulerKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(default);
     let helps = !matches!(scheduler, SchedulerKind::Linux | SchedulerKind::Redundant);
     Some(Box::new(MptcpSpec {
         others,
         backups: backups(fields, count),
         scheduler,
-        opportunistic_retransmission: fields.or("opportunistic_retransmission", helps, Flag),
-        penalization: fields.or("penalization", helps, Flag),
+        opportunistic_retransmission: fields.or(
+            ("opportunistic_retransmission", "retransmit on a faster subflow the data that blocks the shared window"),
+            helps,
+            Flag,
+        ),
+        penalization: fields.or(
+            ("penalization", "halve the window of the subflow that blocks the shared window"),
+            helps,
+            Flag,
+        ),
         changes: changes(fields, count),
         hosts: between.iter().map(|subflow| subflow.hosts).collect(),
     }))
@@ -160,7 +170,7 @@ pub(crate) fn of(
 
 /// Which subflows are backups.
 fn backups(fields: &mut Fields<'_>, count: usize) -> Vec<usize> {
-    let Some(entry) = fields.get("backups") else { return Vec::new() };
+    let Some(entry) = fields.get(("backups", "numbers of the backup subflows")) else { return Vec::new() };
     let expected = format!("numbers of subflows from 1 to {count}, such as [2]");
     let Some(nodes) = entry.node.array() else {
         fields.reject("backups", &entry.node, Problem::new("not a list", expected));
@@ -182,7 +192,9 @@ fn subflow(fields: &Fields<'_>, key: &str, node: &Node, count: usize) -> Option<
 /// When the sender gives up a path, and takes it up again.
 fn changes(fields: &mut Fields<'_>, count: usize) -> Vec<PathChange> {
     let expected = "changes, such as [{ at = \"10s\", subflow = 1, up = false }]";
-    let Some(entry) = fields.get("path_changes") else { return Vec::new() };
+    let Some(entry) = fields.get(("path_changes", "paths that the sender closes or opens again")) else {
+        return Vec::new();
+    };
     let Some(items) = entry.node.array() else {
         fields.reject("path_changes", &entry.node, Problem::new("not a list of changes", expected));
         return Vec::new();
@@ -190,9 +202,17 @@ fn changes(fields: &mut Fields<'_>, count: usize) -> Vec<PathChange> {
     let mut changes: Vec<PathChange> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let Some(mut of) = fields.item("path_changes", index, item, expected) else { continue };
-        let at = of.required("at", Time::Positive, "a time, such as \"10s\"");
-        let path = of.required("subflow", Whole(1, count as u64), "the number of a subflow, from 1");
-        let up = of.required("up", Flag, "`false` where the path is given up, `true` where it is taken up again");
+        let at = of.required(keys::AT, Time::Positive, "a time, such as \"10s\"");
+        let path = of.required(
+            ("subflow", "number of the subflow, from 1"),
+            Whole(1, count as u64),
+            "the number of a subflow, from 1",
+        );
+        let up = of.required(
+            ("up", "`false` closes the subflow"),
+            Flag,
+            "`false` where the path is given up, `true` where it is taken up again",
+        );
         of.finish();
         let (Some(at), Some(path), Some(up)) = (at, path, up) else { continue };
         let at = Instant::ZERO + at;

@@ -1,7 +1,7 @@
 //! Parameters of algorithms, read as their configurations describe them ([`Configurable`]).
 
 use ackclock_aqm::Limit;
-use ackclock_units::parameter::{self, Configurable, Setting, Visitor};
+use ackclock_units::parameter::{self, Choice, Configurable, Named, Setting, Visitor};
 use ackclock_units::{Size, parse_size};
 
 use crate::document::{self, Node};
@@ -11,7 +11,7 @@ use crate::keys::Domain;
 use crate::quantity::{
     Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, PlainRate, PowerOfTwo, Problem, SizeOf, Time, Whole,
 };
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, Place};
 use crate::write;
 
 /// Reads the parameters of `kind`; those that are left out stay as they are in `of`.
@@ -26,6 +26,11 @@ pub(crate) fn read_with(fields: &mut Fields<'_>, extent: Option<&Extent>, kind: 
         let title = format!("{}: the parameters of `{kind}` do not fit together", fields.shown());
         fields.push(Diagnostic::new(title, fields.place(), problem.to_owned()));
     }
+}
+
+/// Reads settings as they are visited.
+pub(crate) fn reader<'f, 'a>(fields: &'f mut Fields<'a>) -> impl Visitor + use<'f, 'a> {
+    Reader { fields, extent: None }
 }
 
 /// What is shown was in range when it was read.
@@ -96,8 +101,8 @@ impl Visitor for Reader<'_, '_> {
             (Some(value), _) => Some(value),
             // It was wrong.
             (None, _) if self.fields.errors() > errors => None,
-            (None, Some(_)) => self.fields.maybe(of.name, self.kind(&of)),
-            (None, None) => Some(self.fields.or(of.name, at.value(), self.kind(&of))),
+            (None, Some(_)) => self.fields.maybe((of.name, of.meaning), self.kind(&of)),
+            (None, None) => Some(self.fields.or((of.name, of.meaning), at.value(), self.kind(&of))),
         };
         if let Some(value) = value {
             *at = T::from_value(value).unwrap_or_else(|| unreachable!("`{}` cannot be {value:?}", of.name));
@@ -111,6 +116,74 @@ impl Visitor for Reader<'_, '_> {
             on
         });
     }
+
+    fn table<T: Configurable>(&mut self, name: &'static str, meaning: &'static str, at: &mut T) {
+        let mut few = Vec::new();
+        parameter::each(at, &mut |of, value| {
+            few.push(format!(
+                "{} = {}",
+                of.name,
+                write::inline(&Node::new(of.domain.show(&value), Place::new(0, 0..0)))
+            ));
+            None
+        });
+        few.truncate(3);
+        let mut section = self.fields.section((name, meaning), &format!("a table such as {{ {} }}", few.join(", ")));
+        at.parameters(&mut Reader { fields: &mut section, extent: None });
+        section.finish();
+    }
+
+    fn table_or<T: Configurable>(
+        &mut self,
+        name: &'static str,
+        meaning: &'static str,
+        alone: &'static str,
+        at: &mut T,
+    ) {
+        if self.fields.peek(name).is_some_and(|node| node.table().is_none()) {
+            at.parameters(&mut Alone { fields: self.fields, key: (name, meaning), alone });
+        } else {
+            let domain = |of: &mut T| {
+                let mut domain = Domain::Table;
+                parameter::each(of, &mut |of, _| {
+                    if of.name == alone {
+                        domain = Domain::Either(vec![of.domain.domain(), Domain::Table]);
+                    }
+                    None
+                });
+                domain
+            };
+            self.fields.declare((name, meaning), || domain(at));
+            self.table(name, meaning, at);
+        }
+    }
+
+    fn choice<T: Choice>(&mut self, name: &'static str, meaning: &'static str, at: &mut T) {
+        let of = OneOf { what: T::WHAT, names: T::Kind::NAMES };
+        *at = self.fields.choose((name, meaning), at.kind().name(), &of, |kind, fields| {
+            let mut of = T::Kind::by_name(kind).map_or_else(|| at.clone(), |kind| at.of_kind(kind));
+            of.parameters(&mut Reader { fields, extent: None });
+            of
+        });
+    }
+}
+
+/// Reads one parameter of a table, whose value the table's key has.
+struct Alone<'f, 'a> {
+    fields: &'f mut Fields<'a>,
+    key: (&'static str, &'static str),
+    alone: &'static str,
+}
+
+impl Visitor for Alone<'_, '_> {
+    fn visit<T: Setting>(&mut self, of: parameter::Parameter, at: &mut T) {
+        if of.name == self.alone {
+            let value = self.fields.or(self.key, at.value(), of.domain);
+            *at = T::from_value(value).unwrap_or_else(|| unreachable!("`{}` cannot be {value:?}", of.name));
+        }
+    }
+
+    fn feature<T: Configurable + Default>(&mut self, _: &'static str, _: &'static str, _: &mut Option<T>) {}
 }
 
 impl Kind for parameter::Domain {
@@ -120,6 +193,12 @@ impl Kind for parameter::Domain {
         use parameter::{Domain, Value};
         match *self {
             Domain::Flag => Flag.read(node).map(Value::Flag),
+            Domain::FlagOr(other) => match node.value {
+                document::Value::Boolean(on) => Ok(Value::Flag(on)),
+                _ => other
+                    .read(node)
+                    .map_err(|problem| expecting(problem, |other| format!("`true`, `false` or {other}"))),
+            },
             Domain::Time { positive } => time(positive).read(node).map(Value::Time),
             Domain::Rate => PlainRate.read(node).map(Value::Rate),
             Domain::Bytes(least, most) => Bytes(least, most).read(node).map(Value::Whole),
@@ -142,12 +221,12 @@ impl Kind for parameter::Domain {
         use parameter::{Domain, Value};
         match (*self, *held) {
             (_, Value::Off) => false.into(),
-            (Domain::OrOff(domain) | Domain::OrName(_, domain), value) => domain.show(&value),
+            (_, Value::Flag(on)) => on.into(),
+            (Domain::FlagOr(domain) | Domain::OrOff(domain) | Domain::OrName(_, domain), value) => domain.show(&value),
             (Domain::Bytes(..) | Domain::PartOfLimit { packets: false, .. }, Value::Whole(n)) => Bytes(0, MAX).show(&n),
             (Domain::Packets(..) | Domain::PartOfLimit { packets: true, .. }, Value::Whole(n)) => {
                 Packets(0, MAX).show(&n)
             }
-            (_, Value::Flag(on)) => on.into(),
             (_, Value::Whole(n)) => n.into(),
             (_, Value::Number(number)) => number.into(),
             (_, Value::Time(span)) => span.into(),
@@ -162,6 +241,7 @@ impl Kind for parameter::Domain {
         use parameter::Domain as Of;
         match *self {
             Of::Flag => Domain::Flag,
+            Of::FlagOr(domain) => Domain::Either(vec![Domain::Flag, domain.domain()]),
             Of::Time { positive } => Domain::Time { positive },
             Of::Rate => Domain::Rate,
             Of::Bytes(least, most) => Domain::Bytes(least, most),

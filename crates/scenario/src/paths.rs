@@ -10,7 +10,7 @@ use ackclock_units::Span;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::hosts::{MIN_MTU, RouterAddress, RouterAddress6};
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::quantity::{Bytes, Kind, OneOf, Problem, Time, Whole};
 use crate::report::{Diagnostic, Place, did_you_mean, listed};
 
@@ -64,7 +64,7 @@ const MAX_PIPES: usize = 1000;
 /// Reads `[[paths]]`. What is wrong is reported and left out.
 pub(crate) fn read_all(root: &mut Fields<'_>, links: &Links<'_>, nodes: &[NodeSpec]) -> Vec<PipeSpec> {
     let expected = "sections `[[paths]]`, each with the two hosts that it is `between` and a `path`";
-    let Some(entry) = root.get("paths") else {
+    let Some(entry) = root.get(("paths", "routes between hosts")) else {
         if !nodes.is_empty() {
             root.missing("paths", expected);
         }
@@ -85,8 +85,14 @@ pub(crate) fn read_all(root: &mut Fields<'_>, links: &Links<'_>, nodes: &[NodeSp
     for (index, item) in items.iter().enumerate() {
         let Some(mut fields) = root.item("paths", index, item, expected) else { continue };
         let between = between(&mut fields, nodes, &pipes);
-        let (path, split) = of(&mut fields, links);
-        let router = fields.switch("router", Some(ROUTER), ROUTER, router);
+        let path = ("path", "links from the first host to the second, in order");
+        let (path, split) = of(&mut fields, path, links);
+        let router = fields.switch(
+            ("router", "a router at the entry of the path; `false` is a wire"),
+            Some(ROUTER),
+            ROUTER,
+            router,
+        );
         fields.finish();
         pipes.extend(between.map(|between| PipeSpec { between, path, split, router }));
     }
@@ -100,16 +106,19 @@ const ROUTER: RouterSpec =
 
 fn router(fields: &mut Fields<'_>, default: RouterSpec) -> RouterSpec {
     RouterSpec {
-        address: fields.or("address", default.address, RouterAddress),
-        address6: fields.or("address6", default.address6, RouterAddress6),
-        mtu: fields.maybe("mtu", Bytes(MIN_MTU, u16::MAX.into())).map(|mtu| mtu as u16).or(default.mtu),
+        address: fields.or(("address", "IPv4 source address of its ICMP errors"), default.address, RouterAddress),
+        address6: fields.or(("address6", "IPv6 source address of its ICMP errors"), default.address6, RouterAddress6),
+        mtu: fields
+            .maybe(("mtu", "MTU of the path, if lower than the devices'"), Bytes(MIN_MTU, u16::MAX.into()))
+            .map(|mtu| mtu as u16)
+            .or(default.mtu),
     }
 }
 
 /// The two hosts of a path.
 fn between(fields: &mut Fields<'_>, nodes: &[NodeSpec], pipes: &[PipeSpec]) -> Option<[usize; 2]> {
     let expected = "two hosts, such as [\"left\", \"right\"]";
-    let Some(entry) = fields.get("between") else {
+    let Some(entry) = fields.get(("between", "the two hosts")) else {
         fields.missing("between", expected);
         return None;
     };
@@ -138,9 +147,13 @@ fn between(fields: &mut Fields<'_>, nodes: &[NodeSpec], pipes: &[PipeSpec]) -> O
 }
 
 /// One path, or several over which packets are spread.
-pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Option<SplitSpec>) {
-    let one = fields.get("path").map(|entry| &entry.node);
-    let Some(entry) = fields.get("paths") else {
+pub(crate) fn of(
+    fields: &mut Fields<'_>,
+    path: (&'static str, &'static str),
+    links: &Links<'_>,
+) -> (Vec<usize>, Option<SplitSpec>) {
+    let one = fields.get(path).map(|entry| &entry.node);
+    let Some(entry) = fields.get(keys::PATHS) else {
         let path = match one {
             Some(node) => links_of(fields, "path", node, links),
             None => {
@@ -163,8 +176,14 @@ pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Opt
     };
     let along = split(fields, nodes.len());
     let back = back(fields, &along);
-    let after_handshake = fields.or("diverge", "start", DIVERGE) == "handshake";
-    let whole_units = fields.or("split_unit", "packet", UNIT) == "unit";
+    let after_handshake =
+        fields.or(("diverge", "split paths from the first packet, or send SYNs over the first path"), "start", DIVERGE)
+            == "handshake";
+    let whole_units = fields.or(
+        ("split_unit", "the unit that is split over paths: packets, or units of segmentation offload"),
+        "packet",
+        UNIT,
+    ) == "unit";
     let mut paths = nodes.iter().map(|node| links_of(fields, "paths", node, links));
     let first = paths.next().unwrap_or_default();
     let others = paths.collect();
@@ -182,7 +201,7 @@ const MAX_WEIGHT: u64 = 1 << 20;
 /// Which packets take which of so many paths.
 fn split(fields: &mut Fields<'_>, paths: usize) -> SplitRule {
     let equal = || vec![1; paths];
-    fields.choose("split", "round_robin", &SPLITS, |kind, fields| match kind {
+    fields.choose(("split", "assignment of packets to paths"), "round_robin", &SPLITS, |kind, fields| match kind {
         "weighted" => SplitRule::Weighted(weights(fields, paths, true).unwrap_or_else(equal)),
         "random" => SplitRule::Random(weights(fields, paths, false).unwrap_or_else(equal)),
         "flow_hash" => SplitRule::FlowHash(weights(fields, paths, false).unwrap_or_else(equal)),
@@ -198,7 +217,7 @@ fn split(fields: &mut Fields<'_>, paths: usize) -> SplitRule {
         },
         "flip" => {
             let expected = "how long all packets take one path, such as \"10s\"";
-            let period = fields.required("period", Time::Positive, expected);
+            let period = fields.required(("period", "time that all packets take one path"), Time::Positive, expected);
             SplitRule::Flip { period: period.unwrap_or(Span::from_secs(1)), paths }
         }
         _ => SplitRule::round_robin(paths),
@@ -208,7 +227,7 @@ fn split(fields: &mut Fields<'_>, paths: usize) -> SplitRule {
 /// The odds or shares of so many paths; if they may be left out, all are the same.
 fn weights(fields: &mut Fields<'_>, paths: usize, are_required: bool) -> Option<Vec<u32>> {
     let expected = format!("the weights of the {paths} paths, whole numbers, such as [2, 1]");
-    let Some(entry) = fields.get("weights") else {
+    let Some(entry) = fields.get(("weights", "weights of the paths")) else {
         if are_required {
             fields.missing("weights", &expected);
         } else {
@@ -234,7 +253,8 @@ fn weights(fields: &mut Fields<'_>, paths: usize, are_required: bool) -> Option<
 
 /// The way back over paths along which packets take this split.
 fn back(fields: &mut Fields<'_>, along: &SplitRule) -> WayBack {
-    let way = fields.or("return_path", Way::Over(0), WayOf(along.paths()));
+    let way =
+        fields.or(("return_path", "path of the reverse direction: a flow's ACKs"), Way::Over(0), WayOf(along.paths()));
     match way {
         Way::Over(path) => WayBack::Over(path),
         Way::Split => WayBack::Split(along.clone()),

@@ -37,18 +37,22 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn read(root: &Node, cx: &Context<'_>) -> Option<Plan> {
         let mut fields = Fields::new(cx, root.table()?, "", &root.place);
-        match fields.get("schema").map(|entry| &entry.node) {
+        match fields.get(("schema", "version of the format, 1")).map(|entry| &entry.node) {
             None => fields.missing("schema", "`schema = 1`, the version of the format"),
             Some(node) if node.same(&Node::new(1u64, node.place.clone())) => {}
             Some(node) => fields.reject("schema", node, Problem::new("unknown version of the format", "`schema = 1`")),
         }
-        fields.or("title", String::new(), Text);
+        fields.or(("title", "name of the scenario, for people"), String::new(), Text);
         let (mut duration, mut seed, mut timing) = (None, 1, Timing::default());
         let nodes = hosts::read_all(&mut fields, cx);
-        match fields.table("run", "a section `[run]` with `duration`") {
+        match fields.table(("run", "settings of the whole run"), "a section `[run]` with `duration`") {
             Some(mut run) => {
-                duration = run.required("duration", Time::Positive, "the simulated time, such as \"90s\"");
-                seed = run.or("seed", seed, Whole(0, i64::MAX as u64));
+                duration = run.required(
+                    ("duration", "measured time: simulated, or real in a live run"),
+                    Time::Positive,
+                    "the simulated time, such as \"90s\"",
+                );
+                seed = run.or(("seed", "seed of all random numbers"), seed, Whole(0, i64::MAX as u64));
                 timing = clock::read(&mut run, nodes.as_deref());
                 run.finish();
             }
@@ -57,7 +61,7 @@ impl Plan {
         }
         let mut links = Vec::new();
         let mut complete = true;
-        match fields.get("links").map(|entry| &entry.node) {
+        match fields.get(("links", "links by name")).map(|entry| &entry.node) {
             None => fields.missing("links", "at least one section `[links.NAME]` with `rate`"),
             Some(node @ Node { value: Value::Table(table), .. }) if table.0.len() > link::MAX_LINKS => {
                 let expected = format!("at most {} links", link::MAX_LINKS);

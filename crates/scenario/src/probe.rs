@@ -7,7 +7,7 @@ use ackclock_units::Span;
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Problem, Time};
 
 /// 100 probes a second are the most of the draft (`MPS`).
@@ -46,31 +46,35 @@ const TRANSFERS: OneOf<'_> = OneOf { what: "transfer", names: &["download", "upl
 /// The sizes of a request and of a response with one byte, with headers of HTTP.
 fn http(fields: &mut Fields<'_>) -> Exchange {
     Exchange {
-        request: fields.or("request_size", 100, Bytes(1, MOST_BYTES)),
-        response: fields.or("response", 100, Bytes(1, MOST_BYTES)),
+        request: fields.or(keys::REQUEST_SIZE, 100, Bytes(1, MOST_BYTES)),
+        response: fields.or(keys::RESPONSE, 100, Bytes(1, MOST_BYTES)),
     }
 }
 
 /// Reads the keys of probes on connections of their own.
 pub(crate) fn foreign(fields: &mut Fields<'_>) -> Application {
-    let interval = fields.or("interval", INTERVAL, Interval);
+    let interval = fields.or(keys::INTERVAL, INTERVAL, Interval);
     let http = http(fields);
-    let tls = fields.or("tls", true, Flag).then(|| Exchange {
-        request: fields.or("client_hello", 517, Bytes(1, MOST_BYTES)),
-        response: fields.or("server_hello", 3500, Bytes(1, MOST_BYTES)),
+    let tls = fields.or(("tls", "probes include a TLS handshake"), true, Flag).then(|| Exchange {
+        request: fields.or(("client_hello", "bytes of the client's part of it"), 517, Bytes(1, MOST_BYTES)),
+        response: fields.or(("server_hello", "bytes of the server's part of it"), 3500, Bytes(1, MOST_BYTES)),
     });
     Application::Probe(ProbePattern { interval, tls, http })
 }
 
 /// Reads the keys of a connection with load.
 pub(crate) fn load(fields: &mut Fields<'_>) -> Application {
-    let transfer = match fields.or("transfer", "download", TRANSFERS) {
+    let transfer = match fields.or(("transfer", "direction of the load"), "download", TRANSFERS) {
         "upload" => Transfer::Upload,
         "idle" => Transfer::Idle,
         _ => Transfer::Download,
     };
-    let interval = fields.or("interval", INTERVAL, Interval);
-    let replenish = fields.or("replenish", Some(REPLENISH), OrOff(Time::Any));
-    let warmup = fields.or("warmup", Span::ZERO, Time::Any);
+    let interval = fields.or(keys::INTERVAL, INTERVAL, Interval);
+    let replenish = fields.or(
+        ("replenish", "bytes beyond the window that the loaded side keeps in its buffer"),
+        Some(REPLENISH),
+        OrOff(Time::Any),
+    );
+    let warmup = fields.or(("warmup", "load without probes"), Span::ZERO, Time::Any);
     Application::Load(LoadPattern { transfer, interval, replenish, warmup, http: http(fields) })
 }

@@ -20,9 +20,12 @@ fn names(fields: &Fields<'_>) -> Vec<&'static str> {
     QueueSpec::NAMES.iter().copied().chain(fields.own().queues().iter().map(|own| own.name())).collect()
 }
 
+/// The key of a link.
+pub(crate) const QUEUE: (&str, &str) = ("queue", "queue discipline before the transmitter");
+
 /// Says what the key `queue` may hold where it need not be read.
-pub(crate) fn declare(fields: &Fields<'_>) {
-    fields.declare("queue", || Domain::Kind(names(fields)));
+pub(crate) fn declare(fields: &Fields<'_>, key: (&'static str, &'static str)) {
+    fields.declare(key, || Domain::Kind(names(fields)));
 }
 
 /// A discipline out of the box.
@@ -53,7 +56,7 @@ fn choose(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -> QueueSp
     let own = fields.own().queues();
     let names = names(fields);
     let kinds = OneOf { what: "queue discipline", names: &names };
-    fields.choose("queue", base.name(), &kinds, |kind, fields| {
+    fields.choose(QUEUE, base.name(), &kinds, |kind, fields| {
         let mut queue = if kind == base.name() { base.clone() } else { by_name(kind, own) };
         parameters::read_with(fields, Some(extent), kind, &mut queue);
         queue

@@ -125,16 +125,18 @@ pub(crate) fn read(
 ) -> Record {
     let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` \
                     or `displacement`";
-    let mut fields = root.section("record", expected);
+    let mut fields = root.section(("record", "files written with `--out`"), expected);
     let queues = queues(&mut fields, links);
-    let tcp = fields.or("tcp", false, Flag);
-    let siftr = fields.or("siftr", false, Flag);
-    let ertt = fields.or("ertt", false, Flag);
-    let flows = fields.or("flows", false, Flag);
+    let tcp = fields.or(("tcp", "every ACK, loss and retransmission"), false, Flag);
+    let siftr = fields.or(("siftr", "every segment, in the format of FreeBSD's SIFTR"), false, Flag);
+    let ertt = fields.or(("ertt", "every enhanced round-trip time (FreeBSD's khelp ERTT)"), false, Flag);
+    let flows = fields.or(("flows", "every flow of workloads"), false, Flag);
     let series = series(&mut fields, duration, outside);
     let captures = captures(&mut fields, links, groups, outside);
-    let snaplen = fields.or("pcap_snaplen", SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
-    let displacement = fields.or("displacement", false, Flag);
+    let snaplen =
+        fields.or(("pcap_snaplen", "captured bytes per packet"), SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
+    let displacement =
+        fields.or(("displacement", "how far each packet arrives from its place by sequence numbers"), false, Flag);
     let reordering = reordering(&mut fields, links, groups, duration, outside, displacement);
     fields.finish();
     Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering, displacement }
@@ -143,7 +145,7 @@ pub(crate) fn read(
 /// The places at which packets are captured.
 fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outside: bool) -> Vec<Capture> {
     let expected = "an array of link directions and flows, such as [\"bottleneck.forward\", \"reno.0\"], or `false`";
-    let Some(entry) = fields.get("pcap") else {
+    let Some(entry) = fields.get(("pcap", "captured link directions, flows and ends")) else {
         fields.fill("pcap", false);
         return Vec::new();
     };
@@ -217,8 +219,8 @@ fn unknown_point(item: &Node, links: &[LinkSpec], groups: &[Group]) -> Problem {
 
 /// The intervals of the time series, and the windows over them.
 fn series(fields: &mut Fields<'_>, duration: Span, outside: bool) -> Option<SeriesConfig> {
-    let every = fields.or("series", None, OrOff(Time::Positive));
-    let window = fields.or("series_window", SLIDING, Time::Positive);
+    let every = fields.or(("series", "interval of time series of flows and links"), None, OrOff(Time::Positive));
+    let window = fields.or(("series_window", "sliding window of the series, and its step"), SLIDING, Time::Positive);
     let every = every?;
     let intervals = |length: Span| length.as_nanos().div_ceil(every.as_nanos());
     for (key, of, length, most) in
@@ -247,11 +249,16 @@ fn reordering(
 ) -> Option<ReorderingSpec> {
     let expected = "an array of `receiver`, `sequence`, `first_arrival` and link directions, such as \
                     [\"receiver\", \"bottleneck.forward\"], or `false`";
-    let entry = fields.get("reordering");
+    let entry = fields.get((
+        "reordering",
+        "places where reordering is measured: receivers (by the order of sending, of sequence \
+         numbers, or by the first arrival of each segment), link directions",
+    ));
     if entry.is_none() {
         fields.fill("reordering", false);
     }
-    let every = fields.or("reordering_every", REORDERING_EVERY, Time::Positive);
+    let every =
+        fields.or(("reordering_every", "length of the intervals of reordering.csv"), REORDERING_EVERY, Time::Positive);
     let named = match entry.map(|entry| (&entry.node, &entry.node.value)) {
         None | Some((_, Value::Boolean(false))) => Vec::new(),
         Some((_, Value::Array(items))) => taps(fields, items, links),
@@ -312,7 +319,7 @@ fn taps(fields: &mut Fields<'_>, items: &[Node], links: &[LinkSpec]) -> Vec<Reor
 }
 
 fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<DirectionId> {
-    let Some(entry) = fields.get("queue") else {
+    let Some(entry) = fields.get(("queue", "queues whose decisions are recorded")) else {
         fields.fill("queue", false);
         return Vec::new();
     };

@@ -5,6 +5,7 @@ use ackclock_units::{Span, Time as Instant};
 
 use crate::fields::Fields;
 use crate::host::{self, Host};
+use crate::keys;
 use crate::quantity::{Problem, Time};
 
 /// The most changes of a flow: each is made before the run begins.
@@ -13,7 +14,7 @@ const MAX_CHANGES: usize = 1000;
 /// Reads the key `schedule` of a flow whose first connection starts at `start`.
 pub(crate) fn read(fields: &mut Fields<'_>, sender: &Host, start: Span, duration: Span) -> Vec<CcChange> {
     let expected = "a list of changes in order of time, such as [{ at = \"30s\", cc = \"newreno\" }]";
-    let Some(entry) = fields.get("schedule") else { return Vec::new() };
+    let Some(entry) = fields.get(("schedule", "changes of the congestion controller")) else { return Vec::new() };
     let (endpoint, profile) = match sender {
         Host::Endpoint(endpoint, profile) => (endpoint, profile),
         Host::Smoltcp(_) => {
@@ -38,8 +39,9 @@ pub(crate) fn read(fields: &mut Fields<'_>, sender: &Host, start: Span, duration
     let mut last = None;
     for (index, node) in items.iter().enumerate() {
         let Some(mut item) = fields.item("schedule", index, node, expected) else { continue };
-        let at = item.required("at", Time::Positive, "when it takes over, such as \"30s\" from the start of the run");
-        if item.get("cc").is_none() {
+        let at =
+            item.required(keys::AT, Time::Positive, "when it takes over, such as \"30s\" from the start of the run");
+        if item.get(("cc", "the new controller")).is_none() {
             item.missing("cc", "the congestion control that takes over, written as `cc` of a flow");
             continue;
         }

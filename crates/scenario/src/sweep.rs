@@ -336,14 +336,18 @@ pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<
     let declared = root.get("sweep").is_some();
     let mut sweep =
         Sweep { axes: Vec::new(), groups: Vec::new(), kept: None, notes: Vec::new(), repeat: 1, at_least: 1, declared };
-    let Some(mut fields) = root.table("sweep", "a section `[sweep]` with `axes` and `repeat`") else { return sweep };
+    let Some(mut fields) =
+        root.table(("sweep", "parameters that vary between runs"), "a section `[sweep]` with `axes` and `repeat`")
+    else {
+        return sweep;
+    };
     (sweep.at_least, sweep.repeat) = repeat(&mut fields);
     let reader = Reader { root: root_node, cx, pinned };
     reader.axes(&mut fields, &mut sweep);
     reader.zips(&mut fields, &mut sweep);
     reader.points(&mut fields, &mut sweep);
     reader.sample(&mut fields, &mut sweep);
-    fields.declare("where", || Text.domain());
+    fields.declare(("where", "condition on points"), || Text.domain());
     if let Some(entry) = fields.get("where")
         && cx.report.len() == 0
     {
@@ -361,20 +365,23 @@ pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<
     sweep
 }
 
+const REPEAT: (&str, &str) = ("repeat", "runs of each point");
+
 /// Reads how often points are repeated: so often, or at least and at most so often. What says when
 /// it is enough is read where metrics are known.
 fn repeat(fields: &mut Fields<'_>) -> (u64, u64) {
     if fields.peek("repeat").is_none_or(|node| node.table().is_none()) {
-        let repeat = fields.or("repeat", 1, Whole(1, MAX_RUNS));
+        let repeat = fields.or(REPEAT, 1, Whole(1, MAX_RUNS));
         return (repeat, repeat);
     }
-    let Some(mut table) = fields.table("repeat", "") else { return (1, 1) };
-    let min = table.or("min", FEWEST, Whole(2, MAX_REPEAT));
-    let max = table.required("max", Whole(2, MAX_REPEAT), "the most runs of a point");
+    let Some(mut table) = fields.table(REPEAT, "") else { return (1, 1) };
+    let min = table.or(("min", "least number of runs per point"), FEWEST, Whole(2, MAX_REPEAT));
+    let max =
+        table.required(("max", "largest number of runs per point"), Whole(2, MAX_REPEAT), "the most runs of a point");
     if table.get("until").is_none() {
         table.missing("until", "`until = { metric = \"...\", ci95 = 0.05 }`");
     } else {
-        table.table("until", "a table with `metric` and `ci95`");
+        table.table(("until", "stopping rule of the repetitions of a point"), "a table with `metric` and `ci95`");
     }
     if let (Some(max), Some(entry)) = (max.filter(|&max| max < min), table.get("max")) {
         let problem = Problem::new(format!("{max}, which is less than `min`, {min}"), "at least as many");

@@ -50,7 +50,11 @@ pub(crate) fn read<'a>(
     let mut fields = Fields::new(cx, node.table()?, "sweep.repeat.until", &node.place);
     let measurement = measurement::read(&mut fields, subjects, windows);
     let expected = "half of the 95 % confidence interval relative to the mean, such as 0.05";
-    let ci95 = fields.required("ci95", Number(1e-6, 1.0), expected);
+    let ci95 = fields.required(
+        ("ci95", "half of the 95 % confidence interval of the mean, relative to it"),
+        Number(1e-6, 1.0),
+        expected,
+    );
     let suits = measurement.as_ref().is_some_and(|(measurement, nodes)| {
         if let Some(entry) = fields.get("metric").filter(|_| !measurement.absent().is_empty()) {
             let problem = Problem::new("measured in live runs only", "a metric that all runs have");

@@ -9,7 +9,7 @@ use ackclock_units::{Rate, Span};
 use crate::distribution::{self, Unit};
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::quantity::{Flag, Kind, Number, OneOf, OrOff, PlainRate, Problem, Time};
 
 /// The most bitrates of a ladder.
@@ -45,23 +45,27 @@ impl Kind for Ladder {
     }
 
     fn domain(&self) -> Domain {
-        Domain::Structure
+        Domain::List(Box::new(PlainRate.domain()))
     }
 }
 
 /// Reads the keys of a player. `None` was reported.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Application> {
-    let ladder = fields.required("ladder", Ladder, EXAMPLE);
-    let segment = fields.or("segment", Span::from_secs(4), Time::Positive);
-    let buffer = fields.or("buffer", segment * 15, Time::Positive);
-    let startup = fields.or("startup", segment, Time::Positive);
-    let length = fields.or("length", None, OrOff(Time::Positive));
-    let variation = distribution::read_or(fields, "variation", Unit::Factor, 1.0);
-    let request = distribution::read_or(fields, "request_size", Unit::Bytes, 300.0);
-    let adaptation = fields.choose("algorithm", "bba", &ALGORITHMS, |name, fields| match name {
-        "bola" => Adaptation::Bola(Bola { gamma_p: fields.or("gamma_p", 5.0, Number(0.01, 1000.0)) }),
-        _ => Adaptation::Bba(bba(fields, segment, buffer)),
-    });
+    let ladder = fields.required(("ladder", "bitrates of the video"), Ladder, EXAMPLE);
+    let segment = fields.or(("segment", "duration of a segment"), Span::from_secs(4), Time::Positive);
+    let buffer = fields.or(("buffer", "capacity of the player's buffer, in video time"), segment * 15, Time::Positive);
+    let startup = fields.or(("startup", "buffer level at which playback begins"), segment, Time::Positive);
+    let length = fields.or(keys::LENGTH, None, OrOff(Time::Positive));
+    let variation =
+        distribution::read_or(fields, ("variation", "factor on the size of each segment"), Unit::Factor, 1.0);
+    let request = distribution::read_or(fields, keys::REQUEST_SIZE, Unit::Bytes, 300.0);
+    let adaptation =
+        fields.choose(("algorithm", "the player's bitrate algorithm"), "bba", &ALGORITHMS, |name, fields| match name {
+            "bola" => Adaptation::Bola(Bola {
+                gamma_p: fields.or(("gamma_p", "weight of rebuffering in BOLA's utility"), 5.0, Number(0.01, 1000.0)),
+            }),
+            _ => Adaptation::Bba(bba(fields, segment, buffer)),
+        });
     if buffer < segment * 2 || buffer > segment * MAX_SEGMENTS {
         let expected = format!("from 2 to {MAX_SEGMENTS} segments, of {segment} each");
         return refuse(fields, ["buffer", "segment"], &format!("holds {buffer}"), &expected);
@@ -93,13 +97,18 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Application> {
 /// The map of BBA; by default with the shares of the paper's buffer of 240 s, but reaching the
 /// highest bitrate before the buffer is full.
 fn bba(fields: &mut Fields<'_>, segment: Span, buffer: Span) -> Bba {
-    let reservoir = fields.or("reservoir", buffer * 90 / 240, Time::Any);
+    let reservoir =
+        fields.or(("reservoir", "level up to which BBA takes the lowest bitrate"), buffer * 90 / 240, Time::Any);
     let top = (buffer * 216 / 240).min(buffer - segment);
     let least = Span::from_nanos(1);
     Bba {
         reservoir,
-        cushion: fields.or("cushion", (top - reservoir).max(least), Time::Positive),
-        fast_start: fields.or("fast_start", false, Flag),
+        cushion: fields.or(
+            ("cushion", "length of BBA's line from the lowest bitrate to the highest"),
+            (top - reservoir).max(least),
+            Time::Positive,
+        ),
+        fast_start: fields.or(("fast_start", "begin as BBA-2 does"), false, Flag),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::document::{Node, Value};
 use crate::dscp::Codepoint;
 use crate::fields::Fields;
 use crate::flow::{self, Group, MAX_ARRIVALS, Setting};
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::paths;
 use crate::quantity::{Bytes, Kind as _, Number, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::{Diagnostic, Place};
@@ -91,7 +91,7 @@ impl Workload {
 
 /// Reads `[[workloads]]` beside other flows.
 pub(crate) fn read_all(root: &mut Fields<'_>, setting: Setting<'_>, groups: &[Group]) -> Vec<Workload> {
-    let Some(entry) = root.get("workloads") else { return Vec::new() };
+    let Some(entry) = root.get(("workloads", "arriving flows of random sizes")) else { return Vec::new() };
     let items = match entry.node.array() {
         Some(items) if (1..=MAX_WORKLOADS).contains(&items.len()) => items,
         Some(items) if !items.is_empty() => {
@@ -131,7 +131,7 @@ pub(crate) fn read_all(root: &mut Fields<'_>, setting: Setting<'_>, groups: &[Gr
 }
 
 fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
-    let id = fields.required("id", Text, "a name, such as \"web\"");
+    let id = fields.required(keys::ID, Text, "a name, such as \"web\"");
     if let (Some(id), Some(entry)) = (&id, fields.get("id"))
         && !is_name(id)
     {
@@ -139,21 +139,25 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
         fields.reject("id", &entry.node, Problem::new("not a valid workload name", expected));
     }
     let paths = paths_of(fields, setting);
-    let choice = match fields.or("choice", "random", CHOICES) {
+    let choice = match fields.or(("choice", "choice of a flow's path"), "random", CHOICES) {
         "round_robin" => PathChoice::RoundRobin,
         _ => PathChoice::Random,
     };
-    let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
+    let reverse = fields.or(keys::DIRECTION, "forward", DIRECTIONS) == "reverse";
     let [sender, receiver] = flow::hosts_over_path(fields).map(|host| host.spec());
     cc::forbid_learners(fields, &sender, "of a workload");
-    let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
-    let dscp = fields.or("dscp", 0, Codepoint);
-    let size = distribution::read(fields, "size", Unit::Bytes);
+    let write_size = fields.or(keys::WRITE_SIZE, FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
+    let dscp = fields.or(keys::DSCP, 0, Codepoint);
+    let size = distribution::read(fields, ("size", "bytes of a flow"), Unit::Bytes);
     let classes = classes(fields);
-    let start = fields.or("start", Span::ZERO, Time::Any);
-    let stop = fields.maybe("stop", Time::Positive);
-    let count = fields.maybe("count", Whole(1, MAX_ARRIVALS));
-    let most_alive = fields.or("max_alive", MAX_ALIVE as u64, Whole(1, MAX_ALIVE as u64));
+    let start = fields.or(keys::START, Span::ZERO, Time::Any);
+    let stop = fields.maybe(keys::STOP, Time::Positive);
+    let count = fields.maybe(keys::COUNT, Whole(1, MAX_ARRIVALS));
+    let most_alive = fields.or(
+        ("max_alive", "number of concurrent flows that ends the run"),
+        MAX_ALIVE as u64,
+        Whole(1, MAX_ALIVE as u64),
+    );
     let until = stop.unwrap_or(Span::MAX).min(setting.duration);
     check_times(fields, start, stop, setting.duration);
     let traffic =
@@ -185,7 +189,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
 
 /// The paths of which each flow takes one; `None` for one that was reported.
 fn paths_of(fields: &mut Fields<'_>, setting: Setting<'_>) -> Vec<Option<Vec<usize>>> {
-    let (one, several) = (fields.get("path"), fields.get("paths"));
+    let (one, several) = (fields.get(keys::PATH), fields.get(keys::PATHS));
     let expected =
         "a list of paths, of which each flow takes one, such as [[\"leaf1\", \"spine\"], [\"leaf2\", \"spine\"]]";
     let (key, nodes) = match (one, several) {
@@ -230,7 +234,7 @@ fn path(fields: &mut Fields<'_>, key: &'static str, node: &Node, setting: Settin
 fn classes(fields: &mut Fields<'_>) -> Vec<SizeClass> {
     let limit = Bytes(1, Distribution::MOST_BYTES);
     let expected = "sizes in ascending order, the largest of each class, such as [\"100kB\", \"10MB\"]";
-    let limits = match fields.get("classes") {
+    let limits = match fields.get(("classes", "upper bounds of the size classes in the results")) {
         None => {
             let nowhere = Place::new(0, 0..0);
             let shown = CLASSES.map(|bytes| Node::new(limit.show(&bytes), nowhere.clone()));

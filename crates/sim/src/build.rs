@@ -14,9 +14,7 @@ use crate::direction::LinkDirection;
 use crate::flow::{ApplicationState, Flow, SenderNames};
 use crate::host::Host;
 use crate::index::{FlowId, IndexVec};
-use crate::spec::{
-    self, CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec, SmoltcpCc,
-};
+use crate::spec::{self, CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec};
 use crate::stock::{ConnectionEnd, Stock};
 use crate::watch::{HeaderWatch, Peer};
 
@@ -25,17 +23,6 @@ use crate::watch::{HeaderWatch, Peer};
 pub const SENDER_PORT: u16 = 40_000;
 /// Every connection goes to this port, its receiver's.
 pub const RECEIVER_PORT: u16 = 5_001;
-
-impl SmoltcpCc {
-    /// The controller's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            SmoltcpCc::None => "none",
-            SmoltcpCc::Reno => "reno",
-            SmoltcpCc::Cubic => "cubic",
-        }
-    }
-}
 
 /// The two directions of a link, forward first.
 pub(crate) fn directions(run: &RunSpec, link: &LinkSpec) -> [LinkDirection; 2] {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ackclock_emulator::{Course, Impairments, MediumConfig};
 use ackclock_tcp::Config;
 use ackclock_traffic::{LoadPattern, NetperfPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
-use ackclock_units::{Rate, Span, Time};
+use ackclock_units::parameter::Named;
+use ackclock_units::{Rate, Span, Time, named};
 
 pub use ackclock_aqm::{OwnQueue, QueueSpec};
 pub use ackclock_cc::learned::{self, Agent, Policy};
@@ -371,4 +372,13 @@ pub enum SmoltcpCc {
     Reno,
     /// smoltcp's CUBIC.
     Cubic,
+}
+
+named! { SmoltcpCc: None = "none", Reno = "reno", Cubic = "cubic" }
+
+impl SmoltcpCc {
+    /// The controller's name.
+    pub fn name(self) -> &'static str {
+        Named::name(&self)
+    }
 }

@@ -112,8 +112,8 @@ pub use report::tcp_info::{
 };
 pub use send::limited::{Limit, LimitClock, LimitedTime};
 pub use stack::config::{
-    AdaptiveRules, BerkeleyRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, QuickAcks,
-    RrRules,
+    AdaptiveRules, BerkeleyRules, Config, DelayedAck, DetectorKind, InitialWindow, LossDetector, MAX_BUFFER, MIN_MSS,
+    MinRto, NcrVariant, Prr, QuickAcks, RrRules,
 };
 pub use stack::controllers::{CONTROLLERS, Controller};
 pub use stack::ecn::{AccEcnOption, AccEcnRule, AccEcnRules};

@@ -52,6 +52,8 @@ pub enum Value {
 pub enum Domain {
     /// On or off.
     Flag,
+    /// On or off, or one of these.
+    FlagOr(&'static Domain),
     /// A length of time.
     Time {
         /// More than zero.
@@ -126,6 +128,8 @@ pub struct Parameter {
     /// Description of the value that the parameter is derived from unless it is given; `None` if it
     /// has a default of its own.
     pub derived: Option<&'static str>,
+    /// What it means, in a line; empty where name and source say it.
+    pub meaning: &'static str,
 }
 
 /// A type that a parameter may have.
@@ -148,6 +152,18 @@ pub trait Configurable {
     }
 }
 
+/// A configuration of one of several kinds, each with parameters of its own.
+pub trait Choice: Configurable + Clone {
+    /// Its kinds.
+    type Kind: Named;
+    /// What the kinds are called together.
+    const WHAT: &'static str;
+    /// Its kind.
+    fn kind(&self) -> Self::Kind;
+    /// Of this kind, with its own parameters where it is that already.
+    fn of_kind(&self, kind: Self::Kind) -> Self;
+}
+
 /// Looks at parameters, and may change them.
 pub trait Visitor {
     /// Visits a parameter with its present value, which is the default if it was not changed.
@@ -156,9 +172,45 @@ pub trait Visitor {
     /// Visits a feature with parameters of its own, which is off if there is `None`.
     fn feature<T: Configurable + Default>(&mut self, name: &'static str, source: &'static str, at: &mut Option<T>);
 
+    /// Visits a table of parameters.
+    fn table<T: Configurable>(&mut self, _name: &'static str, _meaning: &'static str, at: &mut T)
+    where
+        Self: Sized,
+    {
+        at.parameters(self);
+    }
+
+    /// Visits a table of parameters that its parameter `alone` may stand for.
+    fn table_or<T: Configurable>(&mut self, name: &'static str, meaning: &'static str, _alone: &'static str, at: &mut T)
+    where
+        Self: Sized,
+    {
+        self.table(name, meaning, at);
+    }
+
+    /// Visits a choice of kinds: a name, or a table with `kind` and its parameters.
+    fn choice<T: Choice>(&mut self, _name: &'static str, _meaning: &'static str, at: &mut T)
+    where
+        Self: Sized,
+    {
+        at.parameters(self);
+    }
+
+    /// Visits a parameter with a default and a meaning.
+    fn setting<T: Setting>(
+        &mut self,
+        name: &'static str,
+        meaning: &'static str,
+        domain: Domain,
+        source: &'static str,
+        at: &mut T,
+    ) {
+        self.visit(Parameter { name, domain, source, derived: None, meaning }, at);
+    }
+
     /// Visits a parameter with a default.
     fn parameter<T: Setting>(&mut self, name: &'static str, domain: Domain, source: &'static str, at: &mut T) {
-        self.visit(Parameter { name, domain, source, derived: None }, at);
+        self.visit(Parameter { name, domain, source, derived: None, meaning: "" }, at);
     }
 
     /// Visits a parameter that, unless it is given, follows from others as `rule` says.
@@ -170,7 +222,7 @@ pub trait Visitor {
         rule: &'static str,
         at: &mut Option<T>,
     ) {
-        self.visit(Parameter { name, domain, source, derived: Some(rule) }, at);
+        self.visit(Parameter { name, domain, source, derived: Some(rule), meaning: "" }, at);
     }
 }
 
@@ -214,7 +266,7 @@ macro_rules! settings {
     };
 }
 
-settings! { bool: Flag u32: Whole u64: Whole f64: Number Span: Time Rate: Rate Size: Size }
+settings! { bool: Flag u8: Whole u16: Whole u32: Whole u64: Whole f64: Number Span: Time Rate: Rate Size: Size }
 
 impl<T: Setting> Setting for Option<T> {
     fn value(&self) -> Value {
@@ -230,26 +282,39 @@ impl<T: Setting> Setting for Option<T> {
 pub trait Named: Setting {
     /// The names in scenarios.
     const NAMES: &'static [&'static str];
+
+    /// The variant called `name`.
+    fn by_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|known| **known == name).and_then(|name| Self::from_value(Value::Name(name)))
+    }
+
+    /// Its name; empty for one that is [`Value::Off`].
+    fn name(&self) -> &'static str {
+        if let Value::Name(name) = self.value() { name } else { "" }
+    }
 }
 
 /// Gives the variants of an enum the names that parameters know them by: [`Setting`] and [`Named`].
-/// A variant without a name does not compile.
+/// A variant without a name does not compile. `named! { Type or Variant: ... }` has one variant
+/// that is [`Value::Off`].
 #[macro_export]
 macro_rules! named {
-    ($type:ident: $($variant:ident = $name:literal),+ $(,)?) => {
+    ($type:ident $(or $off:ident)?: $($variant:ident = $name:literal),+ $(,)?) => {
         impl $crate::parameter::Named for $type {
             const NAMES: &'static [&'static str] = &[$($name),+];
         }
 
         impl $crate::parameter::Setting for $type {
             fn value(&self) -> $crate::parameter::Value {
-                $crate::parameter::Value::Name(match self {
-                    $($type::$variant => $name),+
-                })
+                match self {
+                    $($type::$off => $crate::parameter::Value::Off,)?
+                    $($type::$variant => $crate::parameter::Value::Name($name)),+
+                }
             }
 
             fn from_value(value: $crate::parameter::Value) -> Option<$type> {
                 match value {
+                    $($crate::parameter::Value::Off => Some($type::$off),)?
                     $($crate::parameter::Value::Name($name) => Some($type::$variant),)+
                     _ => None,
                 }

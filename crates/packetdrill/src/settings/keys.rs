@@ -1,11 +1,8 @@
 //! The table of settings.
 
-use ackclock_tcp::SackCompression;
-
 use super::setters::{
-    acc_ecn, bytes, number, positive_span, set_abe, set_acc_ecn_option, set_acc_ecn_rules, set_cc, set_delayed_ack,
-    set_ecn, set_initial_window, set_ip_version, set_loss_detector, set_min_rto, set_mtu_probing, set_offload, set_prr,
-    set_quick_ack, set_rack, set_timer_tick, set_tolerance_percent, set_ts_tick, span, switch,
+    acc_ecn, bytes, number, positive_span, set_abe, set_cc, set_delayed_ack, set_ecn, set_ip_version, set_mtu_probing,
+    set_offload, set_rack, set_timer_tick, set_tolerance_percent, set_ts_tick, span, switch,
 };
 use crate::host::Host;
 
@@ -16,28 +13,12 @@ pub(super) struct Key {
     pub(super) apply: fn(&mut Host, &str) -> Result<(), String>,
 }
 
-/// Every key, in the order in which help lists them.
+/// Keys of scripts alone, and those that a script gives other values than a scenario.
 pub(super) const KEYS: &[Key] = &[
     Key {
         name: "cc",
         takes: "reno, newreno, cubic, cdg, hd, chd, vegas, htcp, westwood, dctcp, prague, bbr, lia, olia, balia or wvegas",
         apply: set_cc,
-    },
-    Key { name: "sack", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.sack = value) },
-    Key {
-        name: "dsack",
-        takes: "on or off",
-        apply: |host, value| switch(value).map(|value| host.config.dsack = value),
-    },
-    Key {
-        name: "timestamps",
-        takes: "on or off",
-        apply: |host, value| switch(value).map(|value| host.config.timestamps = value),
-    },
-    Key {
-        name: "window_scaling",
-        takes: "on or off",
-        apply: |host, value| switch(value).map(|value| host.config.window_scaling = value),
     },
     Key {
         name: "ecn",
@@ -46,50 +27,11 @@ pub(super) const KEYS: &[Key] = &[
         apply: set_ecn,
     },
     Key {
-        name: "accecn_option",
-        takes: "off, minimum, full or persist (Linux's tcp_ecn_option 0 to 3)",
-        apply: set_acc_ecn_option,
-    },
-    Key {
         name: "accecn_beacon",
         takes: "a number of options in a round trip",
         apply: |host, value| number(value, 0..=65_535).map(|value| acc_ecn(host).beacon = value as u32),
     },
-    Key { name: "accecn_rules", takes: "rfc9768 or linux", apply: set_acc_ecn_rules },
-    Key {
-        name: "ecn_fallback",
-        takes: "on or off",
-        apply: |host, value| {
-            switch(value).map(|value| host.config.states.ecn_syn_retries = if value { 0 } else { u32::MAX })
-        },
-    },
-    Key { name: "min_rto", takes: "a time", apply: set_min_rto },
-    Key {
-        name: "max_rto",
-        takes: "a time",
-        apply: |host, value| positive_span(value).map(|value| host.config.max_rto = value),
-    },
-    Key {
-        name: "initial_rto",
-        takes: "a time",
-        apply: |host, value| positive_span(value).map(|value| host.config.initial_rto = value),
-    },
-    Key {
-        name: "rto_slop",
-        takes: "a time",
-        apply: |host, value| span(value).map(|value| host.config.rto_slop = value),
-    },
-    Key { name: "initial_window", takes: "a number of segments", apply: set_initial_window },
-    Key { name: "iw", takes: "a number of segments", apply: set_initial_window },
     Key { name: "delayed_ack", takes: "a time, or off", apply: set_delayed_ack },
-    Key { name: "quick_ack", takes: "a number of segments", apply: set_quick_ack },
-    Key {
-        name: "sack_compression",
-        takes: "on or off",
-        apply: |host, value| {
-            switch(value).map(|value| host.config.transfer.sack_compression = value.then(SackCompression::default))
-        },
-    },
     Key {
         name: "segmentation_offload",
         takes: "off, linux-4.0, linux-6.1, linux-6.18 or linux-7.3",
@@ -117,41 +59,7 @@ pub(super) const KEYS: &[Key] = &[
         apply: |host, value| bytes(value).map(|value| host.set_receive_most(value)),
     },
     Key { name: "sndbuf", takes: "bytes", apply: |host, value| bytes(value).map(|value| host.set_send_buffer(value)) },
-    Key {
-        name: "nagle",
-        takes: "on or off",
-        apply: |host, value| switch(value).map(|value| host.config.nagle = value),
-    },
-    Key { name: "prr", takes: "off, rate-halving, rfc6937, ssrb or rfc9937", apply: set_prr },
-    Key {
-        name: "limited_transmit",
-        takes: "on or off",
-        apply: |host, value| switch(value).map(|value| host.config.limited_transmit = value),
-    },
-    Key {
-        name: "slow_start_after_idle",
-        takes: "on or off",
-        apply: |host, value| switch(value).map(|value| host.config.slow_start_after_idle = value),
-    },
-    Key {
-        name: "time_wait",
-        takes: "a time",
-        apply: |host, value| span(value).map(|value| host.config.time_wait = value),
-    },
-    Key {
-        name: "max_retries",
-        takes: "a number",
-        apply: |host, value| number(value, 0..=255).map(|value| host.config.max_retries = value as u32),
-    },
-    Key {
-        name: "loss_detector",
-        takes: "rfc6675, freebsd-9, tahoe, reno, linux, ncr, ncr-aggressive, rr-tcp or rack",
-        apply: set_loss_detector,
-    },
     Key { name: "rack", takes: "on or off", apply: set_rack },
-    Key { name: "tlp", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.tlp = value) },
-    Key { name: "frto", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.frto = value) },
-    Key { name: "undo", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.undo = value) },
     Key { name: "abe", takes: "on or off", apply: set_abe },
     Key {
         name: "halve_flight",

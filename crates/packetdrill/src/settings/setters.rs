@@ -1,10 +1,8 @@
 //! Values of settings as they are written, and settings that are more than a value in one place.
 
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, EcnFeedback, InitialWindow,
-    LossDetector, MinRto, MtuProbing, NcrVariant, OffloadRule, Prr, RrRules, Ticks,
-};
+use ackclock_tcp::{AccEcnRules, CONTROLLERS, DetectorKind, EcnFeedback, LossDetector, MtuProbing, OffloadRule, Ticks};
+use ackclock_units::parameter::Choice as _;
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
 use crate::host::{Host, controller};
@@ -38,8 +36,13 @@ pub(super) fn positive_span(value: &str) -> Result<Span, String> {
     span(value).and_then(|span| if span == Span::ZERO { Err("it must be above 0".to_owned()) } else { Ok(span) })
 }
 
-/// Bytes with or without a unit, at most 2 GiB as a socket buffer is.
+/// Bytes, at most 2 GiB as a socket buffer is.
 pub(super) fn bytes(value: &str) -> Result<u64, String> {
+    bytes_within(value, 1..=1 << 31)
+}
+
+/// Bytes with or without a unit.
+pub(super) fn bytes_within(value: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
     let bytes = match value.parse() {
         Ok(bytes) => bytes,
         Err(_) => match parse_size(value).map_err(|error| error.to_string())? {
@@ -47,7 +50,8 @@ pub(super) fn bytes(value: &str) -> Result<u64, String> {
             Size::Packets(_) => return Err("packets are no unit of it".to_owned()),
         },
     };
-    if (1..=1 << 31).contains(&bytes) { Ok(bytes) } else { Err(format!("{bytes} is not within 1 to 2^31")) }
+    let fits = range.contains(&bytes);
+    fits.then_some(bytes).ok_or_else(|| format!("{bytes} is not within {} to {}", range.start(), range.end()))
 }
 
 pub(super) fn set_cc(host: &mut Host, value: &str) -> Result<(), String> {
@@ -76,60 +80,19 @@ pub(super) fn acc_ecn(host: &mut Host) -> &mut AccEcnRules {
     &mut host.config.transfer.acc_ecn
 }
 
-pub(super) fn set_acc_ecn_option(host: &mut Host, value: &str) -> Result<(), String> {
-    acc_ecn(host).option = AccEcnOption::by_name(value).ok_or_else(|| format!("`{value}` is not one of them"))?;
-    Ok(())
-}
-
-pub(super) fn set_acc_ecn_rules(host: &mut Host, value: &str) -> Result<(), String> {
-    acc_ecn(host).rule = match value {
-        "rfc9768" => AccEcnRule::Rfc9768,
-        "linux" => AccEcnRule::Linux,
-        _ => return Err(format!("`{value}` is not one of them")),
-    };
-    Ok(())
-}
-
 pub(super) fn set_timer_tick(host: &mut Host, value: &str) -> Result<(), String> {
     let ticks = &mut host.config.transfer.ticks;
     *ticks = ticks.of_length(span(value)?).ok_or_else(|| format!("a tick is {} at most", Ticks::LONGEST))?;
     Ok(())
 }
 
-pub(super) fn set_min_rto(host: &mut Host, value: &str) -> Result<(), String> {
-    let least = span(value)?;
-    host.config.min_rto = match host.config.min_rto {
-        MinRto::OfTotal(_) => MinRto::OfTotal(least),
-        MinRto::OfVariance(_) => MinRto::OfVariance(least),
-    };
-    Ok(())
-}
-
-/// `linux` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`.
-pub(super) fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), String> {
-    let rules = AdaptiveRules::rack_off();
-    host.config.loss_detector = match (value, host.config.loss_detector) {
-        ("rfc6675", _) => LossDetector::Rfc6675,
-        ("freebsd-9", _) => LossDetector::FreeBsd9,
-        ("tahoe", _) => LossDetector::Tahoe(BerkeleyRules::default()),
-        ("reno", _) => LossDetector::Reno(BerkeleyRules::default()),
-        ("linux", LossDetector::Linux(rules)) => LossDetector::Linux(rules),
-        ("linux", _) => LossDetector::Linux(rules),
-        ("ncr", _) => LossDetector::Ncr(NcrVariant::Careful),
-        ("ncr-aggressive", _) => LossDetector::Ncr(NcrVariant::Aggressive),
-        ("rr-tcp", _) => LossDetector::RrTcp(RrRules::default()),
-        ("rack", _) => LossDetector::Rack,
-        _ => return Err(format!("`{value}` is not one of them")),
-    };
-    Ok(())
-}
-
 /// `off` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`; a host without RACK stays as it
 /// is.
 pub(super) fn set_rack(host: &mut Host, value: &str) -> Result<(), String> {
-    match (switch(value)?, host.config.loss_detector) {
-        (true, _) => host.config.loss_detector = LossDetector::Rack,
-        (false, LossDetector::Rack) => set_loss_detector(host, "linux")?,
+    let detector = &mut host.config.loss_detector;
+    match (switch(value)?, *detector) {
+        (true, _) => *detector = LossDetector::Rack,
+        (false, LossDetector::Rack) => *detector = detector.of_kind(DetectorKind::Linux),
         (false, _) => {}
     }
     Ok(())
@@ -153,29 +116,12 @@ pub(super) fn set_abe(host: &mut Host, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn set_prr(host: &mut Host, value: &str) -> Result<(), String> {
-    host.config.prr = match value {
-        "off" => Prr::Off,
-        "rate-halving" => Prr::RateHalving,
-        "rfc6937" => Prr::Rfc6937,
-        "ssrb" => Prr::Ssrb,
-        "rfc9937" => Prr::Rfc9937,
-        _ => return Err(format!("`{value}` is not one of them")),
-    };
-    Ok(())
-}
-
 pub(super) fn set_offload(host: &mut Host, value: &str) -> Result<(), String> {
     let rule = match value {
         "off" => Some(OffloadRule::default()),
         host => Profile::by_name(host).and_then(|profile| profile.offload),
     };
     host.config.hand_down_units(rule.ok_or_else(|| format!("`{value}` is not one of them"))?);
-    Ok(())
-}
-
-pub(super) fn set_initial_window(host: &mut Host, value: &str) -> Result<(), String> {
-    host.config.initial_window = InitialWindow::Segments(number(value, 1..=65_535)? as u32);
     Ok(())
 }
 
@@ -186,11 +132,6 @@ pub(super) fn set_delayed_ack(host: &mut Host, value: &str) -> Result<(), String
     }
     host.config.delayed_ack.segments = 2;
     host.config.delayed_ack.timeout = positive_span(value)?;
-    Ok(())
-}
-
-pub(super) fn set_quick_ack(host: &mut Host, value: &str) -> Result<(), String> {
-    host.config.delayed_ack.quick = number(value, 0..=65_535)? as u32;
     Ok(())
 }
 

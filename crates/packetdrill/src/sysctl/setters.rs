@@ -2,6 +2,7 @@
 
 use ackclock_tcp::{AccEcnOption, EcnFeedback, LossDetector};
 use ackclock_units::Span;
+use ackclock_units::parameter::Named as _;
 
 use super::table::{Applied, Request};
 use crate::fast_open::Keys;

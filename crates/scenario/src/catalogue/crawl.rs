@@ -171,6 +171,8 @@ pub(crate) struct Found {
     pub(crate) required: bool,
     /// Whether some kinds demand it.
     pub(crate) demanded: bool,
+    /// What it means; empty for a parameter of an algorithm.
+    pub(crate) meaning: &'static str,
 }
 
 impl Found {
@@ -194,6 +196,7 @@ impl Found {
                     let new: Vec<&'static str> = names.iter().filter(|name| !known.contains(name)).copied().collect();
                     known.extend(new);
                 }
+                (Domain::Time { positive }, Some(Domain::Time { positive: known })) => *known &= positive,
                 _ if known => {}
                 _ => parts.push(domain.clone()),
             }
@@ -251,7 +254,11 @@ impl Crawl {
             defaults: Vec::new(),
             required: false,
             demanded: false,
+            meaning: "",
         });
+        if found.meaning.is_empty() {
+            found.meaning = key.meaning;
+        }
         found.demanded |= key.required;
         if let Some(default) = key.default.as_ref().filter(|default| !found.defaults.contains(default)) {
             found.defaults.push(default.clone());
@@ -354,7 +361,7 @@ fn values(domain: &Domain) -> Vec<Value> {
         Domain::Text(form) => text(form),
         Domain::Kind(names) => names.iter().map(|name| kind(name)).collect(),
         Domain::Table => vec![Table::default().into()],
-        Domain::Structure => Vec::new(),
+        Domain::List(_) | Domain::Structure => Vec::new(),
         Domain::Either(domains) => domains.iter().flat_map(values).collect(),
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::crawl::{self, Found};
-use super::{meanings, range_of, unit_of};
+use super::{range_of, unit_of};
 use crate::keys::Domain;
 
 /// A number with a unit.
@@ -113,6 +113,11 @@ fn gather(domain: &Domain, forms: &mut Vec<Value>, kinds: &mut Vec<&'static str>
             kinds.extend(names);
             json!({ "enum": names })
         }
+        Domain::List(domain) => {
+            let mut items = Vec::new();
+            gather(domain, &mut items, &mut Vec::new());
+            json!({ "type": "array", "items": items.pop() })
+        }
         Domain::Either(domains) => return domains.iter().for_each(|domain| gather(domain, forms, kinds)),
         Domain::Table | Domain::Structure => return,
     });
@@ -121,7 +126,7 @@ fn gather(domain: &Domain, forms: &mut Vec<Value>, kinds: &mut Vec<&'static str>
 /// What an editor shows of a key.
 fn describe(found: &Found, schema: &mut Map<String, Value>) {
     let domain = found.domain();
-    let (meaning, unit, range) = (meanings::meaning(&found.path), unit_of(&domain), range_of(&domain));
+    let (meaning, unit, range) = (found.meaning, unit_of(&domain), range_of(&domain));
     let default = match &found.defaults[..] {
         [default] if !found.varies() => format!("default {default}"),
         _ => String::new(),

@@ -102,7 +102,7 @@ fn keys_page() -> String {
                 || name.contains(".receiver.")
                 || as_of_flow
                 || is_of_distribution(name)
-                || meanings::is_parameter(name)
+                || is_parameter(name)
         };
         for Described { name, unit, default, range, meaning, .. } in
             item.keys.iter().filter(|key| !is_repeated(&key.name))
@@ -119,6 +119,21 @@ fn keys_page() -> String {
         }
     }
     out
+}
+
+/// Whether a key is a parameter of an algorithm, which has a source.
+fn is_parameter(name: &str) -> bool {
+    [".queue.", ".cc.", ".hystart."]
+        .iter()
+        .any(|of| name.split_once(of).is_some_and(|(_, parameter)| parameter != "kind"))
+}
+
+#[test]
+fn every_key_has_a_meaning() {
+    let keys = items("keys").into_iter().flat_map(|item| item.keys);
+    let without: Vec<String> =
+        keys.filter(|key| key.meaning.is_empty() && !is_parameter(&key.name)).map(|key| key.name).collect();
+    assert!(without.is_empty(), "nothing says what these mean: {without:?}");
 }
 
 /// Whether a key is of the table of a distribution, but not the one that says which.
@@ -210,7 +225,8 @@ fn hosts_page() -> String {
     let mut out = HOSTS.to_owned();
     out.push_str(TIMERS);
     out.extend(Profile::all().iter().map(timers));
-    let hosts = items("hosts");
+    let mut hosts = items("hosts");
+    hosts.iter_mut().flat_map(|host| &mut host.keys).for_each(|key| key.meaning.clear());
     let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
     for host in &hosts {
         let is_same = |key: &&Described| host.name == "rfc" || !rfc.contains(key);
@@ -260,6 +276,13 @@ fn every_category_has_items_with_keys() {
         assert!(items.iter().flat_map(|item| &item.keys).all(|key| !key.name.is_empty()), "{category}");
     }
     assert_eq!(items("nothing"), []);
+}
+
+#[test]
+fn a_list_is_an_array_in_the_schema() {
+    let affinity = &schema()["properties"]["run"]["properties"]["affinity"]["anyOf"];
+    assert_eq!(affinity[0]["const"], false);
+    assert_eq!((&affinity[1]["type"], &affinity[1]["items"]["type"]), (&"array".into(), &"integer".into()));
 }
 
 fn key<'a>(items: &'a [Item], item: &str, key: &str) -> &'a Described {

@@ -40,8 +40,8 @@ pub(crate) fn read(
     outside: bool,
     others: [(&'static str, Span); 3],
 ) -> Arrivals {
-    let rate = fields.maybe("arrival_rate", RATES);
-    let sums = fields.maybe("results", RESULTS) == Some("sum");
+    let rate = fields.maybe(("arrival_rate", "Poisson arrivals, flows per second"), RATES);
+    let sums = fields.maybe(("results", "report each flow, or their sum"), RESULTS) == Some("sum");
     if rate.is_some() {
         for (key, _) in others.into_iter().filter(|&(_, value)| value > Span::ZERO) {
             if let Some(entry) = table.get(key) {

@@ -24,10 +24,16 @@ use ackclock_sim::spec::{DirectionSpec, FlowGroup, FlowSpec, LinkSpec, QueueSpec
 use crate::document::Table;
 use crate::fields::Fields;
 use crate::link;
+use crate::link::slots;
 use crate::quantity::Problem;
 
 /// The key.
-pub(super) const INTERRUPTS: &str = "interrupts";
+pub(super) const INTERRUPTS: slots::Keys = slots::Keys {
+    key: ("interrupts", "interrupt coalescing at the receiving host"),
+    delay: ("delay", "time from the first packet to the interrupt (`rx-usecs` of ethtool)"),
+    packets: ("packets", "largest number of packets per interrupt"),
+    bytes: ("bytes", "largest number of bytes per interrupt"),
+};
 
 /// Those of the sender and of the receiver; `None` hands over at once.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,14 +48,14 @@ impl Interrupts {
     /// Checks where the file has them: in flows that are `listed`, `outside` if packets come from
     /// there.
     pub(super) fn check(&self, fields: &Fields<'_>, table: &Table, listed: bool, outside: bool) {
-        let of_receiver = || table.get("receiver")?.node.table()?.get(INTERRUPTS);
-        let Some(entry) = table.get(INTERRUPTS).or_else(of_receiver).filter(|_| self.len() > 0) else { return };
+        let of_receiver = || table.get("receiver")?.node.table()?.get(INTERRUPTS.key.0);
+        let Some(entry) = table.get(INTERRUPTS.key.0).or_else(of_receiver).filter(|_| self.len() > 0) else { return };
         let (title, expected) = match (outside, listed) {
             (true, _) => ("not where packets come from outside", "`false`, or the virtual clock"),
             (false, false) => ("not with `results = \"sum\"`", "`false`, or `results = \"each\"`"),
             (false, true) => return,
         };
-        fields.reject(INTERRUPTS, &entry.node, Problem::new(title, expected));
+        fields.reject(INTERRUPTS.key.0, &entry.node, Problem::new(title, expected));
     }
 
     /// Gives the hosts of a flow their interfaces, at the ends of its paths.

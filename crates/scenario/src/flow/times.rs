@@ -4,6 +4,7 @@ use ackclock_units::Span;
 
 use crate::document::Table;
 use crate::fields::Fields;
+use crate::keys;
 use crate::quantity::{Problem, Time};
 use crate::report::Diagnostic;
 
@@ -19,11 +20,16 @@ pub(super) struct Times {
 impl Times {
     pub(super) fn read(fields: &mut Fields<'_>) -> Times {
         Times {
-            start: fields.or("start", Span::ZERO, Time::Any),
-            start_jitter: fields.or("start_jitter", Span::ZERO, Time::Any),
-            stop: fields.maybe("stop", Time::Positive),
-            abort: fields.maybe("abort", Time::Positive),
-            restart_every: fields.maybe("restart_every", Time::Positive),
+            start: fields.or(keys::START, Span::ZERO, Time::Any),
+            start_jitter: fields.or(
+                ("start_jitter", "upper bound of a random delay of each start"),
+                Span::ZERO,
+                Time::Any,
+            ),
+            stop: fields.maybe(keys::STOP, Time::Positive),
+            abort: fields.maybe(("abort", "time of an abortive close, with an RST"), Time::Positive),
+            restart_every: fields
+                .maybe(("restart_every", "lifetime of a connection; another one follows it"), Time::Positive),
         }
     }
 

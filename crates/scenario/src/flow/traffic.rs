@@ -10,7 +10,7 @@ use crate::datagrams;
 use crate::document::Table;
 use crate::fields::Fields;
 use crate::host::{self, Host, Place};
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::link::slots;
 use crate::quantity::{Bytes, Kind as _, Problem};
 
@@ -50,8 +50,11 @@ impl Traffic {
     fn connection(fields: &mut Fields<'_>, route: &Route) -> Traffic {
         let ([sender, receiver], interrupts) = hosts(fields, route);
         let interrupts = interrupts.into();
-        let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
-        let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
+        let bytes = fields.maybe(
+            ("bytes", "size of the transfer; by default the flow sends until it is stopped"),
+            Bytes(1, u64::MAX >> 8),
+        );
+        let write_size = fields.or(keys::WRITE_SIZE, FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
         let application = application::read(fields);
         Traffic::Connection { sender, receiver, interrupts, bytes, write_size, application }
     }
@@ -106,7 +109,9 @@ fn receiver(
     facing_kernel: bool,
     interrupts: Option<&mut Option<Slots>>,
 ) -> Host {
-    fields.declare("receiver", || Domain::Either(vec![host::Hosts.domain(), Domain::Table]));
+    fields.declare(("receiver", "another profile for the receiver, or keys of it that differ"), || {
+        Domain::Either(vec![host::Hosts.domain(), Domain::Table])
+    });
     let Some(entry) = fields.get("receiver") else {
         return if facing_kernel {
             host::left_out(&mut fields.bare("receiver"), sender, place)

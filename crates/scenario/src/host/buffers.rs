@@ -6,7 +6,7 @@ use ackclock_tcp::{BufferTuning, Config, OffloadRule, SpaceRule};
 use super::MAX_BUFFER;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::keys::Domain;
+use crate::keys::{self, Domain};
 use crate::quantity::{Bytes, Flag, Kind, OneOf, Problem};
 
 /// What a buffer that is tuned is called.
@@ -86,7 +86,14 @@ impl Kind for Units {
 /// Reads whether a host hands segments down in units, and what fills its send buffer then.
 pub(super) fn read_offload(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     let rule = profile.offload;
-    let on = fields.or("segmentation_offload", config.transfer.offload.is_on(), Units(rule));
+    let on = fields.or(
+        (
+            "segmentation_offload",
+            "segmentation offload: the sender decides on units of several segments, by the kernel's rules",
+        ),
+        config.transfer.offload.is_on(),
+        Units(rule),
+    );
     config.hand_down_units(rule.filter(|_| on).unwrap_or_default());
 }
 
@@ -97,9 +104,9 @@ pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profi
 
     let before = config.transfer.send_tuning;
     let held = before.map_or(Some(config.send_buffer), |_| None);
-    match (fields.or("send_buffer", held, size()), tuning) {
+    match (fields.or(keys::SEND_BUFFER, held, size()), tuning) {
         (None, Some(tuning)) => {
-            let numbers = sysctl(fields, "tcp_wmem", before.unwrap_or(tuning.send));
+            let numbers = sysctl(fields, WMEM, before.unwrap_or(tuning.send));
             config.tune_send_buffer(numbers);
         }
         (held, _) => {
@@ -108,7 +115,11 @@ pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profi
                 config.transfer.send_space = profile.endpoint.transfer.send_space;
             }
             config.send_buffer = held.unwrap_or(config.send_buffer);
-            config.transfer.send_space = match fields.or("send_space", config.transfer.send_space.name(), SPACES) {
+            config.transfer.send_space = match fields.or(
+                ("send_space", "free space at which a full send buffer wakes its writer"),
+                config.transfer.send_space.name(),
+                SPACES,
+            ) {
                 "segments" => SpaceRule::Segments,
                 _ => SpaceRule::Bytes,
             };
@@ -117,9 +128,9 @@ pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profi
 
     let before = config.transfer.receive_tuning;
     let held = before.map_or(Some(config.receive_space()), |_| None);
-    match (fields.or("receive_buffer", held, size()), tuning) {
+    match (fields.or(keys::RECEIVE_BUFFER, held, size()), tuning) {
         (None, Some(tuning)) => {
-            let numbers = sysctl(fields, "tcp_rmem", before.unwrap_or(tuning.receive));
+            let numbers = sysctl(fields, RMEM, before.unwrap_or(tuning.receive));
             config.tune_receive_buffer(numbers);
         }
         (held, _) => {
@@ -132,11 +143,26 @@ pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profi
     }
 }
 
+const WMEM: [(&str, &str); 3] = [
+    ("tcp_wmem", "auto-tuned send buffer, in memory: `net.ipv4.tcp_wmem`"),
+    ("default", "size before the connection is established"),
+    ("max", "largest size"),
+];
+const RMEM: [(&str, &str); 3] = [
+    ("tcp_rmem", "auto-tuned receive buffer, in memory: `net.ipv4.tcp_rmem`"),
+    ("default", "initial size"),
+    ("max", "largest size, which determines the window scale"),
+];
+
 /// The second and the third number of a sysctl; the first plays a part only when memory is short.
-fn sysctl(fields: &mut Fields<'_>, key: &'static str, before: BufferTuning) -> BufferTuning {
+fn sysctl(
+    fields: &mut Fields<'_>,
+    [key, default, max]: [(&'static str, &'static str); 3],
+    before: BufferTuning,
+) -> BufferTuning {
     let mut numbers = fields.section(key, "a table such as { default = \"128KiB\", max = \"6MiB\" }");
-    let default = numbers.or("default", before.default, Bytes(LEAST, MAX_BUFFER));
-    let most = numbers.or("max", before.most.max(default), Bytes(LEAST, MAX_BUFFER));
+    let default = numbers.or(default, before.default, Bytes(LEAST, MAX_BUFFER));
+    let most = numbers.or(max, before.most.max(default), Bytes(LEAST, MAX_BUFFER));
     if let Some(entry) = numbers.get("max").filter(|_| most < default) {
         numbers.reject("max", &entry.node, Problem::new("less than `default`", format!("at least {default}B")));
     }

@@ -18,13 +18,17 @@ const DISTRIBUTIONS: [&str; JitterDistribution::ALL.len()] = {
     names
 };
 
+/// Of every distribution of jitter.
+const JITTER: &str = "`uniform`: 0 to `jitter` is added; `normal`, `pareto`, `paretonormal` or a table: deviations to both \
+                      sides, of which `jitter` is the unit, as in netem";
+
 /// Reads the key; `base` is what it is without one.
 pub(super) fn distribution(
     fields: &mut Fields<'_>,
     base: (JitterDistribution, Option<JitterTable>),
 ) -> (JitterDistribution, Option<JitterTable>) {
     let kind = OneOf { what: "distribution", names: &DISTRIBUTIONS };
-    fields.declare("jitter_distribution", || Domain::Either(vec![kind.domain(), Domain::Table]));
+    fields.declare(("jitter_distribution", JITTER), || Domain::Either(vec![kind.domain(), Domain::Table]));
     let found = fields.get("jitter_distribution").map(|entry| &entry.node);
     if found.is_some_and(|node| node.table().is_some()) {
         let table = from_file(fields);
@@ -40,7 +44,7 @@ pub(super) fn distribution(
 /// Reads `{ file = "..." }`. `None` was reported.
 fn from_file(fields: &mut Fields<'_>) -> Option<JitterTable> {
     let mut table = fields.table("jitter_distribution", "")?;
-    let read = file(&mut table).and_then(|(text, node)| {
+    let read = file(&mut table, "table of a distribution as `tc` has them").and_then(|(text, node)| {
         let parsed = JitterTable::parse(&text).map_err(|error| {
             let line = error.line.map(|line| format!("line {line}: ")).unwrap_or_default();
             table.reject("file", node, Problem::new(format!("{line}{}", error.problem), error.expected));

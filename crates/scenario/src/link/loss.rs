@@ -9,9 +9,11 @@ use crate::quantity::{Number, OneOf, Problem, Whole};
 pub(crate) const LOSSES: OneOf =
     OneOf { what: "loss model", names: &["none", "iid", "list", "gilbert-elliott", "markov"] };
 
+pub(super) const LOSS: (&str, &str) = ("loss", "model of losses on the wire");
+
 pub(super) fn read(fields: &mut Fields<'_>) -> Loss {
-    fields.choose("loss", "none", &LOSSES, |kind, fields| match kind {
-        "iid" => Loss::Iid(probability(fields, "probability")),
+    fields.choose(LOSS, "none", &LOSSES, |kind, fields| match kind {
+        "iid" => Loss::Iid(probability(fields, ("probability", "probability that a packet is lost"))),
         "list" => Loss::List(packets(fields).unwrap_or_default()),
         "gilbert-elliott" => Loss::GilbertElliott(gilbert_elliott(fields)),
         "markov" => Loss::Markov(markov(fields)),
@@ -20,30 +22,30 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Loss {
 }
 
 /// A probability that must be given.
-fn probability(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+fn probability(fields: &mut Fields<'_>, key: (&'static str, &'static str)) -> f64 {
     fields.required(key, Number(0.0, 1.0), "a probability from 0 to 1").unwrap_or(0.0)
 }
 
 /// The names and defaults are those of `tc`: `loss gemodel P [R [1-H [1-K]]]`.
 fn gilbert_elliott(fields: &mut Fields<'_>) -> GilbertElliott {
-    let p = probability(fields, "p");
+    let p = probability(fields, ("p", "probability of going from the good state to the bad"));
     GilbertElliott {
         p,
-        r: fields.or("r", 1.0 - p, Number(0.0, 1.0)),
-        bad: fields.or("1-h", 1.0, Number(0.0, 1.0)),
-        good: fields.or("1-k", 0.0, Number(0.0, 1.0)),
+        r: fields.or(("r", "probability of going back to the good state"), 1.0 - p, Number(0.0, 1.0)),
+        bad: fields.or(("1-h", "loss probability in the bad state"), 1.0, Number(0.0, 1.0)),
+        good: fields.or(("1-k", "loss probability in the good state"), 0.0, Number(0.0, 1.0)),
     }
 }
 
 /// The names and defaults are those of `tc`: `loss state P13 [P31 [P32 [P23 [P14]]]]`.
 fn markov(fields: &mut Fields<'_>) -> Markov {
-    let p13 = probability(fields, "p13");
+    let p13 = probability(fields, ("p13", "probability of going from the gap to a burst of losses"));
     let chain = Markov {
         p13,
-        p31: fields.or("p31", 1.0 - p13, Number(0.0, 1.0)),
-        p32: fields.or("p32", 0.0, Number(0.0, 1.0)),
-        p23: fields.or("p23", 1.0, Number(0.0, 1.0)),
-        p14: fields.or("p14", 0.0, Number(0.0, 1.0)),
+        p31: fields.or(("p31", "probability of going from a burst back to the gap"), 1.0 - p13, Number(0.0, 1.0)),
+        p32: fields.or(("p32", "probability of a reception within a burst"), 0.0, Number(0.0, 1.0)),
+        p23: fields.or(("p23", "probability of a loss after a reception within a burst"), 1.0, Number(0.0, 1.0)),
+        p14: fields.or(("p14", "probability of an isolated loss in the gap"), 0.0, Number(0.0, 1.0)),
     };
     leave_a_state(fields, ("p32", chain.p32), ("p31", chain.p31));
     leave_a_state(fields, ("p14", chain.p14), ("p13", chain.p13));
@@ -67,7 +69,7 @@ fn leave_a_state(fields: &mut Fields<'_>, one: (&'static str, f64), other: (&'st
 /// The numbers of the packets that are lost, sorted.
 fn packets(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
     let expected = "an array of packet numbers from 1, such as [10, 11]";
-    let Some(entry) = fields.get("packets") else {
+    let Some(entry) = fields.get(("packets", "numbers of the packets that are lost, from 1")) else {
         fields.missing("packets", expected);
         return None;
     };

@@ -14,13 +14,31 @@ const EXPECTED: &str = "a table such as { delay = \"4ms\", packets = 16 }, or `f
 /// The most packets, and bytes, of a slot: as netem has it, whose numbers have 31 bits.
 const MOST: u64 = i32::MAX as u64;
 
+/// A key with those of its table that mean something else at a link than at a host.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    pub(crate) key: (&'static str, &'static str),
+    pub(crate) delay: (&'static str, &'static str),
+    pub(crate) packets: (&'static str, &'static str),
+    pub(crate) bytes: (&'static str, &'static str),
+}
+
+/// Those of a link.
+pub(crate) const SLOTS: Keys = Keys {
+    key: ("slots", "transmission in slots at intervals, several packets in each"),
+    delay: ("delay", "time from one slot to the next"),
+    packets: ("packets", "largest number of packets in a slot"),
+    bytes: ("bytes", "largest number of bytes in a slot"),
+};
+
 /// Reads a key; `base` is what it is without one.
-pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, base: Option<Slots>) -> Option<Slots> {
-    fields.declare(key, || Domain::Either(vec![Domain::Off, Domain::Table]));
+pub(crate) fn read(fields: &mut Fields<'_>, keys: Keys, base: Option<Slots>) -> Option<Slots> {
+    let key = keys.key.0;
+    fields.declare(keys.key, || Domain::Either(vec![Domain::Off, Domain::Table]));
     let Some(node) = fields.get(key).map(|entry| &entry.node) else {
         if let Some(slots) = &base {
             let mut section = fields.section(key, "");
-            return Some(of(&mut section, slots.clone()));
+            return Some(of(&mut section, keys, slots.clone()));
         }
         return base;
     };
@@ -28,7 +46,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, base: Option<Slot
         Value::Boolean(false) => None,
         Value::Table(_) => {
             let mut section = fields.section(key, "");
-            let slots = of(&mut section, base.unwrap_or_default());
+            let slots = of(&mut section, keys, base.unwrap_or_default());
             section.finish();
             if slots.delay == Span::ZERO && slots.jitter == Span::ZERO {
                 fields.reject(key, node, Problem::new("neither `delay` nor `jitter`", "one of them, or both"));
@@ -42,12 +60,12 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, base: Option<Slot
     }
 }
 
-fn of(section: &mut Fields<'_>, base: Slots) -> Slots {
-    let delay = section.or("delay", base.delay, Time::Any);
-    let jitter = section.or("jitter", base.jitter, Time::Any);
+fn of(section: &mut Fields<'_>, keys: Keys, base: Slots) -> Slots {
+    let delay = section.or(keys.delay, base.delay, Time::Any);
+    let jitter = section.or(("jitter", "spread of that time, as of a link's `delay`"), base.jitter, Time::Any);
     let (jitter_distribution, jitter_table) =
         jitter::distribution(section, (base.jitter_distribution, base.jitter_table));
-    let packets = section.or("packets", base.packets, OrOff(Whole(1, MOST)));
-    let bytes = section.or("bytes", base.bytes, OrOff(Bytes(1, MOST)));
+    let packets = section.or(keys.packets, base.packets, OrOff(Whole(1, MOST)));
+    let bytes = section.or(keys.bytes, base.bytes, OrOff(Bytes(1, MOST)));
     Slots { delay, jitter, jitter_distribution, jitter_table, packets, bytes }
 }

@@ -27,6 +27,7 @@ fn ends(domain: &Domain) -> Vec<Value> {
         Domain::Number(least, most, _) => vec![Value::Number(least), Value::Number(most)],
         Domain::Name { names, .. } => named(names),
         Domain::OrOff(domain) => [vec![Value::Off], ends(domain)].concat(),
+        Domain::FlagOr(domain) => [vec![Value::Flag(false), Value::Flag(true)], ends(domain)].concat(),
         Domain::OrName(name, domain) => [named(&[name]), ends(domain)].concat(),
         Domain::TimeOrPackets(least, most) => [least, most]
             .map(|packets| Value::Size(Size::Packets(packets)))

@@ -18,7 +18,9 @@ const POINTS: &str = "sections `[[sweep.points]]` with paths and one value each:
 impl Reader<'_> {
     /// Reads `axes`: each is a group.
     pub(super) fn axes(&self, fields: &mut Fields<'_>, sweep: &mut Sweep) {
-        let Some(entry) = fields.get("axes") else { return };
+        let Some(entry) = fields.get(("axes", "paths of keys with their values; every combination is a point")) else {
+            return;
+        };
         let table = match entry.node.table() {
             None => return reject(fields, "axes", &entry.node, "not a table", AXES),
             Some(table) if table.0.len() > MAX_AXES => {
@@ -65,7 +67,7 @@ impl Reader<'_> {
 
     /// Reads `zip`: the axes of each table are a group.
     pub(super) fn zips(&self, fields: &mut Fields<'_>, sweep: &mut Sweep) {
-        let Some(entry) = fields.get("zip") else { return };
+        let Some(entry) = fields.get(("zip", "paths of keys that vary together")) else { return };
         let Some(zips) = entry.node.array() else {
             return reject(fields, "zip", &entry.node, "not a list of tables", ZIP);
         };
@@ -90,7 +92,7 @@ impl Reader<'_> {
 
     /// Reads `points`: together they are a group.
     pub(super) fn points(&self, fields: &mut Fields<'_>, sweep: &mut Sweep) {
-        let Some(entry) = fields.get("points") else { return };
+        let Some(entry) = fields.get(("points", "points, listed one by one")) else { return };
         let points = entry.node.array().filter(|points| !points.is_empty());
         let Some(points) = points else { return reject(fields, "points", &entry.node, "not a list of tables", POINTS) };
         let mut columns: Vec<(&Entry, Vec<&Node>)> = Vec::new();

@@ -189,18 +189,28 @@ pub(super) fn parts(latin: bool, points: usize, random: &mut Random) -> Vec<f64>
 impl Reader<'_> {
     /// Reads `sample` and `ranges`: together they are a group.
     pub(super) fn sample<'n>(&self, fields: &mut Fields<'n>, sweep: &mut Sweep) {
-        let ranges = fields.get("ranges");
-        let Some(mut sample) = fields.table("sample", "a section `[sweep.sample]` with `lhs` or `random`") else {
+        let ranges = fields.get(("ranges", "ranges of sampled parameters"));
+        let Some(mut sample) = fields.table(
+            ("sample", "number of sampled points, and the method"),
+            "a section `[sweep.sample]` with `lhs` or `random`",
+        ) else {
             if let Some(ranges) = ranges.filter(|_| fields.get("sample").is_none()) {
                 reject(fields, "ranges", &ranges.node, "nothing is drawn from them", "`sample = { lhs = 100 }` beside");
             }
             return;
         };
-        let (lhs, random) = (sample.maybe("lhs", Whole(1, MOST)), sample.maybe("random", Whole(1, MOST)));
+        let (lhs, random) = (
+            sample.maybe(("lhs", "points of a Latin hypercube"), Whole(1, MOST)),
+            sample.maybe(("random", "points drawn independently"), Whole(1, MOST)),
+        );
         if sample.get("lhs").is_some() == sample.get("random").is_some() {
             sample.missing("lhs", "either `lhs` or `random`, the number of points");
         }
-        let [condition, derived] = [("where", Text.domain()), ("derive", Domain::Table)].map(|(key, domain)| {
+        let [condition, derived] = [
+            (("where", "condition on sampled points"), Text.domain()),
+            (("derive", "paths of keys with expressions over the parameters of the sample"), Domain::Table),
+        ]
+        .map(|(key, domain)| {
             sample.declare(key, || domain);
             sample.get(key).map(|entry| &entry.node)
         });

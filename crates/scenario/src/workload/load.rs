@@ -3,6 +3,7 @@
 use super::{Arrivals, Distribution, Fields, LOADS, OneOf, Problem, Setting, Unit, Whole, arrivals_domain};
 use super::{distribution, link_named};
 use crate::flow::MAX_FLOWS;
+use crate::keys;
 
 const KINDS: OneOf = OneOf { what: "kind of arrivals", names: &["incast"] };
 
@@ -19,9 +20,9 @@ pub(super) struct Traffic<'a> {
 
 /// When flows arrive, and what drawn times are multiplied by. `None` was reported.
 pub(super) fn read(fields: &mut Fields<'_>, setting: Setting<'_>, traffic: &Traffic<'_>) -> Option<(Arrivals, f64)> {
-    let load = fields.maybe("load", LOADS);
+    let load = fields.maybe(("load", "offered payload as a share of the rate of `link`"), LOADS);
     let per_second = per_second(fields, setting, traffic, load);
-    fields.declare("arrivals", arrivals_domain);
+    fields.declare(("arrivals", "interarrival times, or incast"), arrivals_domain);
     let Some(entry) = fields.get("arrivals") else {
         if fields.get("load").is_none() {
             fields.missing(
@@ -51,12 +52,15 @@ pub(super) fn read(fields: &mut Fields<'_>, setting: Setting<'_>, traffic: &Traf
 /// second, if that is given.
 fn incast(fields: &mut Fields<'_>, wanted: Option<f64>) -> Option<(Arrivals, f64)> {
     let mut table = fields.table("arrivals", "a table with `kind`, `senders` and `every`")?;
-    table.required("kind", KINDS, "`incast`");
-    let senders =
-        table.required("senders", Whole(1, MAX_FLOWS), "the number of flows that answer a request, such as 40");
+    table.required(keys::KIND, KINDS, "`incast`");
+    let senders = table.required(
+        ("senders", "flows that answer each incast request"),
+        Whole(1, MAX_FLOWS),
+        "the number of flows that answer a request, such as 40",
+    );
     let every = match (table.get("every"), wanted) {
         (None, Some(wanted)) => Distribution::constant(senders? as f64 * 1e9 / wanted).ok(),
-        _ => distribution::read(&mut table, "every", Unit::Time),
+        _ => distribution::read(&mut table, ("every", "time between incast requests"), Unit::Time),
     };
     table.finish();
     let (senders, every) = (senders?, every?);
@@ -65,7 +69,7 @@ fn incast(fields: &mut Fields<'_>, wanted: Option<f64>) -> Option<(Arrivals, f64
 
 /// How many flows in a second carry the load; `None` if it was reported, or there is none.
 fn per_second(fields: &mut Fields<'_>, setting: Setting<'_>, traffic: &Traffic<'_>, load: Option<f64>) -> Option<f64> {
-    let link = fields.get("link");
+    let link = fields.get(("link", "link that `load` is a share of"));
     let Some(entry) = fields.get("load") else {
         if let Some(entry) = link {
             fields.reject("link", &entry.node, Problem::new("without `load`", "the link that `load` is a share of"));

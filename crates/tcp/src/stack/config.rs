@@ -2,11 +2,14 @@
 
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
+use ackclock_units::named;
+use ackclock_units::parameter::{Choice, Configurable, Domain, Named as _, Setting, Value, Visitor};
 
+use crate::stack::loss::TimerRelease;
 use crate::stack::tuning::payload_of_bare_buffers;
 use crate::{
-    BufferTuning, CwndValidation, DetectorRules, OffloadRule, Pacing, PathRules, SpaceRule, StateRules, TransferRules,
-    WindowRule,
+    AccEcnRule, BufferTuning, CwndValidation, DetectorRules, OffloadRule, Pacing, PathRules, SpaceRule, StateRules,
+    TransferRules, WindowRule,
 };
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
@@ -162,6 +165,120 @@ impl Config {
     }
 }
 
+/// Any length of time.
+const TIME: Domain = Domain::Time { positive: false };
+const SOME_TIME: Domain = Domain::Time { positive: true };
+
+/// The largest window that can be announced (RFC 7323 section 2.3).
+pub const MAX_BUFFER: u64 = 1 << 30;
+
+/// Options take up to 40 bytes of a segment; 88 is also Linux's minimum.
+pub const MIN_MSS: u64 = 88;
+
+/// The settings of a host but for its buffers: names, meanings, ranges and sources.
+impl Configurable for Config {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        self.handshake(v);
+        self.behaviour(v);
+    }
+}
+
+impl Config {
+    /// The settings that a handshake announces.
+    pub fn handshake(&mut self, v: &mut impl Visitor) {
+        let flag = Domain::Flag;
+        v.setting(
+            "mss",
+            "advertised maximum segment size",
+            Domain::Bytes(MIN_MSS, 65_495),
+            "RFC 9293 s3.7.1",
+            &mut self.mss,
+        );
+        let window = Domain::OrName("rfc3390", &Domain::Packets(1, 65_535));
+        v.setting(
+            "initial_window",
+            "initial congestion window",
+            window,
+            "RFC 6928, RFC 3390",
+            &mut self.initial_window,
+        );
+        v.setting("dsack", "duplicate SACK (RFC 2883)", flag, "RFC 2883", &mut self.dsack);
+        v.setting("timestamps", "timestamps (RFC 7323)", flag, "RFC 7323", &mut self.timestamps);
+        v.setting("window_scaling", "window scaling (RFC 7323)", flag, "RFC 7323", &mut self.window_scaling);
+        const FEEDBACK: Domain = Domain::Name { what: "feedback of ECN", names: &["dctcp", "accecn"] };
+        let meaning = "ECN feedback: classic, DCTCP's or accurate";
+        v.setting("ecn", meaning, Domain::FlagOr(&FEEDBACK), "RFC 3168, RFC 8257, RFC 9768", &mut self.ecn);
+        let falls_back = self.states.ecn_syn_retries != u32::MAX;
+        let mut fallback = falls_back;
+        v.setting("ecn_fallback", "retransmit a lost SYN without ECN", flag, "tcp_ecn_fallback", &mut fallback);
+        if fallback != falls_back {
+            self.states.ecn_syn_retries = if falls_back { u32::MAX } else { 0 };
+        }
+        let rules = &mut self.transfer.acc_ecn;
+        let domain = Domain::named::<AccEcnRule>("rules of Accurate ECN");
+        v.setting("accecn_rules", "Accurate ECN by RFC 9768 or by Linux", domain, "RFC 9768", &mut rules.rule);
+        v.choice("accecn_option", "when the Accurate ECN option carries byte counters", rules);
+    }
+
+    /// The settings of acknowledging, loss recovery and sending.
+    pub fn behaviour(&mut self, v: &mut impl Visitor) {
+        let flag = Domain::Flag;
+        let meaning = "delayed acknowledgments; `segments = 1` acknowledges every segment";
+        v.table("delayed_ack", meaning, &mut self.delayed_ack);
+        let compression = self.transfer.sack_compression;
+        let mut compresses = compression.is_some();
+        let meaning = "Linux's compression of SACKs: fewer ACKs for out-of-order data";
+        v.setting("sack_compression", meaning, flag, "tcp_comp_sack_nr", &mut compresses);
+        self.transfer.sack_compression = compresses.then(|| compression.unwrap_or_default());
+        v.table_or("min_rto", "lower bound of the retransmission timeout", "time", &mut self.min_rto);
+        let meaning = "upper bound of the retransmission timeout";
+        v.setting("max_rto", meaning, SOME_TIME, "RFC 6298 s2.5", &mut self.max_rto);
+        let meaning = "retransmission timeout before the first RTT sample";
+        v.setting("initial_rto", meaning, SOME_TIME, "RFC 6298 s2.1", &mut self.initial_rto);
+        let meaning = "constant added to every backed-off timeout (FreeBSD's `rexmit_slop`)";
+        v.setting("rto_slop", meaning, TIME, "net.inet.tcp.rexmit_slop", &mut self.rto_slop);
+        let mut timer = self.transfer.timer.release();
+        let domain = Domain::named::<TimerRelease>("rules of the timer");
+        v.setting("rto_timer", "how ACKs restart the retransmission timer", domain, "RFC 6298 s5", &mut timer);
+        self.transfer.timer = timer.rules();
+        let ticks = &mut self.transfer.ticks;
+        let mut tick = ticks.length();
+        let meaning = "tick of the host's timers, 1 s / HZ, at most 1 s; 0 makes them exact";
+        v.setting("timer_tick", meaning, TIME, "CONFIG_HZ", &mut tick);
+        *ticks = ticks.of_length(tick).unwrap_or(*ticks);
+        v.setting("limited_transmit", "limited transmit (RFC 3042)", flag, "RFC 3042", &mut self.limited_transmit);
+        const REDUCTION: Domain = Domain::named::<Prr>("rate reduction");
+        let meaning = "proportional rate reduction (RFC 6937, RFC 9937)";
+        v.setting("prr", meaning, Domain::OrOff(&REDUCTION), "RFC 6937, RFC 9937", &mut self.prr);
+        v.choice("loss_detector", "how losses are detected from ACKs", &mut self.loss_detector);
+        v.setting("undo", "undo spurious window reductions (DSACK, Eifel)", flag, "RFC 3708, RFC 4015", &mut self.undo);
+        v.setting("frto", "forward RTO recovery (RFC 5682)", flag, "RFC 5682", &mut self.frto);
+        v.setting("tlp", "tail loss probes (RFC 8985)", flag, "RFC 8985 s7", &mut self.tlp);
+        if matches!(self.loss_detector, LossDetector::Tahoe(_) | LossDetector::Reno(_)) {
+            self.sack = false;
+        }
+        v.setting("sack", "selective acknowledgments (RFC 2018)", flag, "RFC 2018", &mut self.sack);
+        v.setting("nagle", "Nagle's algorithm", flag, "RFC 9293 s3.7.4", &mut self.nagle);
+        let meaning = "Minshall's variant of Nagle's algorithm: one small segment may be in flight";
+        v.setting("minshall", meaning, flag, "Linux tcp_minshall_check", &mut self.transfer.minshall);
+        let meaning = "set PSH at the end of each write, and after half of the peer's largest window";
+        v.setting("push_writes", meaning, flag, "Linux tcp_push", &mut self.transfer.push_writes);
+        v.setting("fast_open", "data with the SYN (RFC 7413)", flag, "RFC 7413", &mut self.states.fast_open);
+        let meaning = "restart the window after idle periods (RFC 5681)";
+        v.setting("slow_start_after_idle", meaning, flag, "RFC 5681 s4.1", &mut self.slow_start_after_idle);
+        if self.loss_detector == LossDetector::FreeBsd9 {
+            self.cwnd_validation = CwndValidation::Peer;
+        }
+        let domain = Domain::named::<CwndValidation>("congestion window validation");
+        let meaning = "growth or decay of an unused congestion window";
+        v.setting("cwnd_validation", meaning, domain, "RFC 2861, RFC 7661", &mut self.cwnd_validation);
+        v.choice("pacing", "spread segments over the round trip", &mut self.pacing);
+        v.setting("time_wait", "duration of TIME-WAIT", TIME, "RFC 9293 s3.4.2", &mut self.time_wait);
+        let meaning = "consecutive timeouts after which the connection is aborted";
+        v.setting("max_retries", meaning, Domain::Whole(0, 255, ""), "tcp_retries2", &mut self.max_retries);
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -221,6 +338,22 @@ impl InitialWindow {
     }
 }
 
+impl Setting for InitialWindow {
+    fn value(&self) -> Value {
+        match *self {
+            InitialWindow::Rfc3390 => Value::Name("rfc3390"),
+            InitialWindow::Segments(segments) => Value::Whole(segments.into()),
+        }
+    }
+
+    fn from_value(value: Value) -> Option<InitialWindow> {
+        match value {
+            Value::Name("rfc3390") => Some(InitialWindow::Rfc3390),
+            value => u32::from_value(value).map(InitialWindow::Segments),
+        }
+    }
+}
+
 /// When in-order data is acknowledged (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
@@ -249,6 +382,46 @@ impl Default for DelayedAck {
             hurry: QuickAcks::default(),
             growth_from: 0,
         }
+    }
+}
+
+impl Configurable for DelayedAck {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let hurry = &mut self.hurry;
+        let (count, flag) = (Domain::Whole(0, 255, ""), Domain::Flag);
+        v.setting(
+            "segments",
+            "segments per acknowledgment",
+            Domain::Whole(1, 1000, ""),
+            "RFC 5681 s4.2",
+            &mut self.segments,
+        );
+        v.setting("timeout", "longest delay of an acknowledgment", SOME_TIME, "RFC 5681 s4.2", &mut self.timeout);
+        let meaning = "segments acknowledged immediately at the start (quick ACKs)";
+        v.setting("quick", meaning, Domain::Whole(0, 1 << 20, ""), "Linux tcp_incr_quickack", &mut self.quick);
+        let meaning = "segments acknowledged immediately after out-of-order data; 0 disables it";
+        v.setting("quick_gap", meaning, count, "Linux tcp_data_queue", &mut hurry.gap);
+        let meaning = "segments acknowledged immediately after a CE mark while none is echoed; 0 disables it";
+        v.setting("quick_mark", meaning, count, "Linux __tcp_ecn_check_ce", &mut hurry.mark);
+        let meaning = "segments acknowledged immediately after not-ECT data on an ECN connection; 0 disables it";
+        v.setting("quick_not_ect", meaning, count, "Linux __tcp_ecn_check_ce", &mut hurry.not_ect);
+        let meaning =
+            "segments acknowledged immediately after a gap longer than the retransmission timeout; 0 disables it";
+        v.setting("quick_idle", meaning, count, "Linux tcp_event_data_recv", &mut hurry.idle);
+        let meaning = "`quick_not_ect` applies only after ECT data";
+        v.setting("quick_after_ect", meaning, flag, "Linux TCP_ECN_SEEN", &mut hurry.after_ect);
+        let meaning = "acknowledge segments with CWR immediately";
+        v.setting("quick_cwr", meaning, flag, "Linux tcp_ecn_accept_cwr", &mut hurry.cwr);
+        let meaning = "acknowledge segments with PSH, or shorter than full, once the application has read all data";
+        v.setting("quick_push", meaning, flag, "Linux tcp_measure_rcv_mss", &mut hurry.push);
+        let meaning = "window above which its growth forces no ACK";
+        v.setting(
+            "growth_from",
+            meaning,
+            Domain::Bytes(0, MAX_BUFFER),
+            "Linux __tcp_select_window",
+            &mut self.growth_from,
+        );
     }
 }
 
@@ -309,6 +482,32 @@ pub enum MinRto {
     OfVariance(Span),
 }
 
+/// The quantities that [`MinRto`] may bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bounded {
+    Total,
+    Variance,
+}
+
+named! { Bounded: Total = "total", Variance = "variance" }
+
+impl Configurable for MinRto {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let (mut of, mut time) = match *self {
+            MinRto::OfTotal(time) => (Bounded::Total, time),
+            MinRto::OfVariance(time) => (Bounded::Variance, time),
+        };
+        let (meaning, domain) =
+            ("the bounded quantity: the variance term, or the sum", Domain::named::<Bounded>("bound"));
+        v.setting("of", meaning, domain, "RFC 6298 s2.4, Linux tcp_set_rto", &mut of);
+        v.setting("time", "the bound", TIME, "RFC 6298 s2.4, TCP_RTO_MIN", &mut time);
+        *self = match of {
+            Bounded::Total => MinRto::OfTotal(time),
+            Bounded::Variance => MinRto::OfVariance(time),
+        };
+    }
+}
+
 /// How the window comes down during fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prr {
@@ -327,6 +526,8 @@ pub enum Prr {
     /// 9937).
     Rfc9937,
 }
+
+named! { Prr or Off: RateHalving = "rate-halving", Rfc6937 = "rfc6937", Ssrb = "ssrb", Rfc9937 = "rfc9937" }
 
 /// How losses are detected: a choice independent of the congestion controller.
 ///
@@ -390,19 +591,84 @@ pub enum NcrVariant {
     Aggressive,
 }
 
+/// The kinds of [`LossDetector`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DetectorKind {
+    /// [`LossDetector::Rfc6675`].
+    Rfc6675,
+    /// [`LossDetector::FreeBsd9`].
+    FreeBsd9,
+    /// [`LossDetector::Tahoe`].
+    Tahoe,
+    /// [`LossDetector::Reno`].
+    Reno,
+    /// [`LossDetector::Linux`].
+    Linux,
+    /// [`NcrVariant::Careful`].
+    Ncr,
+    /// [`NcrVariant::Aggressive`].
+    NcrAggressive,
+    /// [`LossDetector::RrTcp`].
+    RrTcp,
+    /// [`LossDetector::Rack`].
+    Rack,
+}
+
+named! {
+    DetectorKind: Rfc6675 = "rfc6675", FreeBsd9 = "freebsd-9", Tahoe = "tahoe", Reno = "reno", Linux = "linux",
+    Ncr = "ncr", NcrAggressive = "ncr-aggressive", RrTcp = "rr-tcp", Rack = "rack"
+}
+
 impl LossDetector {
     /// Its name in scenarios and summaries.
     pub fn name(self) -> &'static str {
+        self.kind().name()
+    }
+}
+
+impl Choice for LossDetector {
+    type Kind = DetectorKind;
+    const WHAT: &'static str = "loss detector";
+
+    fn kind(&self) -> DetectorKind {
         match self {
-            LossDetector::Rfc6675 => "rfc6675",
-            LossDetector::FreeBsd9 => "freebsd-9",
-            LossDetector::Tahoe(_) => "tahoe",
-            LossDetector::Reno(_) => "reno",
-            LossDetector::Linux(_) => "linux",
-            LossDetector::Ncr(NcrVariant::Careful) => "ncr",
-            LossDetector::Ncr(NcrVariant::Aggressive) => "ncr-aggressive",
-            LossDetector::RrTcp(_) => "rr-tcp",
-            LossDetector::Rack => "rack",
+            LossDetector::Rfc6675 => DetectorKind::Rfc6675,
+            LossDetector::FreeBsd9 => DetectorKind::FreeBsd9,
+            LossDetector::Tahoe(_) => DetectorKind::Tahoe,
+            LossDetector::Reno(_) => DetectorKind::Reno,
+            LossDetector::Linux(_) => DetectorKind::Linux,
+            LossDetector::Ncr(NcrVariant::Careful) => DetectorKind::Ncr,
+            LossDetector::Ncr(NcrVariant::Aggressive) => DetectorKind::NcrAggressive,
+            LossDetector::RrTcp(_) => DetectorKind::RrTcp,
+            LossDetector::Rack => DetectorKind::Rack,
+        }
+    }
+
+    fn of_kind(&self, kind: DetectorKind) -> LossDetector {
+        match kind {
+            _ if kind == self.kind() => *self,
+            DetectorKind::Rfc6675 => LossDetector::Rfc6675,
+            DetectorKind::FreeBsd9 => LossDetector::FreeBsd9,
+            DetectorKind::Tahoe => LossDetector::Tahoe(BerkeleyRules::default()),
+            DetectorKind::Reno => LossDetector::Reno(BerkeleyRules::default()),
+            // A kernel that has RACK has neither FACK nor early retransmit: `tcp_recovery` = 0.
+            DetectorKind::Linux if *self == LossDetector::Rack => LossDetector::Linux(AdaptiveRules::rack_off()),
+            DetectorKind::Linux => LossDetector::Linux(AdaptiveRules::default()),
+            DetectorKind::Ncr => LossDetector::Ncr(NcrVariant::Careful),
+            DetectorKind::NcrAggressive => LossDetector::Ncr(NcrVariant::Aggressive),
+            DetectorKind::RrTcp => LossDetector::RrTcp(RrRules::default()),
+            DetectorKind::Rack => LossDetector::Rack,
+        }
+    }
+}
+
+impl Configurable for LossDetector {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        match self {
+            LossDetector::Tahoe(rules) | LossDetector::Reno(rules) => rules.parameters(v),
+            LossDetector::Linux(rules) => rules.parameters(v),
+            LossDetector::RrTcp(rules) => rules.parameters(v),
+            LossDetector::Rfc6675 | LossDetector::FreeBsd9 | LossDetector::Ncr(_) | LossDetector::Rack => {}
         }
     }
 }
@@ -414,6 +680,13 @@ pub struct BerkeleyRules {
     /// retransmit or timeout was (ns-2's `bugFix_`; RFC 2582 section 5). Default false: neither the
     /// releases of Berkeley nor RFC 2581 have it.
     pub bugfix: bool,
+}
+
+impl Configurable for BerkeleyRules {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let meaning = "no fast retransmit for data sent before the last retransmission or timeout";
+        v.setting("bugfix", meaning, Domain::Flag, "RFC 2582 s5", &mut self.bugfix);
+    }
 }
 
 /// Parameters of RR-TCP.
@@ -431,6 +704,17 @@ pub struct RrRules {
 impl Default for RrRules {
     fn default() -> RrRules {
         RrRules { history: 1000, initial_ratio: 0.9, step: 0.01 }
+    }
+}
+
+impl Configurable for RrRules {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let (source, share) = ("ICSI TR-02-006", Domain::Number(0.0, 1.0, ""));
+        let history = Domain::Whole(1, 10_000, "");
+        v.setting("history", "reordering lengths that RR-TCP remembers", history, source, &mut self.history);
+        let meaning = "share of reordering without false retransmits at the start";
+        v.setting("initial_ratio", meaning, share, source, &mut self.initial_ratio);
+        v.setting("step", "what a false fast retransmit adds to that share", share, source, &mut self.step);
     }
 }
 
@@ -464,6 +748,23 @@ impl Default for AdaptiveRules {
             early_retransmit: true,
             high_reordering: true,
             order: DetectorRules::LINUX_4_0,
+        }
+    }
+}
+
+impl Configurable for AdaptiveRules {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let (flag, segments) = (Domain::Flag, Domain::Packets(3, 1000));
+        let meaning = "largest duplicate threshold, in segments";
+        v.setting("max_reordering", meaning, segments, "tcp_max_reordering", &mut self.max_reordering);
+        v.setting("fack", "forward acknowledgment until reordering is seen", flag, "tcp_fack", &mut self.fack);
+        let meaning = "early retransmit (RFC 5827) until reordering is seen";
+        v.setting("early_retransmit", meaning, flag, "tcp_early_retrans", &mut self.early_retransmit);
+        let meaning = "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold; \
+                       ACKs with ECE grow a window above ssthresh too";
+        v.setting("high_reordering", meaning, flag, "Linux tcp_may_raise_cwnd", &mut self.high_reordering);
+        if self.fack || self.early_retransmit {
+            self.order = DetectorRules::LINUX_4_0;
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The knobs of Accurate ECN.
 
+use ackclock_units::named;
+use ackclock_units::parameter::{Choice, Configurable, Domain, Visitor};
+
 /// How a host speaks Accurate ECN (RFC 9768), once both ends have agreed on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccEcnRules {
@@ -44,6 +47,37 @@ pub enum AccEcnRule {
     Linux,
 }
 
+named! { AccEcnRule: Rfc9768 = "rfc9768", Linux = "linux" }
+
+impl Choice for AccEcnRules {
+    type Kind = AccEcnOption;
+    const WHAT: &'static str = "AccECN option";
+
+    fn kind(&self) -> AccEcnOption {
+        self.option
+    }
+
+    fn of_kind(&self, option: AccEcnOption) -> AccEcnRules {
+        AccEcnRules { option, ..*self }
+    }
+}
+
+/// The parameters of the option's kind.
+impl Configurable for AccEcnRules {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        if self.option == AccEcnOption::Minimum {
+            let source = "tcp_ecn_option_beacon";
+            v.setting(
+                "beacon",
+                "least number of options per round trip",
+                Domain::Whole(0, 65_535, ""),
+                source,
+                &mut self.beacon,
+            );
+        }
+    }
+}
+
 /// When the AccECN option is sent, besides the answer to a SYN (Linux `tcp_ecn_option`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccEcnOption {
@@ -63,19 +97,6 @@ impl AccEcnOption {
     /// Every choice, in the order of Linux's numbers from 0 on.
     pub const ALL: [AccEcnOption; 4] =
         [AccEcnOption::Off, AccEcnOption::Minimum, AccEcnOption::Full, AccEcnOption::Persist];
-
-    /// Its name in scenarios and scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AccEcnOption::Off => "off",
-            AccEcnOption::Minimum => "minimum",
-            AccEcnOption::Full => "full",
-            AccEcnOption::Persist => "persist",
-        }
-    }
-
-    /// The choice called `name`.
-    pub fn by_name(name: &str) -> Option<AccEcnOption> {
-        AccEcnOption::ALL.into_iter().find(|option| option.name() == name)
-    }
 }
+
+named! { AccEcnOption: Off = "off", Minimum = "minimum", Full = "full", Persist = "persist" }

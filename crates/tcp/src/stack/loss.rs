@@ -1,6 +1,8 @@
 //! What systems do differently about losses, by name: the rows of systems are in
 //! [`crate::profile`], and the code asks for the behaviour, never for the system.
 
+use ackclock_units::named;
+
 /// The behaviours of Linux's episodes (`tcp_fastretrans_alert` and what it calls) that changed
 /// between releases. The default is how they run since 4.0; each field says what differs with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +104,31 @@ pub struct DetectorRules {
     pub probe_after_timeout: bool,
     /// TCP_INFO has the distance to the highest SACKed segment (`tcpi_fackets`).
     pub shows_reach: bool,
+}
+
+/// The releases whose [`TimerRules`] have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerRelease {
+    Rfc6298,
+    Linux24,
+}
+
+named! { TimerRelease: Rfc6298 = "rfc6298", Linux24 = "linux-2.4" }
+
+impl TimerRelease {
+    pub(crate) fn rules(self) -> TimerRules {
+        match self {
+            TimerRelease::Rfc6298 => TimerRules::default(),
+            TimerRelease::Linux24 => TimerRules::linux_2_4(),
+        }
+    }
+}
+
+impl TimerRules {
+    /// The release that has these rules; RFC 6298 for rules that none has.
+    pub(crate) fn release(self) -> TimerRelease {
+        if self == TimerRules::linux_2_4() { TimerRelease::Linux24 } else { TimerRelease::Rfc6298 }
+    }
 }
 
 /// What ACKs do to the retransmission timer. The default is RFC 6298's: it starts anew from now

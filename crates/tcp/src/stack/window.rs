@@ -1,5 +1,8 @@
 //! Settings of what the sender does with its congestion window: pacing, and validation.
 
+use ackclock_units::named;
+use ackclock_units::parameter::{Choice, Configurable, Domain, Visitor};
+
 /// What becomes of a congestion window that is not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CwndValidation {
@@ -19,17 +22,8 @@ pub enum CwndValidation {
     Rfc7661,
 }
 
-impl CwndValidation {
-    /// Its name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            CwndValidation::Off => "off",
-            CwndValidation::Peer => "peer",
-            CwndValidation::Growth => "growth",
-            CwndValidation::Rfc2861 => "rfc2861",
-            CwndValidation::Rfc7661 => "rfc7661",
-        }
-    }
+named! {
+    CwndValidation: Off = "off", Peer = "peer", Growth = "growth", Rfc2861 = "rfc2861", Rfc7661 = "rfc7661"
 }
 
 /// When a host paces, and by which rate of its own.
@@ -50,6 +44,31 @@ impl Default for Pacing {
     }
 }
 
+impl Choice for Pacing {
+    type Kind = PacingWhen;
+    const WHAT: &'static str = "pacing";
+
+    fn kind(&self) -> PacingWhen {
+        self.when
+    }
+
+    fn of_kind(&self, when: PacingWhen) -> Pacing {
+        Pacing { when, ..*self }
+    }
+}
+
+impl Configurable for Pacing {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        if self.when == PacingWhen::On {
+            let meaning = "pacing rate in slow start relative to the window per round trip, percent";
+            let percent = Domain::Whole(1, 1000, "");
+            v.setting("ss_ratio", meaning, percent, "tcp_pacing_ss_ratio", &mut self.ss_ratio);
+            let meaning = "the same in congestion avoidance, percent";
+            v.setting("ca_ratio", meaning, percent, "tcp_pacing_ca_ratio", &mut self.ca_ratio);
+        }
+    }
+}
+
 /// Whether segments are paced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacingWhen {
@@ -62,13 +81,4 @@ pub enum PacingWhen {
     Off,
 }
 
-impl PacingWhen {
-    /// Its name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            PacingWhen::Auto => "auto",
-            PacingWhen::On => "on",
-            PacingWhen::Off => "off",
-        }
-    }
-}
+named! { PacingWhen: Auto = "auto", On = "on", Off = "off" }

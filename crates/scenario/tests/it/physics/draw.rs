@@ -159,7 +159,7 @@ impl Draw {
             Domain::Name(names) => format!("\"{}\"", self.of(names)),
             Domain::Off => "false".to_owned(),
             Domain::Kind(_) | Domain::Table => return Some(Value::Table),
-            Domain::Text(_) | Domain::Structure => return None,
+            Domain::Text(_) | Domain::List(_) | Domain::Structure => return None,
             Domain::Either(domains) => {
                 let domain = self.of(domains).clone();
                 return self.value(&domain, default);
