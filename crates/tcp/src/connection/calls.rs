@@ -93,13 +93,13 @@ impl Endpoint {
         if self.send.is_closed() || self.state == State::Closed {
             return 0;
         }
-        self.socket.set_more(flags.more);
+        self.writing.set_more(flags.more);
         match self.config.transfer.send_space {
             SpaceRule::Bytes | SpaceRule::Segments => {}
             SpaceRule::Linux => return self.fill_buffers(bytes, flags),
             SpaceRule::Tuned => return self.fill_tuned(bytes),
         }
-        if !self.socket.is_below_lowat(self.unsent()) {
+        if !self.writing.is_below_lowat(self.unsent()) {
             return 0;
         }
         let taken = bytes.min(self.send_space());
@@ -259,7 +259,7 @@ impl Endpoint {
             // It goes on until the buffer is full.
             SpaceRule::Bytes => u64::MAX,
             // It goes on for as long as a third is free.
-            SpaceRule::Segments | SpaceRule::Tuned if self.socket.notsent_lowat().is_none() => {
+            SpaceRule::Segments | SpaceRule::Tuned if self.writing.notsent_lowat().is_none() => {
                 let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
                 (room - room % bytes).max(bytes)
             }

@@ -38,7 +38,7 @@ impl Endpoint {
             self.handshake_due(now);
         }
         if self.path.deadline() <= now {
-            self.forget_path_mtu();
+            self.forget_path_mtu(self.state);
         }
         if self.timers.retransmission() <= now {
             self.timers.stop_retransmission();
@@ -54,7 +54,10 @@ impl Endpoint {
             }
         }
         if self.persist.deadline() <= now {
-            self.persist_due(now);
+            let gives_up = self.persist_due(now, self.liveness.heard_at, self.socket.is_orphan());
+            if gives_up {
+                self.give_up();
+            }
         }
         if self.liveness.deadline() <= now {
             self.keepalive_due(now);
@@ -96,7 +99,7 @@ impl Endpoint {
                     return;
                 }
                 self.stats.timeouts += 1;
-                self.handshake.repeat();
+                self.repeat_syn();
             }
             _ if self.board.is_empty() => {}
             _ => self.on_timeout(now),
@@ -131,7 +134,7 @@ impl Endpoint {
                         && resending >= self.model_time(rules.syn_retries, self.config.initial_rto);
             }
             State::SynReceived => return timeouts >= rules.syn_retries,
-            _ => self.retry_limit(self.rto()),
+            _ => self.retry_limit(self.socket.is_orphan(), self.rto()),
         };
         match rules.give_up {
             GiveUp::Retries => timeouts >= limit,

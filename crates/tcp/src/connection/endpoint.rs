@@ -33,6 +33,7 @@ use crate::send::sequence::SendSequence;
 use crate::send::units::Units;
 use crate::send::validation::Validation;
 use crate::send::window_use::WindowUse;
+use crate::send::writing::Writing;
 use crate::stack::config::Episodes;
 use crate::{Config, Error, SentAs};
 
@@ -181,6 +182,9 @@ pub struct Endpoint {
     pub(crate) detector: Detector,
     pub(crate) validation: Validation,
     pub(crate) socket: Socket,
+    pub(crate) writing: Writing,
+    /// The SYN or its answer was presumably lost.
+    pub(crate) syn_lost: bool,
     pub(crate) path: Path,
 
     // What few connections have.
@@ -247,6 +251,8 @@ impl Endpoint {
             opening: None,
             recalled: None,
             socket: Socket::default(),
+            writing: Writing::default(),
+            syn_lost: false,
             queue: Queue::new(config.send_buffer),
             counters: Counters::new(),
             held: LimitClock::default(),

@@ -10,6 +10,12 @@ use crate::seq::lift;
 use crate::{Acknowledgment, Endpoint, Error, SendRule, State, SynFin};
 
 impl Endpoint {
+    /// The SYN, or its answer, was presumably lost and is to be sent again.
+    pub(super) fn repeat_syn(&mut self) {
+        self.handshake.begin();
+        self.syn_lost = true;
+    }
+
     /// Whether this segment would end SYN-RECEIVED by opening the connection.
     pub(crate) fn completes(&self, segment: &Segment) -> bool {
         self.state == State::SynReceived

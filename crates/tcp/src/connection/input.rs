@@ -25,7 +25,7 @@ impl Endpoint {
     #[inline(never)]
     fn input_unpredicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         self.counters.arrived(now, segment, ecn);
-        self.socket.set_more(false);
+        self.writing.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
             return Acknowledgment::default();
         }

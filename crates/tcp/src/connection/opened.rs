@@ -23,7 +23,7 @@ impl Endpoint {
             self.sample_rtt(now.since(sent_at));
             self.detector.measured(now, now.since(sent_at));
         }
-        self.rtt.established(self.handshake.is_repeated());
+        self.rtt.established(self.syn_lost);
         self.counters.delivered_segments += 1;
         self.counters.data_received_at = now;
         self.timers.handshake_over();
@@ -34,7 +34,7 @@ impl Endpoint {
     /// The window and all that follows from it are set up: data may be sent.
     pub(crate) fn begin_sending(&mut self, now: Time) {
         self.bound_segment();
-        self.begin_probing(now);
+        self.begin_probing(now, self.socket.is_passive());
         let flight = self.flight(now);
         self.cc.on_established(&flight);
         self.use_recalled();

@@ -62,7 +62,7 @@ impl Endpoint {
         self.window_answered(now);
         self.counters.arrived(now, segment, ecn);
         self.counters.predicted += 1;
-        self.socket.set_more(false);
+        self.writing.set_more(false);
         self.liveness.heard(now);
         self.update_ts_recent(now, segment, left);
         if payload > 0 {

@@ -64,7 +64,7 @@ impl Endpoint {
             }
             if left == 0 {
                 // The peer did not get our SYN with ACK: it is sent again.
-                self.handshake.repeat();
+                self.repeat_syn();
                 self.agree_to_ecn_again(segment, ecn);
                 return Acknowledgment::default();
             }

@@ -15,7 +15,7 @@ impl Endpoint {
     pub fn set_nodelay(&mut self, on: bool) {
         self.config_mut().nagle = !on;
         if on {
-            self.socket.push();
+            self.writing.push();
         }
     }
 
@@ -27,17 +27,17 @@ impl Endpoint {
     /// TCP_CORK (TCP_NOPUSH): small segments wait until it is taken off, or until the probe timer
     /// has expired.
     pub fn set_cork(&mut self, on: bool) {
-        self.socket.set_cork(on);
+        self.writing.set_cork(on);
         // tcp_sock_set_cork: taking it off sends what Nagle's rule lets through, all of it with
         // TCP_NODELAY.
         if !on && !self.config.nagle {
-            self.socket.push();
+            self.writing.push();
         }
     }
 
     /// TCP_CORK.
     pub fn cork(&self) -> bool {
-        self.socket.is_corked()
+        self.writing.is_corked()
     }
 
     /// TCP_SYNCNT, from now on.
@@ -61,7 +61,7 @@ impl Endpoint {
     /// bytes.
     pub fn set_max_segment(&mut self, mss: u16) {
         let mss = mss.max(1);
-        self.socket.set_max_segment(mss);
+        self.writing.set_max_segment(mss);
         if self.send.nxt() == 0 {
             let mss = self.config.mss.min(mss);
             self.config_mut().mss = mss;
@@ -105,12 +105,12 @@ impl Endpoint {
 
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.
     pub fn set_notsent_lowat(&mut self, bytes: Option<u32>) {
-        self.socket.set_notsent_lowat(bytes);
+        self.writing.set_notsent_lowat(bytes);
     }
 
     /// TCP_NOTSENT_LOWAT.
     pub fn notsent_lowat(&self) -> Option<u32> {
-        self.socket.notsent_lowat()
+        self.writing.notsent_lowat()
     }
 
     /// SO_SNDBUF: Linux doubles it for its overhead.

@@ -140,8 +140,8 @@ impl Endpoint {
 
     /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout
     /// has reached its maximum (Linux `tcp_orphan_retries`).
-    pub(crate) fn retry_limit(&self, wait: Span) -> u32 {
-        match self.config.states.orphan_retries.filter(|_| self.socket.is_orphan()) {
+    pub(crate) fn retry_limit(&self, is_orphan: bool, wait: Span) -> u32 {
+        match self.config.states.orphan_retries.filter(|_| is_orphan) {
             Some(_) if wait >= self.config.max_rto => 0,
             Some(retries) => retries,
             None => self.config.max_retries,

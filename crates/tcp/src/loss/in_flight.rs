@@ -172,7 +172,7 @@ impl Endpoint {
     /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
     #[inline]
     fn initial_window(&self) -> u64 {
-        if self.handshake.is_repeated() {
+        if self.syn_lost {
             u64::from(self.negotiated.mss())
         } else {
             self.config.initial_window.bytes(self.negotiated.mss())

@@ -83,7 +83,7 @@ impl Endpoint {
     /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window
     /// both stop it.
     #[inline]
-    pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
+    pub(crate) fn note_stop(&mut self, now: Time, state: State, has_room: bool) {
         let reason = if self.pacer.holds() {
             Some(Limit::Pacing)
         } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
@@ -91,7 +91,7 @@ impl Endpoint {
         } else if self.counters.window_stopped | self.window_use.is_stopped() {
             Some(Limit::Cwnd)
         } else {
-            let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.is_closed();
+            let open = matches!(state, State::Established | State::CloseWait) && !self.send.is_closed();
             open.then_some(Limit::Application)
         };
         self.held.set(now, reason);

@@ -9,7 +9,7 @@ impl Endpoint {
     /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion
     /// window; else the last segment again.
     #[cold]
-    pub(crate) fn next_loss_probe(&mut self, now: Time) -> Option<Piece> {
+    pub(crate) fn next_loss_probe(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::TailLossProbe;
         let right = self.send.window_end();
         let unsent = !self.send.is_fin_sent() && self.send.written() + 1 > self.send.nxt() && right > self.send.nxt();
@@ -19,7 +19,7 @@ impl Endpoint {
         }
         if unsent {
             self.recovery.probe_mut().set_unbounded(true);
-            let piece = self.next_new(now);
+            let piece = self.next_new(now, reports);
             self.recovery.probe_mut().set_unbounded(false);
             self.probe_is_out(now, false);
             return piece;

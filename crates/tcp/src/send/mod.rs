@@ -20,3 +20,4 @@ pub(crate) mod units;
 pub(crate) mod validation;
 pub(crate) mod window_probe;
 pub(crate) mod window_use;
+pub(crate) mod writing;

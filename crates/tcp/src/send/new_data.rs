@@ -14,28 +14,29 @@ impl Endpoint {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
     /// the handshake has come.
     #[cold]
-    pub(crate) fn next_early(&mut self, now: Time) -> Option<Piece> {
-        if !self.is_open_early() || self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+    pub(crate) fn next_early(&mut self, now: Time, reports: bool) -> Option<Piece> {
+        if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
         self.sent_as = SentAs::New;
-        self.next_new(now)
+        self.next_new(now, reports)
     }
 
     /// F-RTO: new data alone, as much as the window allows; without any, what is lost.
     #[cold]
-    pub(crate) fn next_of_frto(&mut self, now: Time) -> Option<Piece> {
+    pub(crate) fn next_of_frto(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::New;
-        let new = self.next_new(now);
+        let new = self.next_new(now, reports);
         if new.is_none() {
             self.recovery.no_data_for_test(self.send.nxt());
         }
         new
     }
 
-    /// RFC 6675 `NextSeg` rule 2: data that was never sent.
+    /// RFC 6675 `NextSeg` rule 2: data that was never sent; `reports` if ACKs have something to
+    /// report.
     #[inline(always)]
-    pub(crate) fn next_new(&mut self, now: Time) -> Option<Piece> {
+    pub(crate) fn next_new(&mut self, now: Time, reports: bool) -> Option<Piece> {
         if self.send.is_fin_sent() {
             return None;
         }
@@ -47,7 +48,7 @@ impl Endpoint {
         }
         let window = (self.send.window_end()).saturating_sub(self.send.nxt());
         if self.path.probing.enabled && !self.counters.sending {
-            match self.mtu_probe(now, available, window) {
+            match self.mtu_probe(now, available, window, reports) {
                 ProbeStep::No => {}
                 ProbeStep::Wait => return None,
                 ProbeStep::Send(payload) => return Some(self.send_mtu_probe(now, payload)),
@@ -68,7 +69,7 @@ impl Endpoint {
         if payload == 0 && !fin || self.is_silly(payload, record, fin) {
             return self.next_probe(now, available, window);
         }
-        if !self.socket.expects_more() {
+        if !self.writing.expects_more() {
             self.persist.satisfy();
         }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in
@@ -184,10 +185,10 @@ impl Endpoint {
         let large = rules == SendRule::FreeBsd
             && self.send.max_window() > 0
             && u64::from(payload) >= self.send.max_window() / 2;
-        if large || self.socket.pushes() || self.recovery.probe().is_unbounded() {
+        if large || self.writing.pushes() || self.recovery.probe().is_unbounded() {
             return false;
         }
-        if self.socket.expects_more() {
+        if self.writing.expects_more() {
             if self.persist.satisfy() {
                 return false;
             }

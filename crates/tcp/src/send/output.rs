@@ -29,7 +29,7 @@ impl Endpoint {
         if ecn.is_some() {
             self.note_segment();
         } else {
-            self.all_sent(now);
+            self.all_sent(now, self.state);
         }
         self.review_deadlines();
         ecn
@@ -47,20 +47,25 @@ impl Endpoint {
                 if self.handshake.is_due() {
                     return Some(self.write_syn(now, out));
                 }
-                if let Some(piece) = self.next_early(now) {
+                let reports = self.receiver.has_report();
+                if self.is_open_early()
+                    && let Some(piece) = self.next_early(now, reports)
+                {
                     return Some(self.write_data(now, out, piece));
                 }
+                self.ask_for_window();
             }
             _ => {
                 // A report of a gap or a duplicate does not ride on data: there may be no room for
                 // its SACK blocks, and an ACK with data is no duplicate ACK (RFC 5681 section 2).
-                let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
+                let reports = self.receiver.has_report();
                 let alone = reports || self.handshake.take_bare_ack();
                 if !(self.receiver.acknowledges_now() && alone) {
-                    if let Some(piece) = self.next_piece(now) {
+                    if let Some(piece) = self.next_piece(now, reports) {
                         return Some(self.write_data(now, out, piece));
                     }
                     self.note_window_use(now);
+                    self.ask_for_window();
                     if self.answers.has_probe() {
                         self.write_bare_ack(now, out);
                         return Some(self.ecn.control());
@@ -75,9 +80,17 @@ impl Endpoint {
         None
     }
 
+    /// A probe of the window has no data: it is an answer.
+    #[inline]
+    fn ask_for_window(&mut self) {
+        if self.persist.take_empty() {
+            self.answers.probe();
+        }
+    }
+
     /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
     #[inline(always)]
-    fn next_piece(&mut self, now: Time) -> Option<Piece> {
+    fn next_piece(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.window_use.begin();
         if self.persist.rules() {
             self.pacer.let_go();
@@ -86,13 +99,13 @@ impl Endpoint {
         let mut resends = true;
         if self.linux_episodes() {
             if self.recovery.probe_mut().take_due() {
-                return self.next_loss_probe(now);
+                return self.next_loss_probe(now, reports);
             }
             if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
                 return None;
             }
             if self.recovery.tests_timeout() {
-                let new = self.next_of_frto(now);
+                let new = self.next_of_frto(now, reports);
                 if new.is_some() || self.recovery.tests_timeout() {
                     return new;
                 }
@@ -118,7 +131,7 @@ impl Endpoint {
         }
         let in_disorder = self.recovery.state() == CaState::Disorder;
         self.sent_as = if in_disorder { SentAs::LimitedTransmit } else { SentAs::New };
-        if let Some(piece) = self.next_new(now) {
+        if let Some(piece) = self.next_new(now, reports) {
             return Some(piece);
         }
         if self.recovery.state() == CaState::Recovery

@@ -107,7 +107,7 @@ impl Endpoint {
     /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
     /// options included.
     pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
-        let most = match (self.config.path.mtu, self.socket.max_segment()) {
+        let most = match (self.config.path.mtu, self.writing.max_segment()) {
             (None, _) => self.config.mss,
             (Some(_), wish) => wish.unwrap_or(u16::MAX),
         };
@@ -177,7 +177,7 @@ impl Endpoint {
     }
 
     /// The connection is open.
-    pub(crate) fn begin_probing(&mut self, now: Time) {
+    pub(crate) fn begin_probing(&mut self, now: Time, is_passive: bool) {
         if self.config.path.probing == MtuProbing::Off {
             return;
         }
@@ -191,40 +191,34 @@ impl Endpoint {
         };
         // A listening socket's child begins with the MTU of the route (tcp_v4_syn_recv_sock comes
         // before tcp_mtup_init).
-        if !self.socket.is_passive() {
+        if !is_passive {
             self.sync_mss();
         }
     }
 
-    /// A message says that a packet was too big.
-    pub(crate) fn packet_too_big(&mut self, now: Time, error: &IcmpError) {
+    /// A message says that a packet was too big. Whether the SYN is to be sent again.
+    pub(crate) fn packet_too_big(&mut self, now: Time, state: State, error: &IcmpError) -> bool {
         let rules = &self.config.path;
         if !rules.discovery || rules.locked {
-            return;
+            return false;
         }
-        let Some(mtu) = self.told_mtu(error) else { return };
+        let Some(mtu) = self.told_mtu(state, error) else { return false };
         let timeout = rules.timeout;
         if mtu >= self.path.mtu {
             if mtu == self.path.mtu && self.path.expires_at != Time::NEVER {
                 self.keep_estimate(now, timeout);
             }
-            return;
+            return false;
         }
         self.path.mtu = mtu;
         self.path.expires_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if matches!(state, State::SynSent | State::SynReceived) {
             // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too
             // (icmp6_mtudisc_update).
-            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && self.state == State::SynSent;
-            if freebsd && mtu < self.unopened_mtu() {
-                self.handshake.begin();
-            }
+            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && mtu < self.unopened_mtu();
             // tcp_simple_retransmit: what went with the SYN is lost, and the SYN goes again.
-            let linux = self.config.path.icmp == IcmpRule::Linux && self.state == State::SynSent;
-            if linux && self.send.nxt() > 1 {
-                self.handshake.begin();
-            }
-            return;
+            let linux = self.config.path.icmp == IcmpRule::Linux && self.send.nxt() > 1;
+            return state == State::SynSent && (freebsd || linux);
         }
         self.sync_mss();
         // tcp_mtudisc sends all again from the first unacknowledged byte on. So does the BSDs'
@@ -233,6 +227,7 @@ impl Endpoint {
             self.board.lose_larger(0);
         }
         self.resend_too_large(now);
+        false
     }
 
     /// The same was told again: it holds for longer, if half of its time is over.
@@ -245,7 +240,7 @@ impl Endpoint {
     }
 
     /// The MTU that a message leads to; `None` if it is not believed.
-    fn told_mtu(&self, error: &IcmpError) -> Option<u32> {
+    fn told_mtu(&self, state: State, error: &IcmpError) -> Option<u32> {
         let rules = &self.config.path;
         match (rules.icmp, error.v6) {
             // IPV6_MMTU - 8: room for a fragment header.
@@ -257,7 +252,7 @@ impl Endpoint {
                 let plateau = |&&mtu: &&u32| mtu < error.length && (mtu != LEAST_V6 || rule == IcmpRule::FreeBsd);
                 let told = if error.mtu > 0 { error.mtu } else { *PLATEAUS.iter().find(plateau)? };
                 let mtu = told.max(rules.least_mtu);
-                let opening = rule == IcmpRule::FreeBsd && self.state == State::SynSent;
+                let opening = rule == IcmpRule::FreeBsd && state == State::SynSent;
                 (!opening || mtu < self.unopened_mtu()).then_some(mtu)
             }
         }
@@ -279,10 +274,10 @@ impl Endpoint {
     }
 
     /// The estimate has held for long enough.
-    pub(crate) fn forget_path_mtu(&mut self) {
+    pub(crate) fn forget_path_mtu(&mut self, state: State) {
         self.path.expires_at = Time::NEVER;
         self.path.mtu = self.path.route;
-        if !matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
+        if !matches!(state, State::Closed | State::SynSent | State::SynReceived) {
             self.sync_mss();
         }
     }
@@ -308,12 +303,11 @@ impl Endpoint {
     }
 
     /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of
-    /// them fit the peer's window.
+    /// them fit the peer's window; `reports` if ACKs have something to report.
     #[cold]
-    pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64) -> ProbeStep {
+    pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64, reports: bool) -> ProbeStep {
         let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd() / mss;
-        let reports = self.receiver.has_report();
         let ready = self.path.probing.size == 0 && self.recovery.state() == CaState::Open;
         if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe().is_unbounded() {
             return ProbeStep::No;

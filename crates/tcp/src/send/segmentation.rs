@@ -191,11 +191,11 @@ impl Endpoint {
     /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as
     /// Minshall changed it (one small segment may be in flight), TCP_CORK and MSG_MORE.
     pub(super) fn waits(&self, payload: u64) -> bool {
-        if payload >= u64::from(self.full_payload()) || self.socket.pushes() {
+        if payload >= u64::from(self.full_payload()) || self.writing.pushes() {
             return false;
         }
         let small_in_flight = self.send.una() < self.queue.small;
-        self.socket.expects_more() || self.config.nagle && !self.board.is_empty() && small_in_flight
+        self.writing.expects_more() || self.config.nagle && !self.board.is_empty() && small_in_flight
     }
 
     /// The segment that [`Endpoint::cut`] gave is sent: whether it has PSH set.
@@ -317,12 +317,12 @@ impl Endpoint {
     /// the congestion window is full (`tcp_check_space`, `tcp_new_space`). When everything is sent,
     /// and `sent` just now, it is the buffer that holds the sender back (`tcp_cwnd_validate`).
     #[inline]
-    pub(crate) fn review_send_buffer(&mut self, now: Time, sent: bool) {
+    pub(crate) fn review_send_buffer(&mut self, now: Time, state: State, sent: bool) {
         if !self.queue.short {
             return;
         }
         let has_room = self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
-        let open = matches!(self.state, State::Established | State::CloseWait);
+        let open = matches!(state, State::Established | State::CloseWait);
         if sent && has_room && open && self.unsent() == 0 {
             self.counters.buffer_limited.set(now, true);
         }
@@ -369,7 +369,7 @@ impl Endpoint {
             if room > 0 {
                 self.queue.unmark(end);
             } else {
-                if self.queued() >= self.queue.buffer || !self.socket.is_below_lowat(end - sent.min(end)) {
+                if self.queued() >= self.queue.buffer || !self.writing.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
                     self.burst.end();
                     break;
@@ -378,7 +378,7 @@ impl Endpoint {
                     self.queue.mark(end, End::Buffer);
                 }
                 self.queue.tail = end;
-                self.socket.pushed();
+                self.writing.pushed();
                 room = goal;
             }
             let part = room.min(bytes - taken);
@@ -447,7 +447,7 @@ impl Endpoint {
 
     /// Takes up to `bytes` bytes into a buffer that grows when it was too small.
     pub(crate) fn fill_tuned(&mut self, bytes: u64) -> u64 {
-        if !self.socket.is_below_lowat(self.unsent()) {
+        if !self.writing.is_below_lowat(self.unsent()) {
             return 0;
         }
         let taken = bytes.min(self.send_space());
@@ -473,7 +473,7 @@ impl Endpoint {
         let space = self.send_space();
         let queued = self.queue.buffer.saturating_sub(space);
         // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
+        space > 0 && space >= queued / 2 && self.writing.is_below_lowat(2 * self.unsent())
     }
 
     /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all

@@ -21,7 +21,7 @@ impl Endpoint {
         }
         if window == 0 && self.config.states.window_probe == WindowProbe::Empty {
             self.persist.expired = false;
-            self.answers.probe();
+            self.persist.empty = true;
             self.persist.backoff += 1;
             self.arm_persist(now);
             return None;
@@ -71,7 +71,7 @@ impl Endpoint {
         }
         let available = self.send.written() + 1 - probe.seq;
         let payload = available.min(self.send.window()).min(u64::from(self.full_payload())) as u32;
-        let waits = self.socket.expects_more();
+        let waits = self.writing.expects_more();
         if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.negotiated.mss() && waits
         {
             return probe;
@@ -115,7 +115,9 @@ impl Endpoint {
         Span::from_nanos(doubled).min(self.config.max_rto)
     }
 
-    pub(crate) fn persist_due(&mut self, now: Time) {
+    /// The timer has expired; the peer was last heard `heard_at`. Whether the connection is to be
+    /// given up.
+    pub(crate) fn persist_due(&mut self, now: Time, heard_at: Time, is_orphan: bool) -> bool {
         self.persist.due_at = Time::NEVER;
         let since = *self.persist.since.get_or_insert(now);
         let expired = self.config.states.user_timeout.is_some_and(|timeout| now.since(since) >= timeout);
@@ -123,16 +125,16 @@ impl Endpoint {
         // somebody owns it.
         let unanswered = self.persist.unanswered;
         let is_silent = |rules: PersistRules| {
-            let silent = now.since(self.liveness.heard_at);
+            let silent = now.since(heard_at);
             silent >= rules.silence.min(self.rtt.plain_rto(&self.config) * u64::from(rules.total))
         };
-        let many = unanswered >= self.retry_limit(self.persist_wait()) && self.persist.backoff > 0;
+        let many = unanswered >= self.retry_limit(is_orphan, self.persist_wait()) && self.persist.backoff > 0;
         if expired || many && self.config.states.persist.is_none_or(is_silent) {
-            self.give_up();
-            return;
+            return true;
         }
         self.persist.unanswered += 1;
         self.persist.expired = true;
+        false
     }
 
     /// An acceptable ACK arrived.

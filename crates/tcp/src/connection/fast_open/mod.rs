@@ -141,7 +141,7 @@ impl Endpoint {
             opening.acked = self.board.is_empty();
         }
         let unacknowledged = !self.board.is_empty();
-        opening.learn(segment, unacknowledged, self.handshake.is_repeated());
+        opening.learn(segment, unacknowledged, self.syn_lost);
         if unacknowledged {
             self.resend_syn_data(now, linux);
         } else if linux && opening.writer_waits {
@@ -262,7 +262,7 @@ impl Endpoint {
             self.close_now(Some(Error::TimedOut));
             return;
         }
-        self.handshake.repeat();
+        self.repeat_syn();
         if linux && self.linux_episodes() && self.rtt.timeouts() == 1 {
             self.on_timeout(now);
         } else {

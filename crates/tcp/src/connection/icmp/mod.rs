@@ -62,7 +62,11 @@ impl Endpoint {
             {
                 self.icmp_half_open(rule, error, meaning);
             }
-            Meaning::TooBig => self.packet_too_big(now, error),
+            Meaning::TooBig => {
+                if self.packet_too_big(now, self.state, error) {
+                    self.handshake.begin();
+                }
+            }
             Meaning::Error(reason, ends) => {
                 if error.is_unreachable() && self.config.path.revert_backoff {
                     self.revert_backoff(now, seq);

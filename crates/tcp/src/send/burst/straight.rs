@@ -12,7 +12,7 @@ use ackclock_units::{Ecn, Time};
 
 use super::Burst;
 use crate::send::limited::Limit;
-use crate::{CaState, Endpoint, SendRule, SentAs, State};
+use crate::{CaState, Endpoint, Ports, SendRule, SentAs, State};
 
 /// What the straight way comes to.
 pub(in crate::send) enum Straight {
@@ -50,7 +50,7 @@ impl Endpoint {
             return self.acknowledge_straight(now, out);
         }
         if self.burst.goes_on(now) {
-            return Straight::Sent(self.write_full(out));
+            return Straight::Sent(self.write_full(self.ports, out));
         }
         self.send_straight(now, out, unsent)
     }
@@ -58,7 +58,7 @@ impl Endpoint {
     #[inline]
     fn send_straight(&mut self, now: Time, out: &mut Segment, unsent: u64) -> Straight {
         if self.burst.is_over(now) {
-            self.stop_at_cwnd(now);
+            self.stop_at_cwnd(now, self.state);
             return Straight::Nothing;
         }
         self.burst.end();
@@ -66,7 +66,7 @@ impl Endpoint {
             return Straight::No;
         }
         if unsent == 0 && self.board.is_empty() {
-            return if self.receiver.acknowledges_now() { self.acknowledge_straight(now, out) } else { self.rest(now) };
+            return if self.receiver.acknowledges_now() { self.acknowledge_straight(now, out) } else { self.rest(now, self.state) };
         }
         let full = self.negotiated.mss();
         if self.receiver.acknowledges_now()
@@ -88,22 +88,22 @@ impl Endpoint {
             return Straight::No;
         }
         if room < u64::from(full) {
-            self.stop_at_cwnd(now);
+            self.stop_at_cwnd(now, self.state);
             return Straight::Nothing;
         }
         let left = segments(most.min(room), full);
         let taken = (left + 1) * u64::from(full);
         self.begin_burst(now, full, left, room < taken && taken <= most);
-        Straight::Sent(self.write_full(out))
+        Straight::Sent(self.write_full(self.ports, out))
     }
 
     /// There is nothing unsent, in flight or to be acknowledged.
-    fn rest(&mut self, now: Time) -> Straight {
+    fn rest(&mut self, now: Time, state: State) -> Straight {
         self.counters.window_stopped = false;
         self.sent_as = SentAs::New;
         self.window_use.begin();
         self.window_use.idle(self.send.nxt());
-        self.all_sent(now);
+        self.all_sent(now, state);
         self.burst.idle = !self.queue.is_short();
         Straight::Nothing
     }
@@ -124,15 +124,15 @@ impl Endpoint {
 
     /// There is nothing to send now.
     #[inline]
-    pub(in crate::send) fn all_sent(&mut self, now: Time) {
+    pub(in crate::send) fn all_sent(&mut self, now: Time, state: State) {
         let sent = std::mem::take(&mut self.counters.sending);
-        self.review_send_buffer(now, sent);
+        self.review_send_buffer(now, state, sent);
         self.counters.busy.set(now, self.send.written() > self.acked_bytes());
         // tcp_write_xmit looks at the congestion window first.
         let has_room =
             !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
         self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
-        self.note_stop(now, has_room);
+        self.note_stop(now, state, has_room);
     }
 
     /// A segment leaves.
@@ -144,7 +144,7 @@ impl Endpoint {
 
     /// The congestion window has no room for a full segment; the peer's has, and there is one.
     #[inline]
-    fn stop_at_cwnd(&mut self, now: Time) {
+    fn stop_at_cwnd(&mut self, now: Time, state: State) {
         self.counters.window_stopped = false;
         self.sent_as = SentAs::New;
         self.window_use.stop();
@@ -153,7 +153,7 @@ impl Endpoint {
         if sent {
             self.decay_unused(now, true);
         }
-        self.review_send_buffer(now, sent);
+        self.review_send_buffer(now, state, sent);
         self.counters.busy.set(now, true);
         self.counters.window_limited.set(now, false);
         self.held.set(now, Some(Limit::Cwnd));
@@ -186,8 +186,8 @@ impl Endpoint {
 
     /// Writes the next segment of the burst.
     #[inline]
-    pub(in crate::send) fn write_full(&mut self, out: &mut Segment) -> Ecn {
-        debug_assert!(self.is_plain() && self.recovery.state() == CaState::Open);
+    pub(in crate::send) fn write_full(&mut self, ports: Ports, out: &mut Segment) -> Ecn {
+        debug_assert!(self.recovery.is_plain() && self.recovery.state() == CaState::Open);
         debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
         let (seq, payload) = (self.send.nxt(), self.burst.payload);
         self.burst.left -= 1;
@@ -197,7 +197,7 @@ impl Endpoint {
             self.new_data_sent(self.burst.stamp.at);
             self.burst.timed = self.each_moves_timer();
         }
-        out.begin((self.ports.local, self.ports.remote), self.burst.flags);
+        out.begin((ports.local, ports.remote), self.burst.flags);
         if self.send.nxt() == self.send.written() + 1 {
             out.flags |= Flags::PSH;
         }
