@@ -11,14 +11,14 @@ impl Endpoint {
     pub(crate) fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
         // An old duplicate of the SYN is for the state machine to answer.
         let slack = if self.state == State::TimeWait { 0 } else { self.config.states.paws_slack };
-        left == 0 || self.negotiated.passes_paws(now, segment, slack)
+        left == 0 || self.sender.negotiated.passes_paws(now, segment, slack)
     }
 
     /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
     #[inline]
     pub(crate) fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
         if left <= self.receiver.last_ack_sent() {
-            self.negotiated.update_recent(now, segment);
+            self.sender.negotiated.update_recent(now, segment);
         }
     }
 

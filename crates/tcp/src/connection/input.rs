@@ -10,11 +10,11 @@ impl Endpoint {
     /// asked.
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        self.burst.interrupt();
+        self.sender.burst.interrupt();
         match self.input_predicted(now, segment, ecn) {
             Some(acknowledgment) => acknowledgment,
             None => {
-                self.burst.end();
+                self.sender.burst.end();
                 let acknowledgment = self.input_unpredicted(now, segment, ecn);
                 self.review_deadlines();
                 acknowledgment
@@ -24,8 +24,8 @@ impl Endpoint {
 
     #[inline(never)]
     fn input_unpredicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        self.counters.arrived(now, segment, ecn);
-        self.writing.set_more(false);
+        self.sender.counters.arrived(now, segment, ecn);
+        self.sender.writing.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
             return Acknowledgment::default();
         }
@@ -69,7 +69,7 @@ impl Endpoint {
         }
 
         if segment.timestamps.is_none()
-            && self.negotiated.timestamps()
+            && self.sender.negotiated.timestamps()
             && !self.config.transfer.lenient_timestamps
             && !self.config.states.accept_unstamped
             && !segment.flags.contains(Flags::RST)
@@ -113,20 +113,23 @@ impl Endpoint {
         if right > left {
             self.input_data(now, segment, left, right, ecn);
         }
-        self.acknowledgment(acked)
+        self.sender.acknowledgment(acked)
     }
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
     fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Acknowledgment {
         self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next() {
-            self.note_spurious(left);
+            self.sender.note_spurious(left);
             self.describe_arrival(now, segment);
             self.receiver.receive(now, left, right, segment.payload.len);
         }
         // An old data segment may carry a newer acknowledgment.
         if segment.flags.contains(Flags::ACK) && left <= self.receiver.next() {
-            return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
+            return self
+                .input_ack(now, segment, left)
+                .map(|acked| self.sender.acknowledgment(acked))
+                .unwrap_or_default();
         }
         Acknowledgment::default()
     }

@@ -49,16 +49,17 @@ use ackclock_units::Time;
 
 use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
-use crate::{CaState, Endpoint, LossDetector};
+use crate::send::Sender;
+use crate::{CaState, LossDetector};
 
-impl Endpoint {
+impl Sender {
     /// Something is acknowledged.
     pub(super) fn on_progress_berkeley(&mut self, context: &AckContext) {
         let AckContext { now, ref progress, ece, .. } = *context;
         self.recovery.dup_acks = 0;
         match self.recovery.state() {
             CaState::Recovery => self.leave_fast_recovery(now),
-            CaState::Cwr if self.send.una() >= self.recovery.point => self.end_reduction(now),
+            CaState::Cwr if self.sequence.una() >= self.recovery.point => self.end_reduction(now),
             CaState::Cwr if !self.recovery.by_controller => return,
             _ => {}
         }
@@ -75,7 +76,7 @@ impl Endpoint {
                 let mss = u64::from(self.negotiated.mss());
                 self.recovery.reduction.inflate(mss, u64::MAX);
             }
-            1 => self.recovery.reduction.set_from(self.send.nxt()),
+            1 => self.recovery.reduction.set_from(self.sequence.nxt()),
             DUP_THRESH => self.on_third_duplicate(now),
             _ => {}
         }
@@ -86,7 +87,7 @@ impl Endpoint {
             self.recovery.dup_acks = 0;
             return;
         }
-        let fresh = self.send.una() > self.recovery.rescue_above || self.recovery.rescue_above == 0;
+        let fresh = self.sequence.una() > self.recovery.rescue_above || self.recovery.rescue_above == 0;
         match self.config.loss_detector {
             LossDetector::Tahoe(rules) if fresh || !rules.bugfix => self.begin_slow_start(now),
             LossDetector::Reno(rules) if fresh || !rules.bugfix => self.begin_inflated(now),
@@ -138,7 +139,7 @@ impl Endpoint {
         self.board.mark_front_lost();
         self.tell_losses(now);
         self.enter(now, CaState::Recovery);
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         self.note_episode();
         let recovery = &mut self.recovery;
         recovery.by_controller = false;
@@ -156,8 +157,8 @@ impl Endpoint {
 
     /// A fast retransmit, or a timeout: `bugfix` looks at what has been sent until now.
     fn note_episode(&mut self) {
-        self.recovery.point = self.send.nxt();
-        self.recovery.rescue_above = self.send.nxt();
+        self.recovery.point = self.sequence.nxt();
+        self.recovery.rescue_above = self.sequence.nxt();
     }
 
     /// The first ACK of new data: the window is the threshold, and there is no bound to a burst.
@@ -182,6 +183,6 @@ impl Endpoint {
         self.recovery.dup_acks = 0;
         self.go_back(now, &flight);
         self.rtt.back_off();
-        self.timers.retransmit(now + self.rtt.rto(&self.config));
+        self.timer.retransmit(now + self.rtt.rto(&self.config));
     }
 }

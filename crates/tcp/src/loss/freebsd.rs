@@ -56,10 +56,11 @@ use ackclock_units::Time;
 use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::scoreboard::{Sent, Whole};
+use crate::send::Sender;
 use crate::stack::config::Episodes;
-use crate::{CaState, CwndValidation, Endpoint, NeedlessTimeout};
+use crate::{CaState, CwndValidation, NeedlessTimeout};
 
-impl Endpoint {
+impl Sender {
     /// The congestion side of an ACK, with Tahoe and Reno too.
     pub(super) fn on_ack_bsd(&mut self, context: &AckContext) {
         if self.recovery.whole_control {
@@ -68,7 +69,7 @@ impl Endpoint {
         }
         let recovering = self.recovery.state() >= CaState::Cwr;
         let berkeley = self.episodes == Episodes::Berkeley;
-        if self.send.una() > context.una_before {
+        if self.sequence.una() > context.una_before {
             if berkeley { self.on_progress_berkeley(context) } else { self.on_progress(context) }
         } else if self.counts_as_duplicate(context) {
             if berkeley { self.on_duplicate_berkeley(context.now) } else { self.on_duplicate(context.now) }
@@ -76,7 +77,7 @@ impl Endpoint {
             self.recovery.dup_acks = 0;
         }
         // RFC 3168 section 6.1.2: once per window of data.
-        let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
+        let fresh = self.sequence.una() > self.recovery.point || self.recovery.point == 0;
         if context.ece && fresh && !recovering && self.recovery.state() < CaState::Cwr {
             self.signal_reduction(context.now, Signal::Ecn, context.progress.delivered);
         }
@@ -88,7 +89,7 @@ impl Endpoint {
     fn counts_as_duplicate(&self, context: &AckContext) -> bool {
         !context.is_old
             && !context.has_data
-            && self.send.window() == context.window_before
+            && self.sequence.window() == context.window_before
             && !self.board.is_empty()
             && !self.persist.is_in_flight()
     }
@@ -99,7 +100,7 @@ impl Endpoint {
         self.recovery.dup_acks = 0;
         // All that it acknowledges counts, reported before or not (BYTES_THIS_ACK).
         let mut ack = Ack { acked: progress.acked, delivered: progress.acked, ece, ..Ack::default() };
-        let done = self.send.una() >= self.recovery.point;
+        let done = self.sequence.una() >= self.recovery.point;
         match self.recovery.state() {
             CaState::Recovery => {
                 if done {
@@ -145,7 +146,7 @@ impl Endpoint {
         if self.config.cwnd_validation != CwndValidation::Peer {
             return flight;
         }
-        Flight { cwnd_limited: self.cc.window().cwnd <= self.send.window(), ..flight }
+        Flight { cwnd_limited: self.cc.window().cwnd <= self.sequence.window(), ..flight }
     }
 
     /// A duplicate ACK.
@@ -159,16 +160,16 @@ impl Endpoint {
             }
             self.board.lose_holes(self.recovery.point);
             let ssthresh = self.recovery.reduction.ssthresh();
-            let highest = self.board.highest_sacked().unwrap_or(0).max(self.send.una());
+            let highest = self.board.highest_sacked().unwrap_or(0).max(self.sequence.una());
             // Below the highest report after a timeout: the sum is compared without its sign.
-            let nxt = self.board.left_by_timeout().unwrap_or(self.send.nxt());
+            let nxt = self.board.left_by_timeout().unwrap_or(self.sequence.nxt());
             let awnd = (nxt + self.board.resent()).checked_sub(highest);
             if awnd.is_some_and(|awnd| awnd < ssthresh) {
                 self.recovery.reduction.inflate(mss, ssthresh);
             }
         } else if self.recovery.dup_acks >= DUP_THRESH {
             // RFC 6582 section 3.2 step 2; with SACK it does not apply.
-            let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
+            let fresh = self.sequence.una() > self.recovery.point || self.recovery.point == 0;
             let probe = self.path.probing.size > 0 && self.mtu_probe_failed(now);
             if probe || !self.negotiated.sack() && !fresh {
                 self.recovery.dup_acks = 0;
@@ -176,7 +177,7 @@ impl Endpoint {
                 self.begin_fast_recovery(now);
             }
         } else if self.recovery.dup_acks == 1 {
-            self.recovery.reduction.set_from(self.send.nxt());
+            self.recovery.reduction.set_from(self.sequence.nxt());
         }
     }
 
@@ -195,7 +196,7 @@ impl Endpoint {
         }
         let ssthresh = self.cc.window().ssthresh;
         self.enter(now, CaState::Recovery);
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         let sack = self.negotiated.sack();
         let recovery = &mut self.recovery;
         // snd_limited
@@ -221,7 +222,7 @@ impl Endpoint {
         self.board.lose_holes(self.recovery.point);
         let mss = u64::from(self.negotiated.mss());
         let segments = if acked / mss >= 2 { 2 } else { 1 };
-        let new = self.send.nxt().saturating_sub(self.recovery.reduction.from());
+        let new = self.sequence.nxt().saturating_sub(self.recovery.reduction.from());
         let cwnd = self.board.resent() + new + segments * mss;
         let ssthresh = self.recovery.reduction.ssthresh();
         self.recovery.reduction.set(cwnd.min(ssthresh));
@@ -277,11 +278,11 @@ impl Endpoint {
         self.forget_validation(now);
         self.rtt.back_off();
         self.enter(now, CaState::Loss);
-        self.recovery.point = self.send.nxt();
+        self.recovery.point = self.sequence.nxt();
         self.recovery.dup_acks = 0;
         self.recovery.force = true;
         self.ecn.window_reduced();
-        self.timers.retransmit(now + self.rtt.rto(&self.config));
+        self.timer.retransmit(now + self.rtt.rto(&self.config));
     }
 
     /// The part of a lost segment for which there is room while `used` counts against the window:

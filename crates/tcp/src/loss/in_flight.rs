@@ -4,19 +4,20 @@ use ackclock_cc::{Flight, Window};
 use ackclock_units::Time;
 
 use super::detector::DUP_THRESH;
+use crate::send::Sender;
 use crate::stack::config::Episodes;
 use crate::{CaState, Endpoint, LossCounts, MaxBurst};
 
-impl Endpoint {
+impl Sender {
     /// The congestion window in force, bytes.
     #[inline]
-    pub fn cwnd(&self) -> u64 {
+    pub(crate) fn cwnd(&self) -> u64 {
         if self.recovery.shapes_window() { self.recovery.reduction.cwnd() } else { self.cc.window().cwnd }
     }
 
     /// Bytes believed to be in the network (RFC 6675 `pipe`).
     #[inline]
-    pub fn pipe(&self) -> u64 {
+    pub(crate) fn pipe(&self) -> u64 {
         // RFC 6582 inflates the window by a segment per duplicate ACK; subtracting that from what
         // is in flight has the same effect.
         self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
@@ -37,7 +38,7 @@ impl Endpoint {
         self.window_used_apart(pipe)
     }
 
-    /// Data sent and not acknowledged (`packets_out`), counted as by [`Endpoint::window_used`].
+    /// Data sent and not acknowledged (`packets_out`), counted as by [`Sender::window_used`].
     #[inline]
     pub(crate) fn window_outstanding(&self) -> u64 {
         match self.linux_episodes() {
@@ -69,7 +70,7 @@ impl Endpoint {
 
     /// What counts against the window in `tcp_output`, in every state but Open.
     fn window_used_bsd(&self) -> u64 {
-        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let (una, nxt) = (self.sequence.una(), self.sequence.nxt());
         let outstanding = self.board.outstanding();
         match self.recovery.state() {
             CaState::Recovery if self.negotiated.sack() => match self.board.resent() {
@@ -123,7 +124,7 @@ impl Endpoint {
         let state = if left > 0 || self.any_resent() || waits { CaState::Disorder } else { CaState::Open };
         if self.recovery.state() != state {
             self.enter(self.now, state);
-            self.recovery.point = self.send.nxt();
+            self.recovery.point = self.sequence.nxt();
         }
     }
 
@@ -157,8 +158,8 @@ impl Endpoint {
             mss: self.negotiated.mss(),
             in_flight: self.pipe(),
             cwnd_limited: self.window_use.may_grow(|| self.cc.window()),
-            snd_una: self.send.una(),
-            snd_nxt: self.send.nxt(),
+            snd_una: self.sequence.una(),
+            snd_nxt: self.sequence.nxt(),
             srtt: self.rtt.srtt(),
             latest_rtt: self.rtt.latest(),
             min_rtt: self.rtt.min(),
@@ -178,17 +179,31 @@ impl Endpoint {
             self.config.initial_window.bytes(self.negotiated.mss())
         }
     }
+}
+
+impl Endpoint {
+    /// The congestion window in force, bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.sender.cwnd()
+    }
+
+    /// Bytes believed to be in the network (RFC 6675 `pipe`).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.sender.pipe()
+    }
 
     /// The counts after the last call.
     pub fn loss_counts(&self) -> LossCounts {
         LossCounts {
-            packets_out: self.board.segments(),
-            sacked_out: self.sacked_segments(),
-            fackets_out: self.board.segments_to_highest(),
-            retrans_out: self.board.resent_segments(),
-            lost_out: self.board.lost_segments(),
-            reordering: self.detector.threshold(),
-            reord_seen: self.detector.reorderings(),
+            packets_out: self.sender.board.segments(),
+            sacked_out: self.sender.sacked_segments(),
+            fackets_out: self.sender.board.segments_to_highest(),
+            retrans_out: self.sender.board.resent_segments(),
+            lost_out: self.sender.board.lost_segments(),
+            reordering: self.sender.detector.threshold(),
+            reord_seen: self.sender.detector.reorderings(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! decides when a segment is lost. Four engines react to losses, marks and timeouts: `rfc`, as the
 //! RFCs have it, `linux`, as Linux does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and
 //! Reno, which are as BSD was before and share what they can with `freebsd`. All are entered by
-//! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a
+//! [`Sender::on_ack`] and [`Sender::on_timeout`]. They share `prr`, the window during a
 //! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
 //! timeout.
 
@@ -28,9 +28,9 @@ mod undo_state;
 
 use ackclock_units::Time;
 
-use crate::Endpoint;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::Whole;
+use crate::send::Sender;
 use crate::stack::config::Episodes;
 
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
@@ -39,7 +39,7 @@ pub(crate) use self::recovery::Recovery;
 pub use self::state_time::CaStateTime;
 pub(crate) use self::state_time::StateClock;
 
-impl Endpoint {
+impl Sender {
     /// Whether Linux's engine is in use.
     #[inline]
     pub(crate) fn linux_episodes(&self) -> bool {

@@ -10,6 +10,7 @@ use super::probe_state::Probe;
 use super::prr::WindowReduction;
 use super::state_time::CaStateTime;
 use super::undo_state::Undo;
+use crate::send::Sender;
 use crate::stack::config::Episodes;
 use crate::{Endpoint, Prr, Stamp};
 
@@ -230,17 +231,12 @@ impl Recovery {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// Whether FreeBSD 9's engine is in use, or that of Tahoe and Reno. A controller that sets the
     /// window in every state was unknown to them, and has the engine of the RFCs.
     #[inline]
     pub(crate) fn bsd_episodes(&self) -> bool {
         self.episodes.of_bsd() && !self.recovery.whole_control
-    }
-
-    /// Where the sender stands.
-    pub fn ca_state(&self) -> CaState {
-        self.recovery.state
     }
 
     /// The sender stands there from now on.
@@ -262,9 +258,24 @@ impl Endpoint {
         self.recovery.frto = false;
     }
 
+    /// The time by which a segment that is sent now is ordered among others: what different ACKs
+    /// release never has the same, even if they arrive at one time; what one ACK releases has
+    /// (`tcp_mstamp_refresh`).
+    #[inline]
+    pub(crate) fn stamp(&self, now: Time) -> Stamp {
+        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
+    }
+}
+
+impl Endpoint {
+    /// Where the sender stands.
+    pub fn ca_state(&self) -> CaState {
+        self.sender.recovery.state
+    }
+
     /// How long the sender was in which congestion state until `now`.
     pub fn ca_state_time(&self, now: Time) -> CaStateTime {
-        self.states.read(now, self.recovery.state)
+        self.sender.states.read(now, self.sender.recovery.state)
     }
 
     /// The time by which a segment that is sent now is ordered among others: what different ACKs
@@ -272,6 +283,6 @@ impl Endpoint {
     /// (`tcp_mstamp_refresh`).
     #[inline]
     pub fn stamp(&self, now: Time) -> Stamp {
-        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
+        self.sender.stamp(now)
     }
 }

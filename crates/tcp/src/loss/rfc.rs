@@ -17,9 +17,10 @@ use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::prr::Delivery;
 use crate::loss::scoreboard::{Progress, Whole};
-use crate::{CaState, Endpoint, NeedlessTimeout, Prr};
+use crate::send::Sender;
+use crate::{CaState, NeedlessTimeout, Prr};
 
-impl Endpoint {
+impl Sender {
     /// The congestion side of an ACK. Nothing is to be done where nothing is unusual and nothing
     /// was delivered.
     #[inline]
@@ -31,7 +32,7 @@ impl Endpoint {
         }
     }
 
-    /// [`Endpoint::on_ack_rfc`] of an ACK of `whole` segments, where nothing is unusual.
+    /// [`Sender::on_ack_rfc`] of an ACK of `whole` segments, where nothing is unusual.
     #[inline]
     pub(super) fn on_whole_ack_rfc(&mut self, now: Time, whole: &Whole) {
         let acked = whole.units;
@@ -43,14 +44,14 @@ impl Endpoint {
     /// section 2).
     #[inline]
     fn is_duplicate_ack(&self, context: &AckContext) -> bool {
-        self.send.una() == context.una_before
+        self.sequence.una() == context.una_before
             && !self.board.is_empty()
             && !self.persist.is_in_flight()
             && if self.negotiated.sack() {
                 context.progress.delivered > 0
             } else {
                 // RFC 5681 section 2: the acknowledgment number is the greatest one received.
-                !context.is_old && !context.has_data && self.send.window() == context.window_before
+                !context.is_old && !context.has_data && self.sequence.window() == context.window_before
             }
     }
 
@@ -151,7 +152,7 @@ impl Endpoint {
     #[inline]
     fn change_state(&mut self, context: &AckContext) {
         let AckContext { now, ece, ref progress, .. } = *context;
-        let done = self.send.una() >= self.recovery.point;
+        let done = self.sequence.una() >= self.recovery.point;
         match self.recovery.state() {
             CaState::Open | CaState::Disorder => {}
             CaState::Cwr if done => self.end_reduction(now),
@@ -184,7 +185,7 @@ impl Endpoint {
         // RFC 6582 section 3.2 step 2: without SACK, duplicates of data sent before the last
         // episode's end prove nothing. Likewise an ECN echo of which the receiver may not have
         // learnt yet that it was answered: the CWR is in what was sent after that end.
-        let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
+        let fresh = self.sequence.una() > self.recovery.point || self.recovery.point == 0;
         if enough && (fresh || self.negotiated.sack()) && self.board.lost() == 0 && !self.board.is_empty() {
             self.board.mark_front_lost();
         }
@@ -210,7 +211,7 @@ impl Endpoint {
         if self.recovery.state() == CaState::Cwr && self.observer.needs.ecn == EcnUse::Data {
             // The window is coming down already: one reduction per window of data.
             self.enter(now, CaState::Recovery);
-            self.recovery.point = self.send.nxt();
+            self.recovery.point = self.sequence.nxt();
         } else {
             self.signal_reduction(now, Signal::Loss, delivered);
         }
@@ -239,7 +240,7 @@ impl Endpoint {
         let cwnd = self.board.pipe().max(u64::from(self.negotiated.mss()));
         self.enter(self.now, state);
         let recovery = &mut self.recovery;
-        recovery.point = self.send.nxt();
+        recovery.point = self.sequence.nxt();
         recovery.by_controller = false;
         recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
         // RFC 3168 section 6.1.2: CWR reports a reduction for any reason.
@@ -264,7 +265,7 @@ impl Endpoint {
         self.recovery.reduction.on_delivery(rule, ack, mss);
     }
 
-    /// [`Endpoint::flight`] with FlightSize of RFC 5681 section 2 in place of `pipe`: nothing is
+    /// [`Sender::flight`] with FlightSize of RFC 5681 section 2 in place of `pipe`: nothing is
     /// declared lost.
     pub(crate) fn flight_size(&self, now: Time) -> Flight {
         Flight { in_flight: self.board.outstanding(), ..self.flight(now) }
@@ -298,12 +299,12 @@ impl Endpoint {
         self.rtt.back_off();
         self.enter(now, CaState::Loss);
         let recovery = &mut self.recovery;
-        recovery.point = self.send.nxt();
+        recovery.point = self.sequence.nxt();
         recovery.dup_acks = 0;
         recovery.emulated_sacks = 0;
         // The first segment goes out whatever the window.
         recovery.force = true;
         self.ecn.window_reduced();
-        self.timers.retransmit(now + self.rtt.rto(&self.config));
+        self.timer.retransmit(now + self.rtt.rto(&self.config));
     }
 }

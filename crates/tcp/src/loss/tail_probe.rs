@@ -8,10 +8,11 @@
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
-use crate::connection::timers::Pending;
 use crate::loss::AckContext;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, MinRto};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
+use crate::{CaState, MinRto};
 
 /// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
 const SLACK: Span = Span::from_millis(2);
@@ -20,10 +21,10 @@ const SLACK: Span = Span::from_millis(2);
 const LONGEST_DELAY: Span = Span::from_millis(200);
 const LEAST: Span = Span::from_millis(10);
 
-impl Endpoint {
+impl Sender {
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4): did the probe repair a loss?
     pub(super) fn on_ack_of_probe(&mut self, context: &AckContext) {
-        let una = self.send.una();
+        let una = self.sequence.una();
         let probe = &mut self.recovery.probe;
         if una < probe.high {
             return;
@@ -69,7 +70,7 @@ impl Endpoint {
     /// Whether new data has to do with the retransmission timer, which runs if not.
     #[inline]
     pub(crate) fn follows_new_data(&self) -> bool {
-        !self.timers.is_running() || self.config.tlp || self.timers.pending() == Pending::Reorder
+        !self.timer.is_running() || self.config.tlp || self.timer.pending() == Pending::Reorder
     }
 
     /// Whether of new data that is sent at one time not only the first segment has to do with the
@@ -82,9 +83,9 @@ impl Endpoint {
     /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
     #[inline(always)]
     pub(crate) fn new_data_sent(&mut self, now: Time) {
-        if self.config.tlp || self.timers.pending() == Pending::Reorder {
+        if self.config.tlp || self.timer.pending() == Pending::Reorder {
             self.new_data_sent_with_timer(now);
-        } else if !self.timers.is_running() {
+        } else if !self.timer.is_running() {
             self.restart_retransmit_timer(now);
         }
     }
@@ -97,8 +98,8 @@ impl Endpoint {
             return;
         }
         // New data will bring reports of its own: an early retransmission is given up.
-        let early = timeout_first && self.timers.pending() == Pending::Reorder;
-        if !self.timers.is_running() || self.timers.pending() == Pending::Probe || early {
+        let early = timeout_first && self.timer.pending() == Pending::Reorder;
+        if !self.timer.is_running() || self.timer.pending() == Pending::Probe || early {
             self.rearm_rto(now);
         }
         if timeout_first {
@@ -135,7 +136,7 @@ impl Endpoint {
     #[inline(never)]
     fn probe_timeout_in_open(&self) -> Option<Span> {
         let srtt = self.rtt.srtt().filter(|_| self.recovery.state() == CaState::Open)?;
-        if self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing() {
+        if self.timer.pending() != Pending::Rto || self.is_waiting_for_nothing() {
             return None;
         }
         let alone = self.board.segments() == 1;
@@ -145,7 +146,7 @@ impl Endpoint {
 
     /// Data waits and the window has room, so more will be sent.
     fn is_waiting_for_nothing(&self) -> bool {
-        self.send.written() + 1 > self.send.nxt() && self.pipe() < self.cwnd()
+        self.sequence.written() + 1 > self.sequence.nxt() && self.pipe() < self.cwnd()
     }
 
     fn least_rto(&self) -> Span {
@@ -166,7 +167,7 @@ impl Endpoint {
     /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first
     /// segment was sent counts.
     pub(super) fn rearm_rto(&mut self, now: Time) {
-        if self.board.is_empty() || self.timers.pending() == Pending::Rto {
+        if self.board.is_empty() || self.timer.pending() == Pending::Rto {
             self.restart_retransmit_timer(now);
             return;
         }
@@ -183,7 +184,7 @@ impl Endpoint {
     /// The probe is out; the retransmission timer starts anew.
     pub(crate) fn probe_is_out(&mut self, now: Time, resent: bool) {
         let probe = &mut self.recovery.probe;
-        (probe.high, probe.resent) = (self.send.nxt(), resent);
+        (probe.high, probe.resent) = (self.sequence.nxt(), resent);
         self.stats.loss_probes += 1;
         self.restart_retransmit_timer(now);
     }

@@ -14,14 +14,15 @@ use ackclock_units::{Span, Time};
 
 use crate::loss::detector::View;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, NeedlessTimeout};
+use crate::send::Sender;
+use crate::{CaState, NeedlessTimeout};
 
-impl Endpoint {
+impl Sender {
     /// `tcp_init_undo`: retransmissions that are still in flight count.
     pub(super) fn start_undo(&mut self) {
         let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
-        self.recovery.undo.begin(self.send.una(), resent, self.config.transfer.loss.signed_undo_count);
+        self.recovery.undo.begin(self.sequence.una(), resent, self.config.transfer.loss.signed_undo_count);
     }
 
     /// `tcp_retrans_stamp_cleanup`.
@@ -39,7 +40,7 @@ impl Endpoint {
                 progress.echo.is_some_and(|echo| echo / tick < at.as_nanos() / 1_000_000 / tick)
             }
             // Nothing was resent; but without SACK that is forgotten when the episode ends.
-            None => self.negotiated.sack() || self.send.una() < self.recovery.point,
+            None => self.negotiated.sack() || self.sequence.una() < self.recovery.point,
         }
     }
 
@@ -105,7 +106,7 @@ impl Endpoint {
 
     /// `tcp_is_non_sack_preventing_reopen`: RFC 6582 section 3.2 step 2.
     fn holds_state(&mut self) -> bool {
-        let holds = !self.negotiated.sack() && self.send.una() == self.recovery.point;
+        let holds = !self.negotiated.sack() && self.sequence.una() == self.recovery.point;
         if holds {
             self.moderate_window();
             self.forget_retransmissions();
@@ -120,9 +121,9 @@ impl Endpoint {
             return false;
         }
         // A delayed original filled the hole: reordering as far as the highest segment reported.
-        let high = self.board.highest_sacked().unwrap_or(self.send.una());
+        let high = self.board.highest_sacked().unwrap_or(self.sequence.una());
         let reach = view.reach + progress.acked_segments;
-        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
+        self.detector.reordered(self.sequence.una() - progress.acked, high, reach, 0, self.negotiated.mss());
         if self.board.resent_segments() > 0 {
             return true;
         }

@@ -91,30 +91,30 @@ impl Endpoint {
         ControlBlock {
             state: self.state,
             ca_state: self.ca_state(),
-            ssthresh: self.cc.window().ssthresh,
-            cwnd: self.cwnd(),
-            peer_window: self.send.window(),
+            ssthresh: self.sender.cc.window().ssthresh,
+            cwnd: self.sender.cwnd(),
+            peer_window: self.sender.sequence.window(),
             window: self.receiver.window(),
-            peer_shift: self.negotiated.peer_shift(),
+            peer_shift: self.sender.negotiated.peer_shift(),
             shift: self.receiver.shift(),
-            mss: self.negotiated.mss(),
+            mss: self.sender.negotiated.mss(),
             srtt: self.srtt(),
-            rto: self.rto(),
-            scaling: self.negotiated.scaling(),
-            timestamps: self.negotiated.timestamps(),
-            sack: self.negotiated.sack(),
-            ecn: self.ecn.is_usable(),
+            rto: self.sender.rto(),
+            scaling: self.sender.negotiated.scaling(),
+            timestamps: self.sender.negotiated.timestamps(),
+            sack: self.sender.negotiated.sack(),
+            ecn: self.sender.ecn.is_usable(),
             nagle: self.config.nagle,
-            fin_sent: self.send.is_fin_sent(),
+            fin_sent: self.sender.sequence.is_fin_sent(),
             ack_now: self.receiver.acknowledges_now(),
             ack_delayed: self.receiver.delays_ack(),
-            echoing: self.ecn.is_echoing(),
-            cwr: self.ecn.owes_cwr(),
-            send_buffer: self.queue.buffer,
-            queued: self.send.written() - self.acked_bytes(),
+            echoing: self.sender.ecn.is_echoing(),
+            cwr: self.sender.ecn.owes_cwr(),
+            send_buffer: self.sender.queue.buffer,
+            queued: self.sender.sequence.written() - self.sender.acked_bytes(),
             receive_buffer: self.receiver.buffer(),
             unread: self.receiver.unread(),
-            outstanding: self.send.nxt() - self.send.una(),
+            outstanding: self.sender.sequence.nxt() - self.sender.sequence.una(),
             out_of_order: self.receiver.segments_out_of_order(),
         }
     }
@@ -122,25 +122,25 @@ impl Endpoint {
     /// Why the last data segment was sent that [`Endpoint::transmit`] wrote.
     #[inline]
     pub fn sent_as(&self) -> SentAs {
-        self.sent_as
+        self.sender.sent_as
     }
 
     /// Notes from now on what is declared lost, for [`Endpoint::loss_declarations`]. Whoever
     /// asks for it has to fetch it.
     pub fn observe_losses(&mut self) {
-        self.board.observe_losses();
+        self.sender.board.observe_losses();
     }
 
     /// Whether anything was declared lost since the last time.
     #[inline]
     pub fn has_loss_declarations(&self) -> bool {
-        self.board.has_loss_declarations()
+        self.sender.board.has_loss_declarations()
     }
 
     /// What was declared lost since the last time; nothing unless it is observed.
     #[inline]
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
-        self.board.loss_declarations()
+        self.sender.board.loss_declarations()
     }
 
     /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or
@@ -155,12 +155,12 @@ impl Endpoint {
         Snapshot {
             counts: self.loss_counts(),
             ca_state: self.ca_state(),
-            cwnd: self.cwnd(),
-            ssthresh: self.cc.window().ssthresh,
-            pipe: self.pipe(),
+            cwnd: self.sender.cwnd(),
+            ssthresh: self.sender.cc.window().ssthresh,
+            pipe: self.sender.pipe(),
             srtt: self.srtt(),
-            rto: self.rto(),
-            acked: self.acked_bytes(),
+            rto: self.sender.rto(),
+            acked: self.sender.acked_bytes(),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use ackclock_units::{Span, Time};
 
+use crate::send::Sender;
 use crate::{Endpoint, State};
 
 /// Why nothing more is sent now.
@@ -69,17 +70,7 @@ impl LimitClock {
     }
 }
 
-impl Endpoint {
-    /// What holds the sender back, if it has stopped.
-    pub fn limited_by(&self) -> Option<Limit> {
-        self.held.reason
-    }
-
-    /// How long the sender was held back by what until `now`.
-    pub fn limited_time(&self, now: Time) -> LimitedTime {
-        self.held.read(now)
-    }
-
+impl Sender {
     /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window
     /// both stop it.
     #[inline]
@@ -91,9 +82,21 @@ impl Endpoint {
         } else if self.counters.window_stopped | self.window_use.is_stopped() {
             Some(Limit::Cwnd)
         } else {
-            let open = matches!(state, State::Established | State::CloseWait) && !self.send.is_closed();
+            let open = matches!(state, State::Established | State::CloseWait) && !self.sequence.is_closed();
             open.then_some(Limit::Application)
         };
         self.held.set(now, reason);
+    }
+}
+
+impl Endpoint {
+    /// What holds the sender back, if it has stopped.
+    pub fn limited_by(&self) -> Option<Limit> {
+        self.sender.held.reason
+    }
+
+    /// How long the sender was held back by what until `now`.
+    pub fn limited_time(&self, now: Time) -> LimitedTime {
+        self.sender.held.read(now)
     }
 }

@@ -3,16 +3,19 @@
 use ackclock_units::Time;
 
 use super::segment::Piece;
-use crate::{Endpoint, SentAs};
+use crate::SentAs;
+use crate::send::Sender;
 
-impl Endpoint {
+impl Sender {
     /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion
     /// window; else the last segment again.
     #[cold]
     pub(crate) fn next_loss_probe(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::TailLossProbe;
-        let right = self.send.window_end();
-        let unsent = !self.send.is_fin_sent() && self.send.written() + 1 > self.send.nxt() && right > self.send.nxt();
+        let right = self.sequence.window_end();
+        let unsent = !self.sequence.is_fin_sent()
+            && self.sequence.written() + 1 > self.sequence.nxt()
+            && right > self.sequence.nxt();
         if unsent && self.pacer.on && self.waits_for_release(now) {
             // The data that waits for its time will do.
             return None;

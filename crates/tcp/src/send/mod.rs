@@ -1,6 +1,8 @@
 //! What leaves, and when.
 
+pub(crate) mod acknowledged;
 pub(crate) mod burst;
+pub(crate) mod early;
 pub(crate) mod limited;
 pub(crate) mod loss_probe;
 pub(crate) mod new_data;
@@ -11,9 +13,11 @@ pub(crate) mod pacing;
 pub(crate) mod persist;
 pub(crate) mod pmtu;
 pub(crate) mod retransmission;
+pub(crate) mod retransmission_timer;
 pub(crate) mod rtt;
 pub(crate) mod segment;
 pub(crate) mod segmentation;
+pub(crate) mod sender;
 pub(crate) mod sequence;
 pub(crate) mod syn;
 pub(crate) mod units;
@@ -21,3 +25,5 @@ pub(crate) mod validation;
 pub(crate) mod window_probe;
 pub(crate) mod window_use;
 pub(crate) mod writing;
+
+pub(crate) use self::sender::Sender;

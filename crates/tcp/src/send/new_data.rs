@@ -8,9 +8,10 @@ use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
-use crate::{CwndValidation, Endpoint, SendRule, SentAs};
+use crate::send::Sender;
+use crate::{CwndValidation, SendRule, SentAs};
 
-impl Endpoint {
+impl Sender {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
     /// the handshake has come.
     #[cold]
@@ -28,7 +29,7 @@ impl Endpoint {
         self.sent_as = SentAs::New;
         let new = self.next_new(now, reports);
         if new.is_none() {
-            self.recovery.no_data_for_test(self.send.nxt());
+            self.recovery.no_data_for_test(self.sequence.nxt());
         }
         new
     }
@@ -37,16 +38,16 @@ impl Endpoint {
     /// report.
     #[inline(always)]
     pub(crate) fn next_new(&mut self, now: Time, reports: bool) -> Option<Piece> {
-        if self.send.is_fin_sent() {
+        if self.sequence.is_fin_sent() {
             return None;
         }
-        let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
-        let closing = self.send.is_closed();
+        let available = (self.sequence.written() + 1).saturating_sub(self.sequence.nxt());
+        let closing = self.sequence.is_closed();
         if available == 0 && !closing {
             self.persist.satisfy();
             return None;
         }
-        let window = (self.send.window_end()).saturating_sub(self.send.nxt());
+        let window = (self.sequence.window_end()).saturating_sub(self.sequence.nxt());
         if self.path.probing.enabled && !self.counters.sending {
             match self.mtu_probe(now, available, window, reports) {
                 ProbeStep::No => {}
@@ -61,7 +62,7 @@ impl Endpoint {
             return self.next_new_linux(now, available, window);
         }
         let full = self.full_payload();
-        let record = self.queue.of_record(self.send.nxt(), available);
+        let record = self.queue.of_record(self.sequence.nxt(), available);
         let payload = u64::from(full).min(record).min(window) as u32;
         let ends_record = u64::from(payload) == record && record < available;
         let drains = u64::from(payload) == available;
@@ -81,9 +82,9 @@ impl Endpoint {
             return None;
         }
         if payload < self.negotiated.mss() {
-            self.queue.small = self.send.nxt() + u64::from(payload);
+            self.queue.small = self.sequence.nxt() + u64::from(payload);
         }
-        self.queue.sent(self.send.nxt() + u64::from(payload));
+        self.queue.sent(self.sequence.nxt() + u64::from(payload));
         Some(self.send_new(now, payload, fin))
     }
 
@@ -98,7 +99,7 @@ impl Endpoint {
         Piece { push, ..piece }
     }
 
-    /// [`Endpoint::next_new`] by Linux's rules.
+    /// [`Sender::next_new`] by Linux's rules.
     #[inline(never)]
     fn next_new_linux(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         match self.cut(available, window) {
@@ -123,7 +124,7 @@ impl Endpoint {
         }
     }
 
-    /// [`Endpoint::next_new`] in units (`offload.rs`).
+    /// [`Sender::next_new`] in units (`offload.rs`).
     #[inline(never)]
     fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         let first = self.board.is_empty();
@@ -153,11 +154,11 @@ impl Endpoint {
     /// The next segment of the unit, in one with the segment before it if it `joins`.
     fn send_of_unit(&mut self, now: Time, window: u64, joins: bool) -> Piece {
         let mss = u64::from(self.full_payload());
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         let unit_end = self.units().end;
         let payload = (unit_end - nxt).min(mss);
         let end = nxt + payload;
-        let fin = self.send.is_closed() && end == self.send.written() + 1 && (payload < window || joins);
+        let fin = self.sequence.is_closed() && end == self.sequence.written() + 1 && (payload < window || joins);
         if payload < mss {
             self.queue.small = end;
         }
@@ -183,8 +184,8 @@ impl Endpoint {
         let rules = self.config.transfer.sending;
         // FreeBSD takes half of the largest window for a full segment.
         let large = rules == SendRule::FreeBsd
-            && self.send.max_window() > 0
-            && u64::from(payload) >= self.send.max_window() / 2;
+            && self.sequence.max_window() > 0
+            && u64::from(payload) >= self.sequence.max_window() / 2;
         if large || self.writing.pushes() || self.recovery.probe().is_unbounded() {
             return false;
         }
@@ -197,7 +198,7 @@ impl Endpoint {
             }
             return true;
         }
-        let held = !self.config.transfer.minshall || self.send.una() < self.queue.small;
+        let held = !self.config.transfer.minshall || self.sequence.una() < self.queue.small;
         self.config.nagle && !self.board.is_empty() && held
     }
 
@@ -217,11 +218,11 @@ impl Endpoint {
     #[inline(always)]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.persist.window_used();
-        let seq = self.send.nxt();
+        let seq = self.sequence.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
         self.board.push(self.stamp(now), seq, len, fin);
-        self.send.advance(len, fin);
+        self.sequence.advance(len, fin);
         self.new_data_sent(now);
         Piece { seq, payload, fin, plain: false, push: false }
     }
@@ -234,8 +235,8 @@ impl Endpoint {
             self.review_validation(now);
             return;
         }
-        let idle = now.since(self.send.last_sent_at());
-        if self.config.slow_start_after_idle && self.send.nxt() > 1 && idle > self.rto() {
+        let idle = now.since(self.sequence.last_sent_at());
+        if self.config.slow_start_after_idle && self.sequence.nxt() > 1 && idle > self.rto() {
             self.restart(now, idle);
         }
     }

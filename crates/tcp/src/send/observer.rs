@@ -4,8 +4,9 @@ use ackclock_cc::{Ack, Arrival, CongestionControl, EcnFeedback, Lost, Needs, Rat
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
+use crate::CaState;
 use crate::connection::negotiated::MOST_AHEAD;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
 
 /// What the controller asked for, and where the round trip stands that is counted for it.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Observer {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// The controller is another one, or needs something else.
     #[cold]
     pub(crate) fn adopt_needs(&mut self) {
@@ -63,15 +64,15 @@ impl Endpoint {
         window: u64,
     ) {
         let flight = self.flight(now);
-        let standing = self.send.una() == una && flight.snd_una < flight.snd_nxt;
+        let standing = self.sequence.una() == una && flight.snd_una < flight.snd_nxt;
         let duplicate = standing
             && if self.negotiated.sack() {
                 delivered > 0
             } else {
-                segment.sequence_len() == 0 && self.send.window() == window
+                segment.sequence_len() == 0 && self.sequence.window() == window
             };
         let arrival = Arrival {
-            ack: self.send.una(),
+            ack: self.sequence.una(),
             acked,
             delivered,
             sacked_to: self.sacked_to(segment),
@@ -80,15 +81,15 @@ impl Endpoint {
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
             ce: self.ecn.marked_bytes(),
-            plain: self.send.una() > una
+            plain: self.sequence.una() > una
                 && segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits()
                 && segment.sack.is_empty()
-                && self.send.window() == window,
+                && self.sequence.window() == window,
         };
         self.cc.on_arrival(&flight, &arrival);
-        if self.send.una() > una && self.send.una() >= self.observer.round_end {
+        if self.sequence.una() > una && self.sequence.una() >= self.observer.round_end {
             self.observer.round += 1;
-            self.observer.round_end = self.send.nxt();
+            self.observer.round_end = self.sequence.nxt();
             self.cc.on_round(&flight, self.observer.round);
         }
         if self.latest_sample.is_some() {
@@ -98,9 +99,10 @@ impl Endpoint {
 
     /// The end of the highest SACK block above what is acknowledged.
     fn sacked_to(&self, segment: &Segment) -> Option<u64> {
-        let lifted = |wire| self.send.lift(wire);
+        let lifted = |wire| self.sequence.lift(wire);
         let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
-        let valid = blocks.filter(|&(left, right)| self.send.una() < left && left < right && right <= self.send.nxt());
+        let valid =
+            blocks.filter(|&(left, right)| self.sequence.una() < left && left < right && right <= self.sequence.nxt());
         valid.map(|(_, right)| right).max().filter(|_| self.negotiated.sack())
     }
 
@@ -163,8 +165,8 @@ impl Endpoint {
     /// The endpoint looks for something to send: perhaps because more was written.
     #[inline]
     pub(crate) fn note_writes(&mut self, now: Time) {
-        if self.board.samples_rates() && self.observer.written != self.send.written() {
-            let before = std::mem::replace(&mut self.observer.written, self.send.written());
+        if self.board.samples_rates() && self.observer.written != self.sequence.written() {
+            let before = std::mem::replace(&mut self.observer.written, self.sequence.written());
             self.check_app_limited(now, before);
         }
     }
@@ -173,7 +175,7 @@ impl Endpoint {
     /// what an ACK, a timer or a write changes. `written` bytes had been written until now.
     #[inline(never)]
     pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
-        let unsent = (written + 1).saturating_sub(self.send.nxt().max(1));
+        let unsent = (written + 1).saturating_sub(self.sequence.nxt().max(1));
         let pipe = self.pipe();
         // As Linux: less than a segment may wait for more by Nagle's rule.
         let dry = unsent < u64::from(self.negotiated.mss())
@@ -188,7 +190,7 @@ impl Endpoint {
     /// A segment with data is about to leave.
     #[inline(always)]
     pub(crate) fn departs(&mut self, now: Time, seq: u64, payload: u32) {
-        if self.pacer.on || self.observer.needs.departures || self.send.una() == self.send.nxt() {
+        if self.pacer.on || self.observer.needs.departures || self.sequence.una() == self.sequence.nxt() {
             self.tell_departure(now, seq, payload);
         }
     }

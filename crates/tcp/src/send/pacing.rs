@@ -26,6 +26,7 @@ use ackclock_units::{Rate, Span, Time};
 use crate::Endpoint;
 use crate::Pacing;
 use crate::PacingWhen;
+use crate::send::Sender;
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
@@ -85,7 +86,7 @@ impl Pacer {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// Whether to pace is decided when a connection opens, and when its controller changes.
     pub(crate) fn decide_pacing(&mut self, now: Time) {
         self.pacer.on = match self.config.pacing.when {
@@ -161,7 +162,7 @@ impl Endpoint {
     pub(crate) fn pace(&mut self, flight: &Flight, seq: u64, payload: u32) {
         let (span, sent) = ((seq, seq + u64::from(payload)), self.stats.sent_packets);
         let bytes = match &self.units {
-            Some(units) => units.departing(flight.now, span, self.send.nxt(), sent),
+            Some(units) => units.departing(flight.now, span, self.sequence.nxt(), sent),
             None => Some(payload.into()),
         };
         let Some(bytes) = bytes else { return };
@@ -191,18 +192,9 @@ impl Endpoint {
     }
 
     fn has_data_to_send(&mut self) -> bool {
-        self.unsent() > 0 || self.send.is_closed() && !self.send.is_fin_sent() || self.board.next_lost().is_some()
-    }
-
-    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.
-    /// Setting one turns pacing on.
-    pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
-        self.burst.end();
-        self.pacer.most = bytes_per_second;
-        // sk_pacing_status stays SK_PACING_NEEDED.
-        if !self.pacer.on {
-            self.decide_pacing(self.now);
-        }
+        self.unsent() > 0
+            || self.sequence.is_closed() && !self.sequence.is_fin_sent()
+            || self.board.next_lost().is_some()
     }
 
     /// The rate at which segments leave, bytes a second; `u64::MAX` without a bound.
@@ -212,5 +204,18 @@ impl Endpoint {
         }
         let asked = self.cc.pacing_rate(&self.flight(now));
         self.pacing_rate(asked).map_or(u64::MAX, |bits| bits / 8)
+    }
+}
+
+impl Endpoint {
+    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.
+    /// Setting one turns pacing on.
+    pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.sender.burst.end();
+        self.sender.pacer.most = bytes_per_second;
+        // sk_pacing_status stays SK_PACING_NEEDED.
+        if !self.sender.pacer.on {
+            self.sender.decide_pacing(self.sender.now);
+        }
     }
 }

@@ -23,6 +23,7 @@
 use ackclock_cc::Window;
 use ackclock_units::{Span, Time};
 
+use crate::send::Sender;
 use crate::{CaState, Config, Endpoint, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
 
 /// The smallest MTU over IPv6 (RFC 8200 section 5).
@@ -98,12 +99,7 @@ impl Path {
     }
 }
 
-impl Endpoint {
-    /// The largest packet that the path is believed to take, bytes.
-    pub fn path_mtu(&self) -> u32 {
-        self.path.mtu
-    }
-
+impl Sender {
     /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
     /// options included.
     pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
@@ -217,7 +213,7 @@ impl Endpoint {
             // (icmp6_mtudisc_update).
             let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && mtu < self.unopened_mtu();
             // tcp_simple_retransmit: what went with the SYN is lost, and the SYN goes again.
-            let linux = self.config.path.icmp == IcmpRule::Linux && self.send.nxt() > 1;
+            let linux = self.config.path.icmp == IcmpRule::Linux && self.sequence.nxt() > 1;
             return state == State::SynSent && (freebsd || linux);
         }
         self.sync_mss();
@@ -296,7 +292,7 @@ impl Endpoint {
         self.tell_losses(now);
         if self.recovery.state() != CaState::Loss {
             let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
-            self.begin_loss_without_reduction(now, self.send.nxt());
+            self.begin_loss_without_reduction(now, self.sequence.nxt());
             self.put_window(window);
         }
         self.recovery.resend_lost();
@@ -320,7 +316,7 @@ impl Endpoint {
             return ProbeStep::No;
         }
         let needed = u64::from(payload) + (u64::from(self.detector.threshold()) + 1) * mss;
-        if available < needed || self.send.window() < needed || self.ends_record_within(u64::from(payload)) {
+        if available < needed || self.sequence.window() < needed || self.ends_record_within(u64::from(payload)) {
             return ProbeStep::No;
         }
         if window < needed {
@@ -333,7 +329,7 @@ impl Endpoint {
         }
     }
 
-    /// The probe that [`Endpoint::mtu_probe`] asked for has left from `start` on. It counts as two
+    /// The probe that [`Sender::mtu_probe`] asked for has left from `start` on. It counts as two
     /// segments.
     pub(crate) fn mtu_probe_sent(&mut self, start: u64, payload: u32) {
         let size = self.packet_of(payload);
@@ -356,7 +352,7 @@ impl Endpoint {
     /// its size pass. The window stays the same in bytes.
     #[cold]
     pub(crate) fn on_ack_of_mtu_probe(&mut self) {
-        if self.send.una() < self.path.probing.end {
+        if self.sequence.una() < self.path.probing.end {
             return;
         }
         let size = u64::from(self.path.probing.size.max(1));
@@ -381,7 +377,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
         let Probing { size, start, .. } = self.path.probing;
-        if size == 0 || self.recovery.state() >= CaState::Cwr || self.send.una() != start {
+        if size == 0 || self.recovery.state() >= CaState::Cwr || self.sequence.una() != start {
             return false;
         }
         self.path.probing.high = size - 1;
@@ -401,7 +397,7 @@ impl Endpoint {
         let enough = match self.config.states.give_up {
             GiveUp::Retries => timeouts >= rules.black_hole_retries,
             GiveUp::ModelTime(least) => {
-                let resending = now.since(self.timers.resending_since());
+                let resending = now.since(self.timer.resending_since());
                 timeouts > 0 && resending >= self.model_time(rules.black_hole_retries, least)
             }
         };
@@ -417,5 +413,12 @@ impl Endpoint {
             (self.path.probing.enabled, self.path.probing.since) = (true, now);
         }
         self.sync_mss();
+    }
+}
+
+impl Endpoint {
+    /// The largest packet that the path is believed to take, bytes.
+    pub fn path_mtu(&self) -> u32 {
+        self.sender.path.mtu
     }
 }

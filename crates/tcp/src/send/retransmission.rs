@@ -3,11 +3,11 @@
 use ackclock_units::Time;
 
 use super::segment::Piece;
-use crate::Endpoint;
-use crate::connection::timers::Pending;
 use crate::loss::scoreboard::Sent;
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
 
-impl Endpoint {
+impl Sender {
     /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but
     /// there is room.
     #[cold]
@@ -20,7 +20,7 @@ impl Endpoint {
         let sent = match hole {
             Some(hole) => hole,
             None if !last => return None,
-            None if !self.recovery.may_rescue(self.send.una()) => return None,
+            None if !self.recovery.may_rescue(self.sequence.una()) => return None,
             None => self.board.last_unsacked()?,
         };
         if self.window_used() + self.window_taken(sent.len) > self.cwnd() {
@@ -42,17 +42,17 @@ impl Endpoint {
         if self.config.transfer.offload.is_on() {
             self.note_unit_again(now, &sent);
         }
-        let is_first = sent.seq == self.send.una();
+        let is_first = sent.seq == self.sequence.una();
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
         if !sent.ever_resent() {
             self.count_resent(payload);
         }
-        self.board.resend(self.stamp(now), sent.seq, self.send.nxt());
+        self.board.resend(self.stamp(now), sent.seq, self.sequence.nxt());
         self.stats.retransmitted_packets += 1;
         self.recovery.resent(now, sent.end());
-        let waits_for_detector = self.timers.pending() == Pending::Reorder && self.timers.is_running();
-        if is_first && !waits_for_detector || !self.timers.is_running() {
+        let waits_for_detector = self.timer.pending() == Pending::Reorder && self.timer.is_running();
+        if is_first && !waits_for_detector || !self.timer.is_running() {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC
             // 6675 section 6).
             self.restart_retransmit_timer(now);

@@ -20,14 +20,15 @@ impl Endpoint {
         self.put_syn_options(now, out);
         let (flags, codepoint) = self.syn_ecn();
         out.flags |= flags;
-        out.seq = self.send.isn();
+        out.seq = self.sender.sequence.isn();
         if self.opening.is_some() && !again {
             self.put_fast_open(now, out);
         }
         self.offer_option(again, out);
-        self.send.end_at(self.send.nxt().max(1));
-        self.handshake.sent(now, again, self.negotiated.clock(now));
-        self.stats.resent_syns += u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
+        self.sender.sequence.end_at(self.sender.sequence.nxt().max(1));
+        self.handshake.sent(now, again, self.sender.negotiated.clock(now));
+        self.sender.stats.resent_syns +=
+            u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
         self.arm_syn_timers(now, again);
         codepoint
     }

@@ -20,7 +20,8 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, CwndValidation, Endpoint};
+use crate::send::Sender;
+use crate::{CaState, CwndValidation};
 
 /// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
@@ -95,7 +96,7 @@ impl PipeAck {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// The connection is open.
     pub(crate) fn begin_validation(&mut self, now: Time) {
         let rule = self.config.cwnd_validation;
@@ -103,7 +104,7 @@ impl Endpoint {
             .grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Peer | CwndValidation::Rfc7661));
         let measured = (rule == CwndValidation::Rfc7661).then(|| {
             let mut pipe_ack = PipeAck::default();
-            pipe_ack.reset(self.send.una(), self.send.nxt());
+            pipe_ack.reset(self.sequence.una(), self.sequence.nxt());
             Box::new(Measured { pipe_ack, validated_at: now, loss: None })
         });
         self.validation = Validation { measured, used: 0, full_at: now };
@@ -131,7 +132,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn measure_use(&mut self, now: Time) {
         if self.follows_rfc7661() && self.recovery.state() < CaState::Cwr {
-            let (una, nxt, sampling) = (self.send.una(), self.send.nxt(), self.sampling_period());
+            let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), self.sampling_period());
             if let Some(measured) = &mut self.validation.measured {
                 measured.pipe_ack.take(now, una, nxt, sampling);
             }
@@ -191,7 +192,7 @@ impl Endpoint {
             self.bound_window(used.saturating_sub(resent) / 2);
         }
         if let Some(measured) = &mut self.validation.measured {
-            measured.pipe_ack.reset(self.send.una(), self.send.nxt());
+            measured.pipe_ack.reset(self.sequence.una(), self.sequence.nxt());
             measured.validated_at = now;
         }
         self.window_use.grow_unfilled(true);
@@ -266,12 +267,12 @@ impl Endpoint {
         }
         if self.board.is_empty() && !self.window_use.is_stopped() {
             // Any window holds a segment.
-            self.window_use.idle(self.send.nxt());
+            self.window_use.idle(self.sequence.nxt());
             return;
         }
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
-        self.window_use.note(self.send.una(), self.send.nxt(), limited, self.window_outstanding());
+        self.window_use.note(self.sequence.una(), self.sequence.nxt(), limited, self.window_outstanding());
         if self.counters.sending {
             self.decay_unused(now, limited);
         }

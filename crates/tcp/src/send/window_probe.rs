@@ -3,11 +3,12 @@
 use ackclock_units::{Span, Time};
 
 use super::segment::Piece;
-use crate::connection::timers::remaining;
 use crate::loss::scoreboard::Sent;
-use crate::{Endpoint, PersistRules, SendRule, SentAs, WindowProbe};
+use crate::send::Sender;
+use crate::send::retransmission_timer::remaining;
+use crate::{PersistRules, SendRule, SentAs, WindowProbe};
 
-impl Endpoint {
+impl Sender {
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its
     /// expiry sends what fits, one byte at least (RFC 9293 section 3.8.6.1).
     #[cold]
@@ -29,11 +30,11 @@ impl Endpoint {
         self.sent_as = SentAs::WindowProbe;
         let payload = available.min(window.max(1)).min(u64::from(self.full_payload())) as u32;
         let fin = payload == 0;
-        let seq = self.send.nxt();
+        let seq = self.sequence.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
         self.board.push(self.stamp(now), seq, len, fin);
-        self.send.advance(len, fin);
+        self.sequence.advance(len, fin);
         self.probe_sent(now);
         // RFC 3168 section 6.1.6: nobody would notice the loss of a probe.
         Some(Piece { seq, payload, fin, plain: window == 0, push: true })
@@ -64,20 +65,20 @@ impl Endpoint {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
         if probe.fin()
             || probe.is_sacked()
-            || probe.end() != self.send.nxt()
+            || probe.end() != self.sequence.nxt()
             || self.config.transfer.sending == SendRule::Linux
         {
             return probe;
         }
-        let available = self.send.written() + 1 - probe.seq;
-        let payload = available.min(self.send.window()).min(u64::from(self.full_payload())) as u32;
+        let available = self.sequence.written() + 1 - probe.seq;
+        let payload = available.min(self.sequence.window()).min(u64::from(self.full_payload())) as u32;
         let waits = self.writing.expects_more();
         if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.negotiated.mss() && waits
         {
             return probe;
         }
         self.board.grow_last(payload);
-        self.send.end_at(probe.seq + u64::from(payload));
+        self.sequence.end_at(probe.seq + u64::from(payload));
         probe.len = payload;
         probe
     }
@@ -85,7 +86,7 @@ impl Endpoint {
     fn probe_sent(&mut self, now: Time) {
         self.persist.expired = false;
         self.persist.in_flight = true;
-        self.timers.stop_retransmission();
+        self.timer.stop_retransmission();
         self.persist.due_at = Time::NEVER;
         self.persist.backoff += 1;
         self.arm_persist(now);

@@ -48,5 +48,5 @@ fn an_endpoint_is_small_and_begins_with_what_each_visit_touches() {
     use std::mem::offset_of;
     let sizes = (size_of::<Endpoint>(), offset_of!(Endpoint, receiver), offset_of!(Endpoint, config));
     assert!(sizes.0 <= 2176 && sizes.1 <= 640 && sizes.2 <= 1100, "{sizes:?}");
-    assert!(offset_of!(Endpoint, recovery) <= 512, "{}", offset_of!(Endpoint, recovery));
+    assert!(offset_of!(Endpoint, sender.recovery) <= 512, "{}", offset_of!(Endpoint, sender.recovery));
 }

@@ -1,9 +1,9 @@
 //! Without SACK: duplicate ACKs count as if each reported a segment (`sacked_out` of a connection
 //! without SACK).
 
-use crate::Endpoint;
+use crate::send::Sender;
 
-impl Endpoint {
+impl Sender {
     /// `tcp_add_reno_sack`: a duplicate ACK shows that a segment has left the network. Returns how
     /// many are newly known to have.
     pub(super) fn add_emulated_sack(&mut self, duplicate: bool) -> u64 {

@@ -26,12 +26,13 @@ mod timeout_test;
 use ackclock_cc::{Ack, Flight, Verdict, Window};
 use ackclock_units::{Span, Time};
 
-use crate::connection::timers::Pending;
 use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::loss::{AckContext, DuplicateReport};
-use crate::{CaState, DetectorRules, Endpoint, LossRules};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
+use crate::{CaState, DetectorRules, LossRules};
 
 /// What an ACK that is not ordinary progress leads to.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ impl Reaction {
     const HOLD: Reaction = Reaction { resend: Resend::Hold, again: None };
 }
 
-impl Endpoint {
+impl Sender {
     /// The congestion side of an ACK (`tcp_ack`). One without anything in flight says nothing of
     /// congestion, nor does the answer to a window probe.
     #[inline]
@@ -82,7 +83,7 @@ impl Endpoint {
             self.pass_to_whole_control(context, delivered);
         } else if self.recovery.in_reduction() {
             let lost = self.board.losses() - context.losses_before;
-            let advanced = self.send.una() > context.una_before;
+            let advanced = self.sequence.una() > context.una_before;
             if delivered > 0 || advanced || !self.config.transfer.loss.halves_on_news_only {
                 self.reduce_window_linux(delivered, advanced && lost == 0);
             }
@@ -91,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// [`Endpoint::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
+    /// [`Sender::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
     #[inline]
     pub(super) fn on_whole_ack_linux(&mut self, now: Time, whole: &Whole) {
         if self.detector.rules().grows_first {
@@ -112,8 +113,8 @@ impl Endpoint {
     fn on_whole_ack_growing_first(&mut self, now: Time, whole: &Whole) {
         let context = AckContext {
             now,
-            una_before: self.send.una() - whole.units,
-            window_before: self.send.window(),
+            una_before: self.sequence.una() - whole.units,
+            window_before: self.sequence.window(),
             outstanding_before: true,
             losses_before: self.board.losses(),
             units_lost_before: self.board.units_declared_lost(),
@@ -142,7 +143,7 @@ impl Endpoint {
     #[inline(never)]
     fn react(&mut self, context: &AckContext, delivered: &mut u64) -> bool {
         let now = context.now;
-        let advanced = self.send.una() > context.una_before;
+        let advanced = self.sequence.una() > context.una_before;
         if advanced && self.board.front().is_some_and(|front| front.sacked) {
             // tcp_check_sack_reneging: the segment after the ACK had been reported. The receiver
             // has half a round trip to reconsider.
@@ -267,10 +268,10 @@ impl Endpoint {
 
     /// `tcp_may_send_now`.
     pub(super) fn may_send_now(&self) -> bool {
-        let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
-        let window = (self.send.window_end()).saturating_sub(self.send.nxt());
+        let available = (self.sequence.written() + 1).saturating_sub(self.sequence.nxt());
+        let window = (self.sequence.window_end()).saturating_sub(self.sequence.nxt());
         let next = u64::from(self.negotiated.mss()).min(available);
-        !self.send.is_fin_sent()
+        !self.sequence.is_fin_sent()
             && next > 0
             && next <= window
             && self.window_used() + self.window_taken(next as u32) <= self.cwnd()

@@ -3,9 +3,10 @@
 use ackclock_cc::{EcnUse, Signal, Window};
 use ackclock_units::Time;
 
-use crate::{CaState, Endpoint, Prr};
+use crate::send::Sender;
+use crate::{CaState, Prr};
 
-impl Endpoint {
+impl Sender {
     /// `tcp_enter_recovery`.
     pub(super) fn begin_recovery(&mut self, now: Time, ece: bool) {
         self.forget_retransmissions();
@@ -21,7 +22,7 @@ impl Endpoint {
             self.start_reduction(now, Signal::Loss);
         }
         if self.config.transfer.loss.recovery_moves_point {
-            self.recovery.point = self.send.nxt();
+            self.recovery.point = self.sequence.nxt();
         }
         self.enter(now, CaState::Recovery);
         self.stats.fast_recoveries += 1;
@@ -51,7 +52,7 @@ impl Endpoint {
     /// The window is to come down from `cwnd` to the controller's threshold.
     pub(super) fn shape_window(&mut self, cwnd: u64) {
         let ssthresh = self.cc.window().ssthresh;
-        self.recovery.point = self.send.nxt();
+        self.recovery.point = self.sequence.nxt();
         self.recovery.probe.forget();
         self.recovery.reduction.begin(cwnd, ssthresh, cwnd / u64::from(self.negotiated.mss()));
         self.ecn.window_reduced();

@@ -2,20 +2,21 @@
 //! and what ends it.
 //!
 //! Before a loss is proven - in Open, Disorder and CWR - every such ACK ends in the same search for
-//! losses ([`Endpoint::look_for_loss`]), which enters Recovery when it finds one. Recovery and Loss
+//! losses ([`Sender::look_for_loss`]), which enters Recovery when it finds one. Recovery and Loss
 //! last until everything sent before them is acknowledged, or until they turn out needless.
 
 use ackclock_cc::Signal;
 use ackclock_units::{Span, Time};
 
 use super::Reaction;
+use crate::CaState;
 use crate::loss::AckContext;
 use crate::loss::detector::{Marked, StartRecovery, View};
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
 
-impl Endpoint {
+impl Sender {
     /// What the state does with a dubious ACK; `delivered` grows by what a duplicate ACK stands
     /// for.
     pub(super) fn alert(&mut self, context: &AckContext, view: &View, delivered: &mut u64) -> Reaction {
@@ -46,7 +47,7 @@ impl Endpoint {
     /// CWR: the window comes down for a mark. Ends when something above the point is acknowledged,
     /// so that the receiver has had the CWR flag; or with a loss.
     fn alert_in_cwr(&mut self, view: &View, delivered: &mut u64) -> Reaction {
-        if self.send.una() > self.recovery.point {
+        if self.sequence.una() > self.recovery.point {
             self.finish_reduction(view.now);
         }
         self.look_for_loss(view, delivered, None)
@@ -57,7 +58,7 @@ impl Endpoint {
     /// that ends it begins the next.
     fn alert_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let now = view.now;
-        if self.send.una() >= self.recovery.point {
+        if self.sequence.una() >= self.recovery.point {
             if !self.negotiated.sack() {
                 self.recovery.emulated_sacks = 0;
             }
@@ -97,7 +98,7 @@ impl Endpoint {
     /// Disorder ends with what was sent when it began; without SACK when that is acknowledged, else
     /// with more, so that DSACKs are waited for.
     fn end_disorder(&mut self) {
-        let (una, point) = (self.send.una(), self.recovery.point);
+        let (una, point) = (self.sequence.una(), self.recovery.point);
         if una < point {
             return;
         }
@@ -127,9 +128,9 @@ impl Endpoint {
         if self.board.resent_segments() == 0 {
             self.recovery.undo.forget_retransmissions();
         }
-        let high = self.board.highest_sacked().unwrap_or(self.send.una());
+        let high = self.board.highest_sacked().unwrap_or(self.sequence.una());
         let reach = view.reach + progress.acked_segments;
-        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
+        self.detector.reordered(self.sequence.una() - progress.acked, high, reach, 0, self.negotiated.mss());
         if self.recovery.whole_control {
             return;
         }
@@ -243,12 +244,12 @@ impl Endpoint {
     /// on.
     fn repair_timeout(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Resend {
         let point = self.recovery.point;
-        let recovered = self.send.una() >= point;
+        let recovered = self.sequence.una() >= point;
         let in_time = view.advanced || self.config.transfer.loss.any_ack_undoes_timeout;
         if in_time && self.undo_timeout(progress, false) {
             return Resend::Hold;
         }
-        let beyond = self.send.nxt() > point;
+        let beyond = self.sequence.nxt() > point;
         if self.recovery.frto
             && let Some(resend) = self.test_timeout(progress, view)
         {
@@ -278,12 +279,12 @@ impl Endpoint {
         if original && self.undo_timeout(progress, true) {
             return Some(Resend::Hold);
         }
-        if self.send.nxt() > point {
+        if self.sequence.nxt() > point {
             // Step 3a: the loss was real.
             self.recovery.frto &= !(view.newly_sacked || view.duplicate);
-        } else if view.advanced && self.send.una() < point {
+        } else if view.advanced && self.sequence.una() < point {
             // Step 2b: new data is sent, if there is any.
-            self.recovery.point = self.send.nxt();
+            self.recovery.point = self.sequence.nxt();
             if self.has_sendable_data() {
                 return Some(Resend::New);
             }
@@ -293,9 +294,9 @@ impl Endpoint {
     }
 
     fn has_sendable_data(&self) -> bool {
-        !self.send.is_fin_sent()
-            && self.send.written() + 1 > self.send.nxt()
-            && self.send.window_end() > self.send.nxt()
+        !self.sequence.is_fin_sent()
+            && self.sequence.written() + 1 > self.sequence.nxt()
+            && self.sequence.window_end() > self.sequence.nxt()
     }
 
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.

@@ -3,12 +3,13 @@
 use ackclock_cc::Signal;
 use ackclock_units::Time;
 
-use crate::connection::timers::Pending;
+use crate::CaState;
 use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
 
-impl Endpoint {
+impl Sender {
     /// `tcp_enter_loss`.
     pub(in crate::loss) fn on_timeout_linux(&mut self, now: Time) {
         if self.tests_timeouts() {
@@ -20,7 +21,7 @@ impl Endpoint {
         let repeats = self.rtt.timeouts() > 0;
         // One reduction per window of data.
         let reduces = view.state <= CaState::Disorder
-            || self.send.una() >= self.recovery.point
+            || self.sequence.una() >= self.recovery.point
             || (view.state == CaState::Loss && !repeats && !self.config.transfer.loss.keeps_threshold_in_loss);
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
@@ -39,7 +40,7 @@ impl Endpoint {
         self.rtt.back_off();
         self.enter(now, CaState::Loss);
         let recovery = &mut self.recovery;
-        recovery.point = self.send.nxt();
+        recovery.point = self.sequence.nxt();
         recovery.probe.forget();
         recovery.frto = self.config.frto && (began || repeats);
         recovery.resend = Resend::Lost;

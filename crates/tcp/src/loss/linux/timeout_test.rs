@@ -19,12 +19,13 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::Time;
 
-use crate::connection::timers::Pending;
+use crate::CaState;
 use crate::loss::AckContext;
 use crate::loss::recovery::Resend;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
 
-impl Endpoint {
+impl Sender {
     /// Whether a timeout is tested before anything is declared lost (`tcp_use_frto`).
     pub(super) fn tests_timeouts(&self) -> bool {
         self.config.transfer.loss.tests_before_losing
@@ -36,7 +37,7 @@ impl Endpoint {
     /// `tcp_enter_frto`: the first segment goes out again.
     pub(super) fn begin_test(&mut self, now: Time) {
         let state = self.recovery.state();
-        let (una, nxt, point) = (self.send.una(), self.send.nxt(), self.recovery.point);
+        let (una, nxt, point) = (self.sequence.una(), self.sequence.nxt(), self.recovery.point);
         let mss = u64::from(self.negotiated.mss());
         let (again, repeats) = (self.recovery.undo.test_step > 0, self.rtt.timeouts() > 0);
         let reduces =
@@ -79,7 +80,7 @@ impl Endpoint {
     /// that.
     pub(super) fn test_by_ack(&mut self, context: &AckContext) -> bool {
         let set = self.recovery.undo.test_step > 0 && self.take_test(context);
-        if self.send.una() > self.recovery.undo.test_high {
+        if self.sequence.una() > self.recovery.undo.test_high {
             self.recovery.undo.test_high = 0;
         }
         set
@@ -92,7 +93,7 @@ impl Endpoint {
         if step > 1 && progress.acked_resent {
             self.recovery.undo.marker = 0;
         }
-        if self.send.una() >= high {
+        if self.sequence.una() >= high {
             self.fail_test(if step == 1 { 2 } else { 3 });
             return true;
         }
@@ -148,7 +149,7 @@ impl Endpoint {
         self.detector.forget_reordering();
         self.set_test_window(allowed);
         self.enter(self.now, CaState::Loss);
-        self.recovery.point = self.send.nxt();
+        self.recovery.point = self.sequence.nxt();
         self.recovery.resend = Resend::Lost;
         self.ecn.window_reduced();
     }

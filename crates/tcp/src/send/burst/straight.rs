@@ -11,6 +11,7 @@ use ackclock_packet::{Flags, Payload, Segment};
 use ackclock_units::{Ecn, Time};
 
 use super::Burst;
+use crate::send::Sender;
 use crate::send::limited::Limit;
 use crate::{CaState, Endpoint, Ports, SendRule, SentAs, State};
 
@@ -24,102 +25,16 @@ pub(in crate::send) enum Straight {
     No,
 }
 
-impl Endpoint {
-    /// Whether new data and acknowledgments are all that may be due.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.config.header_prediction
-            && self.state == State::Established
-            && self.recovery.is_plain()
-            && !self.send.is_closed()
-            && !self.answers.is_due()
-            && !self.persist.has_expired()
-            && !self.persist.rules()
-            && self.persist.deadline() == Time::NEVER
-            && !self.board.may_resend()
-            && !self.pacer.on
-            && !self.board.samples_rates()
-            && !self.handshake.owes_bare_ack()
-    }
-
-    /// What is to be sent now, where that is plain.
-    #[inline(always)]
-    pub(in crate::send) fn go_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
-        let unsent = (self.send.written() + 1).wrapping_sub(self.send.nxt());
-        if self.burst.idle && unsent == 0 {
-            return self.acknowledge_straight(now, out);
-        }
-        if self.burst.goes_on(now) {
-            return Straight::Sent(self.write_full(self.ports, out));
-        }
-        self.send_straight(now, out, unsent)
-    }
-
-    #[inline]
-    fn send_straight(&mut self, now: Time, out: &mut Segment, unsent: u64) -> Straight {
-        if self.burst.is_over(now) {
-            self.stop_at_cwnd(now, self.state);
-            return Straight::Nothing;
-        }
-        self.burst.end();
-        if !self.is_plain() {
-            return Straight::No;
-        }
-        if unsent == 0 && self.board.is_empty() {
-            return if self.receiver.acknowledges_now() { self.acknowledge_straight(now, out) } else { self.rest(now, self.state) };
-        }
-        let full = self.negotiated.mss();
-        if self.receiver.acknowledges_now()
-            || self.board.is_empty()
-            || unsent < u64::from(full)
-            || self.config.transfer.sending == SendRule::Linux
-            || self.config.transfer.offload.is_on()
-            || self.config.transfer.write_size > 0
-            || self.path.probing.enabled
-            || self.observer.needs.departures
-            || !self.ecn.has_no_option()
-        {
-            return Straight::No;
-        }
-        let window = self.send.window_end().saturating_sub(self.send.nxt());
-        let room = self.cc.window().cwnd.saturating_sub(self.window_used());
-        let most = window.min(unsent);
-        if most < u64::from(full) {
-            return Straight::No;
-        }
-        if room < u64::from(full) {
-            self.stop_at_cwnd(now, self.state);
-            return Straight::Nothing;
-        }
-        let left = segments(most.min(room), full);
-        let taken = (left + 1) * u64::from(full);
-        self.begin_burst(now, full, left, room < taken && taken <= most);
-        Straight::Sent(self.write_full(self.ports, out))
-    }
-
+impl Sender {
     /// There is nothing unsent, in flight or to be acknowledged.
     fn rest(&mut self, now: Time, state: State) -> Straight {
         self.counters.window_stopped = false;
         self.sent_as = SentAs::New;
         self.window_use.begin();
-        self.window_use.idle(self.send.nxt());
+        self.window_use.idle(self.sequence.nxt());
         self.all_sent(now, state);
         self.burst.idle = !self.queue.is_short();
         Straight::Nothing
-    }
-
-    /// Nothing is unsent or in flight: an acknowledgment is all that may be due.
-    #[inline(always)]
-    fn acknowledge_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
-        if !self.receiver.acknowledges_now() {
-            debug_assert!(self.is_plain() && self.board.is_empty() && !self.queue.is_short());
-            self.counters.sending = false;
-            return Straight::Nothing;
-        }
-        self.counters.window_stopped = false;
-        self.write_ack(now, out);
-        self.note_segment();
-        Straight::Sent(self.ecn.control())
     }
 
     /// There is nothing to send now.
@@ -127,7 +42,7 @@ impl Endpoint {
     pub(in crate::send) fn all_sent(&mut self, now: Time, state: State) {
         let sent = std::mem::take(&mut self.counters.sending);
         self.review_send_buffer(now, state, sent);
-        self.counters.busy.set(now, self.send.written() > self.acked_bytes());
+        self.counters.busy.set(now, self.sequence.written() > self.acked_bytes());
         // tcp_write_xmit looks at the congestion window first.
         let has_room =
             !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
@@ -148,7 +63,7 @@ impl Endpoint {
         self.counters.window_stopped = false;
         self.sent_as = SentAs::New;
         self.window_use.stop();
-        self.window_use.note(self.send.una(), self.send.nxt(), true, self.window_outstanding());
+        self.window_use.note(self.sequence.una(), self.sequence.nxt(), true, self.window_outstanding());
         let sent = std::mem::take(&mut self.counters.sending);
         if sent {
             self.decay_unused(now, true);
@@ -159,49 +74,24 @@ impl Endpoint {
         self.held.set(now, Some(Limit::Cwnd));
     }
 
-    /// `left` segments of `payload` bytes leave now; then the congestion window is full if they
-    /// fill it.
-    #[inline]
-    fn begin_burst(&mut self, now: Time, payload: u32, left: u64, fills: bool) {
-        let window = self.announce_window();
-        self.burst = Burst {
-            left,
-            fills,
-            timed: self.follows_new_data(),
-            idle: false,
-            stamp: self.stamp(now),
-            payload,
-            ack: self.receiver.ack_number(),
-            window,
-            flags: Flags::ACK | self.echo_flags(),
-            timestamps: self.negotiated.timestamps().then(|| self.negotiated.stamp(now)),
-        };
-        self.sent_as = SentAs::New;
-        self.counters.window_stopped = false;
-        self.persist.window_used();
-        self.window_use.begin();
-        self.receiver.data_sent(now);
-        self.send.sent_at(now);
-    }
-
     /// Writes the next segment of the burst.
     #[inline]
     pub(in crate::send) fn write_full(&mut self, ports: Ports, out: &mut Segment) -> Ecn {
         debug_assert!(self.recovery.is_plain() && self.recovery.state() == CaState::Open);
         debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
-        let (seq, payload) = (self.send.nxt(), self.burst.payload);
+        let (seq, payload) = (self.sequence.nxt(), self.burst.payload);
         self.burst.left -= 1;
         self.board.push(self.burst.stamp, seq, payload, false);
-        self.send.advance(payload, false);
+        self.sequence.advance(payload, false);
         if self.burst.timed {
             self.new_data_sent(self.burst.stamp.at);
             self.burst.timed = self.each_moves_timer();
         }
         out.begin((ports.local, ports.remote), self.burst.flags);
-        if self.send.nxt() == self.send.written() + 1 {
+        if self.sequence.nxt() == self.sequence.written() + 1 {
             out.flags |= Flags::PSH;
         }
-        out.seq = self.send.lower(seq);
+        out.seq = self.sequence.lower(seq);
         out.ack = self.burst.ack;
         out.window = self.burst.window;
         out.timestamps = self.burst.timestamps;
@@ -210,6 +100,123 @@ impl Endpoint {
         self.stats.sent_packets += 1;
         self.counters.bytes_sent += u64::from(payload);
         self.ecn.mark_data(out)
+    }
+}
+
+impl Endpoint {
+    /// Whether new data and acknowledgments are all that may be due.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.config.header_prediction
+            && self.state == State::Established
+            && self.sender.recovery.is_plain()
+            && !self.sender.sequence.is_closed()
+            && !self.answers.is_due()
+            && !self.sender.persist.has_expired()
+            && !self.sender.persist.rules()
+            && self.sender.persist.deadline() == Time::NEVER
+            && !self.sender.board.may_resend()
+            && !self.sender.pacer.on
+            && !self.sender.board.samples_rates()
+            && !self.handshake.owes_bare_ack()
+    }
+
+    /// What is to be sent now, where that is plain.
+    #[inline(always)]
+    pub(in crate::send) fn go_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
+        let unsent = (self.sender.sequence.written() + 1).wrapping_sub(self.sender.sequence.nxt());
+        if self.sender.burst.idle && unsent == 0 {
+            return self.acknowledge_straight(now, out);
+        }
+        if self.sender.burst.goes_on(now) {
+            return Straight::Sent(self.sender.write_full(self.ports, out));
+        }
+        self.send_straight(now, out, unsent)
+    }
+
+    #[inline]
+    fn send_straight(&mut self, now: Time, out: &mut Segment, unsent: u64) -> Straight {
+        if self.sender.burst.is_over(now) {
+            self.sender.stop_at_cwnd(now, self.state);
+            return Straight::Nothing;
+        }
+        self.sender.burst.end();
+        if !self.is_plain() {
+            return Straight::No;
+        }
+        if unsent == 0 && self.sender.board.is_empty() {
+            return if self.receiver.acknowledges_now() {
+                self.acknowledge_straight(now, out)
+            } else {
+                self.sender.rest(now, self.state)
+            };
+        }
+        let full = self.sender.negotiated.mss();
+        if self.receiver.acknowledges_now()
+            || self.sender.board.is_empty()
+            || unsent < u64::from(full)
+            || self.config.transfer.sending == SendRule::Linux
+            || self.config.transfer.offload.is_on()
+            || self.config.transfer.write_size > 0
+            || self.sender.path.probing.enabled
+            || self.sender.observer.needs.departures
+            || !self.sender.ecn.has_no_option()
+        {
+            return Straight::No;
+        }
+        let window = self.sender.sequence.window_end().saturating_sub(self.sender.sequence.nxt());
+        let room = self.sender.cc.window().cwnd.saturating_sub(self.sender.window_used());
+        let most = window.min(unsent);
+        if most < u64::from(full) {
+            return Straight::No;
+        }
+        if room < u64::from(full) {
+            self.sender.stop_at_cwnd(now, self.state);
+            return Straight::Nothing;
+        }
+        let left = segments(most.min(room), full);
+        let taken = (left + 1) * u64::from(full);
+        self.begin_burst(now, full, left, room < taken && taken <= most);
+        Straight::Sent(self.sender.write_full(self.ports, out))
+    }
+
+    /// Nothing is unsent or in flight: an acknowledgment is all that may be due.
+    #[inline(always)]
+    fn acknowledge_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
+        if !self.receiver.acknowledges_now() {
+            debug_assert!(self.is_plain() && self.sender.board.is_empty() && !self.sender.queue.is_short());
+            self.sender.counters.sending = false;
+            return Straight::Nothing;
+        }
+        self.sender.counters.window_stopped = false;
+        self.write_ack(now, out);
+        self.sender.note_segment();
+        Straight::Sent(self.sender.ecn.control())
+    }
+
+    /// `left` segments of `payload` bytes leave now; then the congestion window is full if they
+    /// fill it.
+    #[inline]
+    fn begin_burst(&mut self, now: Time, payload: u32, left: u64, fills: bool) {
+        let window = self.announce_window();
+        self.sender.burst = Burst {
+            left,
+            fills,
+            timed: self.sender.follows_new_data(),
+            idle: false,
+            stamp: self.sender.stamp(now),
+            payload,
+            ack: self.receiver.ack_number(),
+            window,
+            flags: Flags::ACK | self.echo_flags(),
+            timestamps: self.sender.negotiated.timestamps().then(|| self.sender.negotiated.stamp(now)),
+        };
+        self.sender.sent_as = SentAs::New;
+        self.sender.counters.window_stopped = false;
+        self.sender.persist.window_used();
+        self.sender.window_use.begin();
+        self.receiver.data_sent(now);
+        self.sender.sequence.sent_at(now);
     }
 }
 
