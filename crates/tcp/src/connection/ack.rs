@@ -26,9 +26,9 @@ impl Endpoint {
         let ack = self.acceptable_ack(now, ack)?;
         let echo = self.sender.hears_echo(segment);
         if ack == self.sender.sequence.una()
-            && self.sender.board.is_empty()
+            && self.sender.loss.board.is_empty()
             && segment.sack.is_empty()
-            && self.sender.recovery.state() == CaState::Open
+            && self.sender.loss.recovery.state() == CaState::Open
             && !echo
         {
             self.sender.input_window(now, segment, left, ack);
@@ -92,7 +92,7 @@ impl Endpoint {
         let now = context.now;
         self.sender.end_rate_sample(now);
         self.sender.update_pacing_rate();
-        if self.sender.restarts_timer_after(context) {
+        if self.sender.loss.restarts_timer_after(context) {
             self.sender.restart_timer_by_ack(now);
         }
         if context.progress.acked > 0 {

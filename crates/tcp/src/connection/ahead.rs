@@ -8,6 +8,7 @@ use std::mem::offset_of;
 use ackclock_units::{prefetch, prefetch_part};
 
 use super::endpoint::Endpoint;
+use crate::loss::Loss;
 use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
 use crate::send::Sender;
@@ -19,12 +20,12 @@ impl Endpoint {
     pub fn prefetch(&self, sends: bool) {
         const RECEIVER: usize = offset_of!(Endpoint, receiver);
         const SENDER: usize = offset_of!(Endpoint, sender);
-        const BOARD: usize = SENDER + offset_of!(Sender, board);
+        const BOARD: usize = SENDER + offset_of!(Sender, loss) + offset_of!(Loss, board);
         if sends {
             return prefetch(self);
         }
         prefetch_part(self, 0..offset_of!(Endpoint, handshake));
-        prefetch_part(self, SENDER..SENDER + offset_of!(Sender, config));
+        prefetch_part(self, SENDER..SENDER + offset_of!(Sender, loss));
         prefetch_part(self, RECEIVER..RECEIVER + size_of::<Receiver>());
         prefetch_part(self, BOARD..BOARD + size_of::<Scoreboard>() / 8);
         prefetch_part(self, SENDER + offset_of!(Sender, ecn)..offset_of!(Endpoint, opening));
@@ -36,7 +37,7 @@ impl Endpoint {
     pub fn prefetch_behind(&self, sends: bool) {
         if sends {
             prefetch(&*self.sender.cc);
-            self.sender.board.prefetch_behind();
+            self.sender.loss.board.prefetch_behind();
         }
     }
 }

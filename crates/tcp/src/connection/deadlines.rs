@@ -25,7 +25,7 @@ impl Endpoint {
         if self.receiver.ack_deadline() <= now {
             self.receiver.ack_timed_out();
         }
-        if self.sender.board.samples_rates()
+        if self.sender.loss.board.samples_rates()
             && self.sender.timer.retransmission().min(self.sender.persist.deadline()) <= now
         {
             self.sender.check_app_limited(now, self.sender.sequence.written());
@@ -103,7 +103,7 @@ impl Endpoint {
                 self.sender.stats.timeouts += 1;
                 self.repeat_syn();
             }
-            _ if self.sender.board.is_empty() => {}
+            _ if self.sender.loss.board.is_empty() => {}
             _ => self.sender.on_timeout(now),
         }
     }

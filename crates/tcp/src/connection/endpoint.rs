@@ -119,6 +119,7 @@ pub struct Endpoint {
     // Every visit.
     pub(crate) state: State,
     pub(crate) ports: Ports,
+    pub(super) error: Option<Error>,
     pub(crate) answers: Answers,
     /// When the first of the timers expires that seldom run.
     pub(super) rare_deadline: Time,
@@ -142,7 +143,6 @@ pub struct Endpoint {
     /// What is remembered of its destination, until it is established.
     pub(super) recalled: Option<Box<Metrics>>,
     pub(crate) soft_errors: SoftErrors,
-    pub(super) error: Option<Error>,
 }
 
 impl Endpoint {
@@ -212,7 +212,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn configure(&mut self, change: impl FnOnce(&mut Config)) {
         change(Arc::make_mut(&mut self.config));
-        self.sender.config = Arc::clone(&self.config);
+        self.sender.configured(&self.config);
     }
 
     /// Its ports.

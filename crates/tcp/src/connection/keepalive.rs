@@ -51,7 +51,7 @@ impl Endpoint {
     pub(crate) fn keepalive_due(&mut self, now: Time) {
         self.liveness.due_at = Time::NEVER;
         let Some(keepalive) = self.keepalive() else { return };
-        if !self.sender.board.is_empty() || self.sender.unsent() > 0 {
+        if !self.sender.loss.board.is_empty() || self.sender.unsent() > 0 {
             // Alive without probes: retransmissions or window probes see to it.
             self.liveness.due_at = now + keepalive.idle;
             return;

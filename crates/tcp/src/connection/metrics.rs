@@ -27,8 +27,8 @@ impl Endpoint {
         };
         let mss = u64::from(self.sender.negotiated.mss()).max(1);
         let sizes = [self.sender.cwnd() / mss, self.sender.cc.window().ssthresh / mss];
-        metrics.learn(srtt, self.sender.rtt.variation() * 4, self.sender.recovery.state(), sizes);
-        let threshold = self.sender.detector.threshold();
+        metrics.learn(srtt, self.sender.rtt.variation() * 4, self.sender.loss.recovery.state(), sizes);
+        let threshold = self.sender.loss.detector.threshold();
         if threshold > metrics.reordering && threshold != DUP_THRESH {
             metrics.reordering = threshold;
         }
@@ -43,7 +43,7 @@ impl Endpoint {
             window.ssthresh = metrics.ssthresh * mss;
         }
         if metrics.reordering > 0 {
-            self.sender.detector.reordered_before(u64::from(metrics.reordering));
+            self.sender.loss.detector.reordered_before(u64::from(metrics.reordering));
         }
         let most = if metrics.rtt > Span::ZERO && self.sender.rtt.srtt().is_some() {
             let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;

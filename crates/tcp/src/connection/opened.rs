@@ -21,7 +21,7 @@ impl Endpoint {
         self.sender.timer.stop_retransmission();
         if let Some(sent_at) = self.handshake.sent_at() {
             self.sender.sample_rtt(now.since(sent_at));
-            self.sender.detector.measured(now, now.since(sent_at));
+            self.sender.loss.detector.measured(now, now.since(sent_at));
         }
         self.sender.rtt.established(self.sender.syn_lost);
         self.sender.counters.delivered_segments += 1;

@@ -37,24 +37,24 @@ impl Endpoint {
         let left = self.receiver.next();
         if acked > 0 {
             let ack = una + u64::from(acked);
-            let whole = self.sender.board.acknowledge_whole(ack)?;
+            let whole = self.sender.loss.board.acknowledge_whole(ack)?;
             self.sender.take_time(now);
             self.input_predicted_ack(now, segment, ack, whole);
-        } else if payload > 0 && self.sender.board.is_empty() {
+        } else if payload > 0 && self.sender.loss.board.is_empty() {
             // The receiver of a stream.
             self.sender.take_time(now);
             self.sender.latest_sample = None;
             self.sender.set_window(segment, left, una, false);
-            if self.sender.linux_episodes() {
+            if self.sender.loss.linux_episodes() {
                 self.sender.restart_retransmit_timer(now);
             }
-        } else if payload > 0 && self.sender.board.is_orderly() && !self.sender.observer.needs.arrivals {
+        } else if payload > 0 && self.sender.loss.board.is_orderly() && !self.sender.observer.needs.arrivals {
             self.sender.take_time(now);
             self.sender.latest_sample = None;
             self.sender.set_window(segment, left, una, false);
             self.sender.ecn.hears_nothing();
             self.sender.queue.acked = true;
-            self.sender.on_data_alone();
+            self.sender.loss.on_data_alone();
             self.sender.update_pacing_rate();
         } else {
             return None;
@@ -85,7 +85,7 @@ impl Endpoint {
             && self.receiver.expects(segment.seq, segment.payload.len)
             && segment.sack.is_empty()
             && self.sender.negotiated.expects(segment.timestamps)
-            && self.sender.recovery.is_quiet()
+            && self.sender.loss.recovery.is_quiet()
             && self.sender.persist.is_quiet()
             && self.sender.path.probing.size == 0
             && ecn != Ecn::Ce
@@ -103,7 +103,7 @@ impl Endpoint {
         self.sender.sequence.set_window(window, self.receiver.next(), ack);
         let rtt = now.since(whole.last.at);
         self.sender.latest_sample = Some(rtt);
-        self.sender.detector.measured(now, rtt);
+        self.sender.loss.detector.measured(now, rtt);
         if self.config.transfer.rtt == RttRule::Linux {
             self.sender.rtt.note_min(rtt);
             self.sender.sample_rtt(now.since(whole.first_at));
@@ -119,7 +119,7 @@ impl Endpoint {
         }
         self.sender.on_whole_ack(now, &whole);
         self.sender.update_pacing_rate();
-        if !self.sender.linux_episodes() || self.sender.board.is_empty() {
+        if !self.sender.loss.linux_episodes() || self.sender.loss.board.is_empty() {
             self.sender.restart_timer_by_ack(now);
         }
     }

@@ -36,7 +36,8 @@ impl Endpoint {
     /// Bytes that the congestion window has room for beyond what is in the network, waits to be
     /// sent, or is to be sent again.
     pub fn window_room(&self) -> u64 {
-        let waits = self.sender.unsent() + self.sender.board.lost().saturating_sub(self.sender.board.resent());
+        let waits =
+            self.sender.unsent() + self.sender.loss.board.lost().saturating_sub(self.sender.loss.board.resent());
         self.sender.cwnd().saturating_sub(self.sender.window_used() + waits)
     }
 

@@ -141,7 +141,7 @@ impl Sender {
         }
         let bytes = self.take_bytes(segment, progress);
         // Without SACK, duplicate ACKs have reported some before.
-        let packets = progress.delivered_segments.saturating_sub(self.recovery.emulated_sacks());
+        let packets = progress.delivered_segments.saturating_sub(self.loss.recovery.emulated_sacks());
         self.ecn.heard.average(packets);
         let field = segment.flags.ace();
         let moved = field.wrapping_sub(self.ecn.heard.reported) & 7;
@@ -169,7 +169,9 @@ impl Sender {
         }
         let mss = u64::from(self.negotiated.mss());
         // Where it may have wrapped more than once, what is marked of the bytes tells how often.
-        if packets >= 16 && (self.negotiated.sack() || matches!(self.recovery.state(), CaState::Open | CaState::Cwr)) {
+        if packets >= 16
+            && (self.negotiated.sack() || matches!(self.loss.recovery.state(), CaState::Open | CaState::Cwr))
+        {
             if progress.delivered <= marked {
                 return most;
             }

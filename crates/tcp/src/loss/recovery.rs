@@ -3,6 +3,7 @@
 //! Both engines keep their state here; the fields are visible to the modules of `loss` and to
 //! nobody else.
 
+use crate::loss::Loss;
 use ackclock_units::Time;
 
 use super::ca_state::CaState;
@@ -32,6 +33,8 @@ pub(super) enum Resend {
 #[repr(C)]
 pub(crate) struct Recovery {
     state: CaState,
+    /// [`crate::Config::episodes`].
+    pub(super) episodes: Episodes,
     /// The endpoint shapes the window in this state.
     shapes: bool,
     /// Something else than `pipe` counts against the window in this state.
@@ -67,8 +70,8 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     /// `whole_control` if the controller sets the window in every state.
-    pub(crate) fn new(whole_control: bool) -> Recovery {
-        Recovery { whole_control, ..Recovery::default() }
+    pub(crate) fn new(whole_control: bool, episodes: Episodes) -> Recovery {
+        Recovery { whole_control, episodes, ..Recovery::default() }
     }
 
     /// Where the sender stands.
@@ -90,14 +93,14 @@ impl Recovery {
     }
 
     /// Another controller takes over, at a host with these rules.
-    pub(crate) fn set_whole_control(&mut self, whole_control: bool, episodes: Episodes, prr: Prr) {
+    pub(crate) fn set_whole_control(&mut self, whole_control: bool, prr: Prr) {
         self.whole_control = whole_control;
-        self.review(episodes, prr);
+        self.review(prr);
     }
 
     /// What follows from the state.
-    fn review(&mut self, episodes: Episodes, prr: Prr) {
-        let bsd = episodes.of_bsd() && !self.whole_control;
+    fn review(&mut self, prr: Prr) {
+        let bsd = self.episodes.of_bsd() && !self.whole_control;
         self.shapes = if bsd {
             self.state == CaState::Recovery
         } else {
@@ -231,21 +234,21 @@ impl Recovery {
     }
 }
 
-impl Sender {
+impl Loss {
     /// Whether FreeBSD 9's engine is in use, or that of Tahoe and Reno. A controller that sets the
     /// window in every state was unknown to them, and has the engine of the RFCs.
     #[inline]
     pub(crate) fn bsd_episodes(&self) -> bool {
-        self.episodes.of_bsd() && !self.recovery.whole_control
+        self.recovery.episodes.of_bsd() && !self.recovery.whole_control
     }
 
     /// The sender stands there from now on.
     #[inline]
-    pub(super) fn enter(&mut self, now: Time, state: CaState) {
+    pub(crate) fn enter(&mut self, now: Time, state: CaState) {
         if self.recovery.state != state {
             self.states.leave(now, self.recovery.state);
             self.recovery.state = state;
-            self.recovery.review(self.episodes, self.config.prr);
+            self.recovery.review(self.config.prr);
         }
     }
 
@@ -257,7 +260,9 @@ impl Sender {
         self.recovery.undo.rule_out();
         self.recovery.frto = false;
     }
+}
 
+impl Sender {
     /// The time by which a segment that is sent now is ordered among others: what different ACKs
     /// release never has the same, even if they arrive at one time; what one ACK releases has
     /// (`tcp_mstamp_refresh`).
@@ -270,12 +275,12 @@ impl Sender {
 impl Endpoint {
     /// Where the sender stands.
     pub fn ca_state(&self) -> CaState {
-        self.sender.recovery.state
+        self.sender.loss.recovery.state
     }
 
     /// How long the sender was in which congestion state until `now`.
     pub fn ca_state_time(&self, now: Time) -> CaStateTime {
-        self.sender.states.read(now, self.sender.recovery.state)
+        self.sender.loss.states.read(now, self.sender.loss.recovery.state)
     }
 
     /// The time by which a segment that is sent now is ordered among others: what different ACKs

@@ -128,19 +128,19 @@ impl Endpoint {
     /// Notes from now on what is declared lost, for [`Endpoint::loss_declarations`]. Whoever
     /// asks for it has to fetch it.
     pub fn observe_losses(&mut self) {
-        self.sender.board.observe_losses();
+        self.sender.loss.board.observe_losses();
     }
 
     /// Whether anything was declared lost since the last time.
     #[inline]
     pub fn has_loss_declarations(&self) -> bool {
-        self.sender.board.has_loss_declarations()
+        self.sender.loss.board.has_loss_declarations()
     }
 
     /// What was declared lost since the last time; nothing unless it is observed.
     #[inline]
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
-        self.sender.board.loss_declarations()
+        self.sender.loss.board.loss_declarations()
     }
 
     /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or
@@ -157,7 +157,7 @@ impl Endpoint {
             ca_state: self.ca_state(),
             cwnd: self.sender.cwnd(),
             ssthresh: self.sender.cc.window().ssthresh,
-            pipe: self.sender.pipe(),
+            pipe: self.sender.loss.pipe(&self.sender.negotiated),
             srtt: self.srtt(),
             rto: self.sender.rto(),
             acked: self.sender.acked_bytes(),

@@ -199,10 +199,10 @@ impl Endpoint {
     /// Round trips, window and rates, and what limited the sender.
     fn rate_info(&self, now: Time) -> TcpInfo {
         let mss = u64::from(self.sender.negotiated.mss());
-        let threshold = self.sender.recovery.threshold().unwrap_or(self.sender.cc.window().ssthresh);
+        let threshold = self.sender.loss.recovery.threshold().unwrap_or(self.sender.cc.window().ssthresh);
         let segments = |bytes: u64| count(bytes / mss);
         let counters = &self.sender.counters;
-        let rate = self.sender.board.delivery_rate();
+        let rate = self.sender.loss.board.delivery_rate();
         TcpInfo {
             rto: micros(self.sender.rto()),
             snd_mss: self.sender.negotiated.mss(),
@@ -234,7 +234,7 @@ impl Endpoint {
             sacked: count(counts.sacked_out),
             lost: count(counts.lost_out),
             retrans: count(counts.retrans_out),
-            fackets: if self.sender.detector.rules().shows_reach { count(counts.fackets_out) } else { 0 },
+            fackets: if self.sender.loss.detector.rules().shows_reach { count(counts.fackets_out) } else { 0 },
             reordering: counts.reordering,
             total_retrans: count(self.sender.stats.retransmitted_packets + self.sender.stats.resent_syns),
             dsack_dups: count(self.sender.stats.dsacks),

@@ -17,7 +17,7 @@ impl Sender {
         self.take_time(now);
         self.latest_sample = None;
         self.set_window(segment, left, ack, false);
-        if self.linux_episodes() {
+        if self.loss.linux_episodes() {
             self.restart_retransmit_timer(now);
         }
         self.reopen_window(now, window_before);
@@ -27,28 +27,28 @@ impl Sender {
     /// What the ACK in hand is held against.
     #[inline(always)]
     pub(crate) fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             self.check_app_limited(now, self.sequence.written());
         }
         self.take_time(now);
-        let in_detail = self.linux_episodes();
+        let in_detail = self.loss.linux_episodes();
         let (mut echo, mut min_rtt) = (None, Span::ZERO);
-        if in_detail || self.recovery.state() == CaState::Loss {
+        if in_detail || self.loss.recovery.state() == CaState::Loss {
             let age = self.negotiated.echo_age(now, segment);
             echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
         }
         if in_detail {
-            min_rtt = self.detector.min_rtt();
+            min_rtt = self.loss.detector.min_rtt();
         }
         let has_data = segment.sequence_len() > 0;
-        let (order, reported) = (self.order, self.board.reported());
+        let (order, reported) = (self.order, self.loss.board.reported());
         AckContext {
             now,
             una_before: self.sequence.una(),
             window_before: self.sequence.window(),
-            outstanding_before: !self.board.is_empty(),
-            losses_before: self.board.losses(),
-            units_lost_before: self.board.units_declared_lost(),
+            outstanding_before: !self.loss.board.is_empty(),
+            losses_before: self.loss.board.losses(),
+            units_lost_before: self.loss.board.units_declared_lost(),
             is_old: false,
             has_data,
             not_duplicate: has_data,
@@ -66,11 +66,11 @@ impl Sender {
             context.duplicates = self.take_sack(segment, ack, &mut context.progress);
         }
         let una = context.una_before;
-        let before = self.reports_before();
+        let before = self.loss.reports_before();
         if ack > una {
             self.advance(ack, &mut context.progress);
         }
-        self.learn_from_ack(context, before);
+        self.loss.learn_from_ack(&self.negotiated, &self.sequence, context, before);
         if ack >= una {
             let window = u64::from(segment.window) << self.negotiated.peer_shift();
             context.not_duplicate |= ack > una || self.sequence.is_newer(left) || window > self.sequence.window();
@@ -83,7 +83,7 @@ impl Sender {
     /// Everything below `ack` has arrived.
     #[inline(always)]
     pub(crate) fn advance(&mut self, ack: u64, progress: &mut Progress) {
-        self.board.acknowledge(ack, progress);
+        self.loss.board.acknowledge(ack, progress);
         self.sequence.acknowledge(ack);
         self.rtt.progress();
         self.persist.acknowledged();
@@ -130,7 +130,7 @@ impl Sender {
     pub(crate) fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
         let backoff = self.rtt.backoff();
         self.take_rtt_sample_by_rule(now, segment, progress);
-        let kept = progress.covers_resent && self.recovery.state() == CaState::Loss;
+        let kept = progress.covers_resent && self.loss.recovery.state() == CaState::Loss;
         if backoff > 0 && kept && self.config.transfer.timer.repeats_keep_backoff {
             self.rtt.keep_backoff(backoff);
         }
@@ -146,12 +146,12 @@ impl Sender {
         let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
         self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sent_at) = progress.last_sacked_at.or(sent_at) {
-            self.detector.measured(now, now.since(sent_at));
+            self.loss.detector.measured(now, now.since(sent_at));
         }
         if let Some(rtt) = self.latest_sample {
             self.sample_rtt(rtt);
         } else if let Some(rtt) = self.echoed_rtt(now, segment, progress) {
-            self.detector.measured(now, rtt);
+            self.loss.detector.measured(now, rtt);
             self.sample_rtt(rtt);
         }
     }
@@ -171,7 +171,7 @@ impl Sender {
         };
         self.latest_sample = last;
         if let (Some(first), Some(last)) = (first, last) {
-            self.detector.measured(now, last);
+            self.loss.detector.measured(now, last);
             self.rtt.note_min(last);
             self.sample_rtt(first);
         }

@@ -9,8 +9,8 @@ impl Sender {
     /// Books the data of a SYN as the first segment of the stream.
     pub(crate) fn send_with_syn(&mut self, now: Time, len: u32) {
         self.sequence.end_at(1 + u64::from(len));
-        self.board.push(self.stamp(now), 1, len, false);
-        self.board.set_push(true);
+        self.loss.board.push(self.stamp(now), 1, len, false);
+        self.loss.board.set_push(true);
         self.queue.sent(self.sequence.nxt());
         self.stats.sent_packets += 1;
         self.counters.bytes_sent += u64::from(len);
@@ -21,14 +21,14 @@ impl Sender {
     /// The server did not take all data of the SYN: what is left goes out again at once, in
     /// segments of the size agreed on.
     pub(crate) fn resend_syn_data(&mut self, now: Time, linux: bool) {
-        self.board.split_front(self.negotiated.mss());
-        self.board.mark_all_lost();
+        self.loss.board.split_front(self.negotiated.mss());
+        self.loss.board.mark_all_lost();
         self.tell_losses(now);
-        if linux && self.linux_episodes() {
+        if linux && self.loss.linux_episodes() {
             // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it
             // was.
-            self.begin_loss_without_reduction(now, self.sequence.nxt());
-            self.recovery.resend_lost();
+            self.loss.begin_loss_without_reduction(now, self.sequence.nxt());
+            self.loss.recovery.resend_lost();
         }
     }
 }

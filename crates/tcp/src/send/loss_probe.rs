@@ -21,19 +21,22 @@ impl Sender {
             return None;
         }
         if unsent {
-            self.recovery.probe_mut().set_unbounded(true);
+            self.loss.recovery.probe_mut().set_unbounded(true);
             let piece = self.next_new(now, reports);
-            self.recovery.probe_mut().set_unbounded(false);
+            self.loss.recovery.probe_mut().set_unbounded(false);
             self.probe_is_out(now, false);
             return piece;
         }
-        let last = self.board.last_unreported()?;
-        let last =
-            if last.payload() > self.negotiated.mss() { self.board.cut(last, self.negotiated.mss()) } else { last };
+        let last = self.loss.board.last_unreported()?;
+        let last = if last.payload() > self.negotiated.mss() {
+            self.loss.board.cut(last, self.negotiated.mss())
+        } else {
+            last
+        };
         let payload = last.payload();
         self.path.probing.size = 0;
         self.departs(now, last.seq, payload);
-        self.board.resend_as_probe(self.stamp(now), last.seq);
+        self.loss.board.resend_as_probe(self.stamp(now), last.seq);
         self.stats.retransmitted_packets += 1;
         self.probe_is_out(now, true);
         Some(Piece { seq: last.seq, payload, fin: last.fin(), plain: true, push: last.push() })

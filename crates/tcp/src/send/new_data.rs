@@ -29,7 +29,7 @@ impl Sender {
         self.sent_as = SentAs::New;
         let new = self.next_new(now, reports);
         if new.is_none() {
-            self.recovery.no_data_for_test(self.sequence.nxt());
+            self.loss.recovery.no_data_for_test(self.sequence.nxt());
         }
         new
     }
@@ -94,7 +94,7 @@ impl Sender {
         self.persist.satisfy();
         let piece = self.send_new(now, payload, false);
         let push = self.note_mtu_probe(piece.seq + u64::from(payload));
-        self.board.set_push(push);
+        self.loss.board.set_push(push);
         self.mtu_probe_sent(piece.seq, payload);
         Piece { push, ..piece }
     }
@@ -106,7 +106,7 @@ impl Sender {
             Err(NoSegment::Window) => self.next_probe(now, available, window),
             Err(NoSegment::Small) => {
                 // The probe timer bounds the wait.
-                if self.board.is_empty() {
+                if self.loss.board.is_empty() {
                     self.arm_persist(now);
                 }
                 None
@@ -118,7 +118,7 @@ impl Sender {
                 let push = self.note_cut(cut, available, window);
                 self.persist.satisfy();
                 let piece = self.send_new(now, cut.payload, cut.fin);
-                self.board.set_push(push);
+                self.loss.board.set_push(push);
                 Some(Piece { push, ..piece })
             }
         }
@@ -127,7 +127,7 @@ impl Sender {
     /// [`Sender::next_new`] in units (`offload.rs`).
     #[inline(never)]
     fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
-        let first = self.board.is_empty();
+        let first = self.loss.board.is_empty();
         let is_late = self.config.transfer.offload.restarts_late;
         if first && !is_late {
             self.restart_after_idle(now);
@@ -142,7 +142,7 @@ impl Sender {
             Unit::Window => self.next_probe(now, available, window),
             Unit::Small => {
                 // The probe timer bounds the wait.
-                if self.board.is_empty() {
+                if self.loss.board.is_empty() {
                     self.arm_persist(now);
                 }
                 None
@@ -171,9 +171,9 @@ impl Sender {
         self.persist.satisfy();
         let piece = self.send_new(now, payload as u32, fin);
         if joins {
-            self.board.join_last();
+            self.loss.board.join_last();
         }
-        self.board.set_push(push);
+        self.loss.board.set_push(push);
         Piece { push, ..piece }
     }
 
@@ -186,31 +186,31 @@ impl Sender {
         let large = rules == SendRule::FreeBsd
             && self.sequence.max_window() > 0
             && u64::from(payload) >= self.sequence.max_window() / 2;
-        if large || self.writing.pushes() || self.recovery.probe().is_unbounded() {
+        if large || self.writing.pushes() || self.loss.recovery.probe().is_unbounded() {
             return false;
         }
         if self.writing.expects_more() {
             if self.persist.satisfy() {
                 return false;
             }
-            if self.board.is_empty() {
+            if self.loss.board.is_empty() {
                 self.arm_persist(now);
             }
             return true;
         }
         let held = !self.config.transfer.minshall || self.sequence.una() < self.queue.small;
-        self.config.nagle && !self.board.is_empty() && held
+        self.config.nagle && !self.loss.board.is_empty() && held
     }
 
     /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a
     /// smaller one.
     #[inline(always)]
     fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
-        if self.board.is_empty() {
+        if self.loss.board.is_empty() {
             self.restart_after_idle(now);
         }
-        let unbounded = self.recovery.probe().is_unbounded();
-        let fits = self.window_used() + self.window_taken(payload) <= self.cwnd() || unbounded;
+        let unbounded = self.loss.recovery.probe().is_unbounded();
+        let fits = self.window_used() + self.loss.window_taken(&self.negotiated, payload) <= self.cwnd() || unbounded;
         self.window_use.admit(fits)
     }
 
@@ -221,7 +221,7 @@ impl Sender {
         let seq = self.sequence.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
-        self.board.push(self.stamp(now), seq, len, fin);
+        self.loss.board.push(self.stamp(now), seq, len, fin);
         self.sequence.advance(len, fin);
         self.new_data_sent(now);
         Piece { seq, payload, fin, plain: false, push: false }
@@ -244,7 +244,7 @@ impl Sender {
     #[cold]
     fn restart(&mut self, now: Time, idle: Span) {
         let mut flight = self.flight(now);
-        if self.linux_episodes() {
+        if self.loss.linux_episodes() {
             // tcp_cwnd_restart: half for each RTO but the first (RFC 2861 section 3.2).
             let halvings = idle.as_nanos().div_ceil(self.rto().as_nanos().max(1)) - 1;
             let segments = self.cc.window().cwnd / flight.segment();

@@ -31,8 +31,8 @@ impl Sender {
     pub(crate) fn adopt_needs(&mut self) {
         self.observer = Observer::new(&*self.cc);
         let needs = self.observer.needs;
-        self.board.sample_rates(needs.delivery_rate);
-        self.recovery.set_whole_control(needs.whole_control, self.episodes, self.config.prr);
+        self.loss.board.sample_rates(needs.delivery_rate);
+        self.loss.recovery.set_whole_control(needs.whole_control, self.config.prr);
         self.choose_codepoints();
         self.review_prediction();
     }
@@ -77,7 +77,7 @@ impl Sender {
             delivered,
             sacked_to: self.sacked_to(segment),
             duplicate,
-            in_recovery: self.recovery.state() >= CaState::Recovery,
+            in_recovery: self.loss.recovery.state() >= CaState::Recovery,
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
             ce: self.ecn.marked_bytes(),
@@ -109,28 +109,28 @@ impl Sender {
     /// What was marked lost since it was last told.
     #[inline]
     pub(crate) fn tell_losses(&mut self, now: Time) {
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             self.tell_each_loss(now);
         }
     }
 
     #[inline(never)]
     fn tell_each_loss(&mut self, now: Time) {
-        let losses = self.board.take_lost();
+        let losses = self.loss.board.take_lost();
         if !losses.is_empty() {
             let flight = self.flight(now);
             for lost in &losses {
                 self.cc.on_lost(&flight, &Lost { selective_acks: self.negotiated.sack(), ..*lost });
             }
         }
-        self.board.give_back(losses);
+        self.loss.board.give_back(losses);
     }
 
     /// The samples that an ACK gives, once what it proves lost is marked and told.
     #[inline]
     pub(crate) fn add_samples(&mut self, now: Time, ack: &mut Ack) {
         (ack.rtt, ack.ce) = (self.latest_sample, self.ecn.marked_bytes());
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             ack.rate = self.sample_rate(now);
         }
     }
@@ -139,14 +139,14 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
         self.tell_losses(now);
-        let (min_rtt, repairing) = (self.rtt.min(), self.recovery.state() == CaState::Loss);
-        self.board.rate_sample(now, min_rtt, repairing)
+        let (min_rtt, repairing) = (self.rtt.min(), self.loss.recovery.state() == CaState::Loss);
+        self.loss.board.rate_sample(now, min_rtt, repairing)
     }
 
     /// The ACK is dealt with, whether the controller heard of it or not.
     #[inline]
     pub(crate) fn end_rate_sample(&mut self, now: Time) {
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             self.sample_rate(now);
         }
     }
@@ -165,7 +165,7 @@ impl Sender {
     /// The endpoint looks for something to send: perhaps because more was written.
     #[inline]
     pub(crate) fn note_writes(&mut self, now: Time) {
-        if self.board.samples_rates() && self.observer.written != self.sequence.written() {
+        if self.loss.board.samples_rates() && self.observer.written != self.sequence.written() {
             let before = std::mem::replace(&mut self.observer.written, self.sequence.written());
             self.check_app_limited(now, before);
         }
@@ -176,14 +176,14 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
         let unsent = (written + 1).saturating_sub(self.sequence.nxt().max(1));
-        let pipe = self.pipe();
+        let pipe = self.loss.pipe(&self.negotiated);
         // As Linux: less than a segment may wait for more by Nagle's rule.
         let dry = unsent < u64::from(self.negotiated.mss())
             && !self.is_early(now)
             && pipe < self.cwnd()
-            && self.board.lost() <= self.board.resent();
+            && self.loss.board.lost() <= self.loss.board.resent();
         if dry {
-            self.board.ran_dry(pipe);
+            self.loss.board.ran_dry(pipe);
         }
     }
 

@@ -183,7 +183,7 @@ impl Sender {
         let OffloadRule { free_fin, over_buffers, .. } = self.config.transfer.offload;
         let mss = u64::from(self.full_payload());
         let most = self.most_segments();
-        let unbounded = self.recovery.probe().is_unbounded();
+        let unbounded = self.loss.recovery.probe().is_unbounded();
         let mut head = self.head(available);
         let lone_fin = head.fin && head.len == 0 && free_fin;
         let quota = match self.quota() {
@@ -272,7 +272,7 @@ impl Sender {
         let mss = u64::from(self.negotiated.mss());
         let jiffy = now.as_nanos() / JIFFY;
         let sight = Sight {
-            state: self.recovery.state(),
+            state: self.loss.recovery.state(),
             mss,
             most,
             send_win: window,
@@ -285,7 +285,7 @@ impl Sender {
             deferred: self.units().deferred,
             jiffy,
             idle: now.since(self.sequence.last_sent_at().max(self.pacer.released())),
-            age: self.board.front().map(|front| now.since(front.sent_at)),
+            age: self.loss.board.front().map(|front| now.since(front.sent_at)),
             srtt: self.rtt.srtt().unwrap_or(Span::ZERO),
         };
         let choice = self.config.transfer.offload.choose(&sight);
@@ -333,7 +333,7 @@ impl Sender {
                 true => self.room().min(self.most_segments()).max(1),
                 false => 1,
             };
-            let end = self.board.take_unit(sent.seq, most);
+            let end = self.loss.board.take_unit(sent.seq, most);
             let units = self.units();
             (units.at, units.again_end) = (now, end);
         }

@@ -19,29 +19,30 @@ impl Sender {
             return self.next_probe_again(now);
         }
         let mut resends = true;
-        if self.linux_episodes() {
-            if self.recovery.probe_mut().take_due() {
+        if self.loss.linux_episodes() {
+            if self.loss.recovery.probe_mut().take_due() {
                 return self.next_loss_probe(now, reports);
             }
             if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
                 return None;
             }
-            if self.recovery.tests_timeout() {
+            if self.loss.recovery.tests_timeout() {
                 let new = self.next_of_frto(now, reports);
-                if new.is_some() || self.recovery.tests_timeout() {
+                if new.is_some() || self.loss.recovery.tests_timeout() {
                     return new;
                 }
             }
-            resends = self.recovery.resends_lost();
+            resends = self.loss.recovery.resends_lost();
         } else if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
-        if let Some(lost) = self.board.next_lost().filter(|_| resends) {
+        if let Some(lost) = self.loss.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
             let used = self.window_used();
-            let full = used + self.window_taken(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd();
+            let full =
+                used + self.loss.window_taken(&self.negotiated, lost.len.min(self.negotiated.mss() + 1)) > self.cwnd();
             let mut lost = lost;
-            if full && !self.recovery.forces_retransmission() {
+            if full && !self.loss.recovery.forces_retransmission() {
                 let Some(part) = self.part_of_hole(lost, used) else {
                     self.window_use.stop();
                     return None;
@@ -51,12 +52,12 @@ impl Sender {
             self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
             return Some(self.piece_again(now, lost));
         }
-        let in_disorder = self.recovery.state() == CaState::Disorder;
+        let in_disorder = self.loss.recovery.state() == CaState::Disorder;
         self.sent_as = if in_disorder { SentAs::LimitedTransmit } else { SentAs::New };
         if let Some(piece) = self.next_new(now, reports) {
             return Some(piece);
         }
-        if self.recovery.state() == CaState::Recovery
+        if self.loss.recovery.state() == CaState::Recovery
             && resends
             && self.negotiated.sack()
             && !self.window_use.is_stopped()

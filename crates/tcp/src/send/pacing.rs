@@ -140,7 +140,7 @@ impl Sender {
         let srtt = self.rtt.srtt()?;
         let cwnd = self.cwnd();
         let ratio = if cwnd < self.cc.window().ssthresh / 2 { ss_ratio } else { ca_ratio };
-        let in_flight = cwnd.max(self.window_outstanding());
+        let in_flight = cwnd.max(self.loss.window_outstanding(&self.negotiated));
         let rate = u128::from(in_flight) * u128::from(ratio) * (NANOS / 100) / u128::from(srtt.as_nanos().max(1));
         Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
@@ -185,7 +185,7 @@ impl Sender {
     /// do not.
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
-        let urgent = self.persist.has_expired() || self.recovery.is_first_after_timeout();
+        let urgent = self.persist.has_expired() || self.loss.recovery.is_first_after_timeout();
         let waits = self.is_early(now) && !urgent;
         self.pacer.held = waits && self.has_data_to_send();
         waits
@@ -194,7 +194,7 @@ impl Sender {
     fn has_data_to_send(&mut self) -> bool {
         self.unsent() > 0
             || self.sequence.is_closed() && !self.sequence.is_fin_sent()
-            || self.board.next_lost().is_some()
+            || self.loss.board.next_lost().is_some()
     }
 
     /// The rate at which segments leave, bytes a second; `u64::MAX` without a bound.

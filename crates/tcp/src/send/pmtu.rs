@@ -143,7 +143,7 @@ impl Sender {
         }
         // Any window holds a segment, and no threshold is below two (RFC 5681 section 3.1).
         let mss = u64::from(mss);
-        self.recovery.hold_a_segment(mss);
+        self.loss.recovery.hold_a_segment(mss);
         let Window { cwnd, ssthresh } = self.cc.window();
         if cwnd < mss || ssthresh < 2 * mss {
             self.cc.take_over(Window { cwnd: cwnd.max(mss), ssthresh: ssthresh.max(2 * mss) });
@@ -153,7 +153,7 @@ impl Sender {
     /// Linux's windows are so many segments, of whatever size.
     fn rescale_window(&mut self, old: u32, new: u32) {
         let scaled = |bytes: u64| (u128::from(bytes) * u128::from(new) / u128::from(old.max(1))) as u64;
-        self.recovery.rescale(scaled);
+        self.loss.recovery.rescale(scaled);
         let Window { cwnd, ssthresh } = self.cc.window();
         let ssthresh = if ssthresh == Window::INFINITE { ssthresh } else { scaled(ssthresh) };
         self.put_window(Window { cwnd: scaled(cwnd).max(u64::from(new)), ssthresh });
@@ -161,7 +161,7 @@ impl Sender {
 
     /// Sets the controller's window, if the endpoint may.
     fn put_window(&mut self, window: Window) {
-        if !self.recovery.whole_control() {
+        if !self.loss.recovery.whole_control() {
             self.cc.take_over(window);
         }
     }
@@ -169,7 +169,7 @@ impl Sender {
     /// `tcp_current_ssthresh`.
     fn current_ssthresh(&self) -> u64 {
         let Window { ssthresh, .. } = self.cc.window();
-        if self.recovery.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
+        if self.loss.recovery.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
     }
 
     /// The connection is open.
@@ -219,8 +219,8 @@ impl Sender {
         self.sync_mss();
         // tcp_mtudisc sends all again from the first unacknowledged byte on. So does the BSDs'
         // recovery, which counts what lies before the next byte to send again, and no more.
-        if self.config.path.icmp == IcmpRule::FreeBsd || self.bsd_episodes() {
-            self.board.lose_larger(0);
+        if self.config.path.icmp == IcmpRule::FreeBsd || self.loss.bsd_episodes() {
+            self.loss.board.lose_larger(0);
         }
         self.resend_too_large(now);
         false
@@ -281,21 +281,21 @@ impl Sender {
     /// `tcp_simple_retransmit`: what is too large for the path is lost, and sent again in smaller
     /// pieces. That is no congestion: the window stays.
     fn resend_too_large(&mut self, now: Time) {
-        self.board.lose_larger(self.negotiated.mss());
-        if self.board.lost_segments() == 0 {
+        self.loss.board.lose_larger(self.negotiated.mss());
+        if self.loss.board.lost_segments() == 0 {
             return;
         }
         if !self.negotiated.sack() {
-            let most = self.board.segments() - self.board.lost_segments();
-            self.recovery.limit_emulated_sacks(most);
+            let most = self.loss.board.segments() - self.loss.board.lost_segments();
+            self.loss.recovery.limit_emulated_sacks(most);
         }
         self.tell_losses(now);
-        if self.recovery.state() != CaState::Loss {
+        if self.loss.recovery.state() != CaState::Loss {
             let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
-            self.begin_loss_without_reduction(now, self.sequence.nxt());
+            self.loss.begin_loss_without_reduction(now, self.sequence.nxt());
             self.put_window(window);
         }
-        self.recovery.resend_lost();
+        self.loss.recovery.resend_lost();
     }
 
     /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of
@@ -304,8 +304,8 @@ impl Sender {
     pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64, reports: bool) -> ProbeStep {
         let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd() / mss;
-        let ready = self.path.probing.size == 0 && self.recovery.state() == CaState::Open;
-        if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe().is_unbounded() {
+        let ready = self.path.probing.size == 0 && self.loss.recovery.state() == CaState::Open;
+        if !ready || cwnd < LEAST_WINDOW || reports || self.loss.recovery.probe().is_unbounded() {
             return ProbeStep::No;
         }
         let Probing { low, high, .. } = self.path.probing;
@@ -315,14 +315,14 @@ impl Sender {
             self.probe_anew(now);
             return ProbeStep::No;
         }
-        let needed = u64::from(payload) + (u64::from(self.detector.threshold()) + 1) * mss;
+        let needed = u64::from(payload) + (u64::from(self.loss.detector.threshold()) + 1) * mss;
         if available < needed || self.sequence.window() < needed || self.ends_record_within(u64::from(payload)) {
             return ProbeStep::No;
         }
         if window < needed {
             return ProbeStep::Wait;
         }
-        match self.segments_in_flight() {
+        match self.loss.segments_in_flight(&self.negotiated) {
             0 if cwnd < 2 => ProbeStep::No,
             in_flight if in_flight + 2 > cwnd => ProbeStep::Wait,
             _ => ProbeStep::Send(payload),
@@ -366,7 +366,7 @@ impl Sender {
         let mss = u64::from(self.negotiated.mss());
         let ssthresh = match ssthresh {
             Window::INFINITE.. => ssthresh,
-            _ if self.recovery.in_reduction() => segments(ssthresh) * mss,
+            _ if self.loss.recovery.in_reduction() => segments(ssthresh) * mss,
             _ => segments(ssthresh).max(cwnd * 3 / 4) * mss,
         };
         self.put_window(Window { cwnd: cwnd * mss, ssthresh });
@@ -377,7 +377,7 @@ impl Sender {
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
         let Probing { size, start, .. } = self.path.probing;
-        if size == 0 || self.recovery.state() >= CaState::Cwr || self.sequence.una() != start {
+        if size == 0 || self.loss.recovery.state() >= CaState::Cwr || self.sequence.una() != start {
             return false;
         }
         self.path.probing.high = size - 1;

@@ -109,7 +109,7 @@ impl Sender {
     /// outstanding.
     #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Time) {
-        if self.board.is_empty() {
+        if self.loss.board.is_empty() {
             (self.timer.retransmit_at, self.timer.pending) = (Time::NEVER, Pending::Rto);
         } else {
             self.set_transmission_timer(now, Pending::Rto, self.patience(now, self.rto()));
@@ -126,10 +126,10 @@ impl Sender {
     /// By [`crate::TimerRules::from_first_segment`].
     #[inline]
     pub(crate) fn count_from_first(&mut self, now: Time) {
-        if !self.config.transfer.timer.from_first_segment || self.recovery.state() == CaState::Loss {
+        if !self.config.transfer.timer.from_first_segment || self.loss.recovery.state() == CaState::Loss {
             return;
         }
-        if let Some(first) = self.board.front() {
+        if let Some(first) = self.loss.board.front() {
             let variance = self.rtt.variance(&self.config);
             let due = (first.sent_at + self.rto() + variance).max(now + variance);
             self.set_transmission_timer(now, Pending::Rto, self.patience(now, due.since(now)));

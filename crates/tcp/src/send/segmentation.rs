@@ -182,7 +182,7 @@ impl Sender {
             return Err(NoSegment::Window);
         }
         // What is followed by more in another buffer is not held back.
-        let exempt = self.persist.has_expired() || self.recovery.probe().is_unbounded();
+        let exempt = self.persist.has_expired() || self.loss.recovery.probe().is_unbounded();
         if payload == available && !fin && !exempt && self.waits(payload) {
             return Err(NoSegment::Small);
         }
@@ -196,7 +196,7 @@ impl Sender {
             return false;
         }
         let small_in_flight = self.sequence.una() < self.queue.small;
-        self.writing.expects_more() || self.config.nagle && !self.board.is_empty() && small_in_flight
+        self.writing.expects_more() || self.config.nagle && !self.loss.board.is_empty() && small_in_flight
     }
 
     /// The segment that [`Sender::cut`] gave is sent: whether it has PSH set.
@@ -301,7 +301,7 @@ impl Sender {
         let window = self.cwnd() / mss;
         let mut segments = if self.counts_unacknowledged() { window } else { window.max(FIRST_WINDOW) };
         if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
-            segments = segments.max(u64::from(self.detector.threshold()) + 1);
+            segments = segments.max(u64::from(self.loss.detector.threshold()) + 1);
         }
         let wanted = (2 * segments * sent_size(&law, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
@@ -348,7 +348,7 @@ impl Sender {
             SpaceRule::Tuned if self.counts_unacknowledged() => bytes,
             SpaceRule::Segments | SpaceRule::Tuned => {
                 let mss = u64::from(self.negotiated.mss());
-                bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
+                bytes - (self.loss.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
             }
             SpaceRule::Linux if self.config.transfer.offload.is_on() => self.queued_in_units(),
             SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,
@@ -482,7 +482,7 @@ impl Sender {
     fn fills_window(&self) -> bool {
         let mss = u64::from(self.negotiated.mss());
         match self.config.transfer.offload.fills_by_unacknowledged || self.counts_unacknowledged() {
-            true => self.board.segments() >= self.cwnd() / mss,
+            true => self.loss.board.segments() >= self.cwnd() / mss,
             false => self.window_used() + mss > self.cwnd(),
         }
     }
@@ -496,7 +496,7 @@ impl Sender {
     fn queued_in_units(&self) -> u64 {
         let bytes = self.sequence.written() - self.acked_bytes();
         let waiting = self.unsent().div_ceil(self.buffer_goal());
-        bytes + (self.board.buffers() + waiting) * OVERHEAD
+        bytes + (self.loss.board.buffers() + waiting) * OVERHEAD
     }
 }
 

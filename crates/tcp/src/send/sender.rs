@@ -7,9 +7,7 @@ use ackclock_units::{Span, Time};
 
 use crate::connection::negotiated::Negotiated;
 use crate::ecn::EcnState;
-use crate::loss::detector::Detector;
-use crate::loss::scoreboard::Scoreboard;
-use crate::loss::{Recovery, StateClock};
+use crate::loss::Loss;
 use crate::report::counters::Counters;
 use crate::send::burst::Burst;
 use crate::send::limited::LimitClock;
@@ -25,7 +23,6 @@ use crate::send::units::Units;
 use crate::send::validation::Validation;
 use crate::send::window_use::WindowUse;
 use crate::send::writing::Writing;
-use crate::stack::config::Episodes;
 use crate::{Config, SentAs, Stats};
 
 /// What is sent: the stream, its segments in flight, the congestion window and the timers. What
@@ -37,23 +34,21 @@ pub(crate) struct Sender {
     pub(crate) burst: Burst,
     /// Segments may take the short way of `prediction`.
     pub(crate) predicts: bool,
-    /// [`Config::episodes`].
-    pub(crate) episodes: Episodes,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     /// The SYN or its answer was presumably lost.
     pub(crate) syn_lost: bool,
+    /// How many ACKs came before at the time of the last one, or something was sent.
+    pub(crate) order: u32,
     pub(crate) sequence: SendSequence,
     pub(crate) negotiated: Negotiated,
     /// The time of the last ACK or timer.
     pub(crate) now: Time,
-    /// How many ACKs came before at that time, or something was sent.
-    pub(crate) order: u32,
     /// The RTT sample of the ACK in hand.
     pub(crate) latest_sample: Option<Span>,
     pub(crate) timer: RetransmissionTimer,
     pub(crate) persist: Persist,
-    pub(crate) recovery: Recovery,
+    pub(crate) loss: Loss,
     pub(crate) counters: Counters,
 
     // What is sent.
@@ -61,7 +56,6 @@ pub(crate) struct Sender {
     pub(crate) config: Arc<Config>,
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) observer: Observer,
-    pub(crate) board: Scoreboard,
     pub(crate) window_use: WindowUse,
     pub(crate) rtt: RttEstimator,
     pub(crate) stats: Stats,
@@ -69,28 +63,30 @@ pub(crate) struct Sender {
     pub(crate) held: LimitClock,
     pub(crate) ecn: EcnState,
     pub(crate) pacer: Pacer,
-    pub(crate) detector: Detector,
     pub(crate) validation: Validation,
     pub(crate) writing: Writing,
     pub(crate) path: Path,
 
     // What few connections have.
-    pub(crate) states: StateClock,
     /// Its units of segments, where it sends such.
     pub(crate) units: Option<Box<Units>>,
 }
 
 impl Sender {
+    /// The endpoint's settings have changed.
+    #[cold]
+    pub(crate) fn configured(&mut self, config: &Arc<Config>) {
+        self.config = Arc::clone(config);
+        self.loss.config = Arc::clone(config);
+    }
+
     /// Nothing is sent yet; `isn` and `ts_offset` as [`crate::Endpoint::new`] has them.
     pub(crate) fn new(config: Arc<Config>, cc: Box<dyn CongestionControl>, isn: u32, ts_offset: u32) -> Sender {
         let observer = Observer::new(&*cc);
         let needs = observer.needs;
-        let mut board = Scoreboard::new(config.transfer.whole_reports);
-        board.sample_rates(needs.delivery_rate);
         Sender {
             burst: Burst::default(),
             predicts: false,
-            episodes: config.episodes(),
             sent_as: SentAs::New,
             syn_lost: false,
             sequence: SendSequence::new(isn),
@@ -100,11 +96,10 @@ impl Sender {
             latest_sample: None,
             timer: RetransmissionTimer::new(),
             persist: Persist::default(),
-            recovery: Recovery::new(needs.whole_control),
+            loss: Loss::new(Arc::clone(&config), needs.delivery_rate, needs.whole_control),
             counters: Counters::new(),
             cc,
             observer,
-            board,
             window_use: WindowUse::default(),
             rtt: RttEstimator::new(),
             stats: Stats::default(),
@@ -112,11 +107,9 @@ impl Sender {
             held: LimitClock::default(),
             ecn: EcnState::new(),
             pacer: Pacer::default(),
-            detector: Detector::new(config.loss_detector),
             validation: Validation::default(),
             writing: Writing::default(),
             path: Path::new(&config),
-            states: StateClock::default(),
             units: None,
             config,
         }

@@ -15,7 +15,7 @@ impl Sender {
     pub(crate) fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         self.counters.window_stopped = true;
         if !self.persist.expired {
-            if self.board.is_empty() {
+            if self.loss.board.is_empty() {
                 self.arm_persist(now);
             }
             return None;
@@ -33,7 +33,7 @@ impl Sender {
         let seq = self.sequence.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
-        self.board.push(self.stamp(now), seq, len, fin);
+        self.loss.board.push(self.stamp(now), seq, len, fin);
         self.sequence.advance(len, fin);
         self.probe_sent(now);
         // RFC 3168 section 6.1.6: nobody would notice the loss of a probe.
@@ -45,7 +45,7 @@ impl Sender {
     pub(crate) fn next_probe_again(&mut self, now: Time) -> Option<Piece> {
         self.counters.window_stopped = self.persist.in_flight;
         self.sent_as = SentAs::WindowProbe;
-        let &front = self.board.front()?;
+        let &front = self.loss.board.front()?;
         if self.persist.refill {
             (self.persist.refill, self.persist.in_flight) = (false, false);
             let front = self.fill_probe(front);
@@ -77,7 +77,7 @@ impl Sender {
         {
             return probe;
         }
-        self.board.grow_last(payload);
+        self.loss.board.grow_last(payload);
         self.sequence.end_at(probe.seq + u64::from(payload));
         probe.len = payload;
         probe

@@ -124,11 +124,11 @@ impl Endpoint {
         let Some(mut opening) = self.opening.take() else { return false };
         let linux = self.config.transfer.sending == SendRule::Linux;
         if opening.sent > 0 {
-            self.sender.board.acknowledge(ack, &mut Progress::new(now));
+            self.sender.loss.board.acknowledge(ack, &mut Progress::new(now));
             self.sender.sequence.acknowledge(ack);
-            opening.acked = self.sender.board.is_empty();
+            opening.acked = self.sender.loss.board.is_empty();
         }
-        let unacknowledged = !self.sender.board.is_empty();
+        let unacknowledged = !self.sender.loss.board.is_empty();
         opening.learn(segment, unacknowledged, self.sender.syn_lost);
         if unacknowledged {
             self.sender.resend_syn_data(now, linux);
@@ -207,7 +207,7 @@ impl Endpoint {
         self.finish_handshake(now);
         self.sender.cc.on_ecn(self.sender.ecn.usable_feedback());
         self.sender.review_prediction();
-        if self.sender.recovery.state() == CaState::Loss && self.sender.board.is_empty() {
+        if self.sender.loss.recovery.state() == CaState::Loss && self.sender.loss.board.is_empty() {
             // tcp_try_undo_recovery: nothing was in flight when the SYN/ACK was given up for lost.
             self.sender.undo_at_end(&Progress::new(now));
         }
@@ -230,14 +230,14 @@ impl Endpoint {
     #[cold]
     pub(crate) fn early_answer_due(&mut self, now: Time) {
         self.timers.handshake_over();
-        let linux = self.config.transfer.sending == SendRule::Linux || self.sender.linux_episodes();
+        let linux = self.config.transfer.sending == SendRule::Linux || self.sender.loss.linux_episodes();
         let retries = if linux { self.config.states.synack_retries + 1 } else { self.config.max_retries };
         if self.sender.rtt.timeouts() >= retries {
             self.close_now(Some(Error::TimedOut));
             return;
         }
         self.repeat_syn();
-        if linux && self.sender.linux_episodes() && self.sender.rtt.timeouts() == 1 {
+        if linux && self.sender.loss.linux_episodes() && self.sender.rtt.timeouts() == 1 {
             self.sender.on_timeout(now);
         } else {
             self.sender.rtt.back_off();

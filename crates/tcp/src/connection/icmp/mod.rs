@@ -134,7 +134,7 @@ impl Endpoint {
         if seq != self.sender.sequence.una() || self.sender.rtt.timeouts() == 0 || self.sender.rtt.backoff() == 0 {
             return;
         }
-        let Some(sent_at) = self.sender.board.front().map(|front| front.sent_at) else { return };
+        let Some(sent_at) = self.sender.loss.board.front().map(|front| front.sent_at) else { return };
         self.sender.rtt.revert_backoff();
         let (passed, wait) = (now.since(sent_at), self.sender.rto());
         if passed < wait {

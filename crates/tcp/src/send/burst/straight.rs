@@ -63,7 +63,12 @@ impl Sender {
         self.counters.window_stopped = false;
         self.sent_as = SentAs::New;
         self.window_use.stop();
-        self.window_use.note(self.sequence.una(), self.sequence.nxt(), true, self.window_outstanding());
+        self.window_use.note(
+            self.sequence.una(),
+            self.sequence.nxt(),
+            true,
+            self.loss.window_outstanding(&self.negotiated),
+        );
         let sent = std::mem::take(&mut self.counters.sending);
         if sent {
             self.decay_unused(now, true);
@@ -77,15 +82,15 @@ impl Sender {
     /// Writes the next segment of the burst.
     #[inline]
     pub(in crate::send) fn write_full(&mut self, ports: Ports, out: &mut Segment) -> Ecn {
-        debug_assert!(self.recovery.is_plain() && self.recovery.state() == CaState::Open);
+        debug_assert!(self.loss.recovery.is_plain() && self.loss.recovery.state() == CaState::Open);
         debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
         let (seq, payload) = (self.sequence.nxt(), self.burst.payload);
         self.burst.left -= 1;
-        self.board.push(self.burst.stamp, seq, payload, false);
+        self.loss.board.push(self.burst.stamp, seq, payload, false);
         self.sequence.advance(payload, false);
         if self.burst.timed {
             self.new_data_sent(self.burst.stamp.at);
-            self.burst.timed = self.each_moves_timer();
+            self.burst.timed = self.loss.each_moves_timer();
         }
         out.begin((ports.local, ports.remote), self.burst.flags);
         if self.sequence.nxt() == self.sequence.written() + 1 {
@@ -109,15 +114,15 @@ impl Endpoint {
     fn is_plain(&self) -> bool {
         self.config.header_prediction
             && self.state == State::Established
-            && self.sender.recovery.is_plain()
+            && self.sender.loss.recovery.is_plain()
             && !self.sender.sequence.is_closed()
             && !self.answers.is_due()
             && !self.sender.persist.has_expired()
             && !self.sender.persist.rules()
             && self.sender.persist.deadline() == Time::NEVER
-            && !self.sender.board.may_resend()
+            && !self.sender.loss.board.may_resend()
             && !self.sender.pacer.on
-            && !self.sender.board.samples_rates()
+            && !self.sender.loss.board.samples_rates()
             && !self.handshake.owes_bare_ack()
     }
 
@@ -144,7 +149,7 @@ impl Endpoint {
         if !self.is_plain() {
             return Straight::No;
         }
-        if unsent == 0 && self.sender.board.is_empty() {
+        if unsent == 0 && self.sender.loss.board.is_empty() {
             return if self.receiver.acknowledges_now() {
                 self.acknowledge_straight(now, out)
             } else {
@@ -153,7 +158,7 @@ impl Endpoint {
         }
         let full = self.sender.negotiated.mss();
         if self.receiver.acknowledges_now()
-            || self.sender.board.is_empty()
+            || self.sender.loss.board.is_empty()
             || unsent < u64::from(full)
             || self.config.transfer.sending == SendRule::Linux
             || self.config.transfer.offload.is_on()
@@ -184,7 +189,7 @@ impl Endpoint {
     #[inline(always)]
     fn acknowledge_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
         if !self.receiver.acknowledges_now() {
-            debug_assert!(self.is_plain() && self.sender.board.is_empty() && !self.sender.queue.is_short());
+            debug_assert!(self.is_plain() && self.sender.loss.board.is_empty() && !self.sender.queue.is_short());
             self.sender.counters.sending = false;
             return Straight::Nothing;
         }

@@ -211,7 +211,7 @@ fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_
         script.ack(11_001);
         assert_eq!(script.endpoint.ca_state(), CaState::Open);
         assert!(script.endpoint.congestion_control().window().cwnd >= before, "{ecn:?}");
-        assert!(!script.endpoint.sender.recovery.probe().is_in_flight(), "the reduction was made");
+        assert!(!script.endpoint.sender.loss.recovery.probe().is_in_flight(), "the reduction was made");
     }
 }
 

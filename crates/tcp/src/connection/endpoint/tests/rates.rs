@@ -155,7 +155,7 @@ fn losses_and_retransmissions_have_what_stood_when_they_were_sent() {
         // segments in flight. The acknowledgment covers what SACK has reported, which counts once.
         script.ack(4001);
         // To RACK it also proves that the six which were sent 100 ms before it are lost.
-        let newly_lost = if script.endpoint.sender.linux_episodes() { 6000 } else { 0 };
+        let newly_lost = if script.endpoint.sender.loss.linux_episodes() { 6000 } else { 0 };
         let again = RateSample {
             total_delivered: 4000,
             prior_delivered: 3000,
@@ -238,8 +238,8 @@ fn a_full_window_and_an_unrepaired_loss_are_no_lack_of_data() {
             // Two are lost, and the window lets go but the first.
             script.sack(1001, &[(3001, 6001)]);
             witness.set_cwnd(10_000);
-            let retransmitted = script.endpoint.sender.board.resent();
-            assert_eq!((script.endpoint.sender.board.lost(), retransmitted), (2000, 1000));
+            let retransmitted = script.endpoint.sender.loss.board.resent();
+            assert_eq!((script.endpoint.sender.loss.board.lost(), retransmitted), (2000, 1000));
         }
         let now = script.now;
         script.endpoint.sender.check_app_limited(now, script.endpoint.sender.sequence.written());
@@ -292,7 +292,7 @@ fn who_does_not_ask_pays_nothing_and_hears_how_much_was_lost() {
         let mut script = witness.open(Config { prr: Prr::Off, ..config });
         script.write(10_000);
         script.wait(100);
-        assert!(!script.endpoint.sender.board.samples_rates());
+        assert!(!script.endpoint.sender.loss.board.samples_rates());
         script.sack(1, &[(1001, 4001)]);
         script.ack(4001);
         let log = witness.take();
@@ -319,7 +319,7 @@ fn another_controller_may_ask_in_the_middle() {
     // The one that was sent at 200 ms, with 1000 bytes delivered.
     assert_eq!((rate.total_delivered, rate.prior_delivered), (11_000, 1000));
     script.endpoint.set_congestion_control(now, Box::new(witness.clone()));
-    assert!(!script.endpoint.sender.board.samples_rates());
+    assert!(!script.endpoint.sender.loss.board.samples_rates());
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Watched {
         let send = &self.endpoint.sender.sequence;
         self.edge = self.edge.max(send.una() + send.window());
         assert!(send.una() <= send.nxt());
-        self.endpoint.sender.board.check();
+        self.endpoint.sender.loss.board.check();
     }
 
     fn transmit(&mut self) {
@@ -81,8 +81,8 @@ impl Watched {
             let cwnd = self.endpoint.cwnd();
             let (pipe, nxt, mss) =
                 (self.in_flight(), self.endpoint.sender.sequence.nxt(), self.endpoint.sender.negotiated.mss());
-            let mut exempt = self.endpoint.sender.recovery.forces_retransmission()
-                || self.endpoint.sender.recovery.probe().is_due()
+            let mut exempt = self.endpoint.sender.loss.recovery.forces_retransmission()
+                || self.endpoint.sender.loss.recovery.probe().is_due()
                 || self.endpoint.sender.persist.has_expired()
                 || self.endpoint.sender.persist.rules();
             if self.endpoint.transmit(self.now, &mut segment).is_none() {
@@ -107,13 +107,13 @@ impl Watched {
             let first_unit = if self.endpoint.config.transfer.offload.restarts_late { unit_cwnd } else { 0 };
             // A FIN needs no window, and Linux counts it as a segment.
             let fin =
-                if self.endpoint.sender.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
+                if self.endpoint.sender.loss.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
             let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
             let in_flight = self.in_flight();
             assert!(
                 !is_data || exempt || in_flight <= allowed,
                 "more than the congestion window: {in_flight} of {allowed}, {pipe} of {cwnd} before, {:?}, {segment:?}",
-                self.endpoint.sender.recovery.state()
+                self.endpoint.sender.loss.recovery.state()
             );
             let new = self.endpoint.sender.sequence.nxt().max(1) - nxt.max(1);
             assert!(
@@ -134,14 +134,15 @@ impl Watched {
     /// those that are sent again alone.
     fn in_flight(&self) -> u64 {
         let (endpoint, pipe) = (&self.endpoint, self.endpoint.pipe());
-        if endpoint.sender.linux_episodes() {
-            return endpoint.sender.segments_in_flight() * u64::from(endpoint.sender.negotiated.mss());
+        if endpoint.sender.loss.linux_episodes() {
+            return endpoint.sender.loss.segments_in_flight(&endpoint.sender.negotiated)
+                * u64::from(endpoint.sender.negotiated.mss());
         }
-        if !endpoint.sender.bsd_episodes() {
+        if !endpoint.sender.loss.bsd_episodes() {
             return pipe;
         }
-        let sack = endpoint.sender.negotiated.sack() && endpoint.sender.recovery.state() == CaState::Recovery;
-        pipe.min(if sack { endpoint.sender.board.resent() } else { endpoint.sender.board.outstanding() })
+        let sack = endpoint.sender.negotiated.sack() && endpoint.sender.loss.recovery.state() == CaState::Recovery;
+        pipe.min(if sack { endpoint.sender.loss.board.resent() } else { endpoint.sender.loss.board.outstanding() })
     }
 
     /// What may go beyond the window for the first two duplicate ACKs (RFC 3042 section 2) by the
@@ -149,8 +150,8 @@ impl Watched {
     fn limited_transmit(&self) -> u64 {
         let endpoint = &self.endpoint;
         let applies = endpoint.config.limited_transmit
-            && endpoint.sender.bsd_episodes()
-            && matches!(endpoint.sender.recovery.state(), CaState::Disorder | CaState::Cwr);
+            && endpoint.sender.loss.bsd_episodes()
+            && matches!(endpoint.sender.loss.recovery.state(), CaState::Disorder | CaState::Cwr);
         if applies { 2 * u64::from(endpoint.sender.negotiated.mss()) } else { 0 }
     }
 
@@ -161,7 +162,7 @@ impl Watched {
         let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait | State::FinWait2);
         let opening = matches!(endpoint.state(), State::SynSent | State::SynReceived);
         let waits = !send.is_fin_sent() && (send.written() + 1 > send.nxt() || send.is_closed());
-        if open && (opening || waits || !endpoint.sender.board.is_empty()) {
+        if open && (opening || waits || !endpoint.sender.loss.board.is_empty()) {
             let sender = &endpoint.sender;
             let least = sender
                 .timer
@@ -233,7 +234,7 @@ impl Watched {
                     _ => lower(una + index.index((nxt - una) as usize + 1) as u64, self.isn),
                 };
                 self.endpoint.icmp(self.now, &IcmpError { sequence, ..*error });
-                self.endpoint.sender.board.check();
+                self.endpoint.sender.loss.board.check();
             }
             &Call::Route(mtu) => self.endpoint.set_path_mtu(mtu),
             Call::Plausible(shape) => {
