@@ -13,7 +13,7 @@ impl Endpoint {
             if self.sender.ecn.changes_echo(ecn) && self.receiver.owes_ack() {
                 self.acknowledge_before(now);
             }
-            self.note_mark(segment, ecn);
+            self.sender.ecn.note_mark(segment, ecn, self.sender.counters.ecn_seen, &mut self.receiver);
         }
         self.receiver.check(left, segment.payload);
         let mut edge = self.receiver.edge();

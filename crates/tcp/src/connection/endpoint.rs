@@ -117,32 +117,32 @@ impl std::ops::Add for Stats {
 #[repr(C)]
 pub struct Endpoint {
     // Every visit.
-    pub(crate) state: State,
-    pub(crate) ports: Ports,
+    pub(super) state: State,
+    pub(super) ports: Ports,
     pub(super) error: Option<Error>,
-    pub(crate) answers: Answers,
+    pub(super) answers: Answers,
     /// When the first of the timers expires that seldom run.
     pub(super) rare_deadline: Time,
-    pub(crate) timers: Timers,
-    pub(crate) liveness: Liveness,
-    pub(crate) handshake: Handshake,
+    pub(super) timers: Timers,
+    pub(super) liveness: Liveness,
+    pub(super) handshake: Handshake,
 
     /// What arrives.
-    pub(crate) receiver: Receiver,
+    pub(super) receiver: Receiver,
 
     /// What is sent.
-    pub(crate) sender: Sender,
+    pub(super) sender: Sender,
 
     /// Shared by the endpoints of one kind of host; a socket option gives this one its own.
-    pub(crate) config: Arc<Config>,
-    pub(crate) socket: Socket,
+    pub(super) config: Arc<Config>,
+    pub(super) socket: Socket,
 
     // What few connections have.
     /// Its part in Fast Open, if it has one.
-    pub(crate) opening: Option<Box<Opening>>,
+    pub(super) opening: Option<Box<Opening>>,
     /// What is remembered of its destination, until it is established.
     pub(super) recalled: Option<Box<Metrics>>,
-    pub(crate) soft_errors: SoftErrors,
+    pub(super) soft_errors: SoftErrors,
 }
 
 impl Endpoint {

@@ -89,7 +89,7 @@ impl Endpoint {
         }
         // RFC 5961 section 4: challenged wherever it lies.
         self.challenge(now);
-        self.reflect_again(segment, ecn);
+        self.sender.reflect_again(segment, ecn, self.answers.has_challenge());
         Acknowledgment::default()
     }
 

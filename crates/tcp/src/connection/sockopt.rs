@@ -3,7 +3,7 @@
 use ackclock_cc::{CongestionControl, Flight, Learner};
 use ackclock_units::Time;
 
-use crate::{AckRule, Endpoint, SpaceRule, State, WindowRule};
+use crate::{AccEcnOption, AckRule, Endpoint, SpaceRule, State, WindowRule};
 
 /// The smallest receive buffer (Linux `SOCK_MIN_RCVBUF`).
 const MIN_RECEIVE_BUFFER: u64 = 2304;
@@ -140,5 +140,14 @@ impl Endpoint {
     /// SO_RCVBUF as it is read.
     pub fn receive_buffer(&self) -> u64 {
         self.receiver.buffer()
+    }
+
+    /// Changes when the option is sent, on an open connection too.
+    pub fn set_acc_ecn_option(&mut self, option: AccEcnOption, beacon: u32) {
+        self.sender.burst.end();
+        self.configure(|config| {
+            let rules = &mut config.transfer.acc_ecn;
+            (rules.option, rules.beacon) = (option, beacon);
+        });
     }
 }

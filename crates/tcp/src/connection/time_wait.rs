@@ -4,7 +4,7 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::{Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
+use crate::{AccEcnRule, Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
     /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it
@@ -99,5 +99,14 @@ impl Endpoint {
         // The number that Linux gives: beyond the largest window without scale.
         (later || above && !earlier)
             .then(|| self.sender.sequence.lower(self.sender.sequence.nxt()).wrapping_add(65_537))
+    }
+
+    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters
+    /// (`tcp_v4_timewait_ack`).
+    #[inline]
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.state == State::TimeWait
+            && self.socket.is_orphan()
+            && self.config.transfer.acc_ecn.rule == AccEcnRule::Linux
     }
 }

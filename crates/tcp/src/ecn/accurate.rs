@@ -7,9 +7,9 @@ use ackclock_units::Ecn;
 
 use super::bytes::BytesTold;
 use super::{AccEcnRule, ace};
+use crate::CaState;
 use crate::loss::scoreboard::Progress;
 use crate::send::Sender;
-use crate::{CaState, Endpoint, State};
 
 /// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and
 /// while none does (RFC 9768 section 3.2.2.5.1).
@@ -181,41 +181,32 @@ impl Sender {
         // A factor of two for segments that are not full.
         if marked > least * mss || marked >= most * mss / 2 { most } else { least }
     }
-}
 
-impl Endpoint {
     /// The answer to our SYN has come again, to an open connection: the ACK reports how it arrived
     /// this time (RFC 9768 section 3.2.2.1; Linux `tcp_validate_incoming`).
     #[cold]
-    pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn) {
-        if self.sender.ecn.agreed.mode == EcnFeedback::Accurate {
-            self.sender.ecn.agreed.syn_arrived = ecn;
-            self.sender.ecn.echo.challenge_reflects = self.answers.has_challenge();
-            self.sender.look_at_option(segment, 1);
+    pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn, is_challenged: bool) {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            self.ecn.agreed.syn_arrived = ecn;
+            self.ecn.echo.challenge_reflects = is_challenged;
+            self.look_at_option(segment, 1);
         }
     }
 
-    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters
-    /// (`tcp_v4_timewait_ack`).
-    #[inline]
-    pub(super) fn answers_for_orphan(&self) -> bool {
-        self.state == State::TimeWait && self.socket.is_orphan() && self.sender.acc_ecn_rule() == AccEcnRule::Linux
-    }
-
-    pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn) {
+    pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn, owed: bool) -> bool {
         let marked = ecn == Ecn::Ce;
-        let (data, owed) = (payload > 0, self.receiver.owes_ack());
-        let linux = self.sender.acc_ecn_rule() == AccEcnRule::Linux;
-        let echo = &mut self.sender.ecn.echo;
+        let data = payload > 0;
+        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
+        let echo = &mut self.ecn.echo;
         let before = std::mem::replace(&mut echo.last, ecn);
         if marked {
             echo.received = echo.received.wrapping_add(1);
             echo.pending = echo.pending.saturating_add(1);
         }
-        if let Some(counters) = &mut self.sender.ecn.bytes {
+        if let Some(counters) = &mut self.ecn.bytes {
             counters.count(ecn, payload, before != ecn);
         }
-        let hurries = if linux {
+        if linux {
             // tcp_ecn_received_counters, tcp_accecn_process.
             echo.hurries |= before != ecn || echo.pending >= MARKS_LINUX;
             echo.hurries && (data || owed)
@@ -223,9 +214,6 @@ impl Endpoint {
             let most = if data || owed { MARKS_WITH_DATA } else { MARKS_WITHOUT };
             // A mark on data after a packet of any kind that had none.
             data && marked && before != Ecn::Ce || echo.pending >= most
-        };
-        if hurries {
-            self.receiver.acknowledge_now();
         }
     }
 }

@@ -5,8 +5,9 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
-use crate::Endpoint;
+use crate::ecn::EcnState;
 use crate::loss::scoreboard::Progress;
+use crate::receiver::Receiver;
 use crate::send::Sender;
 
 impl Sender {
@@ -34,20 +35,15 @@ impl Sender {
         self.ecn.heard.bytes = if echo { progress.delivered } else { 0 };
         if echo { progress.delivered_segments } else { 0 }
     }
-}
 
-impl Endpoint {
-    /// ECE, or the ACE counter, of a segment that acknowledges.
+    /// ECE, or the ACE counter, of a segment that acknowledges; nothing of a counter if the socket
+    /// `is_forgotten`.
     #[inline]
-    pub(crate) fn echo_flags(&mut self) -> Flags {
-        if self.sender.ecn.agreed.mode == EcnFeedback::Accurate {
-            (self.sender.ecn.echo.pending, self.sender.ecn.echo.hurries) = (0, false);
-            if self.answers_for_orphan() {
-                Flags::NONE
-            } else {
-                Flags::from_ace((self.sender.ecn.echo.received & 7) as u8)
-            }
-        } else if self.sender.ecn.echo.on {
+    pub(crate) fn echo_flags(&mut self, is_forgotten: bool) -> Flags {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            (self.ecn.echo.pending, self.ecn.echo.hurries) = (0, false);
+            if is_forgotten { Flags::NONE } else { Flags::from_ace((self.ecn.echo.received & 7) as u8) }
+        } else if self.ecn.echo.on {
             Flags::ECE
         } else {
             Flags::NONE
@@ -55,40 +51,40 @@ impl Endpoint {
     }
 
     /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
-    /// counts it.
+    /// counts it. Whether an ACK is to be sent at once.
     #[inline]
-    pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn) {
-        if self.sender.ecn.agreed.mode == EcnFeedback::Accurate {
-            self.count_accurately(segment.payload.len, ecn);
-        }
+    pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn, owes_ack: bool) -> bool {
+        self.ecn.agreed.mode == EcnFeedback::Accurate && self.count_accurately(segment.payload.len, ecn, owes_ack)
     }
+}
 
+impl EcnState {
     /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and
     /// DCTCP's.
     #[inline]
-    pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn) {
+    pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn, ecn_seen: bool, receiver: &mut Receiver) {
         let marked = ecn == Ecn::Ce;
-        match self.sender.ecn.agreed.mode {
+        match self.agreed.mode {
             EcnFeedback::Dctcp => {
-                if marked != self.sender.ecn.echo.on {
-                    self.sender.ecn.echo.on = marked;
-                    self.receiver.acknowledge_now();
+                if marked != self.echo.on {
+                    self.echo.on = marked;
+                    receiver.acknowledge_now();
                 }
             }
             EcnFeedback::Accurate => {}
             EcnFeedback::None | EcnFeedback::Classic => {
                 // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
                 if segment.flags.contains(Flags::CWR) {
-                    self.sender.ecn.echo.on = false;
-                    self.receiver.window_was_reduced();
+                    self.echo.on = false;
+                    receiver.window_was_reduced();
                 }
                 if marked {
-                    if !self.sender.ecn.echo.on {
-                        self.receiver.congestion_began();
+                    if !self.echo.on {
+                        receiver.congestion_began();
                     }
-                    self.sender.ecn.echo.on = true;
+                    self.echo.on = true;
                 } else if ecn == Ecn::NotEct {
-                    self.receiver.not_capable_arrived(self.sender.counters.ecn_seen);
+                    receiver.not_capable_arrived(ecn_seen);
                 }
             }
         }

@@ -6,8 +6,8 @@ use ackclock_units::Ecn;
 
 use super::accurate::{reflected, reflection};
 use super::{AccEcnRule, ace};
+use crate::State;
 use crate::send::Sender;
-use crate::{Endpoint, State};
 
 impl Sender {
     /// The best feedback that is agreed to.
@@ -116,32 +116,30 @@ impl Sender {
         };
         self.rtt.timeouts() <= retries
     }
-}
 
-impl Endpoint {
     /// The flags and the codepoint of our SYN, or of its answer in SYN-RECEIVED.
     #[cold]
-    pub(crate) fn syn_ecn(&mut self) -> (Flags, Ecn) {
-        let first = self.sender.rtt.timeouts() == 0;
+    pub(crate) fn syn_ecn(&mut self, state: State) -> (Flags, Ecn) {
+        let first = self.rtt.timeouts() == 0;
         // RFC 9768 section 3.2.3.2.2: an answer that has been lost twice may have been dropped for
         // its flags. The mode stays, but nothing is ECT once an answer without them was sent
         // (section 3.1.5).
-        let plain = self.sender.ecn.agreed.mode == EcnFeedback::Accurate && self.sender.rtt.timeouts() > 1;
-        if plain && self.state == State::SynReceived {
-            self.sender.set_ecn(false, self.sender.ecn.agreed.echoes);
+        let plain = self.ecn.agreed.mode == EcnFeedback::Accurate && self.rtt.timeouts() > 1;
+        if plain && state == State::SynReceived {
+            self.set_ecn(false, self.ecn.agreed.echoes);
         }
-        let (field, codepoint) = if self.state == State::SynReceived {
-            let field = match self.sender.ecn.agreed.mode {
+        let (field, codepoint) = if state == State::SynReceived {
+            let field = match self.ecn.agreed.mode {
                 EcnFeedback::None => ace::NONE,
                 EcnFeedback::Accurate if plain => ace::NONE,
-                EcnFeedback::Accurate => reflection(self.sender.ecn.agreed.syn_arrived),
+                EcnFeedback::Accurate => reflection(self.ecn.agreed.syn_arrived),
                 EcnFeedback::Classic | EcnFeedback::Dctcp => ace::CLASSIC_ANSWER,
             };
-            let wanted = self.sender.observer.needs.ecn != EcnUse::Data;
-            (field, if wanted { self.sender.ecn.agreed.control } else { Ecn::NotEct })
+            let wanted = self.observer.needs.ecn != EcnUse::Data;
+            (field, if wanted { self.ecn.agreed.control } else { Ecn::NotEct })
         } else {
-            let asks = self.sender.asks_for_ecn();
-            match (self.config.ecn, self.sender.observer.needs.ecn) {
+            let asks = self.asks_for_ecn();
+            match (self.config.ecn, self.observer.needs.ecn) {
                 _ if !asks => (ace::NONE, Ecn::NotEct),
                 (EcnFeedback::Accurate, EcnUse::Scalable) => (ace::ACCURATE_SYN, Ecn::Ect1),
                 (EcnFeedback::Accurate, EcnUse::All) => (ace::ACCURATE_SYN, Ecn::Ect0),
@@ -151,7 +149,7 @@ impl Endpoint {
             }
         };
         let codepoint = if first { codepoint } else { Ecn::NotEct };
-        self.sender.ecn.agreed.syn_sent = codepoint;
+        self.ecn.agreed.syn_sent = codepoint;
         (Flags::from_ace(field), codepoint)
     }
 }

@@ -44,14 +44,14 @@
 //! - A mark (ECN) reduces the window as with `freebsd.rs`; BSD of then knew none. A loss in the
 //!   window of data that it was in leaves the threshold as it is, as in ns-2.
 
-use crate::loss::Loss;
-use crate::send::sequence::SendSequence;
 use ackclock_cc::{Ack, Flight, Signal};
 use ackclock_units::Time;
 
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::detector::DUP_THRESH;
 use crate::send::Sender;
+use crate::send::sequence::SendSequence;
 use crate::{CaState, LossDetector};
 
 impl Loss {

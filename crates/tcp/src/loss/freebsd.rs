@@ -50,16 +50,16 @@
 //!   the reference allows a part of a segment more ([`ackclock_cc`]'s).
 //! - Reports are taken in from every block; the reference skips one that begins below the ACK.
 
-use crate::connection::negotiated::Negotiated;
-use crate::loss::Loss;
-use crate::send::sequence::SendSequence;
 use ackclock_cc::{Ack, Flight, Signal};
 use ackclock_units::Time;
 
+use crate::connection::negotiated::Negotiated;
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::scoreboard::{Sent, Whole};
 use crate::send::Sender;
+use crate::send::sequence::SendSequence;
 use crate::stack::config::Episodes;
 use crate::{CaState, CwndValidation, NeedlessTimeout};
 

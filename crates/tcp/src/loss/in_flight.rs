@@ -1,15 +1,15 @@
 //! What is in the network, and how much of the window it takes.
 
-use crate::connection::negotiated::Negotiated;
-use crate::loss::Loss;
-use crate::send::sequence::SendSequence;
 use ackclock_cc::{Flight, Window};
 use ackclock_units::Time;
 
 use super::detector::DUP_THRESH;
+use crate::connection::negotiated::Negotiated;
+use crate::loss::Loss;
 use crate::send::Sender;
+use crate::send::sequence::SendSequence;
 use crate::stack::config::Episodes;
-use crate::{CaState, Endpoint, LossCounts, MaxBurst};
+use crate::{CaState, MaxBurst};
 
 impl Loss {
     /// Bytes believed to be in the network (RFC 6675 `pipe`).
@@ -185,33 +185,6 @@ impl Sender {
             u64::from(self.negotiated.mss())
         } else {
             self.config.initial_window.bytes(self.negotiated.mss())
-        }
-    }
-}
-
-impl Endpoint {
-    /// The congestion window in force, bytes.
-    #[inline]
-    pub fn cwnd(&self) -> u64 {
-        self.sender.cwnd()
-    }
-
-    /// Bytes believed to be in the network (RFC 6675 `pipe`).
-    #[inline]
-    pub fn pipe(&self) -> u64 {
-        self.sender.loss.pipe(&self.sender.negotiated)
-    }
-
-    /// The counts after the last call.
-    pub fn loss_counts(&self) -> LossCounts {
-        LossCounts {
-            packets_out: self.sender.loss.board.segments(),
-            sacked_out: self.sender.loss.sacked_segments(&self.sender.negotiated),
-            fackets_out: self.sender.loss.board.segments_to_highest(),
-            retrans_out: self.sender.loss.board.resent_segments(),
-            lost_out: self.sender.loss.board.lost_segments(),
-            reordering: self.sender.loss.detector.threshold(),
-            reord_seen: self.sender.loss.detector.reorderings(),
         }
     }
 }

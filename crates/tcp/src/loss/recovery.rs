@@ -3,17 +3,16 @@
 //! Both engines keep their state here; the fields are visible to the modules of `loss` and to
 //! nobody else.
 
-use crate::loss::Loss;
 use ackclock_units::Time;
 
 use super::ca_state::CaState;
 use super::probe_state::Probe;
 use super::prr::WindowReduction;
-use super::state_time::CaStateTime;
 use super::undo_state::Undo;
+use crate::loss::Loss;
 use crate::send::Sender;
 use crate::stack::config::Episodes;
-use crate::{Endpoint, Prr, Stamp};
+use crate::{Prr, Stamp};
 
 /// What may be sent after an ACK (Linux's `REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -269,25 +268,5 @@ impl Sender {
     #[inline]
     pub(crate) fn stamp(&self, now: Time) -> Stamp {
         Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
-    }
-}
-
-impl Endpoint {
-    /// Where the sender stands.
-    pub fn ca_state(&self) -> CaState {
-        self.sender.loss.recovery.state
-    }
-
-    /// How long the sender was in which congestion state until `now`.
-    pub fn ca_state_time(&self, now: Time) -> CaStateTime {
-        self.sender.loss.states.read(now, self.sender.loss.recovery.state)
-    }
-
-    /// The time by which a segment that is sent now is ordered among others: what different ACKs
-    /// release never has the same, even if they arrive at one time; what one ACK releases has
-    /// (`tcp_mstamp_refresh`).
-    #[inline]
-    pub fn stamp(&self, now: Time) -> Stamp {
-        self.sender.stamp(now)
     }
 }

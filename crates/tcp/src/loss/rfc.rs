@@ -10,12 +10,12 @@
 //! section 3.1 (timeouts). The window in between is in `prr.rs`; what takes a timeout of FreeBSD
 //! back is in `freebsd.rs`.
 
-use crate::connection::negotiated::Negotiated;
-use crate::loss::Loss;
 use ackclock_cc::{Ack, EcnUse, Flight, Signal, Verdict};
 use ackclock_units::Time;
 
+use crate::connection::negotiated::Negotiated;
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::prr::Delivery;
 use crate::loss::scoreboard::{Progress, Whole};

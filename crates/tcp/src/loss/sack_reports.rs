@@ -1,15 +1,15 @@
 //! What the SACK option of an ACK reports: segments that arrived out of order, and duplicates
 //! (RFC 2018, RFC 2883); and what the order of arrival teaches the loss detector.
 
-use crate::connection::negotiated::Negotiated;
-use crate::loss::Loss;
-use crate::send::sequence::SendSequence;
 use ackclock_packet::Segment;
 
 use crate::CaState;
+use crate::connection::negotiated::Negotiated;
+use crate::loss::Loss;
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
 use crate::send::Sender;
+use crate::send::sequence::SendSequence;
 use crate::seq::lift;
 
 /// What had been reported before an ACK acknowledged anything.

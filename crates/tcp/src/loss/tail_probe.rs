@@ -5,11 +5,11 @@
 //! RFC 8985 section 7. Linux `tcp_schedule_loss_probe` and `tcp_send_loss_probe` in
 //! `net/ipv4/tcp_output.c`, `tcp_process_tlp_ack` in `tcp_input.c`, of 4.0 and 6.18.
 
-use crate::loss::Loss;
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::scoreboard::Progress;
 use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;

@@ -9,15 +9,15 @@
 //! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`,
 //! `tcp_try_undo_*`.
 
-use crate::connection::negotiated::Negotiated;
-use crate::loss::Loss;
-use crate::send::sequence::SendSequence;
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
+use crate::connection::negotiated::Negotiated;
+use crate::loss::Loss;
 use crate::loss::detector::View;
 use crate::loss::scoreboard::Progress;
 use crate::send::Sender;
+use crate::send::sequence::SendSequence;
 use crate::{CaState, NeedlessTimeout};
 
 impl Loss {

@@ -3,8 +3,8 @@
 
 use ackclock_units::{Span, Time};
 
+use crate::State;
 use crate::send::Sender;
-use crate::{Endpoint, State};
 
 /// Why nothing more is sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,11 @@ pub struct LimitClock {
 }
 
 impl LimitClock {
+    /// What applies now.
+    pub(crate) fn reason(&self) -> Option<Limit> {
+        self.reason
+    }
+
     /// From `now` on this limit applies, or none.
     #[inline]
     pub fn set(&mut self, now: Time, reason: Option<Limit>) {
@@ -86,17 +91,5 @@ impl Sender {
             open.then_some(Limit::Application)
         };
         self.held.set(now, reason);
-    }
-}
-
-impl Endpoint {
-    /// What holds the sender back, if it has stopped.
-    pub fn limited_by(&self) -> Option<Limit> {
-        self.sender.held.reason
-    }
-
-    /// How long the sender was held back by what until `now`.
-    pub fn limited_time(&self, now: Time) -> LimitedTime {
-        self.sender.held.read(now)
     }
 }

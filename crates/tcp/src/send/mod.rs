@@ -19,7 +19,6 @@ pub(crate) mod segment;
 pub(crate) mod segmentation;
 pub(crate) mod sender;
 pub(crate) mod sequence;
-pub(crate) mod syn;
 pub(crate) mod units;
 pub(crate) mod validation;
 pub(crate) mod window_probe;

@@ -39,7 +39,7 @@ use super::segmentation::MAX_SIZE;
 use super::units::Units;
 use crate::loss::scoreboard::Sent;
 use crate::send::Sender;
-use crate::{CaState, Endpoint, OffloadRule, SpaceRule};
+use crate::{CaState, OffloadRule, SpaceRule};
 
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
@@ -338,16 +338,6 @@ impl Sender {
             (units.at, units.again_end) = (now, end);
         }
         self.units().again = sent.end();
-    }
-}
-
-impl Endpoint {
-    /// Whether the segment that was sent last is of the same unit as the one before it.
-    pub fn continues_unit(&self) -> bool {
-        self.sender
-            .units
-            .as_ref()
-            .is_some_and(|units| units.continued > 0 && units.continued == self.sender.stats.sent_packets)
     }
 }
 

@@ -23,10 +23,8 @@
 use ackclock_cc::Flight;
 use ackclock_units::{Rate, Span, Time};
 
-use crate::Endpoint;
-use crate::Pacing;
-use crate::PacingWhen;
 use crate::send::Sender;
+use crate::{Pacing, PacingWhen};
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
@@ -87,6 +85,17 @@ impl Pacer {
 }
 
 impl Sender {
+    /// No more than so many bytes a second leave from now on; `None` for no bound. Setting one turns
+    /// pacing on.
+    pub(crate) fn bound_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.burst.end();
+        self.pacer.most = bytes_per_second;
+        // sk_pacing_status stays SK_PACING_NEEDED.
+        if !self.pacer.on {
+            self.decide_pacing(self.now);
+        }
+    }
+
     /// Whether to pace is decided when a connection opens, and when its controller changes.
     pub(crate) fn decide_pacing(&mut self, now: Time) {
         self.pacer.on = match self.config.pacing.when {
@@ -204,18 +213,5 @@ impl Sender {
         }
         let asked = self.cc.pacing_rate(&self.flight(now));
         self.pacing_rate(asked).map_or(u64::MAX, |bits| bits / 8)
-    }
-}
-
-impl Endpoint {
-    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.
-    /// Setting one turns pacing on.
-    pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
-        self.sender.burst.end();
-        self.sender.pacer.most = bytes_per_second;
-        // sk_pacing_status stays SK_PACING_NEEDED.
-        if !self.sender.pacer.on {
-            self.sender.decide_pacing(self.sender.now);
-        }
     }
 }

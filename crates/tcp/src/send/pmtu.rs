@@ -24,7 +24,7 @@ use ackclock_cc::Window;
 use ackclock_units::{Span, Time};
 
 use crate::send::Sender;
-use crate::{CaState, Config, Endpoint, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
+use crate::{CaState, Config, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
 
 /// The smallest MTU over IPv6 (RFC 8200 section 5).
 const LEAST_V6: u32 = 1280;
@@ -413,12 +413,5 @@ impl Sender {
             (self.path.probing.enabled, self.path.probing.since) = (true, now);
         }
         self.sync_mss();
-    }
-}
-
-impl Endpoint {
-    /// The largest packet that the path is believed to take, bytes.
-    pub fn path_mtu(&self) -> u32 {
-        self.sender.path.mtu
     }
 }

@@ -30,7 +30,7 @@ use ackclock_units::Time;
 
 use crate::send::Sender;
 use crate::stack::tuning::{payload_of_bare_buffers, sent_size};
-use crate::{Endpoint, SendRule, SpaceRule, State, TuningRules, WriteFlags};
+use crate::{SendRule, SpaceRule, State, TuningRules, WriteFlags};
 
 /// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
 /// (`sk_setup_caps`).
@@ -497,12 +497,5 @@ impl Sender {
         let bytes = self.sequence.written() - self.acked_bytes();
         let waiting = self.unsent().div_ceil(self.buffer_goal());
         bytes + (self.loss.board.buffers() + waiting) * OVERHEAD
-    }
-}
-
-impl Endpoint {
-    /// Bytes that the send buffer has room for.
-    pub fn send_space(&self) -> u64 {
-        self.sender.send_space()
     }
 }

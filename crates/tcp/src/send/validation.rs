@@ -17,10 +17,10 @@
 //!   one RTT. Without a sample in the sampling period pipeACK is zero.
 //! - Bursts are not bounded (section 4.4.2): that is what pacing is for.
 
-use crate::loss::Loss;
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
+use crate::loss::Loss;
 use crate::send::Sender;
 use crate::{CaState, CwndValidation};
 

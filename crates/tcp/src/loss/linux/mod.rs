@@ -23,10 +23,10 @@ mod states;
 mod timeout;
 mod timeout_test;
 
-use crate::loss::Loss;
 use ackclock_cc::{Ack, Flight, Verdict, Window};
 use ackclock_units::{Span, Time};
 
+use crate::loss::Loss;
 use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::{Progress, Whole};

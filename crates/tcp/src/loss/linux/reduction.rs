@@ -1,9 +1,9 @@
 //! How a reduction of the window begins and ends in Linux's engine.
 
-use crate::loss::Loss;
 use ackclock_cc::{EcnUse, Signal, Window};
 use ackclock_units::Time;
 
+use crate::loss::Loss;
 use crate::send::Sender;
 use crate::{CaState, Prr};
 

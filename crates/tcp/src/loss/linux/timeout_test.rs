@@ -16,13 +16,13 @@
 //! - A retransmission of anything but the first segment rules out that a timeout is taken back from
 //!   the timeout on, not from when the test fails.
 
-use crate::connection::negotiated::Negotiated;
-use crate::loss::Loss;
 use ackclock_cc::{Signal, Window};
 use ackclock_units::Time;
 
 use crate::CaState;
+use crate::connection::negotiated::Negotiated;
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::recovery::Resend;
 use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
