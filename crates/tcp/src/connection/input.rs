@@ -1,4 +1,5 @@
-//! What an arriving segment does (RFC 9293 section 3.10.7).
+//! What an arriving segment does (RFC 9293 section 3.10.7), and which are acceptable: timestamps
+//! (PAWS, RFC 7323 section 5) and sequence numbers (first check; RFC 5961 for resets and SYNs).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};

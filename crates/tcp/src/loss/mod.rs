@@ -1,12 +1,12 @@
 //! What is in flight, what is lost of it, and how the sender repairs that.
 //!
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
-//! decides when a segment is lost. Four engines react to losses, marks and timeouts: `rfc`, as the
-//! RFCs have it, `linux`, as Linux does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and
-//! Reno, which are as BSD was before and share what they can with `freebsd`. All are entered by
-//! [`Sender::on_ack`] and [`Sender::on_timeout`]. They share `prr`, the window during a
-//! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
-//! timeout.
+//! decides when a segment is lost; [`Loss`] owns them with the congestion state. Four engines of the
+//! [`Sender`] react to losses, marks and timeouts: `rfc`, as the RFCs have it, `linux`, as Linux
+//! does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and Reno, which are as BSD was before
+//! and share what they can with `freebsd`. All are entered by [`Sender::on_ack`] and
+//! [`Sender::on_timeout`]. They share `prr`, the window during a reduction; `undo` takes needless
+//! reductions back, and `tail_probe` finds lost tails without a timeout.
 
 mod ack_context;
 mod berkeley;
@@ -43,8 +43,8 @@ pub(crate) use self::recovery::Recovery;
 pub use self::state_time::CaStateTime;
 pub(crate) use self::state_time::StateClock;
 
-/// What is in flight, what of it is lost, and where that leaves the connection. What most segments
-/// touch lies together.
+/// The segments in flight, the losses among them, and the congestion state. Fields that most
+/// segments touch lie together.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Loss {

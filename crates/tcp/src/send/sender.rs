@@ -1,4 +1,4 @@
-//! The room of what is sent: its state, and what the rest of the endpoint asks of it.
+//! The sending half of a connection: its state, and what the rest of the endpoint asks of it.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::send::window_use::WindowUse;
 use crate::send::writing::Writing;
 use crate::{Config, SentAs, Stats};
 
-/// What is sent: the stream, its segments in flight, the congestion window and the timers. What
-/// most segments touch lies together.
+/// The sending half of a connection: the stream, its segments in flight, the congestion window and
+/// the timers. Fields that most segments touch lie together.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
