@@ -16,6 +16,44 @@
 //! when [`Endpoint::next_deadline`] has come. After each of these, and after every call of the
 //! application, it calls [`Endpoint::transmit`] until that returns `None`.
 //!
+//! # Rooms
+//!
+//! An endpoint has rooms. Each owns a part of its state with the behaviour that belongs to it, and
+//! knows nothing of the rooms around it:
+//!
+//! ```text
+//!   segments in, socket calls, deadlines              segments out
+//!                     |                                     ^
+//!  +------------------v-------------------------------------|-----------------+
+//!  | Endpoint (connection/): the states of RFC 9293, acceptability, resets,   |
+//!  | closing, challenges, keep-alive, ICMP; how a segment is written          |
+//!  |                                                                          |
+//!  |  +- Handshake, Opening -+   +- Receiver (receiver/) -------------------+ |
+//!  |  | what the SYN waits   |   | sequence, reassembly, SACK blocks, when  | |
+//!  |  | for; Fast Open       |   | to acknowledge, window, buffer           | |
+//!  |  +----------------------+   +------------------------------------------+ |
+//!  |  +- Sender (send/) -----------------------------------------------------+|
+//!  |  | send sequence, queue, segmentation, bursts, pacing, window probes,   ||
+//!  |  | retransmission timer, RTT, path MTU, ECN (ecn/), the congestion      ||
+//!  |  | controller and what it is told; the engines of recovery (loss/)      ||
+//!  |  |  +- Loss (loss/) --------------------------------------------------+ ||
+//!  |  |  | scoreboard, detector, congestion state, undo, what is in flight | ||
+//!  |  |  +-----------------------------------------------------------------+ ||
+//!  |  +----------------------------------------------------------------------+|
+//!  +--------------------------------------------------------------------------+
+//! ```
+//!
+//! Calls go inwards alone. `Endpoint` tells a room what it needs to know beside its own state, such
+//! as the state of the connection or whether an acknowledgment is owed, and acts on the result:
+//! `Sender` says that the peer is to be given up, that the SYN goes again, or which part of the
+//! stream leaves next, and `Endpoint` closes, begins the handshake anew or writes the segment.
+//! `Loss` is told what was agreed on and where the sequence stands. An ACK passes through the steps
+//! of `connection::ack`: `Endpoint` validates it, `Sender` takes it in, and `Endpoint` draws the
+//! consequences for the state.
+//!
+//! The settings are shared. Each room that needs them has a reference of its own, renewed when a
+//! socket option changes them.
+//!
 //! # Example
 //!
 //! Two endpoints and a perfect network of 10 ms each way. The handshake takes one round trip;

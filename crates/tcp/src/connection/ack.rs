@@ -2,43 +2,42 @@
 //!
 //! The steps of [`Endpoint::input_ack`]: the ACK is validated; the scoreboard takes in what it
 //! reports and acknowledges; round trips, marks and delivery are sampled; the congestion state
-//! reacts ([`Endpoint::on_ack`]); timers and the window follow. An [`AckContext`] passes from step
+//! reacts ([`Sender::on_ack`]); timers and the window follow. An [`AckContext`] passes from step
 //! to step.
 
-use ackclock_packet::{Flags, Segment};
-use ackclock_units::{Span, Time};
+use ackclock_packet::Segment;
+use ackclock_units::Time;
 
-use crate::loss::scoreboard::Progress;
-use crate::loss::{AckContext, DuplicateReport};
-use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State};
+use crate::loss::AckContext;
+use crate::{CaState, Endpoint, State};
 
 impl Endpoint {
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
     /// [`Endpoint::latest_sample`]. `None` if the segment is to be dropped.
     pub(crate) fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
-        let ack = self.send.lift(segment.ack);
+        let ack = self.sender.sequence.lift(segment.ack);
         if self.state == State::SynReceived {
             self.accept_handshake(now, segment, left, ack)?;
-            if self.send.nxt() == 1 {
+            if self.sender.sequence.nxt() == 1 {
                 return Some(0);
             }
             // Data of ours is in flight already: it is an ACK like any other.
         }
         let ack = self.acceptable_ack(now, ack)?;
-        let echo = self.hears_echo(segment);
-        if ack == self.send.una()
-            && self.board.is_empty()
+        let echo = self.sender.hears_echo(segment);
+        if ack == self.sender.sequence.una()
+            && self.sender.loss.board.is_empty()
             && segment.sack.is_empty()
-            && self.recovery.state() == CaState::Open
+            && self.sender.loss.recovery.state() == CaState::Open
             && !echo
         {
-            self.input_window(now, segment, left, ack);
+            self.sender.input_window(now, segment, left, ack);
             return Some(0);
         }
-        let mut context = self.begin_ack(now, segment);
-        self.account(segment, left, ack, &mut context);
-        self.sample(segment, echo, &mut context);
-        self.on_ack(&context);
+        let mut context = self.sender.begin_ack(now, segment);
+        self.sender.account(segment, left, ack, &mut context);
+        self.sender.sample(segment, echo, &mut context);
+        self.sender.on_ack(&context);
         self.finish_ack(&context);
         Some(context.progress.acked)
     }
@@ -46,18 +45,18 @@ impl Endpoint {
     /// In SYN-RECEIVED: the ACK of our SYN completes the handshake, and any other is refused.
     #[inline(never)]
     fn accept_handshake(&mut self, now: Time, segment: &Segment, left: u64, ack: Option<u64>) -> Option<()> {
-        let Some(ack) = ack.filter(|ack| (1..=self.send.nxt()).contains(ack)) else {
+        let Some(ack) = ack.filter(|ack| (1..=self.sender.sequence.nxt()).contains(ack)) else {
             self.refuse(segment);
             return None;
         };
-        self.set_window(segment, left, ack, true);
-        self.check_first_ace(segment);
+        self.sender.set_window(segment, left, ack, true);
+        self.sender.check_first_ace(segment);
         if self.is_open_early() {
             self.complete_early(now);
         } else {
             self.establish(now);
         }
-        self.latest_sample = None;
+        self.sender.latest_sample = None;
         Some(())
     }
 
@@ -66,10 +65,15 @@ impl Endpoint {
     #[inline]
     fn acceptable_ack(&mut self, now: Time, ack: Option<u64>) -> Option<u64> {
         match ack {
-            Some(ack) if ack <= self.send.nxt() && ack + self.send.max_window() >= self.send.una() => Some(ack),
+            Some(ack)
+                if ack <= self.sender.sequence.nxt()
+                    && ack + self.sender.sequence.max_window() >= self.sender.sequence.una() =>
+            {
+                Some(ack)
+            }
             // RFC 9293 section 3.10.7.4, fifth check.
             Some(ack)
-                if ack > self.send.nxt()
+                if ack > self.sender.sequence.nxt()
                     && self.state == State::Established
                     && !self.config.states.answer_unsent_ack =>
             {
@@ -82,227 +86,19 @@ impl Endpoint {
         }
     }
 
-    /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
-    #[inline]
-    fn input_window(&mut self, now: Time, segment: &Segment, left: u64, ack: u64) {
-        let window_before = self.send.window();
-        self.take_time(now);
-        self.latest_sample = None;
-        self.set_window(segment, left, ack, false);
-        if self.linux_episodes() {
-            self.restart_retransmit_timer(now);
-        }
-        self.reopen_window(now, window_before);
-        self.window_answered(now);
-    }
-
-    /// What the ACK in hand is held against.
-    #[inline(always)]
-    fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
-        if self.board.samples_rates() {
-            self.check_app_limited(now, self.send.written());
-        }
-        self.take_time(now);
-        let in_detail = self.linux_episodes();
-        let (mut echo, mut min_rtt) = (None, Span::ZERO);
-        if in_detail || self.recovery.state() == CaState::Loss {
-            let age = self.negotiated.echo_age(now, segment);
-            echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
-        }
-        if in_detail {
-            min_rtt = self.detector.min_rtt();
-        }
-        let has_data = segment.sequence_len() > 0;
-        let (order, reported) = (self.order, self.board.reported());
-        AckContext {
-            now,
-            una_before: self.send.una(),
-            window_before: self.send.window(),
-            outstanding_before: !self.board.is_empty(),
-            losses_before: self.board.losses(),
-            units_lost_before: self.board.units_declared_lost(),
-            is_old: false,
-            has_data,
-            not_duplicate: has_data,
-            ece: false,
-            duplicates: DuplicateReport::default(),
-            progress: Progress { order, in_detail, min_rtt, echo, reported, ..Progress::new(now) },
-        }
-    }
-
-    /// The scoreboard takes in what the ACK reports and acknowledges, and the sender its window.
-    #[inline(always)]
-    fn account(&mut self, segment: &Segment, left: u64, ack: u64, context: &mut AckContext) {
-        // What SACK reports is older than what the same ACK acknowledges.
-        if self.negotiated.sack() && !segment.sack.is_empty() {
-            context.duplicates = self.take_sack(segment, ack, &mut context.progress);
-        }
-        let una = context.una_before;
-        let before = self.reports_before();
-        if ack > una {
-            self.advance(ack, &mut context.progress);
-        }
-        self.learn_from_ack(context, before);
-        if ack >= una {
-            let window = u64::from(segment.window) << self.negotiated.peer_shift();
-            context.not_duplicate |= ack > una || self.send.is_newer(left) || window > self.send.window();
-            self.set_window(segment, left, ack, ack > una);
-        } else {
-            context.is_old = true;
-        }
-    }
-
-    /// Everything below `ack` has arrived.
-    #[inline(always)]
-    fn advance(&mut self, ack: u64, progress: &mut Progress) {
-        self.board.acknowledge(ack, progress);
-        self.send.acknowledge(ack);
-        self.rtt.progress();
-        self.persist.acknowledged();
-        if self.path.probing.size > 0 {
-            self.on_ack_of_mtu_probe();
-        }
-    }
-
-    /// The round trip, marks, and what was delivered; the controller hears of the ACK if it asked
-    /// to.
-    #[inline(always)]
-    fn sample(&mut self, segment: &Segment, echo: bool, context: &mut AckContext) {
-        let now = context.now;
-        let progress = &context.progress;
-        self.take_rtt_sample(now, segment, progress);
-        let marks = self.take_marks(segment, echo, progress, context.outstanding_before);
-        if self.ecn.hears_marks() {
-            self.stats.ece_acks += 1;
-            // Linux leaves an ACK below SND.UNA before it looks at ECE (`tcp_ack`).
-            context.ece = !(context.is_old && progress.in_detail);
-        }
-        self.counters.progressed(progress, marks);
-        self.queue.acked = true;
-        self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
-        if progress.acked > 0 {
-            self.measure_use(now);
-        }
-        if self.observer.needs.arrivals {
-            let news = (progress.acked, progress.delivered);
-            self.tell_arrival(now, segment, news, context.una_before, context.window_before);
-        }
-    }
-
     /// The congestion state has reacted: rates, timers and the window follow.
     #[inline(always)]
     fn finish_ack(&mut self, context: &AckContext) {
         let now = context.now;
-        self.end_rate_sample(now);
-        self.update_pacing_rate();
-        if self.restarts_timer_after(context) {
-            self.restart_timer_by_ack(now);
+        self.sender.end_rate_sample(now);
+        self.sender.update_pacing_rate();
+        if self.sender.loss.restarts_timer_after(context) {
+            self.sender.restart_timer_by_ack(now);
         }
         if context.progress.acked > 0 {
             self.on_fin_acknowledged(now);
         }
-        self.reopen_window(now, context.window_before);
-        self.window_answered(now);
-    }
-
-    /// An ACK has arrived at `now`: what it releases comes after what was sent before, at this time
-    /// too.
-    #[inline]
-    pub(super) fn take_time(&mut self, now: Time) {
-        let is_first = now > self.now.max(self.send.last_sent_at());
-        self.order = if is_first { 0 } else { self.order.saturating_add(1) };
-        self.now = now;
-    }
-
-    #[inline]
-    fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
-        let backoff = self.rtt.backoff();
-        self.take_rtt_sample_by_rule(now, segment, progress);
-        let kept = progress.covers_resent && self.recovery.state() == CaState::Loss;
-        if backoff > 0 && kept && self.config.transfer.timer.repeats_keep_backoff {
-            self.rtt.keep_backoff(backoff);
-        }
-    }
-
-    fn take_rtt_sample_by_rule(&mut self, now: Time, segment: &Segment, progress: &Progress) {
-        if self.config.transfer.rtt == RttRule::Linux {
-            self.take_rtt_sample_linux(now, segment, progress);
-            return;
-        }
-        // A segment that is acknowledged along with a retransmission may have waited for it at the
-        // receiver.
-        let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
-        self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
-        if let Some(sent_at) = progress.last_sacked_at.or(sent_at) {
-            self.detector.measured(now, now.since(sent_at));
-        }
-        if let Some(rtt) = self.latest_sample {
-            self.sample_rtt(rtt);
-        } else if let Some(rtt) = self.echoed_rtt(now, segment, progress) {
-            self.detector.measured(now, rtt);
-            self.sample_rtt(rtt);
-        }
-    }
-
-    /// `tcp_ack_update_rtt`: the timeout is for the first segment acknowledged, or else SACKed; the
-    /// controller and the shortest round trip take the last one.
-    fn take_rtt_sample_linux(&mut self, now: Time, segment: &Segment, progress: &Progress) {
-        let once = !progress.acked_resent;
-        let first = progress.first_acked_at.filter(|_| once).or(progress.first_sacked_at);
-        let last = progress.last_sacked_at.or(progress.last_acked_at.filter(|_| once));
-        let (first, last) = match (first, last) {
-            (Some(first), Some(last)) => (Some(now.since(first)), Some(now.since(last))),
-            _ => {
-                let echoed = self.echoed_rtt(now, segment, progress);
-                (echoed, echoed)
-            }
-        };
-        self.latest_sample = last;
-        if let (Some(first), Some(last)) = (first, last) {
-            self.detector.measured(now, last);
-            self.rtt.note_min(last);
-            self.sample_rtt(first);
-        }
-    }
-
-    /// Karn's rule leaves no sample; the echo shows which transmission was answered, in
-    /// milliseconds.
-    fn echoed_rtt(&self, now: Time, segment: &Segment, progress: &Progress) -> Option<Span> {
-        let ticks = self.negotiated.echo_age(now, segment)?;
-        (progress.acked > 0 && ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
-    }
-
-    /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK
-    /// is new, even if it repeats old data: without its window, the right edge would move by what
-    /// it acknowledges.
-    #[inline]
-    pub(super) fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
-        // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
-        let window = u64::from(segment.window) << shift;
-        let same = self.send.is_level(left)
-            && match self.config.transfer.sending {
-                // tcp_may_update_window: two ACKs that differ in nothing else may have been
-                // reordered. A window of zero is believed from release 6.6 on.
-                SendRule::Linux => window > self.send.window() || window == 0,
-                SendRule::Rfc | SendRule::FreeBsd => self.send.window_ack() <= ack,
-            };
-        if advances || self.send.is_newer(left) || same {
-            self.send.set_window(window, left, ack);
-        }
-    }
-
-    /// The window has opened: waiting for it is over, and a probe that was not taken goes out again
-    /// at once.
-    fn reopen_window(&mut self, now: Time, window_before: u64) {
-        if self.send.window() > window_before && self.persist.window_opened() {
-            self.restart_retransmit_timer(now);
-        }
-    }
-
-    /// What an acceptable ACK meant that acknowledged so many units.
-    #[inline]
-    pub(crate) fn acknowledgment(&self, acked: u64) -> Acknowledgment {
-        Acknowledgment { acked, rtt: self.latest_sample, is_ack: true }
+        self.sender.reopen_window(now, context.window_before);
+        self.sender.window_answered(now);
     }
 }

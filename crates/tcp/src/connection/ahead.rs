@@ -8,8 +8,10 @@ use std::mem::offset_of;
 use ackclock_units::{prefetch, prefetch_part};
 
 use super::endpoint::Endpoint;
+use crate::loss::Loss;
 use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
+use crate::send::Sender;
 
 impl Endpoint {
     /// Starts to fetch what an arriving segment touches of the endpoint itself, of an end that
@@ -17,14 +19,16 @@ impl Endpoint {
     #[inline]
     pub fn prefetch(&self, sends: bool) {
         const RECEIVER: usize = offset_of!(Endpoint, receiver);
-        const BOARD: usize = offset_of!(Endpoint, board);
+        const SENDER: usize = offset_of!(Endpoint, sender);
+        const BOARD: usize = SENDER + offset_of!(Sender, loss) + offset_of!(Loss, board);
         if sends {
             return prefetch(self);
         }
         prefetch_part(self, 0..offset_of!(Endpoint, handshake));
+        prefetch_part(self, SENDER..SENDER + offset_of!(Sender, loss));
         prefetch_part(self, RECEIVER..RECEIVER + size_of::<Receiver>());
         prefetch_part(self, BOARD..BOARD + size_of::<Scoreboard>() / 8);
-        prefetch_part(self, offset_of!(Endpoint, ecn)..offset_of!(Endpoint, opening));
+        prefetch_part(self, SENDER + offset_of!(Sender, ecn)..offset_of!(Endpoint, opening));
     }
 
     /// Starts to fetch what lies behind it. Best called once [`Endpoint::prefetch`] has done its
@@ -32,8 +36,8 @@ impl Endpoint {
     #[inline]
     pub fn prefetch_behind(&self, sends: bool) {
         if sends {
-            prefetch(&*self.cc);
-            self.board.prefetch_behind();
+            prefetch(&*self.sender.cc);
+            self.sender.loss.board.prefetch_behind();
         }
     }
 }

@@ -60,7 +60,7 @@ impl Endpoint {
     /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and
     /// unused.
     pub fn connect(&mut self) {
-        if self.state == State::Closed && self.error().is_none() && self.send.nxt() == 0 {
+        if self.state == State::Closed && self.error().is_none() && self.sender.sequence.nxt() == 0 {
             self.state = State::SynSent;
             self.handshake.begin();
             if self.config.states.fast_open {
@@ -74,7 +74,7 @@ impl Endpoint {
     /// `attempt` has data go along.
     pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
         self.connect();
-        if self.state == State::SynSent && self.send.nxt() == 0 {
+        if self.state == State::SynSent && self.sender.sequence.nxt() == 0 {
             self.open_with(&attempt);
         }
     }
@@ -90,26 +90,26 @@ impl Endpoint {
     /// itself by Linux's rules alone.
     #[inline]
     pub fn write_with(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
-        if self.send.is_closed() || self.state == State::Closed {
+        if self.sender.sequence.is_closed() || self.state == State::Closed {
             return 0;
         }
-        self.socket.set_more(flags.more);
+        self.sender.writing.set_more(flags.more);
         match self.config.transfer.send_space {
             SpaceRule::Bytes | SpaceRule::Segments => {}
-            SpaceRule::Linux => return self.fill_buffers(bytes, flags),
-            SpaceRule::Tuned => return self.fill_tuned(bytes),
+            SpaceRule::Linux => return self.sender.fill_buffers(bytes, flags),
+            SpaceRule::Tuned => return self.sender.fill_tuned(bytes),
         }
-        if !self.socket.is_below_lowat(self.unsent()) {
+        if !self.sender.writing.is_below_lowat(self.sender.unsent()) {
             return 0;
         }
-        let taken = bytes.min(self.send_space());
-        self.send.write(taken);
+        let taken = bytes.min(self.sender.send_space());
+        self.sender.sequence.write(taken);
         taken
     }
 
     /// write(2) without blocking: takes up to `bytes` bytes.
     pub fn send(&mut self, bytes: u64) -> Sending {
-        if self.send.is_closed() || matches!(self.state, State::Closed | State::Listen) {
+        if self.sender.sequence.is_closed() || matches!(self.state, State::Closed | State::Listen) {
             return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
         }
         if matches!(self.state, State::SynSent | State::SynReceived) && !self.is_open_early() {
@@ -123,7 +123,7 @@ impl Endpoint {
 
     /// read(2) without blocking: takes up to `most` bytes.
     pub fn recv(&mut self, most: u64) -> Received {
-        self.burst.end();
+        self.sender.burst.end();
         let taken = self.read(most);
         if taken > 0 || most == 0 {
             return Received::Data(taken);
@@ -139,7 +139,7 @@ impl Endpoint {
         }
         match self.state {
             // The error has been reported; what follows is the end of the file.
-            State::Closed if self.send.nxt() > 0 => Received::EndOfFile,
+            State::Closed if self.sender.sequence.nxt() > 0 => Received::EndOfFile,
             State::Closed | State::Listen => Received::Failed(Error::NotConnected),
             _ => Received::WouldBlock,
         }
@@ -147,7 +147,7 @@ impl Endpoint {
 
     /// shutdown(2). Does nothing to a connection that is not open.
     pub fn shutdown(&mut self, how: Shutdown) {
-        self.burst.end();
+        self.sender.burst.end();
         if how != Shutdown::Write {
             self.socket.shut_reading(self.config.states.discard_unread);
             if self.config.states.discard_unread {
@@ -160,7 +160,7 @@ impl Endpoint {
         match self.state {
             State::Closed => {}
             State::Listen | State::SynSent => self.close_now(None),
-            _ => self.send.close(),
+            _ => self.sender.sequence.close(),
         }
         self.review_deadlines();
     }
@@ -168,7 +168,7 @@ impl Endpoint {
     /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or
     /// a linger time of zero, the connection is reset.
     pub fn close(&mut self, now: Time) {
-        self.burst.end();
+        self.sender.burst.end();
         let unread = self.unread() > 0 && self.config.states.reset_unread;
         self.socket.abandon();
         if unread || self.socket.linger() == Some(Span::ZERO) {
@@ -183,7 +183,7 @@ impl Endpoint {
     /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section
     /// 3.10.5).
     pub fn abort(&mut self) {
-        self.burst.end();
+        self.sender.burst.end();
         match self.state {
             State::Closed => return,
             State::Listen | State::SynSent | State::TimeWait => {}
@@ -212,12 +212,12 @@ impl Endpoint {
 
     /// TCP_USER_TIMEOUT, from now on.
     pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
-        self.config_mut().states.user_timeout = timeout;
+        self.configure(|config| config.states.user_timeout = timeout);
     }
 
     /// TCP_LINGER2: how long it waits in FIN-WAIT-2 once it is closed, from now on.
     pub fn set_fin_wait_2_timeout(&mut self, timeout: Option<Span>) {
-        self.config_mut().states.fin_wait_2_timeout = timeout;
+        self.configure(|config| config.states.fin_wait_2_timeout = timeout);
     }
 
     /// SO_ERROR: the error that ended the connection, once.
@@ -228,12 +228,13 @@ impl Endpoint {
     /// What `poll` reports.
     pub fn readiness(&self) -> Readiness {
         let closed = self.state == State::Closed;
-        let read_closed = self.socket.is_read_shut() || self.peer_finished() || closed && self.send.nxt() > 0;
-        let write_closed = self.send.is_closed() || closed;
+        let read_closed =
+            self.socket.is_read_shut() || self.peer_finished() || closed && self.sender.sequence.nxt() > 0;
+        let write_closed = self.sender.sequence.is_closed() || closed;
         let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
         Readiness {
             readable: open && (self.unread() > 0) || read_closed,
-            writable: open && (write_closed || self.has_room_to_tell()),
+            writable: open && (write_closed || self.sender.has_room_to_tell()),
             read_closed,
             hung_up: closed || read_closed && write_closed,
             error: self.socket.has_error(),
@@ -246,8 +247,8 @@ impl Endpoint {
     pub fn is_writable(&mut self) -> bool {
         match self.config.transfer.send_space {
             SpaceRule::Bytes => true,
-            SpaceRule::Segments => self.has_room_to_tell(),
-            SpaceRule::Tuned | SpaceRule::Linux => self.has_room_to_tell() || self.wait_for_room(),
+            SpaceRule::Segments => self.sender.has_room_to_tell(),
+            SpaceRule::Tuned | SpaceRule::Linux => self.sender.has_room_to_tell() || self.sender.wait_for_room(),
         }
     }
 
@@ -259,8 +260,8 @@ impl Endpoint {
             // It goes on until the buffer is full.
             SpaceRule::Bytes => u64::MAX,
             // It goes on for as long as a third is free.
-            SpaceRule::Segments | SpaceRule::Tuned if self.socket.notsent_lowat().is_none() => {
-                let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
+            SpaceRule::Segments | SpaceRule::Tuned if self.sender.writing.notsent_lowat().is_none() => {
+                let room = (self.sender.queue.buffer / 3 * 2).saturating_sub(self.sender.queued());
                 (room - room % bytes).max(bytes)
             }
             SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,

@@ -5,11 +5,12 @@ use ackclock_units::Time;
 
 use super::answers::Reset;
 use crate::connection::timers::Timers;
+use crate::send::retransmission_timer::RetransmissionTimer;
 use crate::{AckRule, Endpoint, Error, State, WindowRule};
 
 impl Endpoint {
     pub(crate) fn on_fin_acknowledged(&mut self, now: Time) {
-        if !self.send.is_fin_sent() || self.send.una() < self.send.nxt() {
+        if !self.sender.sequence.is_fin_sent() || self.sender.sequence.una() < self.sender.sequence.nxt() {
             return;
         }
         match self.state {
@@ -31,7 +32,7 @@ impl Endpoint {
             && let Some(timeout) = self.config.states.fin_wait_2_timeout
         {
             // Linux `tcp_fin_time`: no less than three and a half retransmission timeouts.
-            self.timers.bound_fin_wait_2(now + timeout.max(self.rto() * 7 / 2));
+            self.timers.bound_fin_wait_2(now + timeout.max(self.sender.rto() * 7 / 2));
         }
     }
 
@@ -62,10 +63,10 @@ impl Endpoint {
         // tcp_send_active_reset goes the way of all segments.
         let linux = matches!(self.config.transfer.window, WindowRule::Linux { .. });
         self.answers.reset(Reset {
-            seq: self.send.lower(self.send.nxt()),
+            seq: self.sender.sequence.lower(self.sender.sequence.nxt()),
             ack: self.receiver.ack_number(),
             flags: Flags::RST | Flags::ACK,
-            stamped: self.negotiated.timestamps(),
+            stamped: self.sender.negotiated.timestamps(),
             window: if linux { self.window_field() } else { 0 },
         });
     }
@@ -90,9 +91,10 @@ impl Endpoint {
     /// Nothing is due any more.
     pub(crate) fn stop_timers(&mut self) {
         self.timers = Timers::new();
-        self.persist.stop();
+        self.sender.timer = RetransmissionTimer::new();
+        self.sender.persist.stop();
         self.liveness.stop();
-        self.path.keep_estimate_for_good();
+        self.sender.path.keep_estimate_for_good();
     }
 
     pub(crate) fn close_now(&mut self, error: Option<Error>) {
@@ -105,10 +107,10 @@ impl Endpoint {
             self.socket.report(error);
         }
         self.stop_timers();
-        self.pacer.let_go();
+        self.sender.pacer.let_go();
         self.answers.close();
         self.receiver.stop_acknowledging();
         self.handshake.give_up();
-        self.persist.satisfy();
+        self.sender.persist.satisfy();
     }
 }

@@ -9,11 +9,11 @@ use crate::{AckRule, Endpoint, WindowRule};
 impl Endpoint {
     /// Payload and FIN.
     pub(crate) fn input_data(&mut self, now: Time, segment: &Segment, left: u64, right: u64, ecn: Ecn) {
-        if self.ecn.may_arrive_marked() {
-            if self.ecn.changes_echo(ecn) && self.receiver.owes_ack() {
+        if self.sender.ecn.may_arrive_marked() {
+            if self.sender.ecn.changes_echo(ecn) && self.receiver.owes_ack() {
                 self.acknowledge_before(now);
             }
-            self.note_mark(segment, ecn);
+            self.sender.ecn.note_mark(segment, ecn, self.sender.counters.ecn_seen, &mut self.receiver);
         }
         self.receiver.check(left, segment.payload);
         let mut edge = self.receiver.edge();
@@ -39,7 +39,7 @@ impl Endpoint {
             return;
         }
         if right <= self.receiver.next() {
-            self.note_spurious(left);
+            self.sender.note_spurious(left);
         }
         self.describe_arrival(now, segment);
         if left > self.receiver.next() {
@@ -66,8 +66,8 @@ impl Endpoint {
     #[inline(never)]
     fn note_gap(&mut self, now: Time, left: u64, right: u64) {
         // All of it counts, also what is known.
-        self.counters.out_of_order += 1;
-        if self.receiver.reports_before(left, right, self.rtt.srtt()) && !self.answers.has_before() {
+        self.sender.counters.out_of_order += 1;
+        if self.receiver.reports_before(left, right, self.sender.rtt.srtt()) && !self.answers.has_before() {
             self.acknowledge_before(now);
             self.receiver.reported_before();
         }
@@ -93,9 +93,9 @@ impl Endpoint {
     #[inline(never)]
     fn describe(&mut self, now: Time, segment: &Segment) {
         if self.receiver.is_tuned() {
-            let age = self.negotiated.echo_age(now, segment);
+            let age = self.sender.negotiated.echo_age(now, segment);
             let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
-            self.receiver.tune(now, segment.payload.len, echo, self.announced_segment());
+            self.receiver.tune(now, segment.payload.len, echo, self.sender.announced_segment());
         }
         if self.config.transfer.acks != AckRule::Linux && !self.config.delayed_ack.hurry.looks_closer() {
             return;
@@ -103,9 +103,9 @@ impl Endpoint {
         let context = Context {
             pushed: segment.flags.contains(Flags::PSH),
             last: segment.flags.contains(Flags::FIN),
-            srtt: self.rtt.srtt(),
-            rto: self.rto(),
-            segment: self.announced_segment(),
+            srtt: self.sender.rtt.srtt(),
+            rto: self.sender.rto(),
+            segment: self.sender.announced_segment(),
         };
         self.receiver.describe(context);
     }

@@ -2,7 +2,7 @@
 
 use ackclock_units::Time;
 
-use super::timers::Pending;
+use crate::send::retransmission_timer::Pending;
 use crate::{Endpoint, GiveUp, MtuProbing, State};
 
 impl Endpoint {
@@ -10,13 +10,13 @@ impl Endpoint {
     #[inline]
     pub fn next_deadline(&self) -> Time {
         debug_assert_eq!(self.rare_deadline, self.next_rare_deadline());
-        let stream = self.timers.retransmission().min(self.receiver.ack_deadline());
-        stream.min(self.pacer.deadline()).min(self.rare_deadline)
+        let stream = self.sender.timer.retransmission().min(self.receiver.ack_deadline());
+        stream.min(self.sender.pacer.deadline()).min(self.rare_deadline)
     }
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
     pub fn on_deadline(&mut self, now: Time) {
-        self.burst.end();
+        self.sender.burst.end();
         self.serve_timers(now);
         self.review_deadlines();
     }
@@ -25,11 +25,13 @@ impl Endpoint {
         if self.receiver.ack_deadline() <= now {
             self.receiver.ack_timed_out();
         }
-        if self.board.samples_rates() && self.timers.retransmission().min(self.persist.deadline()) <= now {
-            self.check_app_limited(now, self.send.written());
+        if self.sender.loss.board.samples_rates()
+            && self.sender.timer.retransmission().min(self.sender.persist.deadline()) <= now
+        {
+            self.sender.check_app_limited(now, self.sender.sequence.written());
         }
-        if self.pacer.deadline() <= now {
-            self.pacer.let_go();
+        if self.sender.pacer.deadline() <= now {
+            self.sender.pacer.let_go();
         }
         if self.timers.is_over(now) {
             self.close_now(None);
@@ -37,24 +39,27 @@ impl Endpoint {
         if self.timers.is_handshake_due(now) {
             self.handshake_due(now);
         }
-        if self.path.deadline() <= now {
-            self.forget_path_mtu();
+        if self.sender.path.deadline() <= now {
+            self.sender.forget_path_mtu(self.state);
         }
-        if self.timers.retransmission() <= now {
-            self.timers.stop_retransmission();
-            if now > self.now {
-                (self.now, self.order) = (now, 0);
+        if self.sender.timer.retransmission() <= now {
+            self.sender.timer.stop_retransmission();
+            if now > self.sender.now {
+                (self.sender.now, self.sender.order) = (now, 0);
             }
-            match self.timers.pending() {
+            match self.sender.timer.pending() {
                 // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
                 _ if self.state == State::SynReceived && self.is_open_early() => {}
                 Pending::Rto => self.retransmit_due(now),
-                Pending::Probe => self.on_probe_timer(now),
-                Pending::Reorder => self.on_detector_timer(now),
+                Pending::Probe => self.sender.on_probe_timer(now),
+                Pending::Reorder => self.sender.on_detector_timer(now),
             }
         }
-        if self.persist.deadline() <= now {
-            self.persist_due(now);
+        if self.sender.persist.deadline() <= now {
+            let gives_up = self.sender.persist_due(now, self.liveness.heard_at, self.socket.is_orphan());
+            if gives_up {
+                self.give_up();
+            }
         }
         if self.liveness.deadline() <= now {
             self.keepalive_due(now);
@@ -73,7 +78,7 @@ impl Endpoint {
     pub(crate) fn retransmit_due(&mut self, now: Time) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         if self.config.path.probing != MtuProbing::Off && !opening {
-            self.suspect_black_hole(now);
+            self.sender.suspect_black_hole(now);
         }
         let gives_up = self.is_given_up(now);
         if self.opening.is_some() {
@@ -83,23 +88,23 @@ impl Endpoint {
             self.give_up();
             return;
         }
-        if self.rtt.timeouts() == 0 {
+        if self.sender.rtt.timeouts() == 0 {
             let first_syn = self.handshake.sent_at().filter(|_| self.state == State::SynSent);
-            self.timers.begin_resending(first_syn.unwrap_or(now));
+            self.sender.timer.begin_resending(first_syn.unwrap_or(now));
         }
         match self.state {
             State::SynSent | State::SynReceived => {
-                let holds = self.holds_syn_ack(self.rtt.timeouts());
-                self.rtt.back_off();
+                let holds = self.holds_syn_ack(self.sender.rtt.timeouts());
+                self.sender.rtt.back_off();
                 if holds {
                     self.arm_syn_timers(now, true);
                     return;
                 }
-                self.stats.timeouts += 1;
-                self.handshake.repeat();
+                self.sender.stats.timeouts += 1;
+                self.repeat_syn();
             }
-            _ if self.board.is_empty() => {}
-            _ => self.on_timeout(now),
+            _ if self.sender.loss.board.is_empty() => {}
+            _ => self.sender.on_timeout(now),
         }
     }
 
@@ -112,8 +117,8 @@ impl Endpoint {
     /// R2 of RFC 9293 section 3.8.3, or the user timeout.
     fn is_given_up(&self, now: Time) -> bool {
         let rules = &self.config.states;
-        let timeouts = self.rtt.timeouts();
-        let resending = now.since(self.timers.resending_since());
+        let timeouts = self.sender.rtt.timeouts();
+        let resending = now.since(self.sender.timer.resending_since());
         if timeouts > 0 && rules.user_timeout.is_some_and(|timeout| resending >= timeout) {
             return true;
         }
@@ -128,16 +133,30 @@ impl Endpoint {
                 return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts)
                     || modelled
                         && timeouts > 0
-                        && resending >= self.model_time(rules.syn_retries, self.config.initial_rto);
+                        && resending >= self.sender.model_time(rules.syn_retries, self.config.initial_rto);
             }
             State::SynReceived => return timeouts >= rules.syn_retries,
-            _ => self.retry_limit(self.rto()),
+            _ => self.sender.retry_limit(self.socket.is_orphan(), self.sender.rto()),
         };
         match rules.give_up {
             GiveUp::Retries => timeouts >= limit,
             // Linux `retransmits_timed_out`, which a user timeout replaces.
             GiveUp::ModelTime(_) if rules.user_timeout.is_some() => false,
-            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.model_time(limit, least),
+            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.sender.model_time(limit, least),
         }
+    }
+
+    /// The timers that seldom run: those of a closed window, of a silent peer, of the path and of
+    /// the beginning and the end of a connection.
+    pub(super) fn next_rare_deadline(&self) -> Time {
+        let peer = self.sender.persist.deadline().min(self.liveness.deadline());
+        self.timers.next_rare().min(peer).min(self.sender.path.deadline())
+    }
+
+    /// After whatever may have set one of the timers that seldom run. Full segments, plain
+    /// acknowledgments and expected segments set none.
+    #[inline]
+    pub(crate) fn review_deadlines(&mut self) {
+        self.rare_deadline = self.next_rare_deadline();
     }
 }

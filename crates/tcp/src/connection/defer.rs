@@ -40,7 +40,7 @@ impl Endpoint {
     /// Whether a listening socket drops this segment to its child because it waits for data.
     #[cold]
     pub(crate) fn defers(&mut self, now: Time, segment: &Segment) -> bool {
-        let waits = self.rtt.timeouts() < self.config.states.defer_accept;
+        let waits = self.sender.rtt.timeouts() < self.config.states.defer_accept;
         let bare = segment.sequence_len() == 0 && self.receiver.lift(segment.seq) == Some(1);
         if !waits || !bare || segment.flags.contains(Flags::SYN) || !self.completes(segment) {
             return false;

@@ -10,31 +10,13 @@ use crate::connection::answers::Answers;
 use crate::connection::fast_open::Opening;
 use crate::connection::icmp::SoftErrors;
 use crate::connection::liveness::Liveness;
-use crate::connection::negotiated::Negotiated;
 use crate::connection::remembered::Metrics;
 use crate::connection::socket::Socket;
 use crate::connection::syn::Handshake;
 use crate::connection::timers::Timers;
-use crate::ecn::EcnState;
-use crate::loss::detector::Detector;
-use crate::loss::scoreboard::Scoreboard;
-use crate::loss::{Recovery, StateClock};
 use crate::receiver::Receiver;
-use crate::report::counters::Counters;
-use crate::send::burst::Burst;
-use crate::send::limited::LimitClock;
-use crate::send::observer::Observer;
-use crate::send::pacing::Pacer;
-use crate::send::persist::Persist;
-use crate::send::pmtu::Path;
-use crate::send::rtt::RttEstimator;
-use crate::send::segmentation::Queue;
-use crate::send::sequence::SendSequence;
-use crate::send::units::Units;
-use crate::send::validation::Validation;
-use crate::send::window_use::WindowUse;
-use crate::stack::config::Episodes;
-use crate::{Config, Error, SentAs};
+use crate::send::Sender;
+use crate::{Config, Error};
 
 /// The states of RFC 9293 section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,64 +117,32 @@ impl std::ops::Add for Stats {
 #[repr(C)]
 pub struct Endpoint {
     // Every visit.
-    pub(crate) burst: Burst,
-    pub(crate) state: State,
-    /// Segments may take the short way of `prediction`.
-    pub(crate) predicts: bool,
-    /// [`Config::episodes`].
-    pub(crate) episodes: Episodes,
-    /// Why the last data segment was sent.
-    pub(crate) sent_as: SentAs,
-    pub(crate) ports: Ports,
-    pub(crate) send: SendSequence,
-    pub(crate) negotiated: Negotiated,
-    pub(crate) answers: Answers,
-    /// The time of the last ACK or timer.
-    pub(crate) now: Time,
-    /// How many ACKs came before at that time, or something was sent.
-    pub(crate) order: u32,
-    /// The RTT sample of the ACK in hand.
-    pub(crate) latest_sample: Option<Span>,
-    pub(crate) timers: Timers,
+    pub(super) state: State,
+    pub(super) ports: Ports,
+    pub(super) error: Option<Error>,
+    pub(super) answers: Answers,
     /// When the first of the timers expires that seldom run.
     pub(super) rare_deadline: Time,
-    pub(crate) persist: Persist,
-    pub(crate) liveness: Liveness,
-    pub(crate) recovery: Recovery,
-    pub(crate) counters: Counters,
-    pub(crate) handshake: Handshake,
+    pub(super) timers: Timers,
+    pub(super) liveness: Liveness,
+    pub(super) handshake: Handshake,
 
-    // What arrives.
-    pub(crate) receiver: Receiver,
+    /// What arrives.
+    pub(super) receiver: Receiver,
 
-    // What is sent.
+    /// What is sent.
+    pub(super) sender: Sender,
+
     /// Shared by the endpoints of one kind of host; a socket option gives this one its own.
-    pub(crate) config: Arc<Config>,
-    pub(crate) cc: Box<dyn CongestionControl>,
-    pub(crate) observer: Observer,
-    pub(crate) board: Scoreboard,
-    pub(crate) window_use: WindowUse,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) stats: Stats,
-    pub(crate) queue: Queue,
-    pub(crate) held: LimitClock,
-    pub(crate) ecn: EcnState,
-    pub(crate) pacer: Pacer,
-    pub(crate) detector: Detector,
-    pub(crate) validation: Validation,
-    pub(crate) socket: Socket,
-    pub(crate) path: Path,
+    pub(super) config: Arc<Config>,
+    pub(super) socket: Socket,
 
     // What few connections have.
-    pub(crate) states: StateClock,
-    /// Its units of segments, where it sends such.
-    pub(crate) units: Option<Box<Units>>,
     /// Its part in Fast Open, if it has one.
-    pub(crate) opening: Option<Box<Opening>>,
+    pub(super) opening: Option<Box<Opening>>,
     /// What is remembered of its destination, until it is established.
     pub(super) recalled: Option<Box<Metrics>>,
-    pub(crate) soft_errors: SoftErrors,
-    pub(super) error: Option<Error>,
+    pub(super) soft_errors: SoftErrors,
 }
 
 impl Endpoint {
@@ -208,60 +158,28 @@ impl Endpoint {
     ) -> Endpoint {
         let config = config.into();
         let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
-        let detector = Detector::new(config.loss_detector);
-        let observer = Observer::new(&*cc);
-        let needs = observer.needs;
-        let mut board = Scoreboard::new(config.transfer.whole_reports);
-        board.sample_rates(needs.delivery_rate);
-        let path = Path::new(&config);
         Endpoint {
-            episodes: config.episodes(),
-            predicts: false,
-            negotiated: Negotiated::new(u32::from(config.mss).max(1), ts_offset),
-            observer,
-            cc,
             state: State::Closed,
             ports,
-            send: SendSequence::new(isn),
-            board,
-            recovery: Recovery::new(needs.whole_control),
-            detector,
-            now: Time::ZERO,
-            order: 0,
-            pacer: Pacer::default(),
-            burst: Burst::default(),
-            window_use: WindowUse::default(),
-            validation: Validation::default(),
-            rtt: RttEstimator::new(),
-            receiver,
-            timers: Timers::new(),
-            rare_deadline: Time::NEVER,
-            persist: Persist::default(),
-            stats: Stats::default(),
-            ecn: EcnState::new(),
-            handshake: Handshake::default(),
             answers: Answers::default(),
+            rare_deadline: Time::NEVER,
+            timers: Timers::new(),
             liveness: Liveness::default(),
-            latest_sample: None,
-            states: StateClock::default(),
+            handshake: Handshake::default(),
+            receiver,
+            sender: Sender::new(Arc::clone(&config), cc, isn, ts_offset),
+            config,
+            socket: Socket::default(),
             opening: None,
             recalled: None,
-            socket: Socket::default(),
-            queue: Queue::new(config.send_buffer),
-            counters: Counters::new(),
-            held: LimitClock::default(),
-            path,
-            units: None,
-            config,
             soft_errors: SoftErrors::default(),
-            sent_as: SentAs::New,
             error: None,
         }
     }
 
     /// Opens the connection passively: waits for a SYN. Does nothing unless CLOSED and unused.
     pub fn listen(&mut self) {
-        if self.state == State::Closed && self.error.is_none() && self.send.nxt() == 0 {
+        if self.state == State::Closed && self.error.is_none() && self.sender.sequence.nxt() == 0 {
             self.state = State::Listen;
             self.socket.listen();
         }
@@ -271,7 +189,7 @@ impl Endpoint {
     /// arrival ([`Endpoint::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
-        self.burst.interrupt();
+        self.sender.burst.interrupt();
         self.receiver.read(most)
     }
 
@@ -282,24 +200,19 @@ impl Endpoint {
 
     /// SIOCOUTQ: bytes written and not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
-        self.send.written() - self.acked_bytes()
+        self.sender.sequence.written() - self.sender.acked_bytes()
     }
 
     /// SIOCOUTQNSD: bytes written and not sent.
     pub fn unsent(&self) -> u64 {
-        (self.send.written() + 1).saturating_sub(self.send.nxt().max(1))
+        self.sender.unsent()
     }
 
-    /// Settings of its own, to be changed by a socket option.
+    /// Settings of its own, changed by a socket option.
     #[cold]
-    pub(crate) fn config_mut(&mut self) -> &mut Config {
-        Arc::make_mut(&mut self.config)
-    }
-
-    /// Bytes of the options that every data segment carries.
-    #[inline]
-    pub(crate) fn options_len(&self) -> u32 {
-        self.negotiated.options_len() + u32::from(self.path.reserved)
+    pub(crate) fn configure(&mut self, change: impl FnOnce(&mut Config)) {
+        change(Arc::make_mut(&mut self.config));
+        self.sender.configured(&self.config);
     }
 
     /// Its ports.
@@ -326,7 +239,8 @@ impl Endpoint {
     /// TIME-WAIT.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        let all_acked = || self.send.is_fin_sent() && self.acked_bytes() == self.send.written();
+        let all_acked =
+            || self.sender.sequence.is_fin_sent() && self.sender.acked_bytes() == self.sender.sequence.written();
         self.state == State::TimeWait
             || (self.state == State::Closed && self.error.is_none() && all_acked() && self.peer_finished())
     }
@@ -340,7 +254,7 @@ impl Endpoint {
     /// Bytes of our stream that the peer has acknowledged.
     #[inline]
     pub fn acked_bytes(&self) -> u64 {
-        self.send.una().saturating_sub(1).min(self.send.written())
+        self.sender.acked_bytes()
     }
 
     /// Bytes of the peer's stream that arrived in order.
@@ -365,45 +279,45 @@ impl Endpoint {
 
     /// Why the congestion controller cannot go on, if it is one from outside that has failed.
     pub fn controller_failure(&self) -> Option<&Failure> {
-        self.cc.inspect().failure
+        self.sender.cc.inspect().failure
     }
 
     /// Segments that arrived and were as expected ([`Config::header_prediction`]).
     pub fn predicted_segments(&self) -> u64 {
-        self.counters.predicted
+        self.sender.counters.predicted
     }
 
     /// Totals.
     pub fn stats(&self) -> &Stats {
-        &self.stats
+        &self.sender.stats
     }
 
     /// The congestion controller.
     pub fn congestion_control(&self) -> &dyn CongestionControl {
-        &*self.cc
+        &*self.sender.cc
     }
 
     /// Smoothed RTT, once there was a sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
-        self.rtt.srtt()
+        self.sender.rtt.srtt()
     }
 
     /// The retransmission timeout, back-off included.
     #[inline]
     pub fn rto(&self) -> Span {
-        self.rtt.rto(&self.config)
+        self.sender.rto()
     }
 
     /// The peer's window in bytes.
     pub fn peer_window(&self) -> u64 {
-        self.send.window()
+        self.sender.sequence.window()
     }
 
     /// The oldest unacknowledged byte and the next to be sent, as distances from the initial
     /// sequence number.
     pub fn sequence(&self) -> (u64, u64) {
-        (self.send.una(), self.send.nxt())
+        (self.sender.sequence.una(), self.sender.sequence.nxt())
     }
 }
 

@@ -5,17 +5,23 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
-use super::timers::Pending;
+use crate::send::retransmission_timer::Pending;
 use crate::seq::lift;
 use crate::{Acknowledgment, Endpoint, Error, SendRule, State, SynFin};
 
 impl Endpoint {
+    /// The SYN, or its answer, was presumably lost and is to be sent again.
+    pub(super) fn repeat_syn(&mut self) {
+        self.handshake.begin();
+        self.sender.syn_lost = true;
+    }
+
     /// Whether this segment would end SYN-RECEIVED by opening the connection.
     pub(crate) fn completes(&self, segment: &Segment) -> bool {
         self.state == State::SynReceived
             && segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::RST)
-            && self.send.lift(segment.ack) == Some(1)
+            && self.sender.sequence.lift(segment.ack) == Some(1)
     }
 
     #[cold]
@@ -34,7 +40,7 @@ impl Endpoint {
                 return;
             }
             self.take_syn(now, segment);
-            self.agree_to_ecn(segment, ecn);
+            self.sender.agree_to_ecn(segment, ecn);
             self.state = State::SynReceived;
             self.handshake.begin();
             if self.config.states.fast_open {
@@ -45,16 +51,23 @@ impl Endpoint {
 
     #[cold]
     pub(crate) fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn(), self.send.nxt()));
+        let ack = segment
+            .flags
+            .contains(Flags::ACK)
+            .then(|| lift(segment.ack, self.sender.sequence.isn(), self.sender.sequence.nxt()));
         // Our SYN, and what was sent with it.
-        let acceptable = ack.flatten().filter(|ack| (1..=self.send.nxt()).contains(ack));
+        let acceptable = ack.flatten().filter(|ack| (1..=self.sender.sequence.nxt()).contains(ack));
         if let Some(ack) = acceptable {
             return self.input_answer(now, segment, ack, ecn);
         }
         if ack.is_some() {
-            if let Some(wait) = self.config.states.syn_after_bad_ack.filter(|_| self.rtt.timeouts() == 0) {
+            if let Some(wait) = self.config.states.syn_after_bad_ack.filter(|_| self.sender.rtt.timeouts() == 0) {
                 // Two ticks, of whatever length.
-                self.set_timer(now, Pending::Rto, if self.two_ticks() > Span::ZERO { self.two_ticks() } else { wait });
+                self.sender.set_timer(
+                    now,
+                    Pending::Rto,
+                    if self.sender.two_ticks() > Span::ZERO { self.sender.two_ticks() } else { wait },
+                );
             }
             self.refuse(segment);
             return Acknowledgment::default();
@@ -69,7 +82,7 @@ impl Endpoint {
         self.handshake.begin();
         if self.config.transfer.sending == SendRule::FreeBsd {
             // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
-            self.agree_to_ecn(segment, ecn);
+            self.sender.agree_to_ecn(segment, ecn);
         }
         Acknowledgment::default()
     }
@@ -88,12 +101,12 @@ impl Endpoint {
             return Acknowledgment::default();
         }
         self.take_syn(now, segment);
-        self.agreed_on_ecn(segment, ecn);
-        if self.ecn.mode() == EcnFeedback::Accurate {
+        self.sender.agreed_on_ecn(segment, ecn);
+        if self.sender.ecn.mode() == EcnFeedback::Accurate {
             // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
             self.handshake.acknowledge_alone(true);
         }
-        self.send.begin_window(segment.window.into());
+        self.sender.sequence.begin_window(segment.window.into());
         self.establish(now);
         self.receiver.acknowledge_now();
         if self.config.transfer.bare_handshake_ack {
@@ -111,26 +124,67 @@ impl Endpoint {
     /// Whether the timestamp that a SYN/ACK echoes is none that was sent since the first SYN.
     fn echoes_another(&self, now: Time, segment: &Segment) -> bool {
         let first = self.handshake.stamp();
-        segment
-            .timestamps
-            .filter(|stamps| self.config.timestamps && stamps.echo != 0)
-            .is_some_and(|stamps| stamps.echo.wrapping_sub(first) > self.negotiated.clock(now).wrapping_sub(first))
+        segment.timestamps.filter(|stamps| self.config.timestamps && stamps.echo != 0).is_some_and(|stamps| {
+            stamps.echo.wrapping_sub(first) > self.sender.negotiated.clock(now).wrapping_sub(first)
+        })
     }
 
     /// What a SYN tells: sequence number, options.
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize(segment.seq);
-        self.negotiated.agree(now, &self.config, segment);
+        self.sender.negotiated.agree(now, &self.config, segment);
         // Our packets are no larger than those that we ask for or the path takes, and a segment
         // carries something beside its options. A peer may claim an MSS of 0.
-        let mss = self.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
-        self.negotiated.set_mss(mss.saturating_sub(self.options_len()).max(1));
-        let shift = if self.negotiated.scaling() { self.own_shift() } else { 0 };
-        let with_options = self.announced_segment();
+        let mss = self.sender.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
+        self.sender.negotiated.set_mss(mss.saturating_sub(self.sender.options_len()).max(1));
+        let shift = if self.sender.negotiated.scaling() { self.own_shift() } else { 0 };
+        let with_options = self.sender.announced_segment();
         let opened = self.state == State::SynSent;
         let offered = self.receiver.syn_window(if opened { self.config.mss.into() } else { with_options });
         self.receiver.begin(shift, mss, with_options, offered);
-        self.receiver.compress(self.config.transfer.sack_compression.filter(|_| self.negotiated.sack()));
-        self.send.begin_window(segment.window.into());
+        self.receiver.compress(self.config.transfer.sack_compression.filter(|_| self.sender.negotiated.sack()));
+        self.sender.sequence.begin_window(segment.window.into());
+    }
+
+    pub(crate) fn establish(&mut self, now: Time) {
+        self.state = State::Established;
+        self.sender.sequence.acknowledge(1);
+        self.finish_handshake(now);
+        self.begin_sending(now);
+        let held = u64::from(self.handshake.take_payload()).min(self.receiver.acceptable());
+        if held > 0 {
+            self.receiver.receive(now, 1, 1 + held, held as u32);
+        }
+    }
+
+    /// Our SYN is acknowledged.
+    pub(crate) fn finish_handshake(&mut self, now: Time) {
+        self.sender.timer.stop_retransmission();
+        if let Some(sent_at) = self.handshake.sent_at() {
+            self.sender.sample_rtt(now.since(sent_at));
+            self.sender.loss.detector.measured(now, now.since(sent_at));
+        }
+        self.sender.rtt.established(self.sender.syn_lost);
+        self.sender.counters.delivered_segments += 1;
+        self.sender.counters.data_received_at = now;
+        self.timers.handshake_over();
+        self.liveness.heard(now);
+        self.arm_keepalive(now);
+    }
+
+    /// The window and all that follows from it are set up: data may be sent.
+    pub(crate) fn begin_sending(&mut self, now: Time) {
+        self.sender.bound_segment();
+        self.sender.begin_probing(now, self.socket.is_passive());
+        let flight = self.sender.flight(now);
+        self.sender.cc.on_established(&flight);
+        self.use_recalled();
+        self.sender.cc.on_ecn(self.sender.ecn.usable_feedback());
+        if self.sender.cc.needs() != self.sender.observer.needs {
+            self.sender.adopt_needs();
+        }
+        self.sender.decide_pacing(now);
+        self.sender.begin_validation(now);
+        self.sender.review_prediction();
     }
 }

@@ -1,20 +1,21 @@
-//! What an arriving segment does (RFC 9293 section 3.10.7).
+//! What an arriving segment does (RFC 9293 section 3.10.7), and which are acceptable: timestamps
+//! (PAWS, RFC 7323 section 5) and sequence numbers (first check; RFC 5961 for resets and SYNs).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{Acknowledgment, Endpoint, Error, State, SynFin};
+use crate::{Acknowledgment, Endpoint, Error, State, SynFin, WindowRule};
 
 impl Endpoint {
     /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be
     /// asked.
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        self.burst.interrupt();
+        self.sender.burst.interrupt();
         match self.input_predicted(now, segment, ecn) {
             Some(acknowledgment) => acknowledgment,
             None => {
-                self.burst.end();
+                self.sender.burst.end();
                 let acknowledgment = self.input_unpredicted(now, segment, ecn);
                 self.review_deadlines();
                 acknowledgment
@@ -24,8 +25,8 @@ impl Endpoint {
 
     #[inline(never)]
     fn input_unpredicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        self.counters.arrived(now, segment, ecn);
-        self.socket.set_more(false);
+        self.sender.counters.arrived(now, segment, ecn);
+        self.sender.writing.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
             return Acknowledgment::default();
         }
@@ -69,7 +70,7 @@ impl Endpoint {
         }
 
         if segment.timestamps.is_none()
-            && self.negotiated.timestamps()
+            && self.sender.negotiated.timestamps()
             && !self.config.transfer.lenient_timestamps
             && !self.config.states.accept_unstamped
             && !segment.flags.contains(Flags::RST)
@@ -99,7 +100,9 @@ impl Endpoint {
             return Acknowledgment::default();
         }
         self.liveness.heard(now);
-        self.count_mark(segment, ecn);
+        if self.sender.count_mark(segment, ecn, self.receiver.owes_ack()) {
+            self.receiver.acknowledge_now();
+        }
         if self.is_unwanted(segment, right) {
             // RFC 9293 section 3.6.1: nobody will read it.
             self.refuse(segment);
@@ -113,21 +116,79 @@ impl Endpoint {
         if right > left {
             self.input_data(now, segment, left, right, ecn);
         }
-        self.acknowledgment(acked)
+        self.sender.acknowledgment(acked)
     }
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
     fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Acknowledgment {
         self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next() {
-            self.note_spurious(left);
+            self.sender.note_spurious(left);
             self.describe_arrival(now, segment);
             self.receiver.receive(now, left, right, segment.payload.len);
         }
         // An old data segment may carry a newer acknowledgment.
         if segment.flags.contains(Flags::ACK) && left <= self.receiver.next() {
-            return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
+            return self
+                .input_ack(now, segment, left)
+                .map(|acked| self.sender.acknowledgment(acked))
+                .unwrap_or_default();
         }
         Acknowledgment::default()
+    }
+
+    /// Whether a segment that begins at `left` passes PAWS (RFC 7323 section 5).
+    pub(crate) fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
+        // An old duplicate of the SYN is for the state machine to answer.
+        let slack = if self.state == State::TimeWait { 0 } else { self.config.states.paws_slack };
+        left == 0 || self.sender.negotiated.passes_paws(now, segment, slack)
+    }
+
+    /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
+    #[inline]
+    pub(crate) fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
+        if left <= self.receiver.last_ack_sent() {
+            self.sender.negotiated.update_recent(now, segment);
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4, first check. Data that overlaps the window is let in and cut.
+    pub(crate) fn is_in_window(&self, segment: &Segment, left: u64, right: u64) -> bool {
+        let next = self.receiver.next();
+        // A sender may still send up to the right edge that was announced last.
+        let window = self.receiver.acceptable();
+        if let WindowRule::Linux { .. } = self.config.transfer.window {
+            // tcp_sequence: what ends where the last ACK stood has its ACK and timestamp read.
+            let fits = right >= self.receiver.last_ack_sent() && left <= next + window;
+            return fits && (right <= next + window || !self.refuses_overlong(segment, right));
+        }
+        if right == left {
+            // The right edge itself is where the ACKs of a peer that has filled the window stand.
+            // Were they unacceptable, two such ends would answer each other's ACKs for ever.
+            return left >= next && left <= next + window;
+        }
+        window > 0 && right > next && left < next + window
+    }
+
+    /// Whether a segment that ends at `right`, beyond the window, is too long. A FIN takes no room.
+    #[cold]
+    fn refuses_overlong(&self, segment: &Segment, right: u64) -> bool {
+        let data = right - u64::from(segment.flags.contains(Flags::FIN));
+        self.config.states.refuses_overlong && data > self.receiver.edge() && !self.receiver.is_drained()
+    }
+
+    /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies
+    /// outside. Before a listening socket's child is open, it is what was announced; a FIN takes no
+    /// room.
+    pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
+        let next = self.receiver.next();
+        let half_open = self.state == State::SynReceived && self.socket.is_passive();
+        let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
+        left == next || left > next && left < next + window + u64::from(self.peer_finished())
+    }
+
+    pub(crate) fn is_number_of_fin(&self, left: u64) -> bool {
+        let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
+        closed && self.receiver.is_next(left + 1)
     }
 }

@@ -26,7 +26,7 @@ impl Endpoint {
     /// (`tcp_sock_set_keepidle_locked`).
     pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
         let was_off = self.config.states.keepalive.is_none() && self.config.transfer.acks == AckRule::Linux;
-        self.config_mut().states.keepalive = keepalive;
+        self.configure(|config| config.states.keepalive = keepalive);
         self.arm_keepalive(now);
         if was_off
             && self.liveness.due_at != Time::NEVER
@@ -51,7 +51,7 @@ impl Endpoint {
     pub(crate) fn keepalive_due(&mut self, now: Time) {
         self.liveness.due_at = Time::NEVER;
         let Some(keepalive) = self.keepalive() else { return };
-        if !self.board.is_empty() || self.unsent() > 0 {
+        if !self.sender.loss.board.is_empty() || self.sender.unsent() > 0 {
             // Alive without probes: retransmissions or window probes see to it.
             self.liveness.due_at = now + keepalive.idle;
             return;

@@ -1,6 +1,5 @@
 //! One end of one connection: the states of RFC 9293, and the order of steps in each.
 
-pub(crate) mod acceptability;
 pub(crate) mod ack;
 mod ahead;
 pub(crate) mod answers;
@@ -14,18 +13,21 @@ pub(crate) mod error;
 pub(crate) mod fast_open;
 pub(crate) mod handshake;
 pub(crate) mod icmp;
+mod info;
 pub(crate) mod input;
 pub(crate) mod keepalive;
 pub(crate) mod liveness;
 pub(crate) mod metrics;
 pub(crate) mod negotiated;
-pub(crate) mod opened;
+mod observation;
+mod output;
 pub(crate) mod prediction;
-mod rare_timers;
 pub(crate) mod remembered;
 pub(crate) mod reset;
+mod segment;
 pub(crate) mod socket;
 pub(crate) mod sockopt;
+mod straight;
 mod subflow;
 pub(crate) mod syn;
 pub(crate) mod time_wait;

@@ -25,44 +25,44 @@ impl Endpoint {
     /// is not.
     #[inline(always)]
     pub(super) fn input_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
-        if !self.predicts || self.state != State::Established || !self.is_expected(segment, ecn) {
+        if !self.sender.predicts || self.state != State::Established || !self.is_expected(segment, ecn) {
             return None;
         }
-        debug_assert!(self.may_predict());
-        let (una, payload) = (self.send.una(), segment.payload.len);
-        let acked = segment.ack.wrapping_sub(self.send.lower(una));
-        if acked > i32::MAX as u32 || u64::from(acked) > self.send.nxt() - una {
+        debug_assert!(self.sender.may_predict());
+        let (una, payload) = (self.sender.sequence.una(), segment.payload.len);
+        let acked = segment.ack.wrapping_sub(self.sender.sequence.lower(una));
+        if acked > i32::MAX as u32 || u64::from(acked) > self.sender.sequence.nxt() - una {
             return None;
         }
         let left = self.receiver.next();
         if acked > 0 {
             let ack = una + u64::from(acked);
-            let whole = self.board.acknowledge_whole(ack)?;
-            self.take_time(now);
+            let whole = self.sender.loss.board.acknowledge_whole(ack)?;
+            self.sender.take_time(now);
             self.input_predicted_ack(now, segment, ack, whole);
-        } else if payload > 0 && self.board.is_empty() {
+        } else if payload > 0 && self.sender.loss.board.is_empty() {
             // The receiver of a stream.
-            self.take_time(now);
-            self.latest_sample = None;
-            self.set_window(segment, left, una, false);
-            if self.linux_episodes() {
-                self.restart_retransmit_timer(now);
+            self.sender.take_time(now);
+            self.sender.latest_sample = None;
+            self.sender.set_window(segment, left, una, false);
+            if self.sender.loss.linux_episodes() {
+                self.sender.restart_retransmit_timer(now);
             }
-        } else if payload > 0 && self.board.is_orderly() && !self.observer.needs.arrivals {
-            self.take_time(now);
-            self.latest_sample = None;
-            self.set_window(segment, left, una, false);
-            self.ecn.hears_nothing();
-            self.queue.acked = true;
-            self.on_data_alone();
-            self.update_pacing_rate();
+        } else if payload > 0 && self.sender.loss.board.is_orderly() && !self.sender.observer.needs.arrivals {
+            self.sender.take_time(now);
+            self.sender.latest_sample = None;
+            self.sender.set_window(segment, left, una, false);
+            self.sender.ecn.hears_nothing();
+            self.sender.queue.acked = true;
+            self.sender.loss.on_data_alone();
+            self.sender.update_pacing_rate();
         } else {
             return None;
         }
-        self.window_answered(now);
-        self.counters.arrived(now, segment, ecn);
-        self.counters.predicted += 1;
-        self.socket.set_more(false);
+        self.sender.window_answered(now);
+        self.sender.counters.arrived(now, segment, ecn);
+        self.sender.counters.predicted += 1;
+        self.sender.writing.set_more(false);
         self.liveness.heard(now);
         self.update_ts_recent(now, segment, left);
         if payload > 0 {
@@ -73,7 +73,7 @@ impl Endpoint {
                 self.read(u64::MAX);
             }
         }
-        Some(self.acknowledgment(acked.into()))
+        Some(self.sender.acknowledgment(acked.into()))
     }
 
     /// Whether a segment is in order, ordinary in its header and within the window, and nothing is
@@ -84,43 +84,43 @@ impl Endpoint {
         flags == Flags::ACK.bits()
             && self.receiver.expects(segment.seq, segment.payload.len)
             && segment.sack.is_empty()
-            && self.negotiated.expects(segment.timestamps)
-            && self.recovery.is_quiet()
-            && self.persist.is_quiet()
-            && self.path.probing.size == 0
+            && self.sender.negotiated.expects(segment.timestamps)
+            && self.sender.loss.recovery.is_quiet()
+            && self.sender.persist.is_quiet()
+            && self.sender.path.probing.size == 0
             && ecn != Ecn::Ce
-            && (!self.ecn.may_arrive_marked() || self.ecn.is_ordinary(segment.payload.len, ecn))
+            && (!self.sender.ecn.may_arrive_marked() || self.sender.ecn.is_ordinary(segment.payload.len, ecn))
     }
 
     /// Everything below `ack` has arrived, whole segments that were sent once.
     #[inline(always)]
     fn input_predicted_ack(&mut self, now: Time, segment: &Segment, ack: u64, whole: Whole) {
-        let (una, window_before) = (self.send.una(), self.send.window());
-        self.send.acknowledge(ack);
-        self.rtt.progress();
-        self.persist.acknowledged();
-        let window = u64::from(segment.window) << self.negotiated.peer_shift();
-        self.send.set_window(window, self.receiver.next(), ack);
+        let (una, window_before) = (self.sender.sequence.una(), self.sender.sequence.window());
+        self.sender.sequence.acknowledge(ack);
+        self.sender.rtt.progress();
+        self.sender.persist.acknowledged();
+        let window = u64::from(segment.window) << self.sender.negotiated.peer_shift();
+        self.sender.sequence.set_window(window, self.receiver.next(), ack);
         let rtt = now.since(whole.last.at);
-        self.latest_sample = Some(rtt);
-        self.detector.measured(now, rtt);
+        self.sender.latest_sample = Some(rtt);
+        self.sender.loss.detector.measured(now, rtt);
         if self.config.transfer.rtt == RttRule::Linux {
-            self.rtt.note_min(rtt);
-            self.sample_rtt(now.since(whole.first_at));
+            self.sender.rtt.note_min(rtt);
+            self.sender.sample_rtt(now.since(whole.first_at));
         } else {
-            self.sample_rtt(rtt);
+            self.sender.sample_rtt(rtt);
         }
-        self.ecn.hears_nothing();
-        self.counters.delivered_segments += whole.segments;
-        self.queue.acked = true;
-        self.measure_use(now);
-        if self.observer.needs.arrivals {
-            self.tell_arrival(now, segment, (whole.units, whole.units), una, window_before);
+        self.sender.ecn.hears_nothing();
+        self.sender.counters.delivered_segments += whole.segments;
+        self.sender.queue.acked = true;
+        self.sender.measure_use(now);
+        if self.sender.observer.needs.arrivals {
+            self.sender.tell_arrival(now, segment, (whole.units, whole.units), una, window_before);
         }
-        self.on_whole_ack(now, &whole);
-        self.update_pacing_rate();
-        if !self.linux_episodes() || self.board.is_empty() {
-            self.restart_timer_by_ack(now);
+        self.sender.on_whole_ack(now, &whole);
+        self.sender.update_pacing_rate();
+        if !self.sender.loss.linux_episodes() || self.sender.loss.board.is_empty() {
+            self.sender.restart_timer_by_ack(now);
         }
     }
 }

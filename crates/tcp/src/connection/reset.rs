@@ -37,7 +37,7 @@ impl Endpoint {
             State::SynReceived if !rules.reset_in_syn_received => Some(Error::Refused),
             State::CloseWait if rules.broken_pipe_in_close_wait => Some(Error::BrokenPipe),
             // Both sides have closed; what matters is whether our data arrived.
-            State::LastAck | State::Closing if self.acked_bytes() == self.send.written() => {
+            State::LastAck | State::Closing if self.sender.acked_bytes() == self.sender.sequence.written() => {
                 let report = rules.report_late_reset;
                 self.close_now(None);
                 if report {
@@ -60,12 +60,15 @@ impl Endpoint {
                 if self.config.transfer.exact_duplicates {
                     self.receiver.receive(now, 0, 1, 0);
                 }
-                return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
+                return self
+                    .input_ack(now, segment, left)
+                    .map(|acked| self.sender.acknowledgment(acked))
+                    .unwrap_or_default();
             }
             if left == 0 {
                 // The peer did not get our SYN with ACK: it is sent again.
-                self.handshake.repeat();
-                self.agree_to_ecn_again(segment, ecn);
+                self.repeat_syn();
+                self.sender.agree_to_ecn_again(segment, ecn);
                 return Acknowledgment::default();
             }
             if self.is_open_early() {
@@ -86,7 +89,7 @@ impl Endpoint {
         }
         // RFC 5961 section 4: challenged wherever it lies.
         self.challenge(now);
-        self.reflect_again(segment, ecn);
+        self.sender.reflect_again(segment, ecn, self.answers.has_challenge());
         Acknowledgment::default()
     }
 

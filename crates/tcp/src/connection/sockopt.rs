@@ -5,7 +5,7 @@ use std::any::Any;
 use ackclock_cc::{CongestionControl, Flight, Learner};
 use ackclock_units::Time;
 
-use crate::{AckRule, Endpoint, SpaceRule, State, WindowRule};
+use crate::{AccEcnOption, AckRule, Endpoint, SpaceRule, State, WindowRule};
 
 /// The smallest receive buffer (Linux `SOCK_MIN_RCVBUF`).
 const MIN_RECEIVE_BUFFER: u64 = 2304;
@@ -15,9 +15,9 @@ const MIN_SEND_BUFFER: u64 = 4608;
 impl Endpoint {
     /// TCP_NODELAY: small segments do not wait for acknowledgments. What waits goes out.
     pub fn set_nodelay(&mut self, on: bool) {
-        self.config_mut().nagle = !on;
+        self.configure(|config| config.nagle = !on);
         if on {
-            self.socket.push();
+            self.sender.writing.push();
         }
     }
 
@@ -29,28 +29,28 @@ impl Endpoint {
     /// TCP_CORK (TCP_NOPUSH): small segments wait until it is taken off, or until the probe timer
     /// has expired.
     pub fn set_cork(&mut self, on: bool) {
-        self.socket.set_cork(on);
+        self.sender.writing.set_cork(on);
         // tcp_sock_set_cork: taking it off sends what Nagle's rule lets through, all of it with
         // TCP_NODELAY.
         if !on && !self.config.nagle {
-            self.socket.push();
+            self.sender.writing.push();
         }
     }
 
     /// TCP_CORK.
     pub fn cork(&self) -> bool {
-        self.socket.is_corked()
+        self.sender.writing.is_corked()
     }
 
     /// TCP_SYNCNT, from now on.
     pub fn set_syn_retries(&mut self, retries: u32) {
-        self.config_mut().states.syn_retries = retries;
+        self.configure(|config| config.states.syn_retries = retries);
     }
 
     /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts
     /// that follow Linux.
     pub fn set_quick_ack(&mut self, on: bool) {
-        self.burst.end();
+        self.sender.burst.end();
         self.receiver.set_quick_ack(on);
     }
 
@@ -63,17 +63,17 @@ impl Endpoint {
     /// bytes.
     pub fn set_max_segment(&mut self, mss: u16) {
         let mss = mss.max(1);
-        self.socket.set_max_segment(mss);
-        if self.send.nxt() == 0 {
+        self.sender.writing.set_max_segment(mss);
+        if self.sender.sequence.nxt() == 0 {
             let mss = self.config.mss.min(mss);
-            self.config_mut().mss = mss;
-            self.negotiated.set_mss(self.negotiated.mss().min(u32::from(mss)));
+            self.configure(|config| config.mss = mss);
+            self.sender.negotiated.set_mss(self.sender.negotiated.mss().min(u32::from(mss)));
         }
     }
 
     /// TCP_MAXSEG as it is read: the segment size in use, bytes.
     pub fn max_segment(&self) -> u32 {
-        self.negotiated.mss()
+        self.sender.negotiated.mss()
     }
 
     /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes
@@ -81,45 +81,45 @@ impl Endpoint {
     /// `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
         // What has failed stays, so that the run learns of it.
-        if self.cc.inspect().failure.is_some() {
+        if self.sender.cc.inspect().failure.is_some() {
             return;
         }
-        self.burst.end();
+        self.sender.burst.end();
         let opening = matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived);
         if !opening || self.is_open_early() {
-            let flight = self.flight(now);
+            let flight = self.sender.flight(now);
             cc.on_established(&flight);
-            cc.take_over(self.cc.window());
-            cc.on_ecn(self.ecn.usable_feedback());
+            cc.take_over(self.sender.cc.window());
+            cc.on_ecn(self.sender.ecn.usable_feedback());
         }
-        self.cc = cc;
-        self.adopt_needs();
-        self.decide_pacing(now);
+        self.sender.cc = cc;
+        self.sender.adopt_needs();
+        self.sender.decide_pacing(now);
     }
 
     /// The controller, if its decisions come from outside or from a policy, with what it sees of
     /// the sender. What it decides holds from the next [`Endpoint::transmit`] on.
     pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
-        self.burst.end();
-        let flight = self.flight(now);
-        let cc: &mut dyn Any = &mut *self.cc;
+        self.sender.burst.end();
+        let flight = self.sender.flight(now);
+        let cc: &mut dyn Any = &mut *self.sender.cc;
         Some((cc.downcast_mut()?, flight))
     }
 
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.
     pub fn set_notsent_lowat(&mut self, bytes: Option<u32>) {
-        self.socket.set_notsent_lowat(bytes);
+        self.sender.writing.set_notsent_lowat(bytes);
     }
 
     /// TCP_NOTSENT_LOWAT.
     pub fn notsent_lowat(&self) -> Option<u32> {
-        self.socket.notsent_lowat()
+        self.sender.writing.notsent_lowat()
     }
 
     /// SO_SNDBUF: Linux doubles it for its overhead.
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.queue.locked = true;
-        self.queue.buffer = match self.config.transfer.send_space {
+        self.sender.queue.locked = true;
+        self.sender.queue.buffer = match self.config.transfer.send_space {
             SpaceRule::Bytes | SpaceRule::Segments | SpaceRule::Tuned => bytes,
             SpaceRule::Linux => (2 * bytes).max(MIN_SEND_BUFFER),
         };
@@ -127,12 +127,12 @@ impl Endpoint {
 
     /// SO_SNDBUF as it is read.
     pub fn send_buffer(&self) -> u64 {
-        self.queue.buffer
+        self.sender.queue.buffer
     }
 
     /// SO_RCVBUF: Linux doubles it for its overhead. What was offered stays offered.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
-        self.burst.end();
+        self.sender.burst.end();
         let bytes = match self.config.transfer.window {
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes.max(1),
             WindowRule::Linux { .. } => (2 * bytes).max(MIN_RECEIVE_BUFFER),
@@ -143,5 +143,14 @@ impl Endpoint {
     /// SO_RCVBUF as it is read.
     pub fn receive_buffer(&self) -> u64 {
         self.receiver.buffer()
+    }
+
+    /// Changes when the option is sent, on an open connection too.
+    pub fn set_acc_ecn_option(&mut self, option: AccEcnOption, beacon: u32) {
+        self.sender.burst.end();
+        self.configure(|config| {
+            let rules = &mut config.transfer.acc_ecn;
+            (rules.option, rules.beacon) = (option, beacon);
+        });
     }
 }

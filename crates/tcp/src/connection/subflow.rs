@@ -11,71 +11,75 @@ impl Endpoint {
     /// Every segment from now on carries `bytes` bytes of options of a layer above, which is to add
     /// them: full segments are smaller by as much.
     pub fn reserve_options(&mut self, bytes: u8) {
-        self.path.reserved = bytes;
+        self.sender.path.reserved = bytes;
     }
 
     /// No segment has bytes of both what was written and what will be. Not with
     /// [`crate::Config::header_prediction`].
     pub fn end_record(&mut self) {
-        if self.send.written() + 1 > self.send.nxt() {
-            self.queue.end_record(self.send.written() + 1);
+        if self.sender.sequence.written() + 1 > self.sender.sequence.nxt() {
+            self.sender.queue.end_record(self.sender.sequence.written() + 1);
         }
     }
 
     /// An ACK goes out at once, whatever it has to say.
     pub fn acknowledge_now(&mut self) {
-        self.burst.end();
+        self.sender.burst.end();
         self.receiver.acknowledge_now();
     }
 
     /// Payload bytes of a full segment, options subtracted.
     pub fn full_segment(&self) -> u32 {
-        self.full_payload()
+        self.sender.full_payload()
     }
 
     /// Bytes that the congestion window has room for beyond what is in the network, waits to be
     /// sent, or is to be sent again.
     pub fn window_room(&self) -> u64 {
-        let waits = self.unsent() + self.board.lost().saturating_sub(self.board.resent());
-        self.cwnd().saturating_sub(self.window_used() + waits)
+        let waits =
+            self.sender.unsent() + self.sender.loss.board.lost().saturating_sub(self.sender.loss.board.resent());
+        self.sender.cwnd().saturating_sub(self.sender.window_used() + waits)
     }
 
     /// A share of the window in each round trip, bytes per second, as pacing has it; `None` before
     /// there is an RTT.
     pub fn window_rate(&self) -> Option<u64> {
-        self.rate_of_window()
+        self.sender.rate_of_window()
     }
 
     /// Whether its controller asks for the state of its siblings
     /// ([`ackclock_cc::Needs::siblings`]).
     pub fn is_coupled(&self) -> bool {
-        self.observer.needs.siblings
+        self.sender.observer.needs.siblings
     }
 
     /// What the controllers of its siblings may know of it.
     pub fn as_sibling(&mut self) -> Subflow {
-        let Window { cwnd, ssthresh } = self.cc.window();
-        let mss = self.negotiated.mss();
-        let shared = self.cc.coupled().map_or_else(Shared::default, |cc| cc.shared());
-        Subflow { cwnd, ssthresh, mss, srtt: self.srtt(), min_rtt: self.rtt.min(), shared }
+        let Window { cwnd, ssthresh } = self.sender.cc.window();
+        let mss = self.sender.negotiated.mss();
+        let shared = self.sender.cc.coupled().map_or_else(Shared::default, |cc| cc.shared());
+        Subflow { cwnd, ssthresh, mss, srtt: self.srtt(), min_rtt: self.sender.rtt.min(), shared }
     }
 
     /// Tells its controller of all subflows of the connection, of which it is number `own`.
     pub fn couple(&mut self, own: usize, subflows: &[Subflow]) {
-        if let Some(cc) = self.cc.coupled() {
+        if let Some(cc) = self.sender.cc.coupled() {
             cc.couple(own, subflows);
         }
     }
 
     /// The congestion window becomes this one, for a reason that is not of this path.
     pub fn reduce_window(&mut self, window: Window) {
-        self.burst.end();
-        self.cc.take_over(window);
+        self.sender.burst.end();
+        self.sender.cc.take_over(window);
     }
 
     /// Whether an acknowledgment number is of something that was sent and not acknowledged.
     pub fn acknowledges_new(&self, ack: u32) -> bool {
-        self.send.lift(ack).is_some_and(|ack| self.send.una() < ack && ack <= self.send.nxt())
+        self.sender
+            .sequence
+            .lift(ack)
+            .is_some_and(|ack| self.sender.sequence.una() < ack && ack <= self.sender.sequence.nxt())
     }
 
     /// Whether a segment passes the checks of TCP (RFC 9293 section 3.10.7, RFC 5961, RFC 7323), so
@@ -90,24 +94,27 @@ impl Endpoint {
             _ => {
                 let Some(left) = self.receiver.lift(segment.seq).filter(|&left| left > 0) else { return false };
                 let right = left + u64::from(segment.sequence_len());
-                let acks = |ack: u64| ack <= self.send.nxt() && ack + self.send.max_window() >= self.send.una();
+                let acks = |ack: u64| {
+                    ack <= self.sender.sequence.nxt()
+                        && ack + self.sender.sequence.max_window() >= self.sender.sequence.una()
+                };
                 segment.flags.contains(Flags::ACK)
                     && !segment.flags.contains(Flags::SYN)
                     && self.passes_paws(now, segment, left)
                     && self.is_in_window(segment, left, right)
-                    && self.send.lift(segment.ack).is_some_and(acks)
+                    && self.sender.sequence.lift(segment.ack).is_some_and(acks)
             }
         }
     }
 
     /// Whether a sequence number is that of the first byte of our stream.
     pub fn is_first_number(&self, seq: u32) -> bool {
-        seq == self.send.isn().wrapping_add(1)
+        seq == self.sender.sequence.isn().wrapping_add(1)
     }
 
     /// The place in our stream of the byte with this sequence number; `None` for that of the SYN.
     pub fn sent_offset(&self, seq: u32) -> Option<u64> {
-        self.send.lift(seq)?.checked_sub(1)
+        self.sender.sequence.lift(seq)?.checked_sub(1)
     }
 
     /// The shift of the window field, as it was agreed on.

@@ -11,8 +11,6 @@ pub(crate) struct Handshake {
     sent_at: Option<Time>,
     /// TSval of the first SYN.
     stamp: u32,
-    /// The SYN or its answer was presumably lost.
-    resent: bool,
     /// The last ACK of the handshake waits, and goes out without data.
     bare_ack: bool,
     /// Bytes that came with the SYN that crossed ours, until ours is acknowledged.
@@ -23,11 +21,6 @@ impl Handshake {
     /// A SYN, or its answer, is to be sent.
     pub(crate) fn begin(&mut self) {
         self.due = true;
-    }
-
-    /// The SYN, or its answer, is to be sent again.
-    pub(crate) fn repeat(&mut self) {
-        (self.due, self.resent) = (true, true);
     }
 
     /// There is nothing more to be sent.
@@ -48,12 +41,6 @@ impl Handshake {
             self.stamp = stamp;
         }
         self.sent_at = (!again).then_some(now);
-    }
-
-    /// Whether the SYN or its answer was presumably lost.
-    #[inline]
-    pub(crate) fn is_repeated(&self) -> bool {
-        self.resent
     }
 
     /// The last ACK of the handshake goes out without data, or with it.

@@ -4,7 +4,7 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::{Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
+use crate::{AccEcnRule, Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
     /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it
@@ -40,12 +40,13 @@ impl Endpoint {
             }
             return Acknowledgment::default();
         }
-        let ack = self.send.lift(segment.ack);
-        let is_ack = current && ack == Some(self.send.nxt());
+        let ack = self.sender.sequence.lift(segment.ack);
+        let is_ack = current && ack == Some(self.sender.sequence.nxt());
         let arrival = Acknowledgment { is_ack, ..Acknowledgment::default() };
         // As in other states, one that was overtaken counts too.
-        let echoes = current && ack.is_some_and(|ack| ack <= self.send.nxt()) && self.hears_echo(segment);
-        self.stats.ece_acks += u64::from(echoes);
+        let echoes =
+            current && ack.is_some_and(|ack| ack <= self.sender.sequence.nxt()) && self.sender.hears_echo(segment);
+        self.sender.stats.ece_acks += u64::from(echoes);
         if bare && in_place && is_ack {
             return arrival;
         }
@@ -92,10 +93,20 @@ impl Endpoint {
         if self.state != State::TimeWait || !opens || dropped || !rules.reopen_time_wait {
             return None;
         }
-        let newer = self.negotiated.ahead_of_recent(segment).map(|ahead| (ahead > 0, ahead < 0));
+        let newer = self.sender.negotiated.ahead_of_recent(segment).map(|ahead| (ahead > 0, ahead < 0));
         let above = self.receiver.lift(segment.seq).is_some_and(|left| left > self.receiver.next());
         let (later, earlier) = newer.unwrap_or((false, false));
         // The number that Linux gives: beyond the largest window without scale.
-        (later || above && !earlier).then(|| self.send.lower(self.send.nxt()).wrapping_add(65_537))
+        (later || above && !earlier)
+            .then(|| self.sender.sequence.lower(self.sender.sequence.nxt()).wrapping_add(65_537))
+    }
+
+    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters
+    /// (`tcp_v4_timewait_ack`).
+    #[inline]
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.state == State::TimeWait
+            && self.socket.is_orphan()
+            && self.config.transfer.acc_ecn.rule == AccEcnRule::Linux
     }
 }

@@ -7,8 +7,9 @@ use ackclock_units::Ecn;
 
 use super::bytes::BytesTold;
 use super::{AccEcnRule, ace};
+use crate::CaState;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, State};
+use crate::send::Sender;
 
 /// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and
 /// while none does (RFC 9768 section 3.2.2.5.1).
@@ -46,7 +47,7 @@ pub(crate) fn safest_marks(packets: u64, moved: u8) -> u64 {
     if packets < 8 { moved } else { packets - ((packets - moved) & 7) }
 }
 
-impl Endpoint {
+impl Sender {
     pub(super) fn acc_ecn_rule(&self) -> AccEcnRule {
         self.config.transfer.acc_ecn.rule
     }
@@ -101,24 +102,6 @@ impl Endpoint {
         }
     }
 
-    /// The answer to our SYN has come again, to an open connection: the ACK reports how it arrived
-    /// this time (RFC 9768 section 3.2.2.1; Linux `tcp_validate_incoming`).
-    #[cold]
-    pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn) {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            self.ecn.agreed.syn_arrived = ecn;
-            self.ecn.echo.challenge_reflects = self.answers.has_challenge();
-            self.look_at_option(segment, 1);
-        }
-    }
-
-    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters
-    /// (`tcp_v4_timewait_ack`).
-    #[inline]
-    pub(super) fn answers_for_orphan(&self) -> bool {
-        self.state == State::TimeWait && self.socket.is_orphan() && self.acc_ecn_rule() == AccEcnRule::Linux
-    }
-
     /// The first ACK of the end that opened the connection reports how the answer to the SYN
     /// arrived (RFC 9768 section 3.2.2.1).
     #[inline]
@@ -142,33 +125,6 @@ impl Endpoint {
         out.flags = others | Flags::from_ace(reflection(self.ecn.agreed.syn_arrived));
     }
 
-    pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn) {
-        let marked = ecn == Ecn::Ce;
-        let (data, owed) = (payload > 0, self.receiver.owes_ack());
-        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
-        let echo = &mut self.ecn.echo;
-        let before = std::mem::replace(&mut echo.last, ecn);
-        if marked {
-            echo.received = echo.received.wrapping_add(1);
-            echo.pending = echo.pending.saturating_add(1);
-        }
-        if let Some(counters) = &mut self.ecn.bytes {
-            counters.count(ecn, payload, before != ecn);
-        }
-        let hurries = if linux {
-            // tcp_ecn_received_counters, tcp_accecn_process.
-            echo.hurries |= before != ecn || echo.pending >= MARKS_LINUX;
-            echo.hurries && (data || owed)
-        } else {
-            let most = if data || owed { MARKS_WITH_DATA } else { MARKS_WITHOUT };
-            // A mark on data after a packet of any kind that had none.
-            data && marked && before != Ecn::Ce || echo.pending >= most
-        };
-        if hurries {
-            self.receiver.acknowledge_now();
-        }
-    }
-
     #[cold]
     pub(super) fn hears_bytes(&self, segment: &Segment) -> bool {
         let counters = self.ecn.bytes.as_deref();
@@ -185,7 +141,7 @@ impl Endpoint {
         }
         let bytes = self.take_bytes(segment, progress);
         // Without SACK, duplicate ACKs have reported some before.
-        let packets = progress.delivered_segments.saturating_sub(self.recovery.emulated_sacks());
+        let packets = progress.delivered_segments.saturating_sub(self.loss.recovery.emulated_sacks());
         self.ecn.heard.average(packets);
         let field = segment.flags.ace();
         let moved = field.wrapping_sub(self.ecn.heard.reported) & 7;
@@ -213,7 +169,9 @@ impl Endpoint {
         }
         let mss = u64::from(self.negotiated.mss());
         // Where it may have wrapped more than once, what is marked of the bytes tells how often.
-        if packets >= 16 && (self.negotiated.sack() || matches!(self.recovery.state(), CaState::Open | CaState::Cwr)) {
+        if packets >= 16
+            && (self.negotiated.sack() || matches!(self.loss.recovery.state(), CaState::Open | CaState::Cwr))
+        {
             if progress.delivered <= marked {
                 return most;
             }
@@ -222,5 +180,40 @@ impl Endpoint {
         }
         // A factor of two for segments that are not full.
         if marked > least * mss || marked >= most * mss / 2 { most } else { least }
+    }
+
+    /// The answer to our SYN has come again, to an open connection: the ACK reports how it arrived
+    /// this time (RFC 9768 section 3.2.2.1; Linux `tcp_validate_incoming`).
+    #[cold]
+    pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn, is_challenged: bool) {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            self.ecn.agreed.syn_arrived = ecn;
+            self.ecn.echo.challenge_reflects = is_challenged;
+            self.look_at_option(segment, 1);
+        }
+    }
+
+    pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn, owed: bool) -> bool {
+        let marked = ecn == Ecn::Ce;
+        let data = payload > 0;
+        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
+        let echo = &mut self.ecn.echo;
+        let before = std::mem::replace(&mut echo.last, ecn);
+        if marked {
+            echo.received = echo.received.wrapping_add(1);
+            echo.pending = echo.pending.saturating_add(1);
+        }
+        if let Some(counters) = &mut self.ecn.bytes {
+            counters.count(ecn, payload, before != ecn);
+        }
+        if linux {
+            // tcp_ecn_received_counters, tcp_accecn_process.
+            echo.hurries |= before != ecn || echo.pending >= MARKS_LINUX;
+            echo.hurries && (data || owed)
+        } else {
+            let most = if data || owed { MARKS_WITH_DATA } else { MARKS_WITHOUT };
+            // A mark on data after a packet of any kind that had none.
+            data && marked && before != Ecn::Ce || echo.pending >= most
+        }
     }
 }

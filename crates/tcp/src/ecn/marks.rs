@@ -5,63 +5,12 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
-use crate::Endpoint;
+use crate::ecn::EcnState;
 use crate::loss::scoreboard::Progress;
+use crate::receiver::Receiver;
+use crate::send::Sender;
 
-impl Endpoint {
-    /// ECE, or the ACE counter, of a segment that acknowledges.
-    #[inline]
-    pub(crate) fn echo_flags(&mut self) -> Flags {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            (self.ecn.echo.pending, self.ecn.echo.hurries) = (0, false);
-            if self.answers_for_orphan() { Flags::NONE } else { Flags::from_ace((self.ecn.echo.received & 7) as u8) }
-        } else if self.ecn.echo.on {
-            Flags::ECE
-        } else {
-            Flags::NONE
-        }
-    }
-
-    /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
-    /// counts it.
-    #[inline]
-    pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn) {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            self.count_accurately(segment.payload.len, ecn);
-        }
-    }
-
-    /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and
-    /// DCTCP's.
-    #[inline]
-    pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn) {
-        let marked = ecn == Ecn::Ce;
-        match self.ecn.agreed.mode {
-            EcnFeedback::Dctcp => {
-                if marked != self.ecn.echo.on {
-                    self.ecn.echo.on = marked;
-                    self.receiver.acknowledge_now();
-                }
-            }
-            EcnFeedback::Accurate => {}
-            EcnFeedback::None | EcnFeedback::Classic => {
-                // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
-                if segment.flags.contains(Flags::CWR) {
-                    self.ecn.echo.on = false;
-                    self.receiver.window_was_reduced();
-                }
-                if marked {
-                    if !self.ecn.echo.on {
-                        self.receiver.congestion_began();
-                    }
-                    self.ecn.echo.on = true;
-                } else if ecn == Ecn::NotEct {
-                    self.receiver.not_capable_arrived(self.counters.ecn_seen);
-                }
-            }
-        }
-    }
-
+impl Sender {
     /// Whether an ACK reports marks, as far as its flags show.
     #[inline]
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
@@ -75,7 +24,7 @@ impl Endpoint {
     }
 
     /// What an ACK reports of marks, once it is known what it delivers: how many segments were
-    /// marked. `echo` is what [`Endpoint::hears_echo`] says, `outstanding` if anything was in
+    /// marked. `echo` is what [`Sender::hears_echo`] says, `outstanding` if anything was in
     /// flight.
     #[inline]
     pub(crate) fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
@@ -85,5 +34,59 @@ impl Endpoint {
         self.ecn.heard.marks = echo;
         self.ecn.heard.bytes = if echo { progress.delivered } else { 0 };
         if echo { progress.delivered_segments } else { 0 }
+    }
+
+    /// ECE, or the ACE counter, of a segment that acknowledges; nothing of a counter if the socket
+    /// `is_forgotten`.
+    #[inline]
+    pub(crate) fn echo_flags(&mut self, is_forgotten: bool) -> Flags {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            (self.ecn.echo.pending, self.ecn.echo.hurries) = (0, false);
+            if is_forgotten { Flags::NONE } else { Flags::from_ace((self.ecn.echo.received & 7) as u8) }
+        } else if self.ecn.echo.on {
+            Flags::ECE
+        } else {
+            Flags::NONE
+        }
+    }
+
+    /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
+    /// counts it. Whether an ACK is to be sent at once.
+    #[inline]
+    pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn, owes_ack: bool) -> bool {
+        self.ecn.agreed.mode == EcnFeedback::Accurate && self.count_accurately(segment.payload.len, ecn, owes_ack)
+    }
+}
+
+impl EcnState {
+    /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and
+    /// DCTCP's.
+    #[inline]
+    pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn, ecn_seen: bool, receiver: &mut Receiver) {
+        let marked = ecn == Ecn::Ce;
+        match self.agreed.mode {
+            EcnFeedback::Dctcp => {
+                if marked != self.echo.on {
+                    self.echo.on = marked;
+                    receiver.acknowledge_now();
+                }
+            }
+            EcnFeedback::Accurate => {}
+            EcnFeedback::None | EcnFeedback::Classic => {
+                // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
+                if segment.flags.contains(Flags::CWR) {
+                    self.echo.on = false;
+                    receiver.window_was_reduced();
+                }
+                if marked {
+                    if !self.echo.on {
+                        receiver.congestion_began();
+                    }
+                    self.echo.on = true;
+                } else if ecn == Ecn::NotEct {
+                    receiver.not_capable_arrived(ecn_seen);
+                }
+            }
+        }
     }
 }

@@ -6,9 +6,10 @@ use ackclock_units::Ecn;
 
 use super::accurate::{reflected, reflection};
 use super::{AccEcnRule, ace};
-use crate::{Endpoint, State};
+use crate::State;
+use crate::send::Sender;
 
-impl Endpoint {
+impl Sender {
     /// The best feedback that is agreed to.
     fn accepted_ecn(&self) -> EcnFeedback {
         self.config.ecn.max(self.config.transfer.accept_ecn)
@@ -118,16 +119,16 @@ impl Endpoint {
 
     /// The flags and the codepoint of our SYN, or of its answer in SYN-RECEIVED.
     #[cold]
-    pub(crate) fn syn_ecn(&mut self) -> (Flags, Ecn) {
+    pub(crate) fn syn_ecn(&mut self, state: State) -> (Flags, Ecn) {
         let first = self.rtt.timeouts() == 0;
         // RFC 9768 section 3.2.3.2.2: an answer that has been lost twice may have been dropped for
         // its flags. The mode stays, but nothing is ECT once an answer without them was sent
         // (section 3.1.5).
         let plain = self.ecn.agreed.mode == EcnFeedback::Accurate && self.rtt.timeouts() > 1;
-        if plain && self.state == State::SynReceived {
+        if plain && state == State::SynReceived {
             self.set_ecn(false, self.ecn.agreed.echoes);
         }
-        let (field, codepoint) = if self.state == State::SynReceived {
+        let (field, codepoint) = if state == State::SynReceived {
             let field = match self.ecn.agreed.mode {
                 EcnFeedback::None => ace::NONE,
                 EcnFeedback::Accurate if plain => ace::NONE,

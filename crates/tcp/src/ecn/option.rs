@@ -19,13 +19,15 @@ use ackclock_units::Time;
 
 use super::bytes::{ByteCounters, BytesTold, Seen};
 use super::{AccEcnOption, AccEcnRule};
+use crate::State;
 use crate::loss::scoreboard::Progress;
-use crate::{Endpoint, State};
+use crate::receiver::Receiver;
+use crate::send::Sender;
 
 /// Bytes of an option with all counters and its padding.
 const WHOLE: u32 = 12;
 
-impl Endpoint {
+impl Sender {
     /// Both ends have agreed on Accurate ECN, the peer by `segment`; `due` options follow that.
     #[cold]
     pub(super) fn begin_counting(&mut self, due: u8) {
@@ -36,13 +38,6 @@ impl Endpoint {
             counters.due = due;
             self.ecn.bytes = Some(Box::new(counters));
         }
-    }
-
-    /// Changes when the option is sent, on an open connection too.
-    pub fn set_acc_ecn_option(&mut self, option: AccEcnOption, beacon: u32) {
-        self.burst.end();
-        let rules = &mut self.config_mut().transfer.acc_ecn;
-        (rules.option, rules.beacon) = (option, beacon);
     }
 
     /// Whether a segment sent at `now` has the option, if there is room.
@@ -70,58 +65,6 @@ impl Endpoint {
         if sends && self.negotiated.mss() > WHOLE { self.negotiated.mss() - WHOLE } else { self.negotiated.mss() }
     }
 
-    /// Adds the option to a segment that is ready otherwise.
-    #[inline]
-    pub(crate) fn add_option(&mut self, now: Time, out: &mut Segment) {
-        if self.ecn.bytes.is_some() {
-            self.report_bytes(now, out);
-        }
-    }
-
-    #[cold]
-    fn report_bytes(&mut self, now: Time, out: &mut Segment) {
-        let Some(mut counters) = self.ecn.bytes.take() else { return };
-        let ghost = self.answers_for_orphan();
-        let bare = *out;
-        let fits = self.sends_option(&counters, now)
-            && !ghost
-            && fit_acc_ecn(out, counters.report(), usize::from(counters.needed))
-            // Options that data does not always carry are part of the MSS.
-            && (out.payload.len == 0 || out.header_len() + out.payload.len <= 20 + self.options_len() + self.negotiated.mss());
-        if fits {
-            counters.needed = 0;
-            counters.sent_at = now;
-            counters.due = counters.due.saturating_sub(1);
-            counters.with_duplicate = self.reported_duplicate(out);
-        } else {
-            *out = bare;
-            counters.with_duplicate = None;
-        }
-        self.ecn.bytes = Some(counters);
-    }
-
-    /// Where the duplicate begins that a segment reports first.
-    fn reported_duplicate(&self, out: &Segment) -> Option<u64> {
-        let &(left, right) = out.sack.as_slice().first()?;
-        let next = self.receiver.next();
-        let lifted = |edge| self.receiver.lift(edge);
-        let within = |left, right| {
-            out.sack.as_slice().get(1).is_some_and(|&(l, r)| lifted(l) <= lifted(left) && lifted(right) <= lifted(r))
-        };
-        lifted(left).filter(|_| lifted(right) <= Some(next) || within(left, right))
-    }
-
-    /// The answer to a SYN says that the option is understood, but not when it is sent again (RFC
-    /// 9768 section 3.2.3.2.2).
-    #[cold]
-    pub(crate) fn offer_option(&self, again: bool, out: &mut Segment) {
-        let retries = if self.socket.is_passive() { again } else { self.rtt.timeouts() > 1 };
-        let off = self.config.transfer.acc_ecn.option == AccEcnOption::Off;
-        if self.state == State::SynReceived && self.ecn.bytes.is_some() && !off && !retries {
-            fit_acc_ecn(out, ByteCounters::new().report(), 0);
-        }
-    }
-
     /// All of a segment that begins at `left` is known already. If it is the third time, and the
     /// ACK that reported the second had the option, ACKs with it do not get through (RFC 9768
     /// section 3.2.3.2.2).
@@ -139,6 +82,46 @@ impl Endpoint {
         match &mut self.ecn.bytes {
             Some(counters) => counters.take(segment.acc_ecn, progress.delivered as u32, sent),
             None => BytesTold::default(),
+        }
+    }
+
+    /// Adds the option to a segment that is ready otherwise.
+    #[inline]
+    pub(crate) fn add_option(&mut self, now: Time, out: &mut Segment, is_forgotten: bool, receiver: &Receiver) {
+        if self.ecn.bytes.is_some() {
+            self.report_bytes(now, out, is_forgotten, receiver);
+        }
+    }
+
+    #[cold]
+    fn report_bytes(&mut self, now: Time, out: &mut Segment, is_forgotten: bool, receiver: &Receiver) {
+        let Some(mut counters) = self.ecn.bytes.take() else { return };
+        let bare = *out;
+        let fits = self.sends_option(&counters, now)
+            && !is_forgotten
+            && fit_acc_ecn(out, counters.report(), usize::from(counters.needed))
+            // Options that data does not always carry are part of the MSS.
+            && (out.payload.len == 0 || out.header_len() + out.payload.len <= 20 + self.options_len() + self.negotiated.mss());
+        if fits {
+            counters.needed = 0;
+            counters.sent_at = now;
+            counters.due = counters.due.saturating_sub(1);
+            counters.with_duplicate = receiver.reported_duplicate(out);
+        } else {
+            *out = bare;
+            counters.with_duplicate = None;
+        }
+        self.ecn.bytes = Some(counters);
+    }
+
+    /// The answer to a SYN says that the option is understood, but not when it is sent again (RFC
+    /// 9768 section 3.2.3.2.2).
+    #[cold]
+    pub(crate) fn offer_option(&self, state: State, is_passive: bool, again: bool, out: &mut Segment) {
+        let retries = if is_passive { again } else { self.rtt.timeouts() > 1 };
+        let off = self.config.transfer.acc_ecn.option == AccEcnOption::Off;
+        if state == State::SynReceived && self.ecn.bytes.is_some() && !off && !retries {
+            fit_acc_ecn(out, ByteCounters::new().report(), 0);
         }
     }
 }

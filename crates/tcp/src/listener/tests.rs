@@ -102,7 +102,7 @@ fn connections_are_accepted_in_the_order_in_which_they_complete() {
     server.input(ack(1, 1001));
     assert_eq!((server.listener.half_open(), server.listener.ready()), (0, 2));
     let accepted: Vec<_> = std::iter::from_fn(|| server.listener.accept()).collect();
-    let remotes: Vec<_> = accepted.iter().map(|child| (child.ports.remote, child.state())).collect();
+    let remotes: Vec<_> = accepted.iter().map(|child| (child.ports().remote, child.state())).collect();
     assert_eq!(remotes, [(2, State::Established), (1, State::Established)]);
     assert!(!server.listener.is_readable());
 }

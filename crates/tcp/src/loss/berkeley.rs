@@ -48,18 +48,34 @@ use ackclock_cc::{Ack, Flight, Signal};
 use ackclock_units::Time;
 
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::detector::DUP_THRESH;
-use crate::{CaState, Endpoint, LossDetector};
+use crate::send::Sender;
+use crate::send::sequence::SendSequence;
+use crate::{CaState, LossDetector};
 
-impl Endpoint {
+impl Loss {
+    /// Whether a mark has reduced the window, whose data is not all acknowledged yet.
+    pub(crate) fn is_reduced_by_mark(&self) -> bool {
+        self.recovery.state() == CaState::Cwr && !self.recovery.by_controller
+    }
+
+    /// A fast retransmit, or a timeout: `bugfix` looks at what has been sent until now.
+    pub(crate) fn note_episode(&mut self, sequence: &SendSequence) {
+        self.recovery.point = sequence.nxt();
+        self.recovery.rescue_above = sequence.nxt();
+    }
+}
+
+impl Sender {
     /// Something is acknowledged.
     pub(super) fn on_progress_berkeley(&mut self, context: &AckContext) {
         let AckContext { now, ref progress, ece, .. } = *context;
-        self.recovery.dup_acks = 0;
-        match self.recovery.state() {
+        self.loss.recovery.dup_acks = 0;
+        match self.loss.recovery.state() {
             CaState::Recovery => self.leave_fast_recovery(now),
-            CaState::Cwr if self.send.una() >= self.recovery.point => self.end_reduction(now),
-            CaState::Cwr if !self.recovery.by_controller => return,
+            CaState::Cwr if self.sequence.una() >= self.loss.recovery.point => self.end_reduction(now),
+            CaState::Cwr if !self.loss.recovery.by_controller => return,
             _ => {}
         }
         let flight = self.flight(now);
@@ -69,13 +85,13 @@ impl Endpoint {
 
     /// A duplicate ACK.
     pub(super) fn on_duplicate_berkeley(&mut self, now: Time) {
-        self.recovery.dup_acks += 1;
-        match self.recovery.dup_acks {
-            _ if self.recovery.state() == CaState::Recovery => {
+        self.loss.recovery.dup_acks += 1;
+        match self.loss.recovery.dup_acks {
+            _ if self.loss.recovery.state() == CaState::Recovery => {
                 let mss = u64::from(self.negotiated.mss());
-                self.recovery.reduction.inflate(mss, u64::MAX);
+                self.loss.recovery.reduction.inflate(mss, u64::MAX);
             }
-            1 => self.recovery.reduction.set_from(self.send.nxt()),
+            1 => self.loss.recovery.reduction.set_from(self.sequence.nxt()),
             DUP_THRESH => self.on_third_duplicate(now),
             _ => {}
         }
@@ -83,10 +99,10 @@ impl Endpoint {
 
     fn on_third_duplicate(&mut self, now: Time) {
         if self.path.probing.size > 0 && self.mtu_probe_failed(now) {
-            self.recovery.dup_acks = 0;
+            self.loss.recovery.dup_acks = 0;
             return;
         }
-        let fresh = self.send.una() > self.recovery.rescue_above || self.recovery.rescue_above == 0;
+        let fresh = self.sequence.una() > self.loss.recovery.rescue_above || self.loss.recovery.rescue_above == 0;
         match self.config.loss_detector {
             LossDetector::Tahoe(rules) if fresh || !rules.bugfix => self.begin_slow_start(now),
             LossDetector::Reno(rules) if fresh || !rules.bugfix => self.begin_inflated(now),
@@ -103,7 +119,7 @@ impl Endpoint {
     /// Tahoe's fast retransmit.
     fn begin_slow_start(&mut self, now: Time) {
         let flight = self.flight_within(now);
-        self.board.lose_all();
+        self.loss.board.lose_all();
         self.stats.fast_recoveries += 1;
         self.go_back(now, &flight);
         self.restart_retransmit_timer(now);
@@ -113,13 +129,13 @@ impl Endpoint {
     fn go_back(&mut self, now: Time, flight: &Flight) {
         self.tell_losses(now);
         // The threshold of a mark stays while its window is acknowledged.
-        let repeated = self.is_reduced_by_mark();
+        let repeated = self.loss.is_reduced_by_mark();
         self.cc.on_signal(flight, Signal::Timeout { repeated, kept: 0 });
         self.forget_validation(now);
-        self.enter(now, CaState::Loss);
-        self.note_episode();
-        self.recovery.by_controller = false;
-        self.recovery.force = true;
+        self.loss.enter(now, CaState::Loss);
+        self.loss.note_episode(&self.sequence);
+        self.loss.recovery.by_controller = false;
+        self.loss.recovery.force = true;
         self.ecn.window_reduced();
     }
 
@@ -128,19 +144,19 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         let flight = self.flight_within(now);
         // What a timeout has sent again is in flight like all else.
-        self.board.settle();
-        if !self.is_reduced_by_mark() {
+        self.loss.board.settle();
+        if !self.loss.is_reduced_by_mark() {
             self.note_unvalidated(now);
             self.cc.on_signal(&flight, Signal::Loss);
             self.bound_by_use();
         }
         let ssthresh = self.cc.window().ssthresh;
-        self.board.mark_front_lost();
+        self.loss.board.mark_front_lost();
         self.tell_losses(now);
-        self.enter(now, CaState::Recovery);
-        let nxt = self.send.nxt();
-        self.note_episode();
-        let recovery = &mut self.recovery;
+        self.loss.enter(now, CaState::Recovery);
+        let nxt = self.sequence.nxt();
+        self.loss.note_episode(&self.sequence);
+        let recovery = &mut self.loss.recovery;
         recovery.by_controller = false;
         recovery.force = true;
         recovery.reduction.begin(ssthresh.saturating_add(u64::from(DUP_THRESH) * mss), ssthresh, nxt);
@@ -149,39 +165,28 @@ impl Endpoint {
         self.restart_retransmit_timer(now);
     }
 
-    /// Whether a mark has reduced the window, whose data is not all acknowledged yet.
-    fn is_reduced_by_mark(&self) -> bool {
-        self.recovery.state() == CaState::Cwr && !self.recovery.by_controller
-    }
-
-    /// A fast retransmit, or a timeout: `bugfix` looks at what has been sent until now.
-    fn note_episode(&mut self) {
-        self.recovery.point = self.send.nxt();
-        self.recovery.rescue_above = self.send.nxt();
-    }
-
     /// The first ACK of new data: the window is the threshold, and there is no bound to a burst.
     fn leave_fast_recovery(&mut self, now: Time) {
         let flight = self.flight(now);
         let in_flight = flight.in_flight.max(self.cc.window().ssthresh);
         self.cc.on_signal(&Flight { in_flight, ..flight }, Signal::RecoveryEnd);
         self.end_validation(now);
-        self.recovery.force = false;
+        self.loss.recovery.force = false;
         // What a timeout had left to be sent again still is.
-        let left = self.board.next_lost().is_some();
-        self.enter(now, if left { CaState::Loss } else { CaState::Open });
+        let left = self.loss.board.next_lost().is_some();
+        self.loss.enter(now, if left { CaState::Loss } else { CaState::Open });
         if !left {
-            self.board.settle();
+            self.loss.board.settle();
         }
     }
 
     /// The retransmission timer expired.
     pub(super) fn on_timeout_berkeley(&mut self, now: Time) {
         let flight = self.flight_within(now);
-        self.board.mark_all_lost();
-        self.recovery.dup_acks = 0;
+        self.loss.board.mark_all_lost();
+        self.loss.recovery.dup_acks = 0;
         self.go_back(now, &flight);
         self.rtt.back_off();
-        self.timers.retransmit(now + self.rtt.rto(&self.config));
+        self.timer.retransmit(now + self.rtt.rto(&self.config));
     }
 }

@@ -53,204 +53,39 @@
 use ackclock_cc::{Ack, Flight, Signal, Verdict};
 use ackclock_units::Time;
 
+use crate::connection::negotiated::Negotiated;
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::scoreboard::{Sent, Whole};
+use crate::send::Sender;
+use crate::send::sequence::SendSequence;
 use crate::stack::config::Episodes;
-use crate::{CaState, CwndValidation, Endpoint, NeedlessTimeout};
+use crate::{CaState, CwndValidation, NeedlessTimeout};
 
-impl Endpoint {
-    /// The congestion side of an ACK, with Tahoe and Reno too.
-    pub(super) fn on_ack_bsd(&mut self, context: &AckContext) {
-        if self.recovery.whole_control {
-            self.on_ack_rfc(context);
-            return;
-        }
-        let recovering = self.recovery.state() >= CaState::Cwr;
-        let berkeley = self.episodes == Episodes::Berkeley;
-        if self.send.una() > context.una_before {
-            if berkeley { self.on_progress_berkeley(context) } else { self.on_progress(context) }
-        } else if self.counts_as_duplicate(context) {
-            if berkeley { self.on_duplicate_berkeley(context.now) } else { self.on_duplicate(context.now) }
-        } else {
-            self.recovery.dup_acks = 0;
-        }
-        // RFC 3168 section 6.1.2: once per window of data.
-        let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
-        if context.ece && fresh && !recovering && self.recovery.state() < CaState::Cwr {
-            self.signal_reduction(context.now, Signal::Ecn, context.progress.delivered);
-        }
-        self.review_state(context.now);
-    }
-
-    /// Nothing acknowledged, nor less than before, no data, the same window, and something in
-    /// flight.
-    fn counts_as_duplicate(&self, context: &AckContext) -> bool {
-        !context.is_old
-            && !context.has_data
-            && self.send.window() == context.window_before
-            && !self.board.is_empty()
-            && !self.persist.is_in_flight()
-    }
-
-    /// Something is acknowledged.
-    fn on_progress(&mut self, context: &AckContext) {
-        let AckContext { now, ref progress, ece, .. } = *context;
-        self.recovery.dup_acks = 0;
-        // All that it acknowledges counts, reported before or not (BYTES_THIS_ACK).
-        let mut ack = Ack { acked: progress.acked, delivered: progress.acked, ece, ..Ack::default() };
-        let done = self.send.una() >= self.recovery.point;
-        match self.recovery.state() {
-            CaState::Recovery => {
-                if done {
-                    self.end_fast_recovery(now);
-                } else if self.negotiated.sack() {
-                    self.on_partial_ack_with_sack(progress.acked);
-                } else {
-                    self.on_partial_ack(progress.acked);
-                }
-                // cc_ack_received: most controllers do not grow in recovery, nor by its last ACK.
-                self.add_samples(now, &mut ack);
-                if self.observer.needs.recovery_acks {
-                    ack.in_recovery = true;
-                    let flight = self.flight(now);
-                    if let Verdict::Inflated(bytes) = self.cc.on_ack(&flight, &ack)
-                        && !done
-                    {
-                        self.recovery.reduction.inflate(bytes, u64::MAX);
-                    }
-                }
-                return;
-            }
-            CaState::Cwr if done => self.end_reduction(now),
-            CaState::Cwr if !self.recovery.by_controller => return,
-            CaState::Loss => self.take_timeout_back(now, None, NeedlessTimeout::Soon),
-            _ => {}
-        }
-        let flight = self.flight_of_freebsd(now);
-        self.pass_in_flight(now, &flight, ack, progress.delivered);
-    }
-
-    /// An ACK of whole segments, where nothing is unusual.
-    pub(super) fn on_whole_ack_freebsd(&mut self, now: Time, whole: &Whole) {
-        if self.recovery.whole_control {
-            self.on_whole_ack_rfc(now, whole);
-            return;
-        }
-        self.recovery.dup_acks = 0;
-        let (acked, flight) = (whole.units, self.flight_of_freebsd(now));
-        self.pass_in_flight(now, &flight, Ack { acked, delivered: acked, ..Ack::default() }, acked);
-    }
-
-    /// What the controller may know; the window grows as long as the peer's is no smaller
-    /// (`CCF_CWND_LIMITED`).
-    fn flight_of_freebsd(&self, now: Time) -> Flight {
-        let flight = self.flight(now);
-        if self.config.cwnd_validation != CwndValidation::Peer {
-            return flight;
-        }
-        Flight { cwnd_limited: self.cc.window().cwnd <= self.send.window(), ..flight }
-    }
-
-    /// A duplicate ACK.
-    fn on_duplicate(&mut self, now: Time) {
-        self.recovery.dup_acks += 1;
-        let mss = u64::from(self.negotiated.mss());
-        if self.recovery.state() == CaState::Recovery {
-            if !self.negotiated.sack() {
-                self.recovery.reduction.inflate(mss, u64::MAX);
-                return;
-            }
-            self.board.lose_holes(self.recovery.point);
-            let ssthresh = self.recovery.reduction.ssthresh();
-            let highest = self.board.highest_sacked().unwrap_or(0).max(self.send.una());
-            // Below the highest report after a timeout: the sum is compared without its sign.
-            let nxt = self.board.left_by_timeout().unwrap_or(self.send.nxt());
-            let awnd = (nxt + self.board.resent()).checked_sub(highest);
-            if awnd.is_some_and(|awnd| awnd < ssthresh) {
-                self.recovery.reduction.inflate(mss, ssthresh);
-            }
-        } else if self.recovery.dup_acks >= DUP_THRESH {
-            // RFC 6582 section 3.2 step 2; with SACK it does not apply.
-            let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
-            let probe = self.path.probing.size > 0 && self.mtu_probe_failed(now);
-            if probe || !self.negotiated.sack() && !fresh {
-                self.recovery.dup_acks = 0;
-            } else {
-                self.begin_fast_recovery(now);
-            }
-        } else if self.recovery.dup_acks == 1 {
-            self.recovery.reduction.set_from(self.send.nxt());
-        }
-    }
-
-    /// The third duplicate ACK.
-    fn begin_fast_recovery(&mut self, now: Time) {
-        let mss = u64::from(self.negotiated.mss());
-        // What a timeout has sent again is in flight like all else.
-        self.board.settle();
-        // For a mark the window has come down already (IN_CONGRECOVERY); a controller that backed
-        // off by itself decides what that means.
-        if self.recovery.state() != CaState::Cwr || self.recovery.by_controller {
-            let flight = self.flight_size(now);
-            self.note_unvalidated(now);
-            self.cc.on_signal(&flight, Signal::Loss);
-            self.bound_by_use();
-        }
-        let ssthresh = self.cc.window().ssthresh;
-        self.enter(now, CaState::Recovery);
-        let nxt = self.send.nxt();
-        let sack = self.negotiated.sack();
-        let recovery = &mut self.recovery;
-        // snd_limited
-        let limited = nxt.saturating_sub(recovery.reduction.from()).div_ceil(mss).min(2);
-        recovery.point = nxt;
-        recovery.by_controller = false;
-        let inflated = ssthresh.saturating_add((u64::from(recovery.dup_acks) - limited) * mss);
-        recovery.reduction.begin(if sack { mss } else { inflated }, ssthresh, nxt);
-        if sack {
-            self.board.lose_holes(nxt);
-        } else {
-            self.board.mark_front_lost();
-        }
-        self.recovery.force = self.board.lost() > 0;
-        self.tell_losses(now);
-        self.ecn.window_reduced();
-        self.stats.fast_recoveries += 1;
-        self.restart_retransmit_timer(now);
-    }
-
+impl Loss {
     /// `tcp_sack_partialack`
-    fn on_partial_ack_with_sack(&mut self, acked: u64) {
+    pub(crate) fn on_partial_ack_with_sack(&mut self, negotiated: &Negotiated, sequence: &SendSequence, acked: u64) {
         self.board.lose_holes(self.recovery.point);
-        let mss = u64::from(self.negotiated.mss());
+        let mss = u64::from(negotiated.mss());
         let segments = if acked / mss >= 2 { 2 } else { 1 };
-        let new = self.send.nxt().saturating_sub(self.recovery.reduction.from());
+        let new = sequence.nxt().saturating_sub(self.recovery.reduction.from());
         let cwnd = self.board.resent() + new + segments * mss;
         let ssthresh = self.recovery.reduction.ssthresh();
         self.recovery.reduction.set(cwnd.min(ssthresh));
     }
 
     /// `tcp_newreno_partial_ack`
-    fn on_partial_ack(&mut self, acked: u64) {
-        let mss = u64::from(self.negotiated.mss());
+    pub(crate) fn on_partial_ack(&mut self, negotiated: &Negotiated, acked: u64) {
+        let mss = u64::from(negotiated.mss());
         let deflated = self.recovery.reduction.cwnd().saturating_sub(acked) + mss;
         self.recovery.reduction.set(deflated);
         self.board.mark_front_lost();
         self.recovery.force = true;
     }
 
-    /// `cc_post_recovery`
-    fn end_fast_recovery(&mut self, now: Time) {
-        let flight = self.flight_size(now);
-        self.cc.on_signal(&flight, Signal::RecoveryEnd);
-        self.end_validation(now);
-        self.enter(now, CaState::Open);
-        self.recovery.force = false;
-    }
-
     /// Where the sender stands after an ACK, unless an episode goes on.
-    fn review_state(&mut self, now: Time) {
+    pub(crate) fn review_state(&mut self, now: Time) {
         let state = self.recovery.state();
         if state == CaState::Loss {
             // snd_nxt < snd_max
@@ -264,28 +99,199 @@ impl Endpoint {
         let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;
         self.enter(now, if disorder { CaState::Disorder } else { CaState::Open });
     }
+}
+
+impl Sender {
+    /// The congestion side of an ACK, with Tahoe and Reno too.
+    pub(super) fn on_ack_bsd(&mut self, context: &AckContext) {
+        if self.loss.recovery.whole_control {
+            self.on_ack_rfc(context);
+            return;
+        }
+        let recovering = self.loss.recovery.state() >= CaState::Cwr;
+        let berkeley = self.loss.recovery.episodes == Episodes::Berkeley;
+        if self.sequence.una() > context.una_before {
+            if berkeley { self.on_progress_berkeley(context) } else { self.on_progress(context) }
+        } else if self.counts_as_duplicate(context) {
+            if berkeley { self.on_duplicate_berkeley(context.now) } else { self.on_duplicate(context.now) }
+        } else {
+            self.loss.recovery.dup_acks = 0;
+        }
+        // RFC 3168 section 6.1.2: once per window of data.
+        let fresh = self.sequence.una() > self.loss.recovery.point || self.loss.recovery.point == 0;
+        if context.ece && fresh && !recovering && self.loss.recovery.state() < CaState::Cwr {
+            self.signal_reduction(context.now, Signal::Ecn, context.progress.delivered);
+        }
+        self.loss.review_state(context.now);
+    }
+
+    /// Nothing acknowledged, nor less than before, no data, the same window, and something in
+    /// flight.
+    fn counts_as_duplicate(&self, context: &AckContext) -> bool {
+        !context.is_old
+            && !context.has_data
+            && self.sequence.window() == context.window_before
+            && !self.loss.board.is_empty()
+            && !self.persist.is_in_flight()
+    }
+
+    /// Something is acknowledged.
+    fn on_progress(&mut self, context: &AckContext) {
+        let AckContext { now, ref progress, ece, .. } = *context;
+        self.loss.recovery.dup_acks = 0;
+        // All that it acknowledges counts, reported before or not (BYTES_THIS_ACK).
+        let mut ack = Ack { acked: progress.acked, delivered: progress.acked, ece, ..Ack::default() };
+        let done = self.sequence.una() >= self.loss.recovery.point;
+        match self.loss.recovery.state() {
+            CaState::Recovery => {
+                if done {
+                    self.end_fast_recovery(now);
+                } else if self.negotiated.sack() {
+                    self.loss.on_partial_ack_with_sack(&self.negotiated, &self.sequence, progress.acked);
+                } else {
+                    self.loss.on_partial_ack(&self.negotiated, progress.acked);
+                }
+                // cc_ack_received: most controllers do not grow in recovery, nor by its last ACK.
+                self.add_samples(now, &mut ack);
+                if self.observer.needs.recovery_acks {
+                    ack.in_recovery = true;
+                    let flight = self.flight(now);
+                    if let Verdict::Inflated(bytes) = self.cc.on_ack(&flight, &ack)
+                        && !done
+                    {
+                        self.loss.recovery.reduction.inflate(bytes, u64::MAX);
+                    }
+                }
+                return;
+            }
+            CaState::Cwr if done => self.end_reduction(now),
+            CaState::Cwr if !self.loss.recovery.by_controller => return,
+            CaState::Loss => self.take_timeout_back(now, None, NeedlessTimeout::Soon),
+            _ => {}
+        }
+        let flight = self.flight_of_freebsd(now);
+        self.pass_in_flight(now, &flight, ack, progress.delivered);
+    }
+
+    /// An ACK of whole segments, where nothing is unusual.
+    pub(super) fn on_whole_ack_freebsd(&mut self, now: Time, whole: &Whole) {
+        if self.loss.recovery.whole_control {
+            self.on_whole_ack_rfc(now, whole);
+            return;
+        }
+        self.loss.recovery.dup_acks = 0;
+        let (acked, flight) = (whole.units, self.flight_of_freebsd(now));
+        self.pass_in_flight(now, &flight, Ack { acked, delivered: acked, ..Ack::default() }, acked);
+    }
+
+    /// What the controller may know; the window grows as long as the peer's is no smaller
+    /// (`CCF_CWND_LIMITED`).
+    fn flight_of_freebsd(&self, now: Time) -> Flight {
+        let flight = self.flight(now);
+        if self.config.cwnd_validation != CwndValidation::Peer {
+            return flight;
+        }
+        Flight { cwnd_limited: self.cc.window().cwnd <= self.sequence.window(), ..flight }
+    }
+
+    /// A duplicate ACK.
+    fn on_duplicate(&mut self, now: Time) {
+        self.loss.recovery.dup_acks += 1;
+        let mss = u64::from(self.negotiated.mss());
+        if self.loss.recovery.state() == CaState::Recovery {
+            if !self.negotiated.sack() {
+                self.loss.recovery.reduction.inflate(mss, u64::MAX);
+                return;
+            }
+            self.loss.board.lose_holes(self.loss.recovery.point);
+            let ssthresh = self.loss.recovery.reduction.ssthresh();
+            let highest = self.loss.board.highest_sacked().unwrap_or(0).max(self.sequence.una());
+            // Below the highest report after a timeout: the sum is compared without its sign.
+            let nxt = self.loss.board.left_by_timeout().unwrap_or(self.sequence.nxt());
+            let awnd = (nxt + self.loss.board.resent()).checked_sub(highest);
+            if awnd.is_some_and(|awnd| awnd < ssthresh) {
+                self.loss.recovery.reduction.inflate(mss, ssthresh);
+            }
+        } else if self.loss.recovery.dup_acks >= DUP_THRESH {
+            // RFC 6582 section 3.2 step 2; with SACK it does not apply.
+            let fresh = self.sequence.una() > self.loss.recovery.point || self.loss.recovery.point == 0;
+            let probe = self.path.probing.size > 0 && self.mtu_probe_failed(now);
+            if probe || !self.negotiated.sack() && !fresh {
+                self.loss.recovery.dup_acks = 0;
+            } else {
+                self.begin_fast_recovery(now);
+            }
+        } else if self.loss.recovery.dup_acks == 1 {
+            self.loss.recovery.reduction.set_from(self.sequence.nxt());
+        }
+    }
+
+    /// The third duplicate ACK.
+    fn begin_fast_recovery(&mut self, now: Time) {
+        let mss = u64::from(self.negotiated.mss());
+        // What a timeout has sent again is in flight like all else.
+        self.loss.board.settle();
+        // For a mark the window has come down already (IN_CONGRECOVERY); a controller that backed
+        // off by itself decides what that means.
+        if self.loss.recovery.state() != CaState::Cwr || self.loss.recovery.by_controller {
+            let flight = self.flight_size(now);
+            self.note_unvalidated(now);
+            self.cc.on_signal(&flight, Signal::Loss);
+            self.bound_by_use();
+        }
+        let ssthresh = self.cc.window().ssthresh;
+        self.loss.enter(now, CaState::Recovery);
+        let nxt = self.sequence.nxt();
+        let sack = self.negotiated.sack();
+        let recovery = &mut self.loss.recovery;
+        // snd_limited
+        let limited = nxt.saturating_sub(recovery.reduction.from()).div_ceil(mss).min(2);
+        recovery.point = nxt;
+        recovery.by_controller = false;
+        let inflated = ssthresh.saturating_add((u64::from(recovery.dup_acks) - limited) * mss);
+        recovery.reduction.begin(if sack { mss } else { inflated }, ssthresh, nxt);
+        if sack {
+            self.loss.board.lose_holes(nxt);
+        } else {
+            self.loss.board.mark_front_lost();
+        }
+        self.loss.recovery.force = self.loss.board.lost() > 0;
+        self.tell_losses(now);
+        self.ecn.window_reduced();
+        self.stats.fast_recoveries += 1;
+        self.restart_retransmit_timer(now);
+    }
+
+    /// `cc_post_recovery`
+    fn end_fast_recovery(&mut self, now: Time) {
+        let flight = self.flight_size(now);
+        self.cc.on_signal(&flight, Signal::RecoveryEnd);
+        self.end_validation(now);
+        self.loss.enter(now, CaState::Open);
+        self.loss.recovery.force = false;
+    }
 
     /// `tcp_timer_rexmt`
     pub(super) fn on_timeout_freebsd(&mut self, now: Time) {
         let flight = self.flight_size(now);
-        if self.recovery.state() != CaState::Recovery {
+        if self.loss.recovery.state() != CaState::Recovery {
             self.doubt_timeout(now, NeedlessTimeout::Soon);
         } else {
-            self.recovery.reduction.may_be_needless(Time::ZERO);
+            self.loss.recovery.reduction.may_be_needless(Time::ZERO);
         }
-        self.board.forget_reports();
-        self.board.mark_all_lost();
+        self.loss.board.forget_reports();
+        self.loss.board.mark_all_lost();
         self.tell_losses(now);
         // CC_RTO: the threshold is set by each of them.
         self.cc.on_signal(&flight, Signal::Timeout { repeated: false, kept: 0 });
         self.forget_validation(now);
         self.rtt.back_off();
-        self.enter(now, CaState::Loss);
-        self.recovery.point = self.send.nxt();
-        self.recovery.dup_acks = 0;
-        self.recovery.force = true;
+        self.loss.enter(now, CaState::Loss);
+        self.loss.recovery.point = self.sequence.nxt();
+        self.loss.recovery.dup_acks = 0;
+        self.loss.recovery.force = true;
         self.ecn.window_reduced();
-        self.timers.retransmit(now + self.rtt.rto(&self.config));
+        self.timer.retransmit(now + self.rtt.rto(&self.config));
     }
 
     /// The part of a lost segment for which there is room while `used` counts against the window:
@@ -293,7 +299,8 @@ impl Endpoint {
     #[cold]
     pub(crate) fn part_of_hole(&mut self, lost: Sent, used: u64) -> Option<Sent> {
         let room = self.cwnd().saturating_sub(used);
-        let applies = self.bsd_episodes() && self.recovery.state() == CaState::Recovery && self.negotiated.sack();
-        (applies && room > 0 && room < u64::from(lost.payload())).then(|| self.board.cut(lost, room as u32))
+        let applies =
+            self.loss.bsd_episodes() && self.loss.recovery.state() == CaState::Recovery && self.negotiated.sack();
+        (applies && room > 0 && room < u64::from(lost.payload())).then(|| self.loss.board.cut(lost, room as u32))
     }
 }

@@ -1,12 +1,12 @@
 //! What is in flight, what is lost of it, and how the sender repairs that.
 //!
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
-//! decides when a segment is lost. Four engines react to losses, marks and timeouts: `rfc`, as the
-//! RFCs have it, `linux`, as Linux does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and
-//! Reno, which are as BSD was before and share what they can with `freebsd`. All are entered by
-//! [`Endpoint::on_ack`] and [`Endpoint::on_timeout`]. They share `prr`, the window during a
-//! reduction; `undo` takes needless reductions back, and `tail_probe` finds lost tails without a
-//! timeout.
+//! decides when a segment is lost; [`Loss`] owns them with the congestion state. Four engines of the
+//! [`Sender`] react to losses, marks and timeouts: `rfc`, as the RFCs have it, `linux`, as Linux
+//! does, `freebsd`, as FreeBSD 9 did, and `berkeley`, Tahoe and Reno, which are as BSD was before
+//! and share what they can with `freebsd`. All are entered by [`Sender::on_ack`] and
+//! [`Sender::on_timeout`]. They share `prr`, the window during a reduction; `undo` takes needless
+//! reductions back, and `tail_probe` finds lost tails without a timeout.
 
 mod ack_context;
 mod berkeley;
@@ -26,11 +26,15 @@ mod tail_probe;
 mod undo;
 mod undo_state;
 
+use std::sync::Arc;
+
 use ackclock_units::Time;
 
-use crate::Endpoint;
+use crate::Config;
+use crate::loss::detector::Detector;
 use crate::loss::recovery::Resend;
-use crate::loss::scoreboard::Whole;
+use crate::loss::scoreboard::{Scoreboard, Whole};
+use crate::send::Sender;
 use crate::stack::config::Episodes;
 
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
@@ -39,32 +43,38 @@ pub(crate) use self::recovery::Recovery;
 pub use self::state_time::CaStateTime;
 pub(crate) use self::state_time::StateClock;
 
-impl Endpoint {
+/// The segments in flight, the losses among them, and the congestion state. Fields that most
+/// segments touch lie together.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Loss {
+    pub(crate) recovery: Recovery,
+    pub(crate) board: Scoreboard,
+    pub(crate) detector: Detector,
+    pub(crate) states: StateClock,
+    /// The endpoint's.
+    pub(crate) config: Arc<Config>,
+}
+
+impl Loss {
+    /// Nothing is in flight yet. Delivery rates are sampled if `samples_rates`; `whole_control` if
+    /// the controller rules the window in recovery too.
+    pub(crate) fn new(config: Arc<Config>, samples_rates: bool, whole_control: bool) -> Loss {
+        let mut board = Scoreboard::new(config.transfer.whole_reports);
+        board.sample_rates(samples_rates);
+        Loss {
+            recovery: Recovery::new(whole_control, config.episodes()),
+            board,
+            detector: Detector::new(config.loss_detector),
+            states: StateClock::default(),
+            config,
+        }
+    }
+
     /// Whether Linux's engine is in use.
     #[inline]
     pub(crate) fn linux_episodes(&self) -> bool {
-        self.episodes == Episodes::Linux
-    }
-
-    /// The scoreboard has taken the ACK in: the congestion state, the controller and the window
-    /// react.
-    #[inline]
-    pub(crate) fn on_ack(&mut self, context: &AckContext) {
-        match self.episodes {
-            Episodes::Linux => self.on_ack_linux(context),
-            Episodes::Rfc => self.on_ack_rfc(context),
-            Episodes::FreeBsd | Episodes::Berkeley => self.on_ack_bsd(context),
-        }
-    }
-
-    /// The same of an ACK of `whole` segments, where nothing is lost or reported.
-    #[inline]
-    pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
-        match self.episodes {
-            Episodes::Linux => self.on_whole_ack_linux(now, whole),
-            Episodes::Rfc | Episodes::Berkeley => self.on_whole_ack_rfc(now, whole),
-            Episodes::FreeBsd => self.on_whole_ack_freebsd(now, whole),
-        }
+        self.recovery.episodes == Episodes::Linux
     }
 
     /// The same of an ACK that rides on data and says nothing.
@@ -82,14 +92,37 @@ impl Endpoint {
         // 5.3.
         if self.linux_episodes() { self.board.is_empty() } else { context.progress.acked > 0 }
     }
+}
+
+impl Sender {
+    /// The scoreboard has taken the ACK in: the congestion state, the controller and the window
+    /// react.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, context: &AckContext) {
+        match self.loss.recovery.episodes {
+            Episodes::Linux => self.on_ack_linux(context),
+            Episodes::Rfc => self.on_ack_rfc(context),
+            Episodes::FreeBsd | Episodes::Berkeley => self.on_ack_bsd(context),
+        }
+    }
+
+    /// The same of an ACK of `whole` segments, where nothing is lost or reported.
+    #[inline]
+    pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
+        match self.loss.recovery.episodes {
+            Episodes::Linux => self.on_whole_ack_linux(now, whole),
+            Episodes::Rfc | Episodes::Berkeley => self.on_whole_ack_rfc(now, whole),
+            Episodes::FreeBsd => self.on_whole_ack_freebsd(now, whole),
+        }
+    }
 
     /// The retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
-        match self.episodes {
+        match self.loss.recovery.episodes {
             Episodes::Linux => self.on_timeout_linux(now),
-            Episodes::FreeBsd if !self.recovery.whole_control => self.on_timeout_freebsd(now),
-            Episodes::Berkeley if !self.recovery.whole_control => self.on_timeout_berkeley(now),
+            Episodes::FreeBsd if !self.loss.recovery.whole_control => self.on_timeout_freebsd(now),
+            Episodes::Berkeley if !self.loss.recovery.whole_control => self.on_timeout_berkeley(now),
             Episodes::Rfc | Episodes::FreeBsd | Episodes::Berkeley => self.on_timeout_rfc(now),
         }
     }

@@ -8,10 +8,11 @@ use ackclock_units::Time;
 use super::ca_state::CaState;
 use super::probe_state::Probe;
 use super::prr::WindowReduction;
-use super::state_time::CaStateTime;
 use super::undo_state::Undo;
+use crate::loss::Loss;
+use crate::send::Sender;
 use crate::stack::config::Episodes;
-use crate::{Endpoint, Prr, Stamp};
+use crate::{Prr, Stamp};
 
 /// What may be sent after an ACK (Linux's `REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -31,6 +32,8 @@ pub(super) enum Resend {
 #[repr(C)]
 pub(crate) struct Recovery {
     state: CaState,
+    /// [`crate::Config::episodes`].
+    pub(super) episodes: Episodes,
     /// The endpoint shapes the window in this state.
     shapes: bool,
     /// Something else than `pipe` counts against the window in this state.
@@ -66,8 +69,8 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     /// `whole_control` if the controller sets the window in every state.
-    pub(crate) fn new(whole_control: bool) -> Recovery {
-        Recovery { whole_control, ..Recovery::default() }
+    pub(crate) fn new(whole_control: bool, episodes: Episodes) -> Recovery {
+        Recovery { whole_control, episodes, ..Recovery::default() }
     }
 
     /// Where the sender stands.
@@ -89,14 +92,14 @@ impl Recovery {
     }
 
     /// Another controller takes over, at a host with these rules.
-    pub(crate) fn set_whole_control(&mut self, whole_control: bool, episodes: Episodes, prr: Prr) {
+    pub(crate) fn set_whole_control(&mut self, whole_control: bool, prr: Prr) {
         self.whole_control = whole_control;
-        self.review(episodes, prr);
+        self.review(prr);
     }
 
     /// What follows from the state.
-    fn review(&mut self, episodes: Episodes, prr: Prr) {
-        let bsd = episodes.of_bsd() && !self.whole_control;
+    fn review(&mut self, prr: Prr) {
+        let bsd = self.episodes.of_bsd() && !self.whole_control;
         self.shapes = if bsd {
             self.state == CaState::Recovery
         } else {
@@ -230,26 +233,21 @@ impl Recovery {
     }
 }
 
-impl Endpoint {
+impl Loss {
     /// Whether FreeBSD 9's engine is in use, or that of Tahoe and Reno. A controller that sets the
     /// window in every state was unknown to them, and has the engine of the RFCs.
     #[inline]
     pub(crate) fn bsd_episodes(&self) -> bool {
-        self.episodes.of_bsd() && !self.recovery.whole_control
-    }
-
-    /// Where the sender stands.
-    pub fn ca_state(&self) -> CaState {
-        self.recovery.state
+        self.recovery.episodes.of_bsd() && !self.recovery.whole_control
     }
 
     /// The sender stands there from now on.
     #[inline]
-    pub(super) fn enter(&mut self, now: Time, state: CaState) {
+    pub(crate) fn enter(&mut self, now: Time, state: CaState) {
         if self.recovery.state != state {
             self.states.leave(now, self.recovery.state);
             self.recovery.state = state;
-            self.recovery.review(self.episodes, self.config.prr);
+            self.recovery.review(self.config.prr);
         }
     }
 
@@ -261,17 +259,14 @@ impl Endpoint {
         self.recovery.undo.rule_out();
         self.recovery.frto = false;
     }
+}
 
-    /// How long the sender was in which congestion state until `now`.
-    pub fn ca_state_time(&self, now: Time) -> CaStateTime {
-        self.states.read(now, self.recovery.state)
-    }
-
+impl Sender {
     /// The time by which a segment that is sent now is ordered among others: what different ACKs
     /// release never has the same, even if they arrive at one time; what one ACK releases has
     /// (`tcp_mstamp_refresh`).
     #[inline]
-    pub fn stamp(&self, now: Time) -> Stamp {
+    pub(crate) fn stamp(&self, now: Time) -> Stamp {
         Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 }

@@ -45,7 +45,7 @@ impl StateClock {
     }
 
     /// The times until `now`, at which the sender is in this state.
-    pub(super) fn read(&self, now: Time, state: CaState) -> CaStateTime {
+    pub(crate) fn read(&self, now: Time, state: CaState) -> CaStateTime {
         let Some((since, mut total)) = self.0.as_deref().copied() else { return CaStateTime::default() };
         total.add(state, now.since(since));
         total

@@ -8,10 +8,12 @@
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
-use crate::connection::timers::Pending;
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, MinRto};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
+use crate::{CaState, MinRto};
 
 /// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
 const SLACK: Span = Span::from_millis(2);
@@ -20,11 +22,30 @@ const SLACK: Span = Span::from_millis(2);
 const LONGEST_DELAY: Span = Span::from_millis(200);
 const LEAST: Span = Span::from_millis(10);
 
-impl Endpoint {
+impl Loss {
+    /// Whether an ACK moves the timer: it acknowledges something or reports what was
+    /// sent before the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
+    pub(crate) fn restarts_timer(&self, progress: &Progress) -> bool {
+        progress.acked > 0
+            || match (progress.first_sacked_at, self.board.front()) {
+                (Some(sacked), Some(front)) => sacked < front.sent_at && !self.config.transfer.timer.reports_leave_it,
+                _ => false,
+            }
+    }
+
+    /// Whether of new data that is sent at one time not only the first segment has to do with the
+    /// retransmission timer.
+    #[inline]
+    pub(crate) fn each_moves_timer(&self) -> bool {
+        self.detector.rules().probe_after_timeout
+    }
+}
+
+impl Sender {
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4): did the probe repair a loss?
     pub(super) fn on_ack_of_probe(&mut self, context: &AckContext) {
-        let una = self.send.una();
-        let probe = &mut self.recovery.probe;
+        let una = self.sequence.una();
+        let probe = &mut self.loss.recovery.probe;
         if una < probe.high {
             return;
         }
@@ -38,7 +59,7 @@ impl Endpoint {
             let scalable = self.observer.needs.ecn != EcnUse::Data;
             self.start_reduction(context.now, if scalable { Signal::Ecn } else { Signal::Loss });
             self.finish_reduction(context.now);
-            self.keep_open();
+            self.loss.keep_open(&self.negotiated, &self.sequence, self.now);
         } else if !advanced && !context.not_duplicate && context.progress.sacked_segments == 0 {
             // A duplicate ACK: original and probe have arrived.
             probe.forget();
@@ -47,7 +68,7 @@ impl Endpoint {
 
     /// `tcp_set_xmit_timer`: a probe if one may be due, else the retransmission timer.
     pub(super) fn set_transmit_timer(&mut self, now: Time) {
-        if self.detector.rules().probe_after_timeout {
+        if self.loss.detector.rules().probe_after_timeout {
             self.rearm_rto(now);
             self.count_from_first(now);
             self.schedule_probe(now, false);
@@ -56,49 +77,32 @@ impl Endpoint {
         }
     }
 
-    /// Whether an ACK moves the timer: it acknowledges something or reports what was
-    /// sent before the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
-    pub(super) fn restarts_timer(&self, progress: &Progress) -> bool {
-        progress.acked > 0
-            || match (progress.first_sacked_at, self.board.front()) {
-                (Some(sacked), Some(front)) => sacked < front.sent_at && !self.config.transfer.timer.reports_leave_it,
-                _ => false,
-            }
-    }
-
     /// Whether new data has to do with the retransmission timer, which runs if not.
     #[inline]
     pub(crate) fn follows_new_data(&self) -> bool {
-        !self.timers.is_running() || self.config.tlp || self.timers.pending() == Pending::Reorder
-    }
-
-    /// Whether of new data that is sent at one time not only the first segment has to do with the
-    /// retransmission timer.
-    #[inline]
-    pub(crate) fn each_moves_timer(&self) -> bool {
-        self.detector.rules().probe_after_timeout
+        !self.timer.is_running() || self.config.tlp || self.timer.pending() == Pending::Reorder
     }
 
     /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
     #[inline(always)]
     pub(crate) fn new_data_sent(&mut self, now: Time) {
-        if self.config.tlp || self.timers.pending() == Pending::Reorder {
+        if self.config.tlp || self.timer.pending() == Pending::Reorder {
             self.new_data_sent_with_timer(now);
-        } else if !self.timers.is_running() {
+        } else if !self.timer.is_running() {
             self.restart_retransmit_timer(now);
         }
     }
 
     #[inline(never)]
     fn new_data_sent_with_timer(&mut self, now: Time) {
-        let timeout_first = self.detector.rules().probe_after_timeout;
+        let timeout_first = self.loss.detector.rules().probe_after_timeout;
         // The probe takes the timer's place, whatever that was for.
         if !timeout_first && self.schedule_probe(now, false) {
             return;
         }
         // New data will bring reports of its own: an early retransmission is given up.
-        let early = timeout_first && self.timers.pending() == Pending::Reorder;
-        if !self.timers.is_running() || self.timers.pending() == Pending::Probe || early {
+        let early = timeout_first && self.timer.pending() == Pending::Reorder;
+        if !self.timer.is_running() || self.timer.pending() == Pending::Probe || early {
             self.rearm_rto(now);
         }
         if timeout_first {
@@ -108,20 +112,20 @@ impl Endpoint {
 
     /// `tcp_schedule_loss_probe`; `fresh` if the retransmission timer would start anew now.
     fn schedule_probe(&mut self, now: Time, fresh: bool) -> bool {
-        if !self.config.tlp || !self.negotiated.sack() || self.board.is_empty() {
+        if !self.config.tlp || !self.negotiated.sack() || self.loss.board.is_empty() {
             return false;
         }
-        let wait = if self.detector.rules().probe_after_timeout {
+        let wait = if self.loss.detector.rules().probe_after_timeout {
             let Some(wait) = self.probe_timeout_in_open() else { return false };
             wait
         } else {
-            if !matches!(self.recovery.state(), CaState::Open | CaState::Cwr) {
+            if !matches!(self.loss.recovery.state(), CaState::Open | CaState::Cwr) {
                 return false;
             }
             match self.rtt.srtt() {
                 None => self.config.initial_rto,
                 // The ACK of a single segment may be delayed.
-                Some(srtt) if self.board.segments() == 1 => srtt * 2 + self.least_rto(),
+                Some(srtt) if self.loss.board.segments() == 1 => srtt * 2 + self.least_rto(),
                 Some(srtt) => srtt * 2 + SLACK,
             }
         };
@@ -134,18 +138,18 @@ impl Endpoint {
     /// The wait for a probe after the timeout's; `None` if none may be due.
     #[inline(never)]
     fn probe_timeout_in_open(&self) -> Option<Span> {
-        let srtt = self.rtt.srtt().filter(|_| self.recovery.state() == CaState::Open)?;
-        if self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing() {
+        let srtt = self.rtt.srtt().filter(|_| self.loss.recovery.state() == CaState::Open)?;
+        if self.timer.pending() != Pending::Rto || self.is_waiting_for_nothing() {
             return None;
         }
-        let alone = self.board.segments() == 1;
+        let alone = self.loss.board.segments() == 1;
         let wait = if alone { (srtt * 2).max(srtt + srtt / 2 + LONGEST_DELAY) } else { srtt * 2 };
         Some(wait.max(LEAST))
     }
 
     /// Data waits and the window has room, so more will be sent.
     fn is_waiting_for_nothing(&self) -> bool {
-        self.send.written() + 1 > self.send.nxt() && self.pipe() < self.cwnd()
+        self.sequence.written() + 1 > self.sequence.nxt() && self.loss.pipe(&self.negotiated) < self.cwnd()
     }
 
     fn least_rto(&self) -> Span {
@@ -157,7 +161,7 @@ impl Endpoint {
     /// (`tcp_rto_delta_us`).
     #[inline]
     pub(super) fn until_timeout(&self, now: Time) -> Span {
-        match self.board.front() {
+        match self.loss.board.front() {
             Some(front) => (front.sent_at + self.rto()).since(now),
             None => self.rto(),
         }
@@ -166,7 +170,7 @@ impl Endpoint {
     /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first
     /// segment was sent counts.
     pub(super) fn rearm_rto(&mut self, now: Time) {
-        if self.board.is_empty() || self.timers.pending() == Pending::Rto {
+        if self.loss.board.is_empty() || self.timer.pending() == Pending::Rto {
             self.restart_retransmit_timer(now);
             return;
         }
@@ -176,14 +180,14 @@ impl Endpoint {
 
     /// The probe timer expired: at most one probe at a time.
     pub(crate) fn on_probe_timer(&mut self, now: Time) {
-        self.recovery.probe.due = !self.recovery.probe.is_in_flight() && !self.board.is_empty();
+        self.loss.recovery.probe.due = !self.loss.recovery.probe.is_in_flight() && !self.loss.board.is_empty();
         self.rearm_rto(now);
     }
 
     /// The probe is out; the retransmission timer starts anew.
     pub(crate) fn probe_is_out(&mut self, now: Time, resent: bool) {
-        let probe = &mut self.recovery.probe;
-        (probe.high, probe.resent) = (self.send.nxt(), resent);
+        let probe = &mut self.loss.recovery.probe;
+        (probe.high, probe.resent) = (self.sequence.nxt(), resent);
         self.stats.loss_probes += 1;
         self.restart_retransmit_timer(now);
     }

@@ -5,6 +5,7 @@
 //! endpoint hands it data that is acceptable, tells it what happens on the sending side, and asks
 //! what to put into an ACK.
 
+use ackclock_packet::Segment;
 use ackclock_packet::{Payload, SackBlocks};
 use ackclock_units::Time;
 
@@ -448,6 +449,17 @@ impl Receiver {
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         self.has_gap() || self.has_duplicate()
+    }
+
+    /// Where the duplicate begins that a segment reports first.
+    pub(crate) fn reported_duplicate(&self, out: &Segment) -> Option<u64> {
+        let &(left, right) = out.sack.as_slice().first()?;
+        let next = self.next();
+        let lifted = |edge| self.lift(edge);
+        let within = |left, right| {
+            out.sack.as_slice().get(1).is_some_and(|&(l, r)| lifted(l) <= lifted(left) && lifted(right) <= lifted(r))
+        };
+        lifted(left).filter(|_| lifted(right) <= Some(next) || within(left, right))
     }
 }
 

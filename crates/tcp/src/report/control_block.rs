@@ -3,7 +3,7 @@
 
 use ackclock_units::Span;
 
-use crate::{CaState, Endpoint, LossCounts, LossDeclaration, SentAs, State};
+use crate::{CaState, LossCounts, State};
 
 /// The sender's variables after an ACK, by the names that Linux has for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,84 +83,4 @@ pub struct ControlBlock {
     pub outstanding: u64,
     /// Segments of the peer's size that wait behind a gap.
     pub out_of_order: u64,
-}
-
-impl Endpoint {
-    /// The variables now. Costs too much for every segment of a run that does not log them.
-    pub fn control_block(&self) -> ControlBlock {
-        ControlBlock {
-            state: self.state,
-            ca_state: self.ca_state(),
-            ssthresh: self.cc.window().ssthresh,
-            cwnd: self.cwnd(),
-            peer_window: self.send.window(),
-            window: self.receiver.window(),
-            peer_shift: self.negotiated.peer_shift(),
-            shift: self.receiver.shift(),
-            mss: self.negotiated.mss(),
-            srtt: self.srtt(),
-            rto: self.rto(),
-            scaling: self.negotiated.scaling(),
-            timestamps: self.negotiated.timestamps(),
-            sack: self.negotiated.sack(),
-            ecn: self.ecn.is_usable(),
-            nagle: self.config.nagle,
-            fin_sent: self.send.is_fin_sent(),
-            ack_now: self.receiver.acknowledges_now(),
-            ack_delayed: self.receiver.delays_ack(),
-            echoing: self.ecn.is_echoing(),
-            cwr: self.ecn.owes_cwr(),
-            send_buffer: self.queue.buffer,
-            queued: self.send.written() - self.acked_bytes(),
-            receive_buffer: self.receiver.buffer(),
-            unread: self.receiver.unread(),
-            outstanding: self.send.nxt() - self.send.una(),
-            out_of_order: self.receiver.segments_out_of_order(),
-        }
-    }
-
-    /// Why the last data segment was sent that [`Endpoint::transmit`] wrote.
-    #[inline]
-    pub fn sent_as(&self) -> SentAs {
-        self.sent_as
-    }
-
-    /// Notes from now on what is declared lost, for [`Endpoint::loss_declarations`]. Whoever
-    /// asks for it has to fetch it.
-    pub fn observe_losses(&mut self) {
-        self.board.observe_losses();
-    }
-
-    /// Whether anything was declared lost since the last time.
-    #[inline]
-    pub fn has_loss_declarations(&self) -> bool {
-        self.board.has_loss_declarations()
-    }
-
-    /// What was declared lost since the last time; nothing unless it is observed.
-    #[inline]
-    pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
-        self.board.loss_declarations()
-    }
-
-    /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or
-    /// beyond a gap; a FIN is the byte after the last one.
-    #[inline]
-    pub fn holds(&self, offset: u64, end: u64) -> bool {
-        self.receiver.holds(offset + 1, end + 1)
-    }
-
-    /// The sender's variables now.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            counts: self.loss_counts(),
-            ca_state: self.ca_state(),
-            cwnd: self.cwnd(),
-            ssthresh: self.cc.window().ssthresh,
-            pipe: self.pipe(),
-            srtt: self.srtt(),
-            rto: self.rto(),
-            acked: self.acked_bytes(),
-        }
-    }
 }

@@ -59,15 +59,21 @@ impl Burst {
         (self.left, self.fills, self.idle) = (0, false, false);
     }
 
+    /// Whether an acknowledgment is all that may be due.
+    #[inline]
+    pub(crate) fn idles(&self) -> bool {
+        self.idle
+    }
+
     /// Whether a segment is left to be sent at `now`.
     #[inline]
-    fn goes_on(&self, now: Time) -> bool {
+    pub(crate) fn goes_on(&self, now: Time) -> bool {
         self.left > 0 && self.stamp.at == now
     }
 
     /// Whether it has come to its end because the congestion window is full.
     #[inline]
-    fn is_over(&self, now: Time) -> bool {
+    pub(crate) fn is_over(&self, now: Time) -> bool {
         self.fills && self.stamp.at == now
     }
 }

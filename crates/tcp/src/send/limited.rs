@@ -3,7 +3,8 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, State};
+use crate::State;
+use crate::send::Sender;
 
 /// Why nothing more is sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,11 @@ pub struct LimitClock {
 }
 
 impl LimitClock {
+    /// What applies now.
+    pub(crate) fn reason(&self) -> Option<Limit> {
+        self.reason
+    }
+
     /// From `now` on this limit applies, or none.
     #[inline]
     pub fn set(&mut self, now: Time, reason: Option<Limit>) {
@@ -69,21 +75,11 @@ impl LimitClock {
     }
 }
 
-impl Endpoint {
-    /// What holds the sender back, if it has stopped.
-    pub fn limited_by(&self) -> Option<Limit> {
-        self.held.reason
-    }
-
-    /// How long the sender was held back by what until `now`.
-    pub fn limited_time(&self, now: Time) -> LimitedTime {
-        self.held.read(now)
-    }
-
+impl Sender {
     /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window
     /// both stop it.
     #[inline]
-    pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
+    pub(crate) fn note_stop(&mut self, now: Time, state: State, has_room: bool) {
         let reason = if self.pacer.holds() {
             Some(Limit::Pacing)
         } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
@@ -91,7 +87,7 @@ impl Endpoint {
         } else if self.counters.window_stopped | self.window_use.is_stopped() {
             Some(Limit::Cwnd)
         } else {
-            let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.is_closed();
+            let open = matches!(state, State::Established | State::CloseWait) && !self.sequence.is_closed();
             open.then_some(Limit::Application)
         };
         self.held.set(now, reason);

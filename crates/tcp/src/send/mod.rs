@@ -1,6 +1,9 @@
-//! What leaves, and when.
+//! What leaves, and when: [`Sender`] owns the state of the sending half, and each module has a part
+//! of its behaviour. The engines of `loss` are its methods as well.
 
+pub(crate) mod acknowledged;
 pub(crate) mod burst;
+pub(crate) mod early;
 pub(crate) mod limited;
 pub(crate) mod loss_probe;
 pub(crate) mod new_data;
@@ -11,12 +14,16 @@ pub(crate) mod pacing;
 pub(crate) mod persist;
 pub(crate) mod pmtu;
 pub(crate) mod retransmission;
+pub(crate) mod retransmission_timer;
 pub(crate) mod rtt;
 pub(crate) mod segment;
 pub(crate) mod segmentation;
+pub(crate) mod sender;
 pub(crate) mod sequence;
-pub(crate) mod syn;
 pub(crate) mod units;
 pub(crate) mod validation;
 pub(crate) mod window_probe;
 pub(crate) mod window_use;
+pub(crate) mod writing;
+
+pub(crate) use self::sender::Sender;

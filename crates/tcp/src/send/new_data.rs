@@ -9,46 +9,48 @@ use super::offload::Unit;
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
 use super::segmentation::NoSegment;
-use crate::{CwndValidation, Endpoint, SendRule, SentAs};
+use crate::send::Sender;
+use crate::{CwndValidation, SendRule, SentAs};
 
-impl Endpoint {
+impl Sender {
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
     /// the handshake has come.
     #[cold]
-    pub(crate) fn next_early(&mut self, now: Time) -> Option<Piece> {
-        if !self.is_open_early() || self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+    pub(crate) fn next_early(&mut self, now: Time, reports: bool) -> Option<Piece> {
+        if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
         self.sent_as = SentAs::New;
-        self.next_new(now)
+        self.next_new(now, reports)
     }
 
     /// F-RTO: new data alone, as much as the window allows; without any, what is lost.
     #[cold]
-    pub(crate) fn next_of_frto(&mut self, now: Time) -> Option<Piece> {
+    pub(crate) fn next_of_frto(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::New;
-        let new = self.next_new(now);
+        let new = self.next_new(now, reports);
         if new.is_none() {
-            self.recovery.no_data_for_test(self.send.nxt());
+            self.loss.recovery.no_data_for_test(self.sequence.nxt());
         }
         new
     }
 
-    /// RFC 6675 `NextSeg` rule 2: data that was never sent.
+    /// RFC 6675 `NextSeg` rule 2: data that was never sent; `reports` if ACKs have something to
+    /// report.
     #[inline(always)]
-    pub(crate) fn next_new(&mut self, now: Time) -> Option<Piece> {
-        if self.send.is_fin_sent() {
+    pub(crate) fn next_new(&mut self, now: Time, reports: bool) -> Option<Piece> {
+        if self.sequence.is_fin_sent() {
             return None;
         }
-        let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
-        let closing = self.send.is_closed();
+        let available = (self.sequence.written() + 1).saturating_sub(self.sequence.nxt());
+        let closing = self.sequence.is_closed();
         if available == 0 && !closing {
             self.persist.satisfy();
             return None;
         }
-        let window = (self.send.window_end()).saturating_sub(self.send.nxt());
+        let window = (self.sequence.window_end()).saturating_sub(self.sequence.nxt());
         if self.path.probing.enabled && !self.counters.sending {
-            match self.mtu_probe(now, available, window) {
+            match self.mtu_probe(now, available, window, reports) {
                 ProbeStep::No => {}
                 ProbeStep::Wait => return None,
                 ProbeStep::Send(payload) => return Some(self.send_mtu_probe(now, payload)),
@@ -61,7 +63,7 @@ impl Endpoint {
             return self.next_new_linux(now, available, window);
         }
         let full = self.full_payload();
-        let record = self.queue.of_record(self.send.nxt(), available);
+        let record = self.queue.of_record(self.sequence.nxt(), available);
         let payload = u64::from(full).min(record).min(window) as u32;
         let ends_record = u64::from(payload) == record && record < available;
         let drains = u64::from(payload) == available;
@@ -69,7 +71,7 @@ impl Endpoint {
         if payload == 0 && !fin || self.is_silly(payload, record, fin) {
             return self.next_probe(now, available, window);
         }
-        if !self.socket.expects_more() {
+        if !self.writing.expects_more() {
             self.persist.satisfy();
         }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in
@@ -81,9 +83,9 @@ impl Endpoint {
             return None;
         }
         if payload < self.negotiated.mss() {
-            self.queue.small = self.send.nxt() + u64::from(payload);
+            self.queue.small = self.sequence.nxt() + u64::from(payload);
         }
-        self.queue.sent(self.send.nxt() + u64::from(payload));
+        self.queue.sent(self.sequence.nxt() + u64::from(payload));
         Some(self.send_new(now, payload, fin))
     }
 
@@ -93,19 +95,19 @@ impl Endpoint {
         self.persist.satisfy();
         let piece = self.send_new(now, payload, false);
         let push = self.note_mtu_probe(piece.seq + u64::from(payload));
-        self.board.set_push(push);
+        self.loss.board.set_push(push);
         self.mtu_probe_sent(piece.seq, payload);
         Piece { push, ..piece }
     }
 
-    /// [`Endpoint::next_new`] by Linux's rules.
+    /// [`Sender::next_new`] by Linux's rules.
     #[inline(never)]
     fn next_new_linux(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         match self.cut(available, window) {
             Err(NoSegment::Window) => self.next_probe(now, available, window),
             Err(NoSegment::Small) => {
                 // The probe timer bounds the wait.
-                if self.board.is_empty() {
+                if self.loss.board.is_empty() {
                     self.arm_persist(now);
                 }
                 None
@@ -117,16 +119,16 @@ impl Endpoint {
                 let push = self.note_cut(cut, available, window);
                 self.persist.satisfy();
                 let piece = self.send_new(now, cut.payload, cut.fin);
-                self.board.set_push(push);
+                self.loss.board.set_push(push);
                 Some(Piece { push, ..piece })
             }
         }
     }
 
-    /// [`Endpoint::next_new`] in units (`offload.rs`).
+    /// [`Sender::next_new`] in units (`offload.rs`).
     #[inline(never)]
     fn next_of_unit(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
-        let first = self.board.is_empty();
+        let first = self.loss.board.is_empty();
         let is_late = self.config.transfer.offload.restarts_late;
         if first && !is_late {
             self.restart_after_idle(now);
@@ -141,7 +143,7 @@ impl Endpoint {
             Unit::Window => self.next_probe(now, available, window),
             Unit::Small => {
                 // The probe timer bounds the wait.
-                if self.board.is_empty() {
+                if self.loss.board.is_empty() {
                     self.arm_persist(now);
                 }
                 None
@@ -153,11 +155,11 @@ impl Endpoint {
     /// The next segment of the unit, in one with the segment before it if it `joins`.
     fn send_of_unit(&mut self, now: Time, window: u64, joins: bool) -> Piece {
         let mss = u64::from(self.full_payload());
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         let unit_end = self.units().end;
         let payload = (unit_end - nxt).min(mss);
         let end = nxt + payload;
-        let fin = self.send.is_closed() && end == self.send.written() + 1 && (payload < window || joins);
+        let fin = self.sequence.is_closed() && end == self.sequence.written() + 1 && (payload < window || joins);
         if payload < mss {
             self.queue.small = end;
         }
@@ -170,9 +172,9 @@ impl Endpoint {
         self.persist.satisfy();
         let piece = self.send_new(now, payload as u32, fin);
         if joins {
-            self.board.join_last();
+            self.loss.board.join_last();
         }
-        self.board.set_push(push);
+        self.loss.board.set_push(push);
         Piece { push, ..piece }
     }
 
@@ -183,33 +185,33 @@ impl Endpoint {
         let rules = self.config.transfer.sending;
         // FreeBSD takes half of the largest window for a full segment.
         let large = rules == SendRule::FreeBsd
-            && self.send.max_window() > 0
-            && u64::from(payload) >= self.send.max_window() / 2;
-        if large || self.socket.pushes() || self.recovery.probe().is_unbounded() {
+            && self.sequence.max_window() > 0
+            && u64::from(payload) >= self.sequence.max_window() / 2;
+        if large || self.writing.pushes() || self.loss.recovery.probe().is_unbounded() {
             return false;
         }
-        if self.socket.expects_more() {
+        if self.writing.expects_more() {
             if self.persist.satisfy() {
                 return false;
             }
-            if self.board.is_empty() {
+            if self.loss.board.is_empty() {
                 self.arm_persist(now);
             }
             return true;
         }
-        let held = !self.config.transfer.minshall || self.send.una() < self.queue.small;
-        self.config.nagle && !self.board.is_empty() && held
+        let held = !self.config.transfer.minshall || self.sequence.una() < self.queue.small;
+        self.config.nagle && !self.loss.board.is_empty() && held
     }
 
     /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a
     /// smaller one.
     #[inline(always)]
     fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
-        if self.board.is_empty() {
+        if self.loss.board.is_empty() {
             self.restart_after_idle(now);
         }
-        let unbounded = self.recovery.probe().is_unbounded();
-        let fits = self.window_used() + self.window_taken(payload) <= self.cwnd() || unbounded;
+        let unbounded = self.loss.recovery.probe().is_unbounded();
+        let fits = self.window_used() + self.loss.window_taken(&self.negotiated, payload) <= self.cwnd() || unbounded;
         self.window_use.admit(fits)
     }
 
@@ -217,11 +219,11 @@ impl Endpoint {
     #[inline(always)]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.persist.window_used();
-        let seq = self.send.nxt();
+        let seq = self.sequence.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
-        self.board.push(self.stamp(now), seq, len, fin);
-        self.send.advance(len, fin);
+        self.loss.board.push(self.stamp(now), seq, len, fin);
+        self.sequence.advance(len, fin);
         self.new_data_sent(now);
         Piece { seq, payload, fin, plain: false, push: false }
     }
@@ -234,8 +236,8 @@ impl Endpoint {
             self.review_validation(now);
             return;
         }
-        let idle = now.since(self.send.last_sent_at());
-        if self.config.slow_start_after_idle && self.send.nxt() > 1 && idle > self.rto() {
+        let idle = now.since(self.sequence.last_sent_at());
+        if self.config.slow_start_after_idle && self.sequence.nxt() > 1 && idle > self.rto() {
             self.restart(now, idle);
         }
     }
@@ -243,7 +245,7 @@ impl Endpoint {
     #[cold]
     fn restart(&mut self, now: Time, idle: Span) {
         let mut flight = self.flight(now);
-        if self.linux_episodes() {
+        if self.loss.linux_episodes() {
             // tcp_cwnd_restart: half for each RTO but the first (RFC 2861 section 3.2).
             let halvings = idle.as_nanos().div_ceil(self.rto().as_nanos().max(1)) - 1;
             let segments = self.cc.window().cwnd / flight.segment();

@@ -4,8 +4,9 @@ use ackclock_cc::{Ack, Arrival, CongestionControl, EcnFeedback, Lost, Needs, Rat
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
+use crate::CaState;
 use crate::connection::negotiated::MOST_AHEAD;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
 
 /// What the controller asked for, and where the round trip stands that is counted for it.
 #[derive(Debug)]
@@ -24,14 +25,14 @@ impl Observer {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// The controller is another one, or needs something else.
     #[cold]
     pub(crate) fn adopt_needs(&mut self) {
         self.observer = Observer::new(&*self.cc);
         let needs = self.observer.needs;
-        self.board.sample_rates(needs.delivery_rate);
-        self.recovery.set_whole_control(needs.whole_control, self.episodes, self.config.prr);
+        self.loss.board.sample_rates(needs.delivery_rate);
+        self.loss.recovery.set_whole_control(needs.whole_control, self.config.prr);
         self.choose_codepoints();
         self.review_prediction();
     }
@@ -63,70 +64,71 @@ impl Endpoint {
         window: u64,
     ) {
         let flight = self.flight(now);
-        let standing = self.send.una() == una && flight.snd_una < flight.snd_nxt;
+        let standing = self.sequence.una() == una && flight.snd_una < flight.snd_nxt;
         let duplicate = standing
             && if self.negotiated.sack() {
                 delivered > 0
             } else {
-                segment.sequence_len() == 0 && self.send.window() == window
+                segment.sequence_len() == 0 && self.sequence.window() == window
             };
-        let begins_round = self.send.una() > una && self.send.una() >= self.observer.round_end;
+        let begins_round = self.sequence.una() > una && self.sequence.una() >= self.observer.round_end;
         if begins_round {
             self.observer.round += 1;
-            self.observer.round_end = self.send.nxt();
+            self.observer.round_end = self.sequence.nxt();
         }
         let arrival = Arrival {
-            ack: self.send.una(),
+            ack: self.sequence.una(),
             acked,
             delivered,
             sacked_to: self.sacked_to(segment),
             duplicate,
-            in_recovery: self.recovery.state() >= CaState::Recovery,
+            in_recovery: self.loss.recovery.state() >= CaState::Recovery,
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
             round: begins_round.then_some(self.observer.round),
             ce: self.ecn.marked_bytes(),
-            plain: self.send.una() > una
+            plain: self.sequence.una() > una
                 && segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits()
                 && segment.sack.is_empty()
-                && self.send.window() == window,
+                && self.sequence.window() == window,
         };
         self.cc.on_arrival(&flight, &arrival);
     }
 
     /// The end of the highest SACK block above what is acknowledged.
     fn sacked_to(&self, segment: &Segment) -> Option<u64> {
-        let lifted = |wire| self.send.lift(wire);
+        let lifted = |wire| self.sequence.lift(wire);
         let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
-        let valid = blocks.filter(|&(left, right)| self.send.una() < left && left < right && right <= self.send.nxt());
+        let valid =
+            blocks.filter(|&(left, right)| self.sequence.una() < left && left < right && right <= self.sequence.nxt());
         valid.map(|(_, right)| right).max().filter(|_| self.negotiated.sack())
     }
 
     /// What was marked lost since it was last told.
     #[inline]
     pub(crate) fn tell_losses(&mut self, now: Time) {
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             self.tell_each_loss(now);
         }
     }
 
     #[inline(never)]
     fn tell_each_loss(&mut self, now: Time) {
-        let losses = self.board.take_lost();
+        let losses = self.loss.board.take_lost();
         if !losses.is_empty() {
             let flight = self.flight(now);
             for lost in &losses {
                 self.cc.on_lost(&flight, &Lost { selective_acks: self.negotiated.sack(), ..*lost });
             }
         }
-        self.board.give_back(losses);
+        self.loss.board.give_back(losses);
     }
 
     /// The samples that an ACK gives, once what it proves lost is marked and told.
     #[inline]
     pub(crate) fn add_samples(&mut self, now: Time, ack: &mut Ack) {
         (ack.rtt, ack.ce) = (self.latest_sample, self.ecn.marked_bytes());
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             ack.rate = self.sample_rate(now);
         }
     }
@@ -135,14 +137,14 @@ impl Endpoint {
     #[inline(never)]
     pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
         self.tell_losses(now);
-        let (min_rtt, repairing) = (self.rtt.min(), self.recovery.state() == CaState::Loss);
-        self.board.rate_sample(now, min_rtt, repairing)
+        let (min_rtt, repairing) = (self.rtt.min(), self.loss.recovery.state() == CaState::Loss);
+        self.loss.board.rate_sample(now, min_rtt, repairing)
     }
 
     /// The ACK is dealt with, whether the controller heard of it or not.
     #[inline]
     pub(crate) fn end_rate_sample(&mut self, now: Time) {
-        if self.board.samples_rates() {
+        if self.loss.board.samples_rates() {
             self.sample_rate(now);
         }
     }
@@ -161,8 +163,8 @@ impl Endpoint {
     /// The endpoint looks for something to send: perhaps because more was written.
     #[inline]
     pub(crate) fn note_writes(&mut self, now: Time) {
-        if self.board.samples_rates() && self.observer.written != self.send.written() {
-            let before = std::mem::replace(&mut self.observer.written, self.send.written());
+        if self.loss.board.samples_rates() && self.observer.written != self.sequence.written() {
+            let before = std::mem::replace(&mut self.observer.written, self.sequence.written());
             self.check_app_limited(now, before);
         }
     }
@@ -171,22 +173,22 @@ impl Endpoint {
     /// what an ACK, a timer or a write changes. `written` bytes had been written until now.
     #[inline(never)]
     pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
-        let unsent = (written + 1).saturating_sub(self.send.nxt().max(1));
-        let pipe = self.pipe();
+        let unsent = (written + 1).saturating_sub(self.sequence.nxt().max(1));
+        let pipe = self.loss.pipe(&self.negotiated);
         // As Linux: less than a segment may wait for more by Nagle's rule.
         let dry = unsent < u64::from(self.negotiated.mss())
             && !self.is_early(now)
             && pipe < self.cwnd()
-            && self.board.lost() <= self.board.resent();
+            && self.loss.board.lost() <= self.loss.board.resent();
         if dry {
-            self.board.ran_dry(pipe);
+            self.loss.board.ran_dry(pipe);
         }
     }
 
     /// A segment with data is about to leave.
     #[inline(always)]
     pub(crate) fn departs(&mut self, now: Time, seq: u64, payload: u32) {
-        if self.pacer.on || self.observer.needs.departures || self.send.una() == self.send.nxt() {
+        if self.pacer.on || self.observer.needs.departures || self.sequence.una() == self.sequence.nxt() {
             self.tell_departure(now, seq, payload);
         }
     }

@@ -38,7 +38,8 @@ use ackclock_units::{Span, Time};
 use super::segmentation::MAX_SIZE;
 use super::units::Units;
 use crate::loss::scoreboard::Sent;
-use crate::{CaState, Endpoint, OffloadRule, SpaceRule};
+use crate::send::Sender;
+use crate::{CaState, OffloadRule, SpaceRule};
 
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
@@ -155,18 +156,13 @@ struct Head {
     fin: bool,
 }
 
-impl Endpoint {
-    /// Whether the segment that was sent last is of the same unit as the one before it.
-    pub fn continues_unit(&self) -> bool {
-        self.units.as_ref().is_some_and(|units| units.continued > 0 && units.continued == self.stats.sent_packets)
-    }
-
+impl Sender {
     /// Whether a unit is begun that goes on at `now`: nothing holds the rest of it back.
     #[inline]
     pub(crate) fn is_in_unit(&self, now: Time) -> bool {
         self.units
             .as_ref()
-            .is_some_and(|units| units.at == now && (self.send.nxt() < units.end || units.again < units.again_end))
+            .is_some_and(|units| units.at == now && (self.sequence.nxt() < units.end || units.again < units.again_end))
     }
 
     /// The units, made when first asked for.
@@ -177,7 +173,7 @@ impl Endpoint {
     /// What becomes of the next segment, of `available` unsent bytes and a window of `window`.
     #[inline(never)]
     pub(super) fn begin_unit(&mut self, now: Time, available: u64, window: u64) -> Unit {
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         let sent = self.stats.sent_packets;
         let units = self.units();
         if units.at == now && nxt < units.end {
@@ -187,7 +183,7 @@ impl Endpoint {
         let OffloadRule { free_fin, over_buffers, .. } = self.config.transfer.offload;
         let mss = u64::from(self.full_payload());
         let most = self.most_segments();
-        let unbounded = self.recovery.probe().is_unbounded();
+        let unbounded = self.loss.recovery.probe().is_unbounded();
         let mut head = self.head(available);
         let lone_fin = head.fin && head.len == 0 && free_fin;
         let quota = match self.quota() {
@@ -237,7 +233,7 @@ impl Endpoint {
 
     /// The first unsent socket buffer, of `available` unsent bytes.
     fn head(&mut self, available: u64) -> Head {
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         let mut len = self.queue.of_record(nxt, available);
         if self.config.transfer.send_space != SpaceRule::Linux {
             let goal = self.buffer_goal();
@@ -251,12 +247,12 @@ impl Endpoint {
             len = len.min(units.buffer_end - nxt);
         }
         let is_tail = len == available;
-        Head { len, is_tail, fin: is_tail && self.send.is_closed() }
+        Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
     /// `tcp_grow_skb`: the buffer takes from the one behind it, up to `goal` bytes.
     fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         if head.len >= goal || head.is_tail || self.ends_record_within(head.len) {
             return head;
         }
@@ -267,8 +263,8 @@ impl Endpoint {
         };
         let len = goal.min(head.len + next);
         let is_tail = len == available;
-        debug_assert!(nxt + len <= self.send.written() + 1);
-        Head { len, is_tail, fin: is_tail && self.send.is_closed() }
+        debug_assert!(nxt + len <= self.sequence.written() + 1);
+        Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
     /// Whether a unit waits that could become larger.
@@ -276,20 +272,20 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         let jiffy = now.as_nanos() / JIFFY;
         let sight = Sight {
-            state: self.recovery.state(),
+            state: self.loss.recovery.state(),
             mss,
             most,
             send_win: window,
             cong_win: self.room() * mss,
-            windows: [self.send.window(), self.cwnd() / mss * mss],
+            windows: [self.sequence.window(), self.cwnd() / mss * mss],
             len: head.len,
             is_tail: head.is_tail,
             fin: head.fin,
             ends: self.ends_record_within(head.len),
             deferred: self.units().deferred,
             jiffy,
-            idle: now.since(self.send.last_sent_at().max(self.pacer.released())),
-            age: self.board.front().map(|front| now.since(front.sent_at)),
+            idle: now.since(self.sequence.last_sent_at().max(self.pacer.released())),
+            age: self.loss.board.front().map(|front| now.since(front.sent_at)),
             srtt: self.rtt.srtt().unwrap_or(Span::ZERO),
         };
         let choice = self.config.transfer.offload.choose(&sight);
@@ -337,7 +333,7 @@ impl Endpoint {
                 true => self.room().min(self.most_segments()).max(1),
                 false => 1,
             };
-            let end = self.board.take_unit(sent.seq, most);
+            let end = self.loss.board.take_unit(sent.seq, most);
             let units = self.units();
             (units.at, units.again_end) = (now, end);
         }

@@ -23,9 +23,8 @@
 use ackclock_cc::Flight;
 use ackclock_units::{Rate, Span, Time};
 
-use crate::Endpoint;
-use crate::Pacing;
-use crate::PacingWhen;
+use crate::send::Sender;
+use crate::{Pacing, PacingWhen};
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
@@ -85,7 +84,18 @@ impl Pacer {
     }
 }
 
-impl Endpoint {
+impl Sender {
+    /// No more than so many bytes a second leave from now on; `None` for no bound. Setting one turns
+    /// pacing on.
+    pub(crate) fn bound_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.burst.end();
+        self.pacer.most = bytes_per_second;
+        // sk_pacing_status stays SK_PACING_NEEDED.
+        if !self.pacer.on {
+            self.decide_pacing(self.now);
+        }
+    }
+
     /// Whether to pace is decided when a connection opens, and when its controller changes.
     pub(crate) fn decide_pacing(&mut self, now: Time) {
         self.pacer.on = match self.config.pacing.when {
@@ -139,7 +149,7 @@ impl Endpoint {
         let srtt = self.rtt.srtt()?;
         let cwnd = self.cwnd();
         let ratio = if cwnd < self.cc.window().ssthresh / 2 { ss_ratio } else { ca_ratio };
-        let in_flight = cwnd.max(self.window_outstanding());
+        let in_flight = cwnd.max(self.loss.window_outstanding(&self.negotiated));
         let rate = u128::from(in_flight) * u128::from(ratio) * (NANOS / 100) / u128::from(srtt.as_nanos().max(1));
         Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
@@ -161,7 +171,7 @@ impl Endpoint {
     pub(crate) fn pace(&mut self, flight: &Flight, seq: u64, payload: u32) {
         let (span, sent) = ((seq, seq + u64::from(payload)), self.stats.sent_packets);
         let bytes = match &self.units {
-            Some(units) => units.departing(flight.now, span, self.send.nxt(), sent),
+            Some(units) => units.departing(flight.now, span, self.sequence.nxt(), sent),
             None => Some(payload.into()),
         };
         let Some(bytes) = bytes else { return };
@@ -184,25 +194,16 @@ impl Endpoint {
     /// do not.
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
-        let urgent = self.persist.has_expired() || self.recovery.is_first_after_timeout();
+        let urgent = self.persist.has_expired() || self.loss.recovery.is_first_after_timeout();
         let waits = self.is_early(now) && !urgent;
         self.pacer.held = waits && self.has_data_to_send();
         waits
     }
 
     fn has_data_to_send(&mut self) -> bool {
-        self.unsent() > 0 || self.send.is_closed() && !self.send.is_fin_sent() || self.board.next_lost().is_some()
-    }
-
-    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.
-    /// Setting one turns pacing on.
-    pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
-        self.burst.end();
-        self.pacer.most = bytes_per_second;
-        // sk_pacing_status stays SK_PACING_NEEDED.
-        if !self.pacer.on {
-            self.decide_pacing(self.now);
-        }
+        self.unsent() > 0
+            || self.sequence.is_closed() && !self.sequence.is_fin_sent()
+            || self.loss.board.next_lost().is_some()
     }
 
     /// The rate at which segments leave, bytes a second; `u64::MAX` without a bound.

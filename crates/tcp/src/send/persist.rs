@@ -19,6 +19,8 @@ pub(crate) struct Persist {
     pub(super) in_flight: bool,
     /// The window opened and the probe was not taken: it is sent again as data.
     pub(super) refill: bool,
+    /// A probe without data is to be sent.
+    pub(super) empty: bool,
 }
 
 impl Default for Persist {
@@ -31,6 +33,7 @@ impl Default for Persist {
             expired: false,
             in_flight: false,
             refill: false,
+            empty: false,
         }
     }
 }
@@ -67,6 +70,12 @@ impl Persist {
     #[inline]
     pub(crate) fn satisfy(&mut self) -> bool {
         std::mem::take(&mut self.expired)
+    }
+
+    /// Whether a probe without data is to be sent, once.
+    #[inline]
+    pub(crate) fn take_empty(&mut self) -> bool {
+        std::mem::take(&mut self.empty)
     }
 
     /// Whether a probe with data is all that is in flight.

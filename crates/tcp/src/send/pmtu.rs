@@ -23,7 +23,8 @@
 use ackclock_cc::Window;
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Config, Endpoint, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
+use crate::send::Sender;
+use crate::{CaState, Config, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
 
 /// The smallest MTU over IPv6 (RFC 8200 section 5).
 const LEAST_V6: u32 = 1280;
@@ -98,16 +99,11 @@ impl Path {
     }
 }
 
-impl Endpoint {
-    /// The largest packet that the path is believed to take, bytes.
-    pub fn path_mtu(&self) -> u32 {
-        self.path.mtu
-    }
-
+impl Sender {
     /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
     /// options included.
     pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
-        let most = match (self.config.path.mtu, self.socket.max_segment()) {
+        let most = match (self.config.path.mtu, self.writing.max_segment()) {
             (None, _) => self.config.mss,
             (Some(_), wish) => wish.unwrap_or(u16::MAX),
         };
@@ -147,7 +143,7 @@ impl Endpoint {
         }
         // Any window holds a segment, and no threshold is below two (RFC 5681 section 3.1).
         let mss = u64::from(mss);
-        self.recovery.hold_a_segment(mss);
+        self.loss.recovery.hold_a_segment(mss);
         let Window { cwnd, ssthresh } = self.cc.window();
         if cwnd < mss || ssthresh < 2 * mss {
             self.cc.take_over(Window { cwnd: cwnd.max(mss), ssthresh: ssthresh.max(2 * mss) });
@@ -157,7 +153,7 @@ impl Endpoint {
     /// Linux's windows are so many segments, of whatever size.
     fn rescale_window(&mut self, old: u32, new: u32) {
         let scaled = |bytes: u64| (u128::from(bytes) * u128::from(new) / u128::from(old.max(1))) as u64;
-        self.recovery.rescale(scaled);
+        self.loss.recovery.rescale(scaled);
         let Window { cwnd, ssthresh } = self.cc.window();
         let ssthresh = if ssthresh == Window::INFINITE { ssthresh } else { scaled(ssthresh) };
         self.put_window(Window { cwnd: scaled(cwnd).max(u64::from(new)), ssthresh });
@@ -165,7 +161,7 @@ impl Endpoint {
 
     /// Sets the controller's window, if the endpoint may.
     fn put_window(&mut self, window: Window) {
-        if !self.recovery.whole_control() {
+        if !self.loss.recovery.whole_control() {
             self.cc.take_over(window);
         }
     }
@@ -173,11 +169,11 @@ impl Endpoint {
     /// `tcp_current_ssthresh`.
     fn current_ssthresh(&self) -> u64 {
         let Window { ssthresh, .. } = self.cc.window();
-        if self.recovery.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
+        if self.loss.recovery.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
     }
 
     /// The connection is open.
-    pub(crate) fn begin_probing(&mut self, now: Time) {
+    pub(crate) fn begin_probing(&mut self, now: Time, is_passive: bool) {
         if self.config.path.probing == MtuProbing::Off {
             return;
         }
@@ -191,48 +187,43 @@ impl Endpoint {
         };
         // A listening socket's child begins with the MTU of the route (tcp_v4_syn_recv_sock comes
         // before tcp_mtup_init).
-        if !self.socket.is_passive() {
+        if !is_passive {
             self.sync_mss();
         }
     }
 
-    /// A message says that a packet was too big.
-    pub(crate) fn packet_too_big(&mut self, now: Time, error: &IcmpError) {
+    /// A message says that a packet was too big. Whether the SYN is to be sent again.
+    pub(crate) fn packet_too_big(&mut self, now: Time, state: State, error: &IcmpError) -> bool {
         let rules = &self.config.path;
         if !rules.discovery || rules.locked {
-            return;
+            return false;
         }
-        let Some(mtu) = self.told_mtu(error) else { return };
+        let Some(mtu) = self.told_mtu(state, error) else { return false };
         let timeout = rules.timeout;
         if mtu >= self.path.mtu {
             if mtu == self.path.mtu && self.path.expires_at != Time::NEVER {
                 self.keep_estimate(now, timeout);
             }
-            return;
+            return false;
         }
         self.path.mtu = mtu;
         self.path.expires_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if matches!(state, State::SynSent | State::SynReceived) {
             // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too
             // (icmp6_mtudisc_update).
-            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && self.state == State::SynSent;
-            if freebsd && mtu < self.unopened_mtu() {
-                self.handshake.begin();
-            }
+            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && mtu < self.unopened_mtu();
             // tcp_simple_retransmit: what went with the SYN is lost, and the SYN goes again.
-            let linux = self.config.path.icmp == IcmpRule::Linux && self.state == State::SynSent;
-            if linux && self.send.nxt() > 1 {
-                self.handshake.begin();
-            }
-            return;
+            let linux = self.config.path.icmp == IcmpRule::Linux && self.sequence.nxt() > 1;
+            return state == State::SynSent && (freebsd || linux);
         }
         self.sync_mss();
         // tcp_mtudisc sends all again from the first unacknowledged byte on. So does the BSDs'
         // recovery, which counts what lies before the next byte to send again, and no more.
-        if self.config.path.icmp == IcmpRule::FreeBsd || self.bsd_episodes() {
-            self.board.lose_larger(0);
+        if self.config.path.icmp == IcmpRule::FreeBsd || self.loss.bsd_episodes() {
+            self.loss.board.lose_larger(0);
         }
         self.resend_too_large(now);
+        false
     }
 
     /// The same was told again: it holds for longer, if half of its time is over.
@@ -245,7 +236,7 @@ impl Endpoint {
     }
 
     /// The MTU that a message leads to; `None` if it is not believed.
-    fn told_mtu(&self, error: &IcmpError) -> Option<u32> {
+    fn told_mtu(&self, state: State, error: &IcmpError) -> Option<u32> {
         let rules = &self.config.path;
         match (rules.icmp, error.v6) {
             // IPV6_MMTU - 8: room for a fragment header.
@@ -257,7 +248,7 @@ impl Endpoint {
                 let plateau = |&&mtu: &&u32| mtu < error.length && (mtu != LEAST_V6 || rule == IcmpRule::FreeBsd);
                 let told = if error.mtu > 0 { error.mtu } else { *PLATEAUS.iter().find(plateau)? };
                 let mtu = told.max(rules.least_mtu);
-                let opening = rule == IcmpRule::FreeBsd && self.state == State::SynSent;
+                let opening = rule == IcmpRule::FreeBsd && state == State::SynSent;
                 (!opening || mtu < self.unopened_mtu()).then_some(mtu)
             }
         }
@@ -279,10 +270,10 @@ impl Endpoint {
     }
 
     /// The estimate has held for long enough.
-    pub(crate) fn forget_path_mtu(&mut self) {
+    pub(crate) fn forget_path_mtu(&mut self, state: State) {
         self.path.expires_at = Time::NEVER;
         self.path.mtu = self.path.route;
-        if !matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
+        if !matches!(state, State::Closed | State::SynSent | State::SynReceived) {
             self.sync_mss();
         }
     }
@@ -290,32 +281,31 @@ impl Endpoint {
     /// `tcp_simple_retransmit`: what is too large for the path is lost, and sent again in smaller
     /// pieces. That is no congestion: the window stays.
     fn resend_too_large(&mut self, now: Time) {
-        self.board.lose_larger(self.negotiated.mss());
-        if self.board.lost_segments() == 0 {
+        self.loss.board.lose_larger(self.negotiated.mss());
+        if self.loss.board.lost_segments() == 0 {
             return;
         }
         if !self.negotiated.sack() {
-            let most = self.board.segments() - self.board.lost_segments();
-            self.recovery.limit_emulated_sacks(most);
+            let most = self.loss.board.segments() - self.loss.board.lost_segments();
+            self.loss.recovery.limit_emulated_sacks(most);
         }
         self.tell_losses(now);
-        if self.recovery.state() != CaState::Loss {
+        if self.loss.recovery.state() != CaState::Loss {
             let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
-            self.begin_loss_without_reduction(now, self.send.nxt());
+            self.loss.begin_loss_without_reduction(now, self.sequence.nxt());
             self.put_window(window);
         }
-        self.recovery.resend_lost();
+        self.loss.recovery.resend_lost();
     }
 
     /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of
-    /// them fit the peer's window.
+    /// them fit the peer's window; `reports` if ACKs have something to report.
     #[cold]
-    pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64) -> ProbeStep {
+    pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64, reports: bool) -> ProbeStep {
         let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd() / mss;
-        let reports = self.receiver.has_report();
-        let ready = self.path.probing.size == 0 && self.recovery.state() == CaState::Open;
-        if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe().is_unbounded() {
+        let ready = self.path.probing.size == 0 && self.loss.recovery.state() == CaState::Open;
+        if !ready || cwnd < LEAST_WINDOW || reports || self.loss.recovery.probe().is_unbounded() {
             return ProbeStep::No;
         }
         let Probing { low, high, .. } = self.path.probing;
@@ -325,21 +315,21 @@ impl Endpoint {
             self.probe_anew(now);
             return ProbeStep::No;
         }
-        let needed = u64::from(payload) + (u64::from(self.detector.threshold()) + 1) * mss;
-        if available < needed || self.send.window() < needed || self.ends_record_within(u64::from(payload)) {
+        let needed = u64::from(payload) + (u64::from(self.loss.detector.threshold()) + 1) * mss;
+        if available < needed || self.sequence.window() < needed || self.ends_record_within(u64::from(payload)) {
             return ProbeStep::No;
         }
         if window < needed {
             return ProbeStep::Wait;
         }
-        match self.segments_in_flight() {
+        match self.loss.segments_in_flight(&self.negotiated) {
             0 if cwnd < 2 => ProbeStep::No,
             in_flight if in_flight + 2 > cwnd => ProbeStep::Wait,
             _ => ProbeStep::Send(payload),
         }
     }
 
-    /// The probe that [`Endpoint::mtu_probe`] asked for has left from `start` on. It counts as two
+    /// The probe that [`Sender::mtu_probe`] asked for has left from `start` on. It counts as two
     /// segments.
     pub(crate) fn mtu_probe_sent(&mut self, start: u64, payload: u32) {
         let size = self.packet_of(payload);
@@ -362,7 +352,7 @@ impl Endpoint {
     /// its size pass. The window stays the same in bytes.
     #[cold]
     pub(crate) fn on_ack_of_mtu_probe(&mut self) {
-        if self.send.una() < self.path.probing.end {
+        if self.sequence.una() < self.path.probing.end {
             return;
         }
         let size = u64::from(self.path.probing.size.max(1));
@@ -376,7 +366,7 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         let ssthresh = match ssthresh {
             Window::INFINITE.. => ssthresh,
-            _ if self.recovery.in_reduction() => segments(ssthresh) * mss,
+            _ if self.loss.recovery.in_reduction() => segments(ssthresh) * mss,
             _ => segments(ssthresh).max(cwnd * 3 / 4) * mss,
         };
         self.put_window(Window { cwnd: cwnd * mss, ssthresh });
@@ -387,7 +377,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
         let Probing { size, start, .. } = self.path.probing;
-        if size == 0 || self.recovery.state() >= CaState::Cwr || self.send.una() != start {
+        if size == 0 || self.loss.recovery.state() >= CaState::Cwr || self.sequence.una() != start {
             return false;
         }
         self.path.probing.high = size - 1;
@@ -407,7 +397,7 @@ impl Endpoint {
         let enough = match self.config.states.give_up {
             GiveUp::Retries => timeouts >= rules.black_hole_retries,
             GiveUp::ModelTime(least) => {
-                let resending = now.since(self.timers.resending_since());
+                let resending = now.since(self.timer.resending_since());
                 timeouts > 0 && resending >= self.model_time(rules.black_hole_retries, least)
             }
         };

@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use ackclock_units::Span;
 
-use crate::{Config, Endpoint, MinRto, RttRule};
+use crate::send::Sender;
+use crate::{Config, MinRto, RttRule};
 
 /// SRTT, RTTVAR and the timeout that follows from them.
 #[derive(Clone, Debug)]
@@ -241,7 +242,7 @@ impl RttEstimator {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// Takes an RTT sample in.
     #[inline]
     pub(crate) fn sample_rtt(&mut self, rtt: Span) {
@@ -249,7 +250,7 @@ impl Endpoint {
             RttRule::Rfc6298 => self.rtt.sample(rtt),
             RttRule::Linux => {
                 let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
-                self.rtt.sample_linux(rtt, floor, self.send.una(), self.send.nxt());
+                self.rtt.sample_linux(rtt, floor, self.sequence.una(), self.sequence.nxt());
             }
         }
     }

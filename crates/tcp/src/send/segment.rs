@@ -1,9 +1,6 @@
-//! How a segment is written: SYN, data, acknowledgment and answer, each with its options.
+//! The part of the sequence space that goes into a segment.
 
-use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
-use ackclock_units::{Ecn, Time};
-
-use crate::{Endpoint, SendRule, SentAs, State};
+use crate::send::Sender;
 
 /// Which part of the sequence space goes into the next segment.
 pub(crate) struct Piece {
@@ -16,186 +13,24 @@ pub(crate) struct Piece {
     pub(crate) push: bool,
 }
 
-impl Endpoint {
-    /// A segment with ports, flags and timestamps; everything else zero.
-    pub(crate) fn blank(&self, flags: Flags) -> Segment {
-        Segment { source_port: self.ports.local, destination_port: self.ports.remote, flags, ..Segment::default() }
-    }
-
-    /// Fields that every segment of a synchronized connection carries: the acknowledgment with its
-    /// window.
-    #[inline(always)]
-    pub(crate) fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
-        out.begin((self.ports.local, self.ports.remote), flags | Flags::ACK);
-        out.ack = self.receiver.ack_number();
-        if self.negotiated.timestamps() {
-            out.timestamps = Some(self.negotiated.stamp(now));
-        }
-        if flags.contains(Flags::SYN) {
-            out.window = self.announce(self.receiver.syn_window(self.announced_segment()), 0);
-        } else {
-            out.flags |= self.echo_flags();
-            out.window = self.announce_window();
-        }
-    }
-
-    /// An acknowledgment leaves: the field with its window.
-    #[inline]
-    pub(crate) fn announce_window(&mut self) -> u16 {
-        self.announce(self.receiver.window(), self.receiver.shift())
-    }
-
-    #[inline]
-    fn announce(&mut self, window: u64, shift: u8) -> u16 {
-        let field = (window >> shift).min(u64::from(u16::MAX));
-        self.receiver.acknowledged(field << shift);
-        field as u16
-    }
-
-    /// The window as it stands in a segment without SYN.
-    pub(crate) fn window_field(&self) -> u16 {
-        let shift = if self.negotiated.scaling() { self.own_shift() } else { 0 };
-        (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16
-    }
-
-    /// The window scale that is announced.
-    pub(crate) fn own_shift(&self) -> u8 {
-        self.receiver.own_shift()
-    }
-
-    /// The options of a SYN; those of an answer were agreed on.
-    pub(crate) fn put_syn_options(&self, now: Time, out: &mut Segment) {
-        let (sack, scaling) = if self.state == State::SynReceived {
-            (self.negotiated.sack(), self.negotiated.scaling())
-        } else if self.config.states.drop_options_after.is_some_and(|most| self.rtt.timeouts() >= most) {
-            (false, false)
-        } else {
-            if self.config.timestamps {
-                out.timestamps = Some(Timestamps { value: self.negotiated.clock(now), echo: 0 });
-            }
-            (self.config.knows_sack(), self.config.window_scaling)
-        };
-        out.mss = self.config.transfer.mss_option.then(|| self.announced_mss());
-        out.sack_permitted = sack;
-        out.window_scale = scaling.then(|| self.own_shift());
-    }
-
-    pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {
-        let sack = self.sack_option(3 + usize::from(!self.negotiated.timestamps()));
-        self.write_common(now, out, Flags::NONE);
-        out.seq = self.send.lower(self.send.nxt());
-        out.sack = sack;
-        self.reflect_answer(out);
-        self.add_option(now, out);
-        if self.send.is_fin_sent() && self.config.states.fin_on_acks && self.send.una() < self.send.nxt() {
-            out.seq = self.send.lower(self.send.nxt() - 1);
-            out.flags |= Flags::FIN;
-            self.sent_as = SentAs::Ack;
-        }
-    }
-
-    /// An ACK from before the segment in hand, a reset, a challenge or a probe.
-    #[cold]
-    pub(crate) fn write_answer(&mut self, now: Time, out: &mut Segment) {
-        if let Some(ack) = self.answers.take_before() {
-            *out = ack;
-            return;
-        }
-        let Some(reset) = self.answers.take_reset() else {
-            self.write_bare_ack(now, out);
-            return;
-        };
-        *out = self.blank(reset.flags);
-        (out.seq, out.ack, out.window) = (reset.seq, reset.ack, reset.window);
-        if reset.stamped {
-            out.timestamps = Some(self.negotiated.stamp(now));
-        }
-    }
-
-    /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the
-    /// peer answer (RFC 9293 section 3.8.4).
-    #[cold]
-    pub(crate) fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
-        let challenge = self.answers.take_ack();
-        let seq = if challenge { self.send.nxt() } else { self.send.una().saturating_sub(1) };
-        self.write_common(now, out, Flags::NONE);
-        out.seq = self.send.lower(seq);
-        if challenge {
-            self.reflect_in_challenge(out);
-        }
-        self.add_option(now, out);
-    }
-
-    #[inline]
-    fn sack_option(&self, room: usize) -> SackBlocks {
-        if self.negotiated.sack() && self.receiver.has_report() {
-            self.receiver.sack_blocks(room, self.config.dsack)
-        } else {
-            SackBlocks::default()
-        }
-    }
-
+impl Sender {
     /// Whether a write ends in a segment, or half of the peer's largest window has gone since the
     /// last PSH ([`crate::TransferRules::push_writes`], `pushed_seq`).
     #[cold]
-    fn pushes(&self, piece: &Piece) -> bool {
+    pub(crate) fn pushes(&self, piece: &Piece) -> bool {
         let (size, len) = (u64::from(self.config.transfer.write_size), u64::from(piece.payload));
         let (start, end) = (piece.seq - 1, piece.seq - 1 + len);
         if len == 0 || start / size < end / size {
             return len > 0;
         }
         // The segments of a write are taken to be of one length.
-        let half = self.send.max_window() / 2;
+        let half = self.sequence.max_window() / 2;
         let beyond = end.saturating_sub(start / size * size + half);
         beyond > 0 && (beyond - 1) / len % (half / len + 1) == 0
-    }
-
-    #[inline(always)]
-    pub(crate) fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
-        // SACK blocks ride along only where the segment leaves room for them within the MSS.
-        let spare = self.full_payload().saturating_sub(piece.payload);
-        let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
-        let sack = if blocks > 0 { self.sack_option(blocks) } else { SackBlocks::default() };
-        let mut flags = Flags::NONE;
-        if piece.fin {
-            flags |= Flags::FIN;
-            self.enter_fin_sent();
-        }
-        let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written() + 1;
-        if if self.config.transfer.sending == SendRule::Linux {
-            piece.push
-        } else {
-            last || self.config.transfer.write_size > 0 && self.pushes(&piece)
-        } {
-            flags |= Flags::PSH;
-        }
-        self.write_common(now, out, flags);
-        out.seq = self.send.lower(piece.seq);
-        out.sack = sack;
-        out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
-        self.add_option(now, out);
-        self.stats.sent_packets += 1;
-        self.counters.lone_fins = self.counters.lone_fins.saturating_add(u16::from(piece.payload == 0));
-        self.counters.bytes_sent += u64::from(piece.payload);
-        self.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
-        self.receiver.data_sent(now);
-        self.send.sent_at(now);
-        self.recovery.sent(piece.payload);
-        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4
-        // and 6.1.5), unless the controller asks for it.
-        if !piece.plain && piece.payload > 0 { self.ecn.mark_data(out) } else { self.ecn.control() }
     }
 
     /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
     pub(crate) fn announced_segment(&self) -> u32 {
         u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
-    }
-
-    fn enter_fin_sent(&mut self) {
-        self.state = match self.state {
-            State::Established => State::FinWait1,
-            State::CloseWait => State::LastAck,
-            other => other,
-        };
     }
 }

@@ -28,8 +28,9 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
+use crate::send::Sender;
 use crate::stack::tuning::{payload_of_bare_buffers, sent_size};
-use crate::{Endpoint, SendRule, SpaceRule, State, TuningRules, WriteFlags};
+use crate::{SendRule, SpaceRule, State, TuningRules, WriteFlags};
 
 /// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
 /// (`sk_setup_caps`).
@@ -167,21 +168,21 @@ pub(crate) enum NoSegment {
     Small,
 }
 
-impl Endpoint {
+impl Sender {
     /// The next segment by Linux's rules, of `available` unsent bytes and a window of `window`.
     pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, NoSegment> {
-        let nxt = self.send.nxt();
+        let nxt = self.sequence.nxt();
         let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
         // A burst that begins with a full segment may end with a small one that fills the peer's
         // window.
         let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
         let payload = whole.min(u64::from(self.full_payload())).min(burst.unwrap_or(u64::MAX));
-        let fin = self.send.is_closed() && payload == available;
+        let fin = self.sequence.is_closed() && payload == available;
         if payload + u64::from(fin) > window {
             return Err(NoSegment::Window);
         }
         // What is followed by more in another buffer is not held back.
-        let exempt = self.persist.has_expired() || self.recovery.probe().is_unbounded();
+        let exempt = self.persist.has_expired() || self.loss.recovery.probe().is_unbounded();
         if payload == available && !fin && !exempt && self.waits(payload) {
             return Err(NoSegment::Small);
         }
@@ -191,16 +192,16 @@ impl Endpoint {
     /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as
     /// Minshall changed it (one small segment may be in flight), TCP_CORK and MSG_MORE.
     pub(super) fn waits(&self, payload: u64) -> bool {
-        if payload >= u64::from(self.full_payload()) || self.socket.pushes() {
+        if payload >= u64::from(self.full_payload()) || self.writing.pushes() {
             return false;
         }
-        let small_in_flight = self.send.una() < self.queue.small;
-        self.socket.expects_more() || self.config.nagle && !self.board.is_empty() && small_in_flight
+        let small_in_flight = self.sequence.una() < self.queue.small;
+        self.writing.expects_more() || self.config.nagle && !self.loss.board.is_empty() && small_in_flight
     }
 
-    /// The segment that [`Endpoint::cut`] gave is sent: whether it has PSH set.
+    /// The segment that [`Sender::cut`] gave is sent: whether it has PSH set.
     pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> bool {
-        let (seq, mss) = (self.send.nxt(), u64::from(self.full_payload()));
+        let (seq, mss) = (self.sequence.nxt(), u64::from(self.full_payload()));
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
             let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
@@ -246,7 +247,7 @@ impl Endpoint {
     pub(crate) fn bound_segment(&mut self) {
         if self.config.transfer.sending == SendRule::Linux {
             // Of a connection that the peer opened, the window of the SYN does not count.
-            self.send.forget_max_window();
+            self.sequence.forget_max_window();
             self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
         }
         if !self.counts_unacknowledged() {
@@ -263,7 +264,7 @@ impl Endpoint {
 
     /// Whether a record ends among the next `bytes` bytes, or with them.
     pub(crate) fn ends_record_within(&self, bytes: u64) -> bool {
-        let end = self.send.nxt() + bytes;
+        let end = self.sequence.nxt() + bytes;
         self.queue.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
     }
 
@@ -274,7 +275,7 @@ impl Endpoint {
     }
 
     fn half_window(&self, size: u64) -> u64 {
-        let most = self.send.max_window();
+        let most = self.sequence.max_window();
         let cut = if most > DEFAULT_SEGMENT { most / 2 } else { most };
         if cut > 0 { size.min(cut) } else { size }
     }
@@ -300,7 +301,7 @@ impl Endpoint {
         let window = self.cwnd() / mss;
         let mut segments = if self.counts_unacknowledged() { window } else { window.max(FIRST_WINDOW) };
         if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
-            segments = segments.max(u64::from(self.detector.threshold()) + 1);
+            segments = segments.max(u64::from(self.loss.detector.threshold()) + 1);
         }
         let wanted = (2 * segments * sent_size(&law, mss)).min(most);
         let tuned = self.config.transfer.send_space == SpaceRule::Tuned;
@@ -317,12 +318,12 @@ impl Endpoint {
     /// the congestion window is full (`tcp_check_space`, `tcp_new_space`). When everything is sent,
     /// and `sent` just now, it is the buffer that holds the sender back (`tcp_cwnd_validate`).
     #[inline]
-    pub(crate) fn review_send_buffer(&mut self, now: Time, sent: bool) {
+    pub(crate) fn review_send_buffer(&mut self, now: Time, state: State, sent: bool) {
         if !self.queue.short {
             return;
         }
         let has_room = self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
-        let open = matches!(self.state, State::Established | State::CloseWait);
+        let open = matches!(state, State::Established | State::CloseWait);
         if sent && has_room && open && self.unsent() == 0 {
             self.counters.buffer_limited.set(now, true);
         }
@@ -340,14 +341,14 @@ impl Endpoint {
 
     /// Memory of what is unsent or unacknowledged, in the unit of the send buffer.
     pub(crate) fn queued(&self) -> u64 {
-        let bytes = self.send.written() - self.acked_bytes();
+        let bytes = self.sequence.written() - self.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
             // Without segmentation offload nothing is joined (tcp_shift_skb_data).
             SpaceRule::Tuned if self.counts_unacknowledged() => bytes,
             SpaceRule::Segments | SpaceRule::Tuned => {
                 let mss = u64::from(self.negotiated.mss());
-                bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
+                bytes - (self.loss.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
             }
             SpaceRule::Linux if self.config.transfer.offload.is_on() => self.queued_in_units(),
             SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,
@@ -359,34 +360,34 @@ impl Endpoint {
     /// what stays of it is filled again.
     pub(crate) fn fill_buffers(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
         let goal = self.buffer_goal();
-        let mut sent = self.send.nxt().max(1);
+        let mut sent = self.sequence.nxt().max(1);
         let mut taken = 0;
         while taken < bytes {
-            let end = self.send.written() + 1;
+            let end = self.sequence.written() + 1;
             let start = self.queue.tail.max(sent);
             let open = start < end && !self.queue.ends_record(end);
             let mut room = if open { goal.saturating_sub(end - start) } else { 0 };
             if room > 0 {
                 self.queue.unmark(end);
             } else {
-                if self.queued() >= self.queue.buffer || !self.socket.is_below_lowat(end - sent.min(end)) {
+                if self.queued() >= self.queue.buffer || !self.writing.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
                     self.burst.end();
                     break;
                 }
-                if end > self.send.nxt() && !self.queue.ends_record(end) {
+                if end > self.sequence.nxt() && !self.queue.ends_record(end) {
                     self.queue.mark(end, End::Buffer);
                 }
                 self.queue.tail = end;
-                self.socket.pushed();
+                self.writing.pushed();
                 room = goal;
             }
             let part = room.min(bytes - taken);
-            self.send.write(part);
+            self.sequence.write(part);
             taken += part;
             let end = end + part;
             if part == room && taken < bytes {
-                let pushes = end - self.queue.pushed > self.send.max_window() / 2;
+                let pushes = end - self.queue.pushed > self.sequence.max_window() / 2;
                 if pushes {
                     self.push_mark(end);
                 }
@@ -395,8 +396,8 @@ impl Endpoint {
                 }
             }
         }
-        let end = self.send.written() + 1;
-        if taken > 0 && (!flags.more || end - self.queue.pushed > self.send.max_window() / 2) {
+        let end = self.sequence.written() + 1;
+        if taken > 0 && (!flags.more || end - self.queue.pushed > self.sequence.max_window() / 2) {
             self.push_mark(end);
         }
         if taken > 0 && taken == bytes && flags.eor {
@@ -416,9 +417,9 @@ impl Endpoint {
         let mss = u64::from(self.full_payload());
         let mut at = from;
         while at < to {
-            let ahead = at - self.send.nxt().max(1);
+            let ahead = at - self.sequence.nxt().max(1);
             let len = self.queue.buffer_end(at).min(to) - at;
-            let window = self.send.window_end().saturating_sub(at);
+            let window = self.sequence.window_end().saturating_sub(at);
             if self.window_used() + ahead + mss > self.cwnd() || len.min(mss) > window {
                 break;
             }
@@ -437,21 +438,21 @@ impl Endpoint {
         payload < self.full_payload()
             && u64::from(payload) < available
             && !fin
-            && u64::from(payload) < self.send.max_window().div_ceil(2)
+            && u64::from(payload) < self.sequence.max_window().div_ceil(2)
     }
 
     /// Bytes that the send buffer has room for.
-    pub fn send_space(&self) -> u64 {
+    pub(crate) fn send_space(&self) -> u64 {
         self.queue.buffer.saturating_sub(self.queued())
     }
 
     /// Takes up to `bytes` bytes into a buffer that grows when it was too small.
     pub(crate) fn fill_tuned(&mut self, bytes: u64) -> u64 {
-        if !self.socket.is_below_lowat(self.unsent()) {
+        if !self.writing.is_below_lowat(self.unsent()) {
             return 0;
         }
         let taken = bytes.min(self.send_space());
-        self.send.write(taken);
+        self.sequence.write(taken);
         if taken < bytes {
             (self.queue.short, self.queue.acked) = (true, false);
             self.burst.end();
@@ -473,7 +474,7 @@ impl Endpoint {
         let space = self.send_space();
         let queued = self.queue.buffer.saturating_sub(space);
         // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
+        space > 0 && space >= queued / 2 && self.writing.is_below_lowat(2 * self.unsent())
     }
 
     /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all
@@ -481,7 +482,7 @@ impl Endpoint {
     fn fills_window(&self) -> bool {
         let mss = u64::from(self.negotiated.mss());
         match self.config.transfer.offload.fills_by_unacknowledged || self.counts_unacknowledged() {
-            true => self.board.segments() >= self.cwnd() / mss,
+            true => self.loss.board.segments() >= self.cwnd() / mss,
             false => self.window_used() + mss > self.cwnd(),
         }
     }
@@ -493,8 +494,8 @@ impl Endpoint {
 
     /// Memory of what is unsent or unacknowledged, in units in flight and buffers not sent.
     fn queued_in_units(&self) -> u64 {
-        let bytes = self.send.written() - self.acked_bytes();
+        let bytes = self.sequence.written() - self.acked_bytes();
         let waiting = self.unsent().div_ceil(self.buffer_goal());
-        bytes + (self.board.buffers() + waiting) * OVERHEAD
+        bytes + (self.loss.board.buffers() + waiting) * OVERHEAD
     }
 }

@@ -23,6 +23,11 @@ pub(crate) struct Units {
 }
 
 impl Units {
+    /// Whether the last of `sent` segments is of the same unit as the one before it.
+    pub(crate) fn continues(&self, sent: u64) -> bool {
+        self.continued > 0 && self.continued == sent
+    }
+
     /// Bytes that leave with the segment from `seq` to `end`, where `sent` segments have left
     /// before it and new data begins at `nxt`: those of its unit if it is the first, none if they
     /// have left with the one before it.

@@ -20,7 +20,9 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, CwndValidation, Endpoint};
+use crate::loss::Loss;
+use crate::send::Sender;
+use crate::{CaState, CwndValidation};
 
 /// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
@@ -95,7 +97,13 @@ impl PipeAck {
     }
 }
 
-impl Endpoint {
+impl Loss {
+    pub(crate) fn follows_rfc7661(&self) -> bool {
+        self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.whole_control()
+    }
+}
+
+impl Sender {
     /// The connection is open.
     pub(crate) fn begin_validation(&mut self, now: Time) {
         let rule = self.config.cwnd_validation;
@@ -103,14 +111,10 @@ impl Endpoint {
             .grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Peer | CwndValidation::Rfc7661));
         let measured = (rule == CwndValidation::Rfc7661).then(|| {
             let mut pipe_ack = PipeAck::default();
-            pipe_ack.reset(self.send.una(), self.send.nxt());
+            pipe_ack.reset(self.sequence.una(), self.sequence.nxt());
             Box::new(Measured { pipe_ack, validated_at: now, loss: None })
         });
         self.validation = Validation { measured, used: 0, full_at: now };
-    }
-
-    fn follows_rfc7661(&self) -> bool {
-        self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.whole_control()
     }
 
     fn sampling_period(&self) -> Span {
@@ -130,8 +134,8 @@ impl Endpoint {
     /// Before an ACK that acknowledges something is acted on.
     #[inline]
     pub(crate) fn measure_use(&mut self, now: Time) {
-        if self.follows_rfc7661() && self.recovery.state() < CaState::Cwr {
-            let (una, nxt, sampling) = (self.send.una(), self.send.nxt(), self.sampling_period());
+        if self.loss.follows_rfc7661() && self.loss.recovery.state() < CaState::Cwr {
+            let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), self.sampling_period());
             if let Some(measured) = &mut self.validation.measured {
                 measured.pipe_ack.take(now, una, nxt, sampling);
             }
@@ -141,7 +145,7 @@ impl Endpoint {
 
     /// Section 4.4.3: how long the window has not been validated.
     pub(crate) fn review_validation(&mut self, now: Time) {
-        if !self.follows_rfc7661() || self.recovery.state() >= CaState::Cwr {
+        if !self.loss.follows_rfc7661() || self.loss.recovery.state() >= CaState::Cwr {
             return;
         }
         let validated = self.is_validated(now);
@@ -167,8 +171,8 @@ impl Endpoint {
     /// A reduction for a loss or a mark begins, of which the controller has not heard: whether its
     /// window was not validated.
     pub(crate) fn note_unvalidated(&mut self, now: Time) {
-        let unvalidated = self.follows_rfc7661() && !self.is_validated(now);
-        let used = self.pipe_ack(now).unwrap_or(0).max(self.board.outstanding());
+        let unvalidated = self.loss.follows_rfc7661() && !self.is_validated(now);
+        let used = self.pipe_ack(now).unwrap_or(0).max(self.loss.board.outstanding());
         if let Some(measured) = &mut self.validation.measured {
             measured.loss = unvalidated.then_some((used, 0));
         }
@@ -184,14 +188,14 @@ impl Endpoint {
     /// Section 4.4.1, at its end: what was lost went beyond the path's capacity, and pipeACK begins
     /// anew.
     pub(crate) fn end_validation(&mut self, now: Time) {
-        if !self.follows_rfc7661() {
+        if !self.loss.follows_rfc7661() {
             return;
         }
         if let Some((used, resent)) = self.validation.measured.as_mut().and_then(|measured| measured.loss.take()) {
             self.bound_window(used.saturating_sub(resent) / 2);
         }
         if let Some(measured) = &mut self.validation.measured {
-            measured.pipe_ack.reset(self.send.una(), self.send.nxt());
+            measured.pipe_ack.reset(self.sequence.una(), self.sequence.nxt());
             measured.validated_at = now;
         }
         self.window_use.grow_unfilled(true);
@@ -222,7 +226,7 @@ impl Endpoint {
     /// (`tcp_cwnd_application_limited`).
     #[inline]
     pub(crate) fn decay_unused(&mut self, now: Time, full: bool) {
-        if self.config.cwnd_validation == CwndValidation::Rfc2861 && !self.recovery.whole_control() {
+        if self.config.cwnd_validation == CwndValidation::Rfc2861 && !self.loss.recovery.whole_control() {
             self.decay_by_use(now, full);
         }
     }
@@ -238,11 +242,11 @@ impl Endpoint {
             (self.validation.used, self.validation.full_at) = (0, now);
             return;
         }
-        self.validation.used = self.validation.used.max(self.window_outstanding());
+        self.validation.used = self.validation.used.max(self.loss.window_outstanding(&self.negotiated));
         if now.since(self.validation.full_at) < self.rto() {
             return;
         }
-        if self.recovery.state() == CaState::Open {
+        if self.loss.recovery.state() == CaState::Open {
             let used = self.validation.used.max(flight.initial_window);
             let Window { cwnd, .. } = self.cc.window();
             if used < cwnd {
@@ -264,14 +268,19 @@ impl Endpoint {
             // Nothing was sent because it was not time: nothing is known of the window.
             return;
         }
-        if self.board.is_empty() && !self.window_use.is_stopped() {
+        if self.loss.board.is_empty() && !self.window_use.is_stopped() {
             // Any window holds a segment.
-            self.window_use.idle(self.send.nxt());
+            self.window_use.idle(self.sequence.nxt());
             return;
         }
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
-        self.window_use.note(self.send.una(), self.send.nxt(), limited, self.window_outstanding());
+        self.window_use.note(
+            self.sequence.una(),
+            self.sequence.nxt(),
+            limited,
+            self.loss.window_outstanding(&self.negotiated),
+        );
         if self.counters.sending {
             self.decay_unused(now, limited);
         }

@@ -3,25 +3,26 @@
 use ackclock_units::{Span, Time};
 
 use super::segment::Piece;
-use crate::connection::timers::remaining;
 use crate::loss::scoreboard::Sent;
-use crate::{Endpoint, PersistRules, SendRule, SentAs, WindowProbe};
+use crate::send::Sender;
+use crate::send::retransmission_timer::remaining;
+use crate::{PersistRules, SendRule, SentAs, WindowProbe};
 
-impl Endpoint {
+impl Sender {
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its
     /// expiry sends what fits, one byte at least (RFC 9293 section 3.8.6.1).
     #[cold]
     pub(crate) fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         self.counters.window_stopped = true;
         if !self.persist.expired {
-            if self.board.is_empty() {
+            if self.loss.board.is_empty() {
                 self.arm_persist(now);
             }
             return None;
         }
         if window == 0 && self.config.states.window_probe == WindowProbe::Empty {
             self.persist.expired = false;
-            self.answers.probe();
+            self.persist.empty = true;
             self.persist.backoff += 1;
             self.arm_persist(now);
             return None;
@@ -29,11 +30,11 @@ impl Endpoint {
         self.sent_as = SentAs::WindowProbe;
         let payload = available.min(window.max(1)).min(u64::from(self.full_payload())) as u32;
         let fin = payload == 0;
-        let seq = self.send.nxt();
+        let seq = self.sequence.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
-        self.board.push(self.stamp(now), seq, len, fin);
-        self.send.advance(len, fin);
+        self.loss.board.push(self.stamp(now), seq, len, fin);
+        self.sequence.advance(len, fin);
         self.probe_sent(now);
         // RFC 3168 section 6.1.6: nobody would notice the loss of a probe.
         Some(Piece { seq, payload, fin, plain: window == 0, push: true })
@@ -44,7 +45,7 @@ impl Endpoint {
     pub(crate) fn next_probe_again(&mut self, now: Time) -> Option<Piece> {
         self.counters.window_stopped = self.persist.in_flight;
         self.sent_as = SentAs::WindowProbe;
-        let &front = self.board.front()?;
+        let &front = self.loss.board.front()?;
         if self.persist.refill {
             (self.persist.refill, self.persist.in_flight) = (false, false);
             let front = self.fill_probe(front);
@@ -64,20 +65,20 @@ impl Endpoint {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
         if probe.fin()
             || probe.is_sacked()
-            || probe.end() != self.send.nxt()
+            || probe.end() != self.sequence.nxt()
             || self.config.transfer.sending == SendRule::Linux
         {
             return probe;
         }
-        let available = self.send.written() + 1 - probe.seq;
-        let payload = available.min(self.send.window()).min(u64::from(self.full_payload())) as u32;
-        let waits = self.socket.expects_more();
+        let available = self.sequence.written() + 1 - probe.seq;
+        let payload = available.min(self.sequence.window()).min(u64::from(self.full_payload())) as u32;
+        let waits = self.writing.expects_more();
         if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.negotiated.mss() && waits
         {
             return probe;
         }
-        self.board.grow_last(payload);
-        self.send.end_at(probe.seq + u64::from(payload));
+        self.loss.board.grow_last(payload);
+        self.sequence.end_at(probe.seq + u64::from(payload));
         probe.len = payload;
         probe
     }
@@ -85,7 +86,7 @@ impl Endpoint {
     fn probe_sent(&mut self, now: Time) {
         self.persist.expired = false;
         self.persist.in_flight = true;
-        self.timers.stop_retransmission();
+        self.timer.stop_retransmission();
         self.persist.due_at = Time::NEVER;
         self.persist.backoff += 1;
         self.arm_persist(now);
@@ -115,7 +116,9 @@ impl Endpoint {
         Span::from_nanos(doubled).min(self.config.max_rto)
     }
 
-    pub(crate) fn persist_due(&mut self, now: Time) {
+    /// The timer has expired; the peer was last heard `heard_at`. Whether the connection is to be
+    /// given up.
+    pub(crate) fn persist_due(&mut self, now: Time, heard_at: Time, is_orphan: bool) -> bool {
         self.persist.due_at = Time::NEVER;
         let since = *self.persist.since.get_or_insert(now);
         let expired = self.config.states.user_timeout.is_some_and(|timeout| now.since(since) >= timeout);
@@ -123,16 +126,16 @@ impl Endpoint {
         // somebody owns it.
         let unanswered = self.persist.unanswered;
         let is_silent = |rules: PersistRules| {
-            let silent = now.since(self.liveness.heard_at);
+            let silent = now.since(heard_at);
             silent >= rules.silence.min(self.rtt.plain_rto(&self.config) * u64::from(rules.total))
         };
-        let many = unanswered >= self.retry_limit(self.persist_wait()) && self.persist.backoff > 0;
+        let many = unanswered >= self.retry_limit(is_orphan, self.persist_wait()) && self.persist.backoff > 0;
         if expired || many && self.config.states.persist.is_none_or(is_silent) {
-            self.give_up();
-            return;
+            return true;
         }
         self.persist.unanswered += 1;
         self.persist.expired = true;
+        false
     }
 
     /// An acceptable ACK arrived.

@@ -562,9 +562,10 @@ pub enum LossDetector {
 }
 
 /// Whose rules recovery episodes follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Episodes {
     /// The RFCs'.
+    #[default]
     Rfc,
     /// Linux's.
     Linux,

@@ -24,7 +24,7 @@ use ackclock_packet::{FastOpen, Payload, Segment};
 use ackclock_units::Time;
 
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint, Error, SendRule, SentAs, State};
+use crate::{CaState, Endpoint, Error, SendRule, State};
 
 mod cache;
 mod opening;
@@ -64,7 +64,7 @@ impl Endpoint {
     /// The bytes that the SYN has room for: none without Fast Open, or when it has been sent.
     pub fn fast_open_room(&self, now: Time) -> u64 {
         match &self.opening {
-            Some(opening) if opening.takes_data && self.send.nxt() == 0 => {
+            Some(opening) if opening.takes_data && self.sender.sequence.nxt() == 0 => {
                 let mut syn = Segment { fast_open: opening.option, ..Segment::default() };
                 self.put_syn_options(now, &mut syn);
                 u64::from(opening.room(&self.config, &syn))
@@ -107,26 +107,14 @@ impl Endpoint {
         } else {
             out.fast_open = opening.option;
             opening.asked = opening.option.is_some();
-            let written = u32::try_from(self.send.written()).unwrap_or(u32::MAX);
+            let written = u32::try_from(self.sender.sequence.written()).unwrap_or(u32::MAX);
             opening.sent = if opening.takes_data { written.min(opening.room(&self.config, out)) } else { 0 };
             if opening.sent > 0 {
-                self.send_with_syn(now, opening.sent);
+                self.sender.send_with_syn(now, opening.sent);
                 out.payload = Payload { offset: 0, len: opening.sent };
             }
         }
         self.opening = Some(opening);
-    }
-
-    /// Books the data of a SYN as the first segment of the stream.
-    fn send_with_syn(&mut self, now: Time, len: u32) {
-        self.send.end_at(1 + u64::from(len));
-        self.board.push(self.stamp(now), 1, len, false);
-        self.board.set_push(true);
-        self.queue.sent(self.send.nxt());
-        self.stats.sent_packets += 1;
-        self.counters.bytes_sent += u64::from(len);
-        self.send.sent_at(now);
-        self.sent_as = SentAs::New;
     }
 
     /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Whether data that came
@@ -136,19 +124,19 @@ impl Endpoint {
         let Some(mut opening) = self.opening.take() else { return false };
         let linux = self.config.transfer.sending == SendRule::Linux;
         if opening.sent > 0 {
-            self.board.acknowledge(ack, &mut Progress::new(now));
-            self.send.acknowledge(ack);
-            opening.acked = self.board.is_empty();
+            self.sender.loss.board.acknowledge(ack, &mut Progress::new(now));
+            self.sender.sequence.acknowledge(ack);
+            opening.acked = self.sender.loss.board.is_empty();
         }
-        let unacknowledged = !self.board.is_empty();
-        opening.learn(segment, unacknowledged, self.handshake.is_repeated());
+        let unacknowledged = !self.sender.loss.board.is_empty();
+        opening.learn(segment, unacknowledged, self.sender.syn_lost);
         if unacknowledged {
-            self.resend_syn_data(now, linux);
+            self.sender.resend_syn_data(now, linux);
         } else if linux && opening.writer_waits {
             // tcp_rcv_synsent_state_process: one ACK saved.
             self.receiver.wait_for_writer(now);
         }
-        if unacknowledged || self.unsent() > 0 || opening.writer_waits {
+        if unacknowledged || self.sender.unsent() > 0 || opening.writer_waits {
             self.handshake.acknowledge_alone(false);
         }
         // tcp_fastopen_add_skb.
@@ -157,24 +145,10 @@ impl Endpoint {
         takes
     }
 
-    /// The server did not take all data of the SYN: what is left goes out again at once, in
-    /// segments of the size agreed on.
-    fn resend_syn_data(&mut self, now: Time, linux: bool) {
-        self.board.split_front(self.negotiated.mss());
-        self.board.mark_all_lost();
-        self.tell_losses(now);
-        if linux && self.linux_episodes() {
-            // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it
-            // was.
-            self.begin_loss_without_reduction(now, self.send.nxt());
-            self.recovery.resend_lost();
-        }
-    }
-
     /// The retransmission timer has expired: Linux `tcp_fastopen_active_detect_blackhole`.
     #[cold]
     pub(crate) fn detect_blackhole(&mut self, gives_up: bool) {
-        let timeouts = self.rtt.timeouts();
+        let timeouts = self.sender.rtt.timeouts();
         if let Some(opening) = &mut self.opening
             && opening.was_tried()
             && (timeouts == 2 || timeouts < 2 && gives_up)
@@ -187,7 +161,7 @@ impl Endpoint {
     /// know the connection.
     #[cold]
     pub(crate) fn suspect_reset(&mut self) {
-        let no_data = self.state == State::Established && self.counters.data_segments_in == 0;
+        let no_data = self.state == State::Established && self.sender.counters.data_segments_in == 0;
         if let Some(opening) = self.opening.as_mut().filter(|opening| opening.asked && no_data) {
             opening.news.blackhole = true;
         }
@@ -207,8 +181,8 @@ impl Endpoint {
     pub(crate) fn open_early(&mut self, now: Time, syn: &Segment, reply: Option<FastOpen>, others: &EarlyConnections) {
         let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
         self.opening = Some(Box::new(Opening::early(reply, len > 0, others)));
-        self.send.acknowledge(1);
-        self.send.end_at(1);
+        self.sender.sequence.acknowledge(1);
+        self.sender.sequence.end_at(1);
         self.begin_sending(now);
         if len > 0 {
             self.receiver.check(1, syn.payload);
@@ -229,15 +203,15 @@ impl Endpoint {
         if let Some(opening) = &mut self.opening {
             opening.end_early();
         }
-        self.state = if self.send.is_fin_sent() { State::FinWait1 } else { State::Established };
+        self.state = if self.sender.sequence.is_fin_sent() { State::FinWait1 } else { State::Established };
         self.finish_handshake(now);
-        self.cc.on_ecn(self.ecn.usable_feedback());
-        self.review_prediction();
-        if self.recovery.state() == CaState::Loss && self.board.is_empty() {
+        self.sender.cc.on_ecn(self.sender.ecn.usable_feedback());
+        self.sender.review_prediction();
+        if self.sender.loss.recovery.state() == CaState::Loss && self.sender.loss.board.is_empty() {
             // tcp_try_undo_recovery: nothing was in flight when the SYN/ACK was given up for lost.
-            self.undo_at_end(&Progress::new(now));
+            self.sender.undo_at_end(&Progress::new(now));
         }
-        self.restart_retransmit_timer(now);
+        self.sender.restart_retransmit_timer(now);
     }
 
     /// A reset has come for a child that was opened by its SYN: any within the window counts
@@ -256,18 +230,18 @@ impl Endpoint {
     #[cold]
     pub(crate) fn early_answer_due(&mut self, now: Time) {
         self.timers.handshake_over();
-        let linux = self.config.transfer.sending == SendRule::Linux || self.linux_episodes();
+        let linux = self.config.transfer.sending == SendRule::Linux || self.sender.loss.linux_episodes();
         let retries = if linux { self.config.states.synack_retries + 1 } else { self.config.max_retries };
-        if self.rtt.timeouts() >= retries {
+        if self.sender.rtt.timeouts() >= retries {
             self.close_now(Some(Error::TimedOut));
             return;
         }
-        self.handshake.repeat();
-        if linux && self.linux_episodes() && self.rtt.timeouts() == 1 {
-            self.on_timeout(now);
+        self.repeat_syn();
+        if linux && self.sender.loss.linux_episodes() && self.sender.rtt.timeouts() == 1 {
+            self.sender.on_timeout(now);
         } else {
-            self.rtt.back_off();
-            self.stats.timeouts += 1;
+            self.sender.rtt.back_off();
+            self.sender.stats.timeouts += 1;
         }
     }
 }

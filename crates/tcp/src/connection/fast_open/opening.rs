@@ -124,7 +124,7 @@ impl Endpoint {
     pub(crate) fn is_first_syn(&self) -> bool {
         match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {
             Some(early) => !early.answered,
-            None => self.send.nxt() == 0,
+            None => self.sender.sequence.nxt() == 0,
         }
     }
 
@@ -132,7 +132,7 @@ impl Endpoint {
     /// waited for is not any more.
     #[cold]
     pub(crate) fn end_fast_open(&mut self) {
-        let no_data = self.counters.data_segments_in == 0;
+        let no_data = self.sender.counters.data_segments_in == 0;
         let lone_fin = self.receiver.has_fin() && !self.peer_finished();
         let Some(opening) = &mut self.opening else { return };
         if opening.asked {

@@ -29,11 +29,11 @@ use message::{Meaning, v4, v6};
 impl Endpoint {
     /// The route to the peer has another MTU from now on. Nothing that was sent is declared lost.
     pub fn set_path_mtu(&mut self, mtu: u32) {
-        self.burst.end();
-        self.path.reroute(mtu);
+        self.sender.burst.end();
+        self.sender.path.reroute(mtu);
         self.review_deadlines();
         if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
-            self.sync_mss();
+            self.sender.sync_mss();
         }
     }
 
@@ -41,7 +41,7 @@ impl Endpoint {
     /// [`Endpoint::transmit`] afterwards.
     #[cold]
     pub fn icmp(&mut self, now: Time, error: &IcmpError) {
-        self.burst.end();
+        self.sender.burst.end();
         self.heed_icmp(now, error);
         self.review_deadlines();
     }
@@ -62,7 +62,11 @@ impl Endpoint {
             {
                 self.icmp_half_open(rule, error, meaning);
             }
-            Meaning::TooBig => self.packet_too_big(now, error),
+            Meaning::TooBig => {
+                if self.sender.packet_too_big(now, self.state, error) {
+                    self.handshake.begin();
+                }
+            }
             Meaning::Error(reason, ends) => {
                 if error.is_unreachable() && self.config.path.revert_backoff {
                     self.revert_backoff(now, seq);
@@ -76,9 +80,9 @@ impl Endpoint {
     /// network. Linux lets SND.NXT count as well, and the answer to a SYN with data until the
     /// handshake is over.
     fn quoted(&self, error: &IcmpError, rule: IcmpRule) -> Option<u64> {
-        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let (una, nxt) = (self.sender.sequence.una(), self.sender.sequence.nxt());
         let una = if rule == IcmpRule::Linux && self.is_open_early() { 0 } else { una };
-        let seq = self.send.lift(error.sequence)?;
+        let seq = self.sender.sequence.lift(error.sequence)?;
         let end = if rule == IcmpRule::Linux && nxt > 0 { nxt + 1 } else { nxt };
         (una..end).contains(&seq).then_some(seq)
     }
@@ -88,7 +92,7 @@ impl Endpoint {
         let forgets = match rule {
             IcmpRule::Rfc => matches!(meaning, Meaning::Error(_, true)),
             // The packet too big is none of these, and neither is a segment that is not the SYN.
-            IcmpRule::Linux if error.sequence != self.send.isn() => false,
+            IcmpRule::Linux if error.sequence != self.sender.sequence.isn() => false,
             IcmpRule::Linux if error.v6 => {
                 // The fatal ones of icmpv6_err_convert.
                 error.kind == v6::PARAMETER_PROBLEM || error.kind == v6::UNREACHABLE && !matches!(error.code, 0 | 2 | 3)
@@ -97,7 +101,7 @@ impl Endpoint {
                 matches!(error.kind, v4::PARAMETER_PROBLEM | v4::TIME_EXCEEDED) || error.is_unreachable()
             }
             // The second error, after three retransmissions.
-            IcmpRule::FreeBsd => self.soft_errors.has_any() && self.rtt.timeouts() >= 3,
+            IcmpRule::FreeBsd => self.soft_errors.has_any() && self.sender.rtt.timeouts() >= 3,
         };
         if forgets {
             self.close_now(None);
@@ -113,7 +117,7 @@ impl Endpoint {
             // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second
             // error.
             IcmpRule::FreeBsd if ends && self.state != State::SynSent => return,
-            IcmpRule::FreeBsd => ends || opening && self.rtt.timeouts() > 3 && self.soft_errors.has_any(),
+            IcmpRule::FreeBsd => ends || opening && self.sender.rtt.timeouts() > 3 && self.soft_errors.has_any(),
         };
         if ends {
             self.close_now(Some(reason));
@@ -127,14 +131,14 @@ impl Endpoint {
     /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
     /// route, not to congestion, and the last doubling of the timeout is taken back.
     fn revert_backoff(&mut self, now: Time, seq: u64) {
-        if seq != self.send.una() || self.rtt.timeouts() == 0 || self.rtt.backoff() == 0 {
+        if seq != self.sender.sequence.una() || self.sender.rtt.timeouts() == 0 || self.sender.rtt.backoff() == 0 {
             return;
         }
-        let Some(sent_at) = self.board.front().map(|front| front.sent_at) else { return };
-        self.rtt.revert_backoff();
-        let (passed, wait) = (now.since(sent_at), self.rto());
+        let Some(sent_at) = self.sender.loss.board.front().map(|front| front.sent_at) else { return };
+        self.sender.rtt.revert_backoff();
+        let (passed, wait) = (now.since(sent_at), self.sender.rto());
         if passed < wait {
-            self.set_timer(now, crate::connection::timers::Pending::Rto, wait - passed);
+            self.sender.set_timer(now, crate::send::retransmission_timer::Pending::Rto, wait - passed);
         } else {
             self.retransmit_due(now);
         }
@@ -149,13 +153,13 @@ impl Endpoint {
     /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed
     /// ([`crate::PathRules::discovery`]).
     pub fn set_path_discovery(&mut self, on: bool) {
-        self.config_mut().path.discovery = on;
+        self.configure(|config| config.path.discovery = on);
     }
 
     /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a
     /// connection is there.
     pub fn set_icmp_may_reset(&mut self, on: bool) {
-        self.config_mut().path.may_reset = on;
+        self.configure(|config| config.path.may_reset = on);
     }
 
     /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not

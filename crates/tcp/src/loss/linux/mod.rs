@@ -26,12 +26,14 @@ mod timeout_test;
 use ackclock_cc::{Ack, Flight, Verdict, Window};
 use ackclock_units::{Span, Time};
 
-use crate::connection::timers::Pending;
+use crate::loss::Loss;
 use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::loss::{AckContext, DuplicateReport};
-use crate::{CaState, DetectorRules, Endpoint, LossRules};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
+use crate::{CaState, DetectorRules, LossRules};
 
 /// What an ACK that is not ordinary progress leads to.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +48,20 @@ impl Reaction {
     const HOLD: Reaction = Reaction { resend: Resend::Hold, again: None };
 }
 
-impl Endpoint {
+impl Loss {
+    /// `tcp_ack_is_dubious`: it is not ordinary progress, or not everything was in order before.
+    #[inline]
+    pub(crate) fn is_dubious(&self, context: &AckContext) -> bool {
+        let ordinary = context.not_duplicate || context.progress.acked > 0;
+        !ordinary
+            || context.progress.sacked_segments > 0
+            || context.ece
+            || context.duplicates.segments > 0
+            || self.recovery.state() != CaState::Open
+    }
+}
+
+impl Sender {
     /// The congestion side of an ACK (`tcp_ack`). One without anything in flight says nothing of
     /// congestion, nor does the answer to a window probe.
     #[inline]
@@ -61,28 +76,28 @@ impl Endpoint {
         let AckContext { now, ref progress, .. } = *context;
         let mut delivered = progress.delivered_segments + context.duplicates.segments;
         if !self.negotiated.sack() && progress.acked_segments > 0 {
-            delivered = self.remove_emulated_sacks(progress.acked_segments);
+            delivered = self.loss.remove_emulated_sacks(progress.acked_segments);
         }
-        self.detector.delivered(progress);
-        if self.recovery.probe.is_in_flight() {
+        self.loss.detector.delivered(progress);
+        if self.loss.recovery.probe.is_in_flight() {
             self.on_ack_of_probe(context);
         }
-        let DetectorRules { grows_first, grows_last, .. } = self.detector.rules();
-        let tested = grows_first && self.recovery.undo.test_high > 0 && self.test_by_ack(context);
-        let grown = grows_first && !self.recovery.in_reduction() && !self.recovery.whole_control && !tested;
+        let DetectorRules { grows_first, grows_last, .. } = self.loss.detector.rules();
+        let tested = grows_first && self.loss.recovery.undo.test_high > 0 && self.test_by_ack(context);
+        let grown = grows_first && !self.loss.recovery.in_reduction() && !self.loss.recovery.whole_control && !tested;
         if grown {
             self.grow(context, delivered);
         }
-        self.recovery.resend = Resend::Hold;
-        let timer_set = self.is_dubious(context) && self.react(context, &mut delivered);
-        if !timer_set && self.restarts_timer(progress) {
+        self.loss.recovery.resend = Resend::Hold;
+        let timer_set = self.loss.is_dubious(context) && self.react(context, &mut delivered);
+        if !timer_set && self.loss.restarts_timer(progress) {
             self.set_transmit_timer(now);
         }
-        if self.recovery.whole_control {
+        if self.loss.recovery.whole_control {
             self.pass_to_whole_control(context, delivered);
-        } else if self.recovery.in_reduction() {
-            let lost = self.board.losses() - context.losses_before;
-            let advanced = self.send.una() > context.una_before;
+        } else if self.loss.recovery.in_reduction() {
+            let lost = self.loss.board.losses() - context.losses_before;
+            let advanced = self.sequence.una() > context.una_before;
             if delivered > 0 || advanced || !self.config.transfer.loss.halves_on_news_only {
                 self.reduce_window_linux(delivered, advanced && lost == 0);
             }
@@ -91,16 +106,16 @@ impl Endpoint {
         }
     }
 
-    /// [`Endpoint::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
+    /// [`Sender::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
     #[inline]
     pub(super) fn on_whole_ack_linux(&mut self, now: Time, whole: &Whole) {
-        if self.detector.rules().grows_first {
+        if self.loss.detector.rules().grows_first {
             self.on_whole_ack_growing_first(now, whole);
             return;
         }
         let acked = whole.units;
-        self.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
-        self.recovery.resend = Resend::Hold;
+        self.loss.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
+        self.loss.recovery.resend = Resend::Hold;
         self.set_transmit_timer(now);
         let bytes = u64::from(whole.segments) * u64::from(self.negotiated.mss());
         self.grow_for(now, Ack { acked, delivered: bytes.min(acked), ..Ack::default() });
@@ -112,11 +127,11 @@ impl Endpoint {
     fn on_whole_ack_growing_first(&mut self, now: Time, whole: &Whole) {
         let context = AckContext {
             now,
-            una_before: self.send.una() - whole.units,
-            window_before: self.send.window(),
+            una_before: self.sequence.una() - whole.units,
+            window_before: self.sequence.window(),
             outstanding_before: true,
-            losses_before: self.board.losses(),
-            units_lost_before: self.board.units_declared_lost(),
+            losses_before: self.loss.board.losses(),
+            units_lost_before: self.loss.board.units_declared_lost(),
             is_old: false,
             has_data: false,
             not_duplicate: true,
@@ -127,23 +142,12 @@ impl Endpoint {
         self.process_ack(&context);
     }
 
-    /// `tcp_ack_is_dubious`: it is not ordinary progress, or not everything was in order before.
-    #[inline]
-    fn is_dubious(&self, context: &AckContext) -> bool {
-        let ordinary = context.not_duplicate || context.progress.acked > 0;
-        !ordinary
-            || context.progress.sacked_segments > 0
-            || context.ece
-            || context.duplicates.segments > 0
-            || self.recovery.state() != CaState::Open
-    }
-
     /// A dubious ACK: the state reacts. Returns whether a timer was set.
     #[inline(never)]
     fn react(&mut self, context: &AckContext, delivered: &mut u64) -> bool {
         let now = context.now;
-        let advanced = self.send.una() > context.una_before;
-        if advanced && self.board.front().is_some_and(|front| front.sacked) {
+        let advanced = self.sequence.una() > context.una_before;
+        if advanced && self.loss.board.front().is_some_and(|front| front.sacked) {
             // tcp_check_sack_reneging: the segment after the ACK had been reported. The receiver
             // has half a round trip to reconsider.
             let wait = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2).max(Span::from_millis(10));
@@ -156,7 +160,7 @@ impl Endpoint {
         let newly_sacked = context.progress.sacked_segments > 0;
         let view = View { advanced, duplicate, newly_sacked, ece: context.ece, ..self.view(now) };
         let Reaction { resend, again } = self.alert(context, &view, delivered);
-        self.recovery.resend = resend;
+        self.loss.recovery.resend = resend;
         if let Some(wait) = again {
             self.set_timer(now, Pending::Reorder, wait.min(self.rto()));
         }
@@ -168,7 +172,7 @@ impl Endpoint {
         let AckContext { now, ece, ref progress, .. } = *context;
         let delivered =
             if self.negotiated.sack() { progress.delivered } else { delivered * u64::from(self.negotiated.mss()) };
-        let lost = self.board.units_declared_lost() - context.units_lost_before;
+        let lost = self.loss.board.units_declared_lost() - context.units_lost_before;
         self.rule_window(now, Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() });
     }
 
@@ -176,9 +180,9 @@ impl Endpoint {
     #[inline]
     fn grow(&mut self, context: &AckContext, delivered: u64) {
         let AckContext { now, ece, ref progress, .. } = *context;
-        let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.detector.grows_on_sack());
+        let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.loss.detector.grows_on_sack());
         let reached = |window: Window| window.cwnd >= window.ssthresh;
-        let marked = ece && !self.detector.grows_on_mark() && reached(self.cc.window());
+        let marked = ece && !self.loss.detector.grows_on_mark() && reached(self.cc.window());
         if !grows || marked {
             return;
         }
@@ -186,7 +190,7 @@ impl Endpoint {
         // Of short segments only what they carry.
         let bytes =
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
-        let lost = self.board.units_declared_lost() - context.units_lost_before;
+        let lost = self.loss.board.units_declared_lost() - context.units_lost_before;
         let ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
         if self.config.transfer.loss.grows_within_burst {
             self.grow_within_burst(now, ack);
@@ -209,8 +213,8 @@ impl Endpoint {
     fn grow_within_burst(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
         let mss = u64::from(self.negotiated.mss());
-        let before = self.segments_in_flight() + ack.delivered.div_ceil(mss);
-        let cwnd_limited = self.cwnd() / mss <= before + self.max_burst().unwrap_or(0);
+        let before = self.loss.segments_in_flight(&self.negotiated) + ack.delivered.div_ceil(mss);
+        let cwnd_limited = self.cwnd() / mss <= before + self.loss.max_burst().unwrap_or(0);
         let flight = Flight { cwnd_limited, ..self.flight(now) };
         self.grow_by(&flight, &ack);
     }
@@ -219,24 +223,24 @@ impl Endpoint {
     fn grow_by(&mut self, flight: &Flight, ack: &Ack) {
         let cwnd = self.cwnd();
         // tcp_enter_cwr does nothing after a timeout.
-        if self.cc.on_ack(flight, ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {
+        if self.cc.on_ack(flight, ack) == Verdict::Reduced && self.loss.recovery.state() < CaState::Cwr {
             self.shape_window(cwnd);
-            self.enter_cwr();
+            self.loss.enter_cwr(self.now);
         }
     }
 
     /// What a detector may know. Those whose marks are the proof do not ask for the last four.
     fn view(&self, now: Time) -> View {
         let sack = self.negotiated.sack();
-        let sacked = self.sacked_segments();
+        let sacked = self.loss.sacked_segments(&self.negotiated);
         let view = View {
             now,
-            state: self.recovery.state(),
+            state: self.loss.recovery.state(),
             sack,
             mss: self.negotiated.mss(),
-            outstanding: self.board.segments(),
+            outstanding: self.loss.board.segments(),
             sacked,
-            reach: if sack { self.board.segments_to_highest() } else { sacked + 1 },
+            reach: if sack { self.loss.board.segments_to_highest() } else { sacked + 1 },
             srtt: self.rtt.srtt(),
             advanced: false,
             duplicate: false,
@@ -250,12 +254,12 @@ impl Endpoint {
             rto: Span::ZERO,
             cwnd: 0,
         };
-        if !self.detector.rules().marks_on_entry {
+        if !self.loss.detector.rules().marks_on_entry {
             return view;
         }
         let LossRules { losses_up_to_point, first_hole_at_any_sign, .. } = self.config.transfer.loss;
         View {
-            limit: if losses_up_to_point { self.recovery.point } else { u64::MAX },
+            limit: if losses_up_to_point { self.loss.recovery.point } else { u64::MAX },
             first_hole: first_hole_at_any_sign,
             can_send: self.may_send_now(),
             to_timeout: self.until_timeout(now),
@@ -267,12 +271,12 @@ impl Endpoint {
 
     /// `tcp_may_send_now`.
     pub(super) fn may_send_now(&self) -> bool {
-        let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
-        let window = (self.send.window_end()).saturating_sub(self.send.nxt());
+        let available = (self.sequence.written() + 1).saturating_sub(self.sequence.nxt());
+        let window = (self.sequence.window_end()).saturating_sub(self.sequence.nxt());
         let next = u64::from(self.negotiated.mss()).min(available);
-        !self.send.is_fin_sent()
+        !self.sequence.is_fin_sent()
             && next > 0
             && next <= window
-            && self.window_used() + self.window_taken(next as u32) <= self.cwnd()
+            && self.window_used() + self.loss.window_taken(&self.negotiated, next as u32) <= self.cwnd()
     }
 }

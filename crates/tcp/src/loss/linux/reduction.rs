@@ -3,27 +3,38 @@
 use ackclock_cc::{EcnUse, Signal, Window};
 use ackclock_units::Time;
 
-use crate::{CaState, Endpoint, Prr};
+use crate::loss::Loss;
+use crate::send::Sender;
+use crate::{CaState, Prr};
 
-impl Endpoint {
+impl Loss {
+    /// `tcp_enter_cwr`, once the window comes down: congestion is proven, and nothing can be
+    /// undone.
+    pub(crate) fn enter_cwr(&mut self, now: Time) {
+        self.recovery.undo.rule_out();
+        self.enter(now, CaState::Cwr);
+    }
+}
+
+impl Sender {
     /// `tcp_enter_recovery`.
     pub(super) fn begin_recovery(&mut self, now: Time, ece: bool) {
-        self.forget_retransmissions();
-        self.start_undo();
+        self.loss.forget_retransmissions();
+        self.loss.start_undo(&self.sequence);
         if self.config.transfer.loss.undo_by_threshold {
             self.remember_threshold();
         }
-        self.recovery.undo.set_restores_window(false);
+        self.loss.recovery.undo.set_restores_window(false);
         // A sender that is marked all the time has not halved its window for that.
-        let marked = self.recovery.state() == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
-        if !self.recovery.in_reduction() || marked {
-            self.recovery.undo.set_restores_window(!ece);
+        let marked = self.loss.recovery.state() == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
+        if !self.loss.recovery.in_reduction() || marked {
+            self.loss.recovery.undo.set_restores_window(!ece);
             self.start_reduction(now, Signal::Loss);
         }
         if self.config.transfer.loss.recovery_moves_point {
-            self.recovery.point = self.send.nxt();
+            self.loss.recovery.point = self.sequence.nxt();
         }
-        self.enter(now, CaState::Recovery);
+        self.loss.enter(now, CaState::Recovery);
         self.stats.fast_recoveries += 1;
     }
 
@@ -32,7 +43,7 @@ impl Endpoint {
         self.tell_losses(now);
         let cwnd = self.cwnd();
         let mut flight = self.flight_size(now);
-        if let Some(segments) = self.detector.outstanding_before() {
+        if let Some(segments) = self.loss.detector.outstanding_before() {
             flight.in_flight = segments * u64::from(self.negotiated.mss());
         }
         self.note_unvalidated(now);
@@ -41,19 +52,12 @@ impl Endpoint {
         self.shape_window(cwnd);
     }
 
-    /// `tcp_enter_cwr`, once the window comes down: congestion is proven, and nothing can be
-    /// undone.
-    pub(super) fn enter_cwr(&mut self) {
-        self.recovery.undo.rule_out();
-        self.enter(self.now, CaState::Cwr);
-    }
-
     /// The window is to come down from `cwnd` to the controller's threshold.
     pub(super) fn shape_window(&mut self, cwnd: u64) {
         let ssthresh = self.cc.window().ssthresh;
-        self.recovery.point = self.send.nxt();
-        self.recovery.probe.forget();
-        self.recovery.reduction.begin(cwnd, ssthresh, cwnd / u64::from(self.negotiated.mss()));
+        self.loss.recovery.point = self.sequence.nxt();
+        self.loss.recovery.probe.forget();
+        self.loss.recovery.reduction.begin(cwnd, ssthresh, cwnd / u64::from(self.negotiated.mss()));
         self.ecn.window_reduced();
     }
 
@@ -63,20 +67,20 @@ impl Endpoint {
         let flight = self.flight(now);
         self.cc.on_signal(&flight, Signal::RecoveryEnd);
         let Window { cwnd, ssthresh } = self.cc.window();
-        let mut reached = self.recovery.reduction.cwnd();
+        let mut reached = self.loss.recovery.reduction.cwnd();
         if self.config.transfer.loss.ends_at_threshold {
             reached = reached.min(ssthresh);
         }
-        if self.config.prr == Prr::RateHalving && !self.recovery.whole_control {
+        if self.config.prr == Prr::RateHalving && !self.loss.recovery.whole_control {
             if reached < cwnd {
                 self.cc.take_over(Window { cwnd: reached, ssthresh });
             }
             if self.config.transfer.loss.half_steps_carry_over && self.observer.needs.reno_halving {
-                self.cc.on_signal(&flight, Signal::CountedAcks(self.recovery.reduction.half_steps()));
+                self.cc.on_signal(&flight, Signal::CountedAcks(self.loss.recovery.reduction.half_steps()));
             }
         }
         self.end_validation(now);
-        self.enter(now, CaState::Open);
+        self.loss.enter(now, CaState::Open);
     }
 
     /// One ACK of a reduction, which delivered so many segments (`tcp_cwnd_reduction`).
@@ -85,22 +89,22 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         if rule == Prr::RateHalving {
             let least = self.least_of_reduction();
-            self.recovery.reduction.halve_rate(self.window_used(), mss, least);
+            self.loss.recovery.reduction.halve_rate(self.window_used(), mss, least);
             return;
         }
         if delivered == 0 || rule == Prr::Off {
             return;
         }
-        let in_flight = self.segments_in_flight();
+        let in_flight = self.loss.segments_in_flight(&self.negotiated);
         let bonus = safe || rule != Prr::Rfc9937;
-        self.recovery.reduction.on_delivered_segments(delivered, in_flight, mss, bonus);
+        self.loss.recovery.reduction.on_delivered_segments(delivered, in_flight, mss, bonus);
     }
 
     /// `tcp_current_ssthresh`: where the window is not coming down, three quarters of it at least.
     fn current_threshold(&self) -> u64 {
         let mss = u64::from(self.negotiated.mss());
         let segments = self.cwnd() / mss;
-        let most = match self.recovery.in_reduction() {
+        let most = match self.loss.recovery.in_reduction() {
             true => 0,
             false => (segments / 2 + segments / 4) * mss,
         };
@@ -109,12 +113,12 @@ impl Endpoint {
 
     /// `prior_ssthresh`.
     pub(super) fn remember_threshold(&mut self) {
-        self.recovery.undo.prior_ssthresh = self.current_threshold();
+        self.loss.recovery.undo.prior_ssthresh = self.current_threshold();
     }
 
     /// `tcp_cwnd_min`.
     fn least_of_reduction(&mut self) -> u64 {
-        let ssthresh = self.recovery.reduction.ssthresh();
+        let ssthresh = self.loss.recovery.reduction.ssthresh();
         let whole = self.config.transfer.loss.controller_bounds_halving && !self.observer.needs.reno_halving;
         if whole { ssthresh } else { ssthresh / 2 }
     }

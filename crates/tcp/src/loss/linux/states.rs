@@ -2,27 +2,28 @@
 //! and what ends it.
 //!
 //! Before a loss is proven - in Open, Disorder and CWR - every such ACK ends in the same search for
-//! losses ([`Endpoint::look_for_loss`]), which enters Recovery when it finds one. Recovery and Loss
+//! losses ([`Sender::look_for_loss`]), which enters Recovery when it finds one. Recovery and Loss
 //! last until everything sent before them is acknowledged, or until they turn out needless.
 
 use ackclock_cc::Signal;
 use ackclock_units::{Span, Time};
 
 use super::Reaction;
+use crate::CaState;
 use crate::loss::AckContext;
 use crate::loss::detector::{Marked, StartRecovery, View};
 use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
 
-impl Endpoint {
+impl Sender {
     /// What the state does with a dubious ACK; `delivered` grows by what a duplicate ACK stands
     /// for.
     pub(super) fn alert(&mut self, context: &AckContext, view: &View, delivered: &mut u64) -> Reaction {
         if view.ece {
-            self.recovery.undo.set_restores_window(false);
+            self.loss.recovery.undo.set_restores_window(false);
         }
-        match self.recovery.state() {
+        match self.loss.recovery.state() {
             CaState::Open => self.alert_in_open(view, delivered),
             CaState::Disorder => {
                 if self.config.transfer.loss.disorder_until_dsacked {
@@ -39,14 +40,14 @@ impl Endpoint {
     /// Open: everything was in order until now, and what was retransmitted before is settled. Ends
     /// with this ACK if it reports something out of order, echoes a mark, or proves a loss.
     fn alert_in_open(&mut self, view: &View, delivered: &mut u64) -> Reaction {
-        self.recovery.undo.forget_retransmissions();
+        self.loss.recovery.undo.forget_retransmissions();
         self.look_for_loss(view, delivered, None)
     }
 
     /// CWR: the window comes down for a mark. Ends when something above the point is acknowledged,
     /// so that the receiver has had the CWR flag; or with a loss.
     fn alert_in_cwr(&mut self, view: &View, delivered: &mut u64) -> Reaction {
-        if self.send.una() > self.recovery.point {
+        if self.sequence.una() > self.loss.recovery.point {
             self.finish_reduction(view.now);
         }
         self.look_for_loss(view, delivered, None)
@@ -57,9 +58,9 @@ impl Endpoint {
     /// that ends it begins the next.
     fn alert_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let now = view.now;
-        if self.send.una() >= self.recovery.point {
+        if self.sequence.una() >= self.loss.recovery.point {
             if !self.negotiated.sack() {
-                self.recovery.emulated_sacks = 0;
+                self.loss.recovery.emulated_sacks = 0;
             }
             if self.undo_at_end(progress) {
                 return Reaction::HOLD;
@@ -70,22 +71,22 @@ impl Endpoint {
         if self.config.transfer.loss.recovery_outlasts_undo {
             return self.go_on_in_recovery(progress, view, delivered);
         }
-        let marker = self.recovery.undo.marker;
+        let marker = self.loss.recovery.undo.marker;
         if !view.advanced {
-            *delivered += self.add_emulated_sack(view.duplicate);
+            *delivered += self.loss.add_emulated_sack(&self.negotiated, view.duplicate);
         } else if self.undo_partially(progress, view) {
             return Reaction::HOLD;
         }
-        let partial = view.advanced && self.recovery.undo.marker == marker;
+        let partial = view.advanced && self.loss.recovery.undo.marker == marker;
         if self.undo_by_dsack() {
             self.try_to_open(now, view.ece);
-            if self.detector.rules().undo_ends_ack {
+            if self.loss.detector.rules().undo_ends_ack {
                 return Reaction::HOLD;
             }
         }
         let again = self.judge(view).again;
-        if self.recovery.state() != CaState::Recovery {
-            if self.board.lost_segments() == 0 && self.starts_recovery(view) != StartRecovery::Now {
+        if self.loss.recovery.state() != CaState::Recovery {
+            if self.loss.board.lost_segments() == 0 && self.starts_recovery(view) != StartRecovery::Now {
                 return Reaction { resend: Resend::Hold, again };
             }
             self.begin_recovery(now, view.ece);
@@ -97,14 +98,14 @@ impl Endpoint {
     /// Disorder ends with what was sent when it began; without SACK when that is acknowledged, else
     /// with more, so that DSACKs are waited for.
     fn end_disorder(&mut self) {
-        let (una, point) = (self.send.una(), self.recovery.point);
+        let (una, point) = (self.sequence.una(), self.loss.recovery.point);
         if una < point {
             return;
         }
         self.undo_by_dsack();
-        if !self.recovery.undo.is_possible() || !self.negotiated.sack() || una != point {
-            self.recovery.undo.marker = 0;
-            self.enter(self.now, CaState::Open);
+        if !self.loss.recovery.undo.is_possible() || !self.negotiated.sack() || una != point {
+            self.loss.recovery.undo.marker = 0;
+            self.loss.enter(self.now, CaState::Open);
         }
     }
 
@@ -112,8 +113,8 @@ impl Endpoint {
     fn go_on_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let resend = Reaction { resend: Resend::Lost, again: None };
         if !view.advanced {
-            *delivered += self.add_emulated_sack(view.duplicate);
-        } else if self.may_undo(progress) {
+            *delivered += self.loss.add_emulated_sack(&self.negotiated, view.duplicate);
+        } else if self.loss.may_undo(&self.negotiated, &self.sequence, progress) {
             self.undo_and_go_on(progress, view);
             return resend;
         }
@@ -124,18 +125,20 @@ impl Endpoint {
     /// `tcp_try_undo_partial`: a delayed original filled the hole. The threshold of the controller
     /// stays, and the episode goes on.
     fn undo_and_go_on(&mut self, progress: &Progress, view: &View) {
-        if self.board.resent_segments() == 0 {
-            self.recovery.undo.forget_retransmissions();
+        if self.loss.board.resent_segments() == 0 {
+            self.loss.recovery.undo.forget_retransmissions();
         }
-        let high = self.board.highest_sacked().unwrap_or(self.send.una());
+        let high = self.loss.board.highest_sacked().unwrap_or(self.sequence.una());
         let reach = view.reach + progress.acked_segments;
-        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
-        if self.recovery.whole_control {
+        self.loss.detector.reordered(self.sequence.una() - progress.acked, high, reach, 0, self.negotiated.mss());
+        if self.loss.recovery.whole_control {
             return;
         }
         let mss = u64::from(self.negotiated.mss());
-        let most = (self.segments_in_flight() + self.max_burst().unwrap_or(u64::from(u32::MAX))) * mss;
-        self.recovery.reduction.restore(mss, self.recovery.undo.restores_window, most);
+        let most = (self.loss.segments_in_flight(&self.negotiated)
+            + self.loss.max_burst().unwrap_or(u64::from(u32::MAX)))
+            * mss;
+        self.loss.recovery.reduction.restore(mss, self.loss.recovery.undo.restores_window, most);
         self.stats.undos += 1;
     }
 
@@ -145,10 +148,10 @@ impl Endpoint {
     fn alert_in_loss(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let resend = self.repair_timeout(progress, view, delivered);
         let mut marked = Marked::default();
-        if !self.detector.rules().marks_on_entry {
+        if !self.loss.detector.rules().marks_on_entry {
             marked = self.judge(view);
         }
-        if self.recovery.state() != CaState::Open && !marked.retransmission {
+        if self.loss.recovery.state() != CaState::Open && !marked.retransmission {
             return Reaction { resend, again: marked.again };
         }
         self.look_for_loss(view, delivered, marked.again)
@@ -162,19 +165,19 @@ impl Endpoint {
         let mut again = again;
         if !self.negotiated.sack() {
             if view.advanced {
-                self.recovery.emulated_sacks = 0;
+                self.loss.recovery.emulated_sacks = 0;
             }
-            *delivered += self.add_emulated_sack(view.duplicate);
+            *delivered += self.loss.add_emulated_sack(&self.negotiated, view.duplicate);
         }
-        let state = self.recovery.state();
+        let state = self.loss.recovery.state();
         if state == CaState::Disorder || state == CaState::Open && !self.config.transfer.loss.no_dsack_undo_in_open {
             self.undo_by_dsack();
         }
-        if !self.detector.rules().marks_on_entry {
+        if !self.loss.detector.rules().marks_on_entry {
             again = self.judge(view).again.or(again);
         }
-        let tests = self.recovery.undo.test_step > 0;
-        if self.board.lost_segments() == 0 || tests {
+        let tests = self.loss.recovery.undo.test_step > 0;
+        if self.loss.board.lost_segments() == 0 || tests {
             let start = if tests { StartRecovery::No } else { self.starts_recovery(view) };
             if let StartRecovery::After(wait) = start {
                 again = Some(wait);
@@ -194,9 +197,9 @@ impl Endpoint {
     /// A loss is proven. Some detectors mark what is lost only now.
     fn enter_recovery(&mut self, view: &View) {
         self.begin_recovery(view.now, view.ece);
-        if self.detector.rules().marks_on_entry {
+        if self.loss.detector.rules().marks_on_entry {
             let view = View { begins: true, ..self.current(view) };
-            self.detector.mark(&mut self.board, &view);
+            self.loss.detector.mark(&mut self.loss.board, &view);
         } else {
             self.mark_last(view, false);
         }
@@ -204,16 +207,16 @@ impl Endpoint {
 
     fn mark_last(&mut self, view: &View, partial: bool) {
         let view = self.current(view);
-        self.detector.mark_last(&mut self.board, &view, partial);
+        self.loss.detector.mark_last(&mut self.loss.board, &view, partial);
     }
 
     /// Whether recovery begins although nothing is marked (`tcp_time_to_recover`). RACK marks what
     /// is lost, and needs no other sign.
     fn starts_recovery(&mut self, view: &View) -> StartRecovery {
         let view = self.current(view);
-        let start = self.detector.starts_recovery(&view);
+        let start = self.loss.detector.starts_recovery(&view);
         if start == StartRecovery::No
-            && let Some(before) = self.detector.waits(&view)
+            && let Some(before) = self.loss.detector.waits(&view)
         {
             // RFC 4653 section 3.2 steps T.1 and T.2: cwnd = min(FlightSize + SMSS,
             // FlightSizePrev), ssthresh = FlightSizePrev.
@@ -232,24 +235,24 @@ impl Endpoint {
     }
 
     pub(super) fn judge(&mut self, view: &View) -> Marked {
-        if self.board.is_empty() {
+        if self.loss.board.is_empty() {
             return Marked::default();
         }
         let view = self.current(view);
-        self.detector.mark(&mut self.board, &view)
+        self.loss.detector.mark(&mut self.loss.board, &view)
     }
 
     /// `tcp_process_loss`: the timeout turns out spurious, is still being tested, is over, or goes
     /// on.
     fn repair_timeout(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Resend {
-        let point = self.recovery.point;
-        let recovered = self.send.una() >= point;
+        let point = self.loss.recovery.point;
+        let recovered = self.sequence.una() >= point;
         let in_time = view.advanced || self.config.transfer.loss.any_ack_undoes_timeout;
         if in_time && self.undo_timeout(progress, false) {
             return Resend::Hold;
         }
-        let beyond = self.send.nxt() > point;
-        if self.recovery.frto
+        let beyond = self.sequence.nxt() > point;
+        if self.loss.recovery.frto
             && let Some(resend) = self.test_timeout(progress, view)
         {
             return resend;
@@ -261,9 +264,9 @@ impl Endpoint {
         if !self.negotiated.sack() {
             if beyond && view.duplicate {
                 // What was sent to test the timeout has arrived.
-                *delivered += self.add_emulated_sack(true);
+                *delivered += self.loss.add_emulated_sack(&self.negotiated, true);
             } else if view.advanced {
-                self.recovery.emulated_sacks = 0;
+                self.loss.recovery.emulated_sacks = 0;
             }
         }
         self.moderate_window();
@@ -272,43 +275,43 @@ impl Endpoint {
 
     /// F-RTO (RFC 5682 section 3.1): what follows, if the answer is there or the test goes on.
     fn test_timeout(&mut self, progress: &Progress, view: &View) -> Option<Resend> {
-        let point = self.recovery.point;
+        let point = self.loss.recovery.point;
         // Step 3b: not everything was lost, since something sent once has arrived.
         let original = progress.original_end <= point && (self.negotiated.sack() || !progress.covers_resent);
         if original && self.undo_timeout(progress, true) {
             return Some(Resend::Hold);
         }
-        if self.send.nxt() > point {
+        if self.sequence.nxt() > point {
             // Step 3a: the loss was real.
-            self.recovery.frto &= !(view.newly_sacked || view.duplicate);
-        } else if view.advanced && self.send.una() < point {
+            self.loss.recovery.frto &= !(view.newly_sacked || view.duplicate);
+        } else if view.advanced && self.sequence.una() < point {
             // Step 2b: new data is sent, if there is any.
-            self.recovery.point = self.send.nxt();
+            self.loss.recovery.point = self.sequence.nxt();
             if self.has_sendable_data() {
                 return Some(Resend::New);
             }
-            self.recovery.frto = false;
+            self.loss.recovery.frto = false;
         }
         None
     }
 
     fn has_sendable_data(&self) -> bool {
-        !self.send.is_fin_sent()
-            && self.send.written() + 1 > self.send.nxt()
-            && self.send.window_end() > self.send.nxt()
+        !self.sequence.is_fin_sent()
+            && self.sequence.written() + 1 > self.sequence.nxt()
+            && self.sequence.window_end() > self.sequence.nxt()
     }
 
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.
     pub(super) fn try_to_open(&mut self, now: Time, ece: bool) {
-        if self.recovery.undo.test_step == 0 {
-            self.forget_retransmissions();
+        if self.loss.recovery.undo.test_step == 0 {
+            self.loss.forget_retransmissions();
         }
-        if ece && self.recovery.state() < CaState::Cwr {
+        if ece && self.loss.recovery.state() < CaState::Cwr {
             self.start_reduction(now, Signal::Ecn);
-            self.enter_cwr();
+            self.loss.enter_cwr(self.now);
         }
-        if self.recovery.state() != CaState::Cwr {
-            self.keep_open();
+        if self.loss.recovery.state() != CaState::Cwr {
+            self.loss.keep_open(&self.negotiated, &self.sequence, self.now);
             self.moderate_window();
         }
     }

@@ -19,26 +19,31 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::Time;
 
-use crate::connection::timers::Pending;
+use crate::CaState;
+use crate::connection::negotiated::Negotiated;
 use crate::loss::AckContext;
+use crate::loss::Loss;
 use crate::loss::recovery::Resend;
-use crate::{CaState, Endpoint};
+use crate::send::Sender;
+use crate::send::retransmission_timer::Pending;
 
-impl Endpoint {
+impl Loss {
     /// Whether a timeout is tested before anything is declared lost (`tcp_use_frto`).
-    pub(super) fn tests_timeouts(&self) -> bool {
+    pub(crate) fn tests_timeouts(&self, negotiated: &Negotiated) -> bool {
         self.config.transfer.loss.tests_before_losing
             && self.config.frto
-            && self.negotiated.sack()
+            && negotiated.sack()
             && !self.recovery.whole_control
     }
+}
 
+impl Sender {
     /// `tcp_enter_frto`: the first segment goes out again.
     pub(super) fn begin_test(&mut self, now: Time) {
-        let state = self.recovery.state();
-        let (una, nxt, point) = (self.send.una(), self.send.nxt(), self.recovery.point);
+        let state = self.loss.recovery.state();
+        let (una, nxt, point) = (self.sequence.una(), self.sequence.nxt(), self.loss.recovery.point);
         let mss = u64::from(self.negotiated.mss());
-        let (again, repeats) = (self.recovery.undo.test_step > 0, self.rtt.timeouts() > 0);
+        let (again, repeats) = (self.loss.recovery.undo.test_step > 0, self.rtt.timeouts() > 0);
         let reduces =
             !again && state <= CaState::Disorder || una == point || (state == CaState::Loss || again) && !repeats;
         let cwnd = self.cwnd();
@@ -50,27 +55,27 @@ impl Endpoint {
                 self.cc.take_over(Window { cwnd: 2 * mss, ssthresh });
             }
         }
-        let resent_before = self.board.front().is_some_and(|front| front.ever_resent());
-        self.board.lose_front_by_timeout();
+        let resent_before = self.loss.board.front().is_some_and(|front| front.ever_resent());
+        self.loss.board.lose_front_by_timeout();
         let flight = self.flight_size(now);
         self.tell_losses(now);
         self.cc.on_signal(&flight, Signal::Timeout { repeated: !reduces, kept: mss });
-        let most = (self.segments_in_flight() + 1) * mss;
+        let most = (self.loss.segments_in_flight(&self.negotiated) + 1) * mss;
         let ssthresh = self.cc.window().ssthresh;
         self.cc.take_over(Window { cwnd: cwnd.min(most), ssthresh });
         self.forget_validation(now);
-        let possible = !resent_before && self.board.resent_segments() == 0;
-        self.recovery.undo.begin(if possible { una } else { 0 }, 0, true);
-        self.recovery.undo.set_restores_window(reduces || self.recovery.undo.restores_window);
-        self.recovery.undo.test_step = 1;
+        let possible = !resent_before && self.loss.board.resent_segments() == 0;
+        self.loss.recovery.undo.begin(if possible { una } else { 0 }, 0, true);
+        self.loss.recovery.undo.set_restores_window(reduces || self.loss.recovery.undo.restores_window);
+        self.loss.recovery.undo.test_step = 1;
         let repairs = again || matches!(state, CaState::Recovery | CaState::Loss);
-        self.recovery.undo.test_high = if repairs && point > una { point } else { nxt };
-        self.enter(now, CaState::Disorder);
-        self.recovery.point = nxt;
-        self.recovery.probe.forget();
-        self.recovery.frto = false;
-        self.recovery.resend = Resend::Lost;
-        self.recovery.force = true;
+        self.loss.recovery.undo.test_high = if repairs && point > una { point } else { nxt };
+        self.loss.enter(now, CaState::Disorder);
+        self.loss.recovery.point = nxt;
+        self.loss.recovery.probe.forget();
+        self.loss.recovery.frto = false;
+        self.loss.recovery.resend = Resend::Lost;
+        self.loss.recovery.force = true;
         self.rtt.back_off();
         self.set_timer(now, Pending::Rto, self.rto());
     }
@@ -78,28 +83,28 @@ impl Endpoint {
     /// `tcp_process_frto`: an ACK while a timeout is tested. Returns whether the window is set by
     /// that.
     pub(super) fn test_by_ack(&mut self, context: &AckContext) -> bool {
-        let set = self.recovery.undo.test_step > 0 && self.take_test(context);
-        if self.send.una() > self.recovery.undo.test_high {
-            self.recovery.undo.test_high = 0;
+        let set = self.loss.recovery.undo.test_step > 0 && self.take_test(context);
+        if self.sequence.una() > self.loss.recovery.undo.test_high {
+            self.loss.recovery.undo.test_high = 0;
         }
         set
     }
 
     fn take_test(&mut self, context: &AckContext) -> bool {
         let progress = &context.progress;
-        let (step, high) = (self.recovery.undo.test_step, self.recovery.undo.test_high);
+        let (step, high) = (self.loss.recovery.undo.test_step, self.loss.recovery.undo.test_high);
         let (acked, sacked) = (progress.acked_segments > 0, progress.sacked_segments > 0);
         if step > 1 && progress.acked_resent {
-            self.recovery.undo.marker = 0;
+            self.loss.recovery.undo.marker = 0;
         }
-        if self.send.una() >= high {
+        if self.sequence.una() >= high {
             self.fail_test(if step == 1 { 2 } else { 3 });
             return true;
         }
         if step == 1 {
             if acked {
                 self.set_test_window(2);
-                self.recovery.undo.test_step = 2;
+                self.loss.recovery.undo.test_step = 2;
                 if !self.may_send_now() {
                     self.fail_test(2);
                 }
@@ -109,7 +114,7 @@ impl Endpoint {
             }
             return true;
         }
-        let reported = self.board.highest_sacked().unwrap_or(0);
+        let reported = self.loss.board.highest_sacked().unwrap_or(0);
         let originals = progress.original_end <= high && reported <= high;
         if !acked && !sacked || sacked && !originals {
             if acked || sacked || !context.not_duplicate {
@@ -124,7 +129,7 @@ impl Endpoint {
     /// So many segments more than are in flight; without any, no more than now.
     fn set_test_window(&mut self, more: u64) {
         let mss = u64::from(self.negotiated.mss());
-        let most = (self.segments_in_flight() + more) * mss;
+        let most = (self.loss.segments_in_flight(&self.negotiated) + more) * mss;
         let Window { cwnd, ssthresh } = self.cc.window();
         let cwnd = if more > 0 { most } else { cwnd.min(most).max(mss) };
         self.cc.take_over(Window { cwnd, ssthresh });
@@ -133,23 +138,23 @@ impl Endpoint {
     /// The timeout was needless: the window comes down to the threshold all the same
     /// (`tcp_ratehalving_spur_to_response`, `tcp_frto_response` = 0).
     fn pass_test(&mut self) {
-        self.recovery.undo.test_step = 0;
+        self.loss.recovery.undo.test_step = 0;
         let mss = u64::from(self.negotiated.mss());
-        let cwnd = self.cwnd().min((self.segments_in_flight() + 1) * mss);
+        let cwnd = self.cwnd().min((self.loss.segments_in_flight(&self.negotiated) + 1) * mss);
         self.shape_window(cwnd);
-        self.enter_cwr();
+        self.loss.enter_cwr(self.now);
     }
 
     /// `tcp_enter_frto_loss`: everything is lost, and the window lets `allowed` segments go.
     fn fail_test(&mut self, allowed: u64) {
-        self.recovery.undo.test_step = 0;
-        self.board.mark_all_lost();
+        self.loss.recovery.undo.test_step = 0;
+        self.loss.board.mark_all_lost();
         self.tell_losses(self.now);
-        self.detector.forget_reordering();
+        self.loss.detector.forget_reordering();
         self.set_test_window(allowed);
-        self.enter(self.now, CaState::Loss);
-        self.recovery.point = self.send.nxt();
-        self.recovery.resend = Resend::Lost;
+        self.loss.enter(self.now, CaState::Loss);
+        self.loss.recovery.point = self.sequence.nxt();
+        self.loss.recovery.resend = Resend::Lost;
         self.ecn.window_reduced();
     }
 }

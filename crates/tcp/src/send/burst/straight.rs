@@ -11,66 +11,32 @@ use ackclock_packet::{Flags, Payload, Segment};
 use ackclock_units::{Ecn, Time};
 
 use super::Burst;
+use crate::send::Sender;
 use crate::send::limited::Limit;
-use crate::{CaState, Endpoint, SendRule, SentAs, State};
+use crate::{CaState, Ports, SendRule, SentAs, State};
 
-/// What the straight way comes to.
-pub(in crate::send) enum Straight {
-    /// A segment is written.
-    Sent(Ecn),
-    /// Nothing is to be sent, and that is noted.
-    Nothing,
-    /// It does not apply.
-    No,
-}
-
-impl Endpoint {
-    /// Whether new data and acknowledgments are all that may be due.
+impl Sender {
+    /// Whether nothing but new data may be due.
     #[inline]
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.config.header_prediction
-            && self.state == State::Established
-            && self.recovery.is_plain()
-            && !self.send.is_closed()
-            && !self.answers.is_due()
+            && self.loss.recovery.is_plain()
+            && !self.sequence.is_closed()
             && !self.persist.has_expired()
             && !self.persist.rules()
             && self.persist.deadline() == Time::NEVER
-            && !self.board.may_resend()
+            && !self.loss.board.may_resend()
             && !self.pacer.on
-            && !self.board.samples_rates()
-            && !self.handshake.owes_bare_ack()
+            && !self.loss.board.samples_rates()
     }
 
-    /// What is to be sent now, where that is plain.
-    #[inline(always)]
-    pub(in crate::send) fn go_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
-        let unsent = (self.send.written() + 1).wrapping_sub(self.send.nxt());
-        if self.burst.idle && unsent == 0 {
-            return self.acknowledge_straight(now, out);
-        }
-        if self.burst.goes_on(now) {
-            return Straight::Sent(self.write_full(out));
-        }
-        self.send_straight(now, out, unsent)
-    }
-
+    /// How many full segments of `unsent` bytes may leave now, and whether the congestion window is
+    /// full after them; none if it is full already. `None` if they are not to leave by the straight
+    /// way.
     #[inline]
-    fn send_straight(&mut self, now: Time, out: &mut Segment, unsent: u64) -> Straight {
-        if self.burst.is_over(now) {
-            self.stop_at_cwnd(now);
-            return Straight::Nothing;
-        }
-        self.burst.end();
-        if !self.is_plain() {
-            return Straight::No;
-        }
-        if unsent == 0 && self.board.is_empty() {
-            return if self.receiver.acknowledges_now() { self.acknowledge_straight(now, out) } else { self.rest(now) };
-        }
+    pub(crate) fn room_for_burst(&self, unsent: u64) -> Option<(u64, bool)> {
         let full = self.negotiated.mss();
-        if self.receiver.acknowledges_now()
-            || self.board.is_empty()
+        if self.loss.board.is_empty()
             || unsent < u64::from(full)
             || self.config.transfer.sending == SendRule::Linux
             || self.config.transfer.offload.is_on()
@@ -79,129 +45,116 @@ impl Endpoint {
             || self.observer.needs.departures
             || !self.ecn.has_no_option()
         {
-            return Straight::No;
+            return None;
         }
-        let window = self.send.window_end().saturating_sub(self.send.nxt());
+        let window = self.sequence.window_end().saturating_sub(self.sequence.nxt());
         let room = self.cc.window().cwnd.saturating_sub(self.window_used());
         let most = window.min(unsent);
         if most < u64::from(full) {
-            return Straight::No;
+            return None;
         }
         if room < u64::from(full) {
-            self.stop_at_cwnd(now);
-            return Straight::Nothing;
+            return Some((0, true));
         }
         let left = segments(most.min(room), full);
         let taken = (left + 1) * u64::from(full);
-        self.begin_burst(now, full, left, room < taken && taken <= most);
-        Straight::Sent(self.write_full(out))
+        Some((left, room < taken && taken <= most))
     }
 
-    /// There is nothing unsent, in flight or to be acknowledged.
-    fn rest(&mut self, now: Time) -> Straight {
-        self.counters.window_stopped = false;
-        self.sent_as = SentAs::New;
-        self.window_use.begin();
-        self.window_use.idle(self.send.nxt());
-        self.all_sent(now);
-        self.burst.idle = !self.queue.is_short();
-        Straight::Nothing
-    }
-
-    /// Nothing is unsent or in flight: an acknowledgment is all that may be due.
-    #[inline(always)]
-    fn acknowledge_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
-        if !self.receiver.acknowledges_now() {
-            debug_assert!(self.is_plain() && self.board.is_empty() && !self.queue.is_short());
-            self.counters.sending = false;
-            return Straight::Nothing;
-        }
-        self.counters.window_stopped = false;
-        self.write_ack(now, out);
-        self.note_segment();
-        Straight::Sent(self.ecn.control())
-    }
-
-    /// There is nothing to send now.
+    /// `left` full segments leave now, with this acknowledgment, window and flags; then the
+    /// congestion window is full if they fill it.
     #[inline]
-    pub(in crate::send) fn all_sent(&mut self, now: Time) {
-        let sent = std::mem::take(&mut self.counters.sending);
-        self.review_send_buffer(now, sent);
-        self.counters.busy.set(now, self.send.written() > self.acked_bytes());
-        // tcp_write_xmit looks at the congestion window first.
-        let has_room =
-            !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
-        self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
-        self.note_stop(now, has_room);
-    }
-
-    /// A segment leaves.
-    #[inline]
-    pub(in crate::send) fn note_segment(&mut self) {
-        self.counters.segments_out += 1;
-        self.counters.sending = true;
-    }
-
-    /// The congestion window has no room for a full segment; the peer's has, and there is one.
-    #[inline]
-    fn stop_at_cwnd(&mut self, now: Time) {
-        self.counters.window_stopped = false;
-        self.sent_as = SentAs::New;
-        self.window_use.stop();
-        self.window_use.note(self.send.una(), self.send.nxt(), true, self.window_outstanding());
-        let sent = std::mem::take(&mut self.counters.sending);
-        if sent {
-            self.decay_unused(now, true);
-        }
-        self.review_send_buffer(now, sent);
-        self.counters.busy.set(now, true);
-        self.counters.window_limited.set(now, false);
-        self.held.set(now, Some(Limit::Cwnd));
-    }
-
-    /// `left` segments of `payload` bytes leave now; then the congestion window is full if they
-    /// fill it.
-    #[inline]
-    fn begin_burst(&mut self, now: Time, payload: u32, left: u64, fills: bool) {
-        let window = self.announce_window();
+    pub(crate) fn begin_burst(&mut self, now: Time, left: u64, fills: bool, header: (u32, u16, Flags)) {
+        let (ack, window, flags) = header;
         self.burst = Burst {
             left,
             fills,
             timed: self.follows_new_data(),
             idle: false,
             stamp: self.stamp(now),
-            payload,
-            ack: self.receiver.ack_number(),
+            payload: self.negotiated.mss(),
+            ack,
             window,
-            flags: Flags::ACK | self.echo_flags(),
+            flags,
             timestamps: self.negotiated.timestamps().then(|| self.negotiated.stamp(now)),
         };
         self.sent_as = SentAs::New;
         self.counters.window_stopped = false;
         self.persist.window_used();
         self.window_use.begin();
-        self.receiver.data_sent(now);
-        self.send.sent_at(now);
+        self.sequence.sent_at(now);
+    }
+
+    /// There is nothing unsent, in flight or to be acknowledged.
+    pub(crate) fn rest(&mut self, now: Time, state: State) {
+        self.counters.window_stopped = false;
+        self.sent_as = SentAs::New;
+        self.window_use.begin();
+        self.window_use.idle(self.sequence.nxt());
+        self.all_sent(now, state);
+        self.burst.idle = !self.queue.is_short();
+    }
+
+    /// There is nothing to send now.
+    #[inline]
+    pub(crate) fn all_sent(&mut self, now: Time, state: State) {
+        let sent = std::mem::take(&mut self.counters.sending);
+        self.review_send_buffer(now, state, sent);
+        self.counters.busy.set(now, self.sequence.written() > self.acked_bytes());
+        // tcp_write_xmit looks at the congestion window first.
+        let has_room =
+            !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
+        self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
+        self.note_stop(now, state, has_room);
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub(crate) fn note_segment(&mut self) {
+        self.counters.segments_out += 1;
+        self.counters.sending = true;
+    }
+
+    /// The congestion window has no room for a full segment; the peer's has, and there is one.
+    #[inline]
+    pub(crate) fn stop_at_cwnd(&mut self, now: Time, state: State) {
+        self.counters.window_stopped = false;
+        self.sent_as = SentAs::New;
+        self.window_use.stop();
+        self.window_use.note(
+            self.sequence.una(),
+            self.sequence.nxt(),
+            true,
+            self.loss.window_outstanding(&self.negotiated),
+        );
+        let sent = std::mem::take(&mut self.counters.sending);
+        if sent {
+            self.decay_unused(now, true);
+        }
+        self.review_send_buffer(now, state, sent);
+        self.counters.busy.set(now, true);
+        self.counters.window_limited.set(now, false);
+        self.held.set(now, Some(Limit::Cwnd));
     }
 
     /// Writes the next segment of the burst.
     #[inline]
-    pub(in crate::send) fn write_full(&mut self, out: &mut Segment) -> Ecn {
-        debug_assert!(self.is_plain() && self.recovery.state() == CaState::Open);
+    pub(crate) fn write_full(&mut self, ports: Ports, out: &mut Segment) -> Ecn {
+        debug_assert!(self.loss.recovery.is_plain() && self.loss.recovery.state() == CaState::Open);
         debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
-        let (seq, payload) = (self.send.nxt(), self.burst.payload);
+        let (seq, payload) = (self.sequence.nxt(), self.burst.payload);
         self.burst.left -= 1;
-        self.board.push(self.burst.stamp, seq, payload, false);
-        self.send.advance(payload, false);
+        self.loss.board.push(self.burst.stamp, seq, payload, false);
+        self.sequence.advance(payload, false);
         if self.burst.timed {
             self.new_data_sent(self.burst.stamp.at);
-            self.burst.timed = self.each_moves_timer();
+            self.burst.timed = self.loss.each_moves_timer();
         }
-        out.begin((self.ports.local, self.ports.remote), self.burst.flags);
-        if self.send.nxt() == self.send.written() + 1 {
+        out.begin((ports.local, ports.remote), self.burst.flags);
+        if self.sequence.nxt() == self.sequence.written() + 1 {
             out.flags |= Flags::PSH;
         }
-        out.seq = self.send.lower(seq);
+        out.seq = self.sequence.lower(seq);
         out.ack = self.burst.ack;
         out.window = self.burst.window;
         out.timestamps = self.burst.timestamps;

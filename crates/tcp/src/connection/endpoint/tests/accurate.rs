@@ -70,7 +70,11 @@ fn table_2_as_a_client() {
         assert_eq!((syn.flags, codepoint), (Flags::SYN | ace(request), Ecn::NotEct));
         let answer = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
         script.input(answer);
-        assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (mode, usable), "{answer:?}");
+        assert_eq!(
+            (script.endpoint.sender.ecn.mode(), script.endpoint.sender.ecn.is_usable()),
+            (mode, usable),
+            "{answer:?}"
+        );
     }
 }
 
@@ -101,7 +105,7 @@ fn table_2_as_a_server() {
         script.endpoint.listen();
         let syn = script.segment(Flags::SYN | ace(request), 0, 0, 0);
         script.input_marked(syn, arrived);
-        assert_eq!(script.endpoint.ecn.mode(), mode, "{request:03b}");
+        assert_eq!(script.endpoint.sender.ecn.mode(), mode, "{request:03b}");
         assert_eq!(fields(&mut script), [answer], "{request:03b}");
     }
 }
@@ -133,7 +137,7 @@ fn the_first_ack_is_checked() {
         (0b111, true),
     ] {
         let mut script = accepted(field);
-        assert_eq!(script.endpoint.ecn.is_usable(), usable, "{field:03b}");
+        assert_eq!(script.endpoint.sender.ecn.is_usable(), usable, "{field:03b}");
         script.write(1000);
         let (_, data, codepoint) = script.segments()[0];
         assert_eq!((data.flags.ace(), codepoint == Ecn::Ect0), (5, usable), "it still reports");
@@ -150,7 +154,10 @@ fn a_syn_asks_twice_and_then_no_more() {
     assert_eq!(fields(&mut script), [0b111, 0b111, 0]);
     let answer = script.segment(Flags::SYN | Flags::ACK | ace(0b010), 0, 0, 1);
     script.input(answer);
-    assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (EcnFeedback::Accurate, false));
+    assert_eq!(
+        (script.endpoint.sender.ecn.mode(), script.endpoint.sender.ecn.is_usable()),
+        (EcnFeedback::Accurate, false)
+    );
     let data = script.segment(Flags::ACK | ace(5), 1, 1000, 1);
     script.input_marked(data, Ecn::Ce);
     assert_eq!(fields(&mut script), [0b010, 6]);
@@ -165,7 +172,10 @@ fn an_answer_agrees_twice_and_then_no_more() {
     script.input(script.syn(Flags::SYN));
     script.wait(4 * RTO);
     assert_eq!(fields(&mut script), [0b010, 0b010, 0]);
-    assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (EcnFeedback::Accurate, false));
+    assert_eq!(
+        (script.endpoint.sender.ecn.mode(), script.endpoint.sender.ecn.is_usable()),
+        (EcnFeedback::Accurate, false)
+    );
 }
 
 #[test]
@@ -177,7 +187,10 @@ fn a_second_syn_may_withdraw_ect_but_not_the_mode() {
     let again = script.segment(Flags::SYN, 0, 0, 0);
     script.input(again);
     assert_eq!(fields(&mut script), [0b100, 0b010]);
-    assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (EcnFeedback::Accurate, false));
+    assert_eq!(
+        (script.endpoint.sender.ecn.mode(), script.endpoint.sender.ecn.is_usable()),
+        (EcnFeedback::Accurate, false)
+    );
 }
 
 #[test]
@@ -291,7 +304,7 @@ fn acks_of_many_segments_are_taken_at_their_word() {
         script.segments();
         let segment = script.segment(Flags::ACK | ace(counter), 1, 0, 10_001);
         script.input(segment);
-        assert_eq!(script.endpoint.ecn.marked_bytes(), marks * 1000);
+        assert_eq!(script.endpoint.sender.ecn.marked_bytes(), marks * 1000);
     }
 }
 
@@ -344,7 +357,7 @@ fn marked_bytes_tell_how_often_the_counter_has_wrapped() {
         (32, 32, 0, 32),
     ] {
         let mut script = accepted_with(full());
-        let segment = u64::from(script.endpoint.full_payload());
+        let segment = u64::from(script.endpoint.sender.full_payload());
         assert_eq!(segment, 1000 - 12, "the option takes 12 bytes");
         script.write(40 * segment);
         let ack = script.segment(Flags::ACK | ace(5), 1, 0, 1 + segment);
@@ -355,7 +368,7 @@ fn marked_bytes_tell_how_often_the_counter_has_wrapped() {
         let info = script.endpoint.info(script.now);
         assert_eq!(info.delivered_ce, marks, "{marked} of {packets}");
         let told = if marks > 0 { u64::from(bytes(marked)) } else { 0 };
-        assert_eq!(script.endpoint.ecn.marked_bytes(), told, "{marked} of {packets}");
+        assert_eq!(script.endpoint.sender.ecn.marked_bytes(), told, "{marked} of {packets}");
     }
 }
 
@@ -367,7 +380,7 @@ fn controllers_hear_of_the_bytes_that_were_marked() {
         script.write(1076);
         let ack = script.segment(Flags::ACK | ace(6), 1, 0, 1077);
         script.input(Segment { acc_ecn: option, ..ack });
-        assert_eq!(script.endpoint.ecn.marked_bytes(), heard);
+        assert_eq!(script.endpoint.sender.ecn.marked_bytes(), heard);
     }
 }
 
@@ -408,7 +421,7 @@ fn the_syn_counts_among_what_an_ack_delivers_on_average() {
     let segment = script.segment(Flags::ACK | ace(5), script.seq, 0, 10_001);
     script.input(segment);
     // 10 - (10 - 0) mod 8 = 8.
-    assert_eq!(script.endpoint.ecn.marked_bytes(), 8000);
+    assert_eq!(script.endpoint.sender.ecn.marked_bytes(), 8000);
 }
 
 #[test]
@@ -419,7 +432,11 @@ fn the_sender_reads_the_counter() {
     let mut ack = |counter: u8, ack: u64| {
         let segment = script.segment(Flags::ACK | ace(counter), script.seq, 0, ack);
         script.input(segment);
-        (script.endpoint.ecn.hears_marks(), script.endpoint.ecn.marked_bytes(), script.endpoint.stats().ece_acks)
+        (
+            script.endpoint.sender.ecn.hears_marks(),
+            script.endpoint.sender.ecn.marked_bytes(),
+            script.endpoint.stats().ece_acks,
+        )
     };
     assert_eq!(ack(5, 2001), (false, 0, 0));
     assert_eq!(ack(7, 4001), (true, 2000, 1));
@@ -506,7 +523,11 @@ fn without_accurate_feedback_prague_leaves_window_and_pacing_to_the_endpoint() {
         let answer_segment = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
         script.input(answer_segment);
         let endpoint = &script.endpoint;
-        assert_eq!((endpoint.recovery.whole_control(), endpoint.pacer.on), (scalable, scalable), "{answer:03b}");
-        assert_eq!(endpoint.observer.needs == Needs::default(), !scalable);
+        assert_eq!(
+            (endpoint.sender.loss.recovery.whole_control(), endpoint.sender.pacer.on),
+            (scalable, scalable),
+            "{answer:03b}"
+        );
+        assert_eq!(endpoint.sender.observer.needs == Needs::default(), !scalable);
     }
 }

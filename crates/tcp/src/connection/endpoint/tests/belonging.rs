@@ -7,7 +7,7 @@ use crate::{ChallengeLimit, SynFin, TimeWaitAnswers};
 
 fn with_rules(state: State, change: impl FnOnce(&mut StateRules)) -> Script {
     let mut script = in_state(state);
-    change(&mut script.endpoint.config_mut().states);
+    script.endpoint.configure(|config| change(&mut config.states));
     script
 }
 
@@ -92,7 +92,7 @@ fn segments_with_syn_and_fin() {
         [(SynFin::Accept, vec!["S. 0:1 ack 1"]), (SynFin::DropInListen, vec![]), (SynFin::Drop, vec![])]
     {
         let mut script = Script::new(config());
-        script.endpoint.config_mut().states.syn_fin = syn_fin;
+        script.endpoint.configure(|config| config.states.syn_fin = syn_fin);
         script.endpoint.listen();
         script.input(script.syn(Flags::SYN | Flags::FIN));
         assert_eq!(script.sent(), expected, "{syn_fin:?}");
@@ -110,7 +110,7 @@ fn data_with_the_answer_to_a_syn() {
     // RFC 9293 section 3.10.7.3, fifth step.
     for (syn_data, acked, bytes) in [(true, 4, 3), (false, 1, 0)] {
         let mut script = Script::new(config());
-        script.endpoint.config_mut().states.syn_data = syn_data;
+        script.endpoint.configure(|config| config.states.syn_data = syn_data);
         script.endpoint.connect();
         script.pump();
         let answer = Segment { payload: Payload { offset: 0, len: 3 }, ..script.syn(Flags::SYN | Flags::ACK) };

@@ -209,7 +209,7 @@ fn an_abort_resets_an_open_connection() {
     // RFC 9293 section 3.10.5.
     for state in STATES {
         let mut script = in_state(state);
-        let (seq, ack) = (script.endpoint.send.nxt(), script.endpoint.receiver.next());
+        let (seq, ack) = (script.endpoint.sender.sequence.nxt(), script.endpoint.receiver.next());
         script.endpoint.abort();
         script.pump();
         let expected = match state {

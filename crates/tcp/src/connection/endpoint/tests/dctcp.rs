@@ -96,7 +96,7 @@ fn a_peer_without_ecn_leaves_reno() {
     script.input(answer);
     script.write(1000);
     assert!(script.segments()[1..].iter().all(|(_, _, ecn)| *ecn == Ecn::NotEct));
-    assert_eq!(script.endpoint.ecn.usable_feedback(), EcnFeedback::None);
+    assert_eq!(script.endpoint.sender.ecn.usable_feedback(), EcnFeedback::None);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn the_opener_asks_and_uses_it_if_the_answer_agrees() {
         );
         let reply = script.segment(Flags::SYN | Flags::ACK | answer, 0, 0, 1);
         script.input(reply);
-        assert_eq!(script.endpoint.ecn.is_usable(), agreed);
+        assert_eq!(script.endpoint.sender.ecn.is_usable(), agreed);
     }
 }
 
@@ -64,7 +64,7 @@ fn the_listener_agrees_if_asked() {
         script.input(syn);
         let (_, answer, codepoint) = script.segments()[0];
         assert_eq!((answer.flags.contains(Flags::ECE), answer.flags.contains(Flags::CWR)), (agreed, false));
-        assert_eq!((script.endpoint.ecn.is_usable(), codepoint), (agreed, Ecn::NotEct));
+        assert_eq!((script.endpoint.sender.ecn.is_usable(), codepoint), (agreed, Ecn::NotEct));
     }
 }
 
@@ -97,7 +97,7 @@ fn a_syn_that_does_not_ask_withdraws_an_earlier_one() {
     let again = script.segment(Flags::SYN, 0, 0, 0);
     script.input(again);
     let answers: Vec<_> = script.segments().iter().map(|(_, segment, _)| segment.flags.contains(Flags::ECE)).collect();
-    assert_eq!((answers, script.endpoint.ecn.is_usable()), (vec![true, false], false));
+    assert_eq!((answers, script.endpoint.sender.ecn.is_usable()), (vec![true, false], false));
 }
 
 #[test]

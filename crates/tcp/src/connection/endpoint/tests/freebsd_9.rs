@@ -266,7 +266,7 @@ fn a_controller_may_grow_in_recovery() {
         script.sack(1, ranges);
     }
     script.data();
-    let before = script.endpoint.board.resent();
+    let before = script.endpoint.sender.loss.board.resent();
     assert_eq!(before, 1000);
     script.sack(3001, &[(4001, 10_001)]);
     // 0 + 0 + 2 segments, and one.
@@ -279,10 +279,10 @@ fn small_segments_are_sent_again_too_after_packet_too_big_by_the_rule_of_another
     let mut script = Script::open(Config { path: PathRules::linux(), ..freebsd(false) });
     script.write(9500);
     assert_eq!(script.data().last(), Some(&(9001, 9501)));
-    let sequence = script.endpoint.send.lower(script.endpoint.send.una());
+    let sequence = script.endpoint.sender.sequence.lower(script.endpoint.sender.sequence.una());
     let error = IcmpError { v6: false, kind: 3, code: 4, mtu: 700, sequence, length: 0 };
     script.endpoint.icmp(script.now, &error);
-    let board = &script.endpoint.board;
+    let board = &script.endpoint.sender.loss.board;
     assert_eq!((board.segments(), board.lost_segments()), (10, 10));
     script.pump();
     assert!(script.endpoint.pipe() <= script.endpoint.cwnd());

@@ -12,7 +12,7 @@ fn options_of(segment: &Segment) -> [bool; 3] {
 
 fn enabled(script: &Script) -> [bool; 3] {
     let endpoint = &script.endpoint;
-    [endpoint.negotiated.sack(), endpoint.negotiated.timestamps(), endpoint.negotiated.scaling()]
+    [endpoint.sender.negotiated.sack(), endpoint.sender.negotiated.timestamps(), endpoint.sender.negotiated.scaling()]
 }
 
 /// Sets the options of the peer's SYN, whatever the endpoint is set up for.
@@ -218,7 +218,7 @@ fn the_window_of_a_syn_is_not_scaled() {
 fn a_scale_beyond_fourteen_is_fourteen() {
     // RFC 7323 section 2.3.
     let script = Script::open_with(Config { window_scaling: true, ..config() }, |script| script.shift = 200);
-    assert_eq!(script.endpoint.negotiated.peer_shift(), 14);
+    assert_eq!(script.endpoint.sender.negotiated.peer_shift(), 14);
 }
 
 #[test]

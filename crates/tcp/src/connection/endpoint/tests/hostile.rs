@@ -65,7 +65,7 @@ fn a_syn_is_challenged_in_every_synchronized_state() {
             let mut script = in_state(state);
             let syn = script.segment(Flags::SYN, seq, 0, 0);
             script.input(syn);
-            let (seq, ack) = (script.endpoint.send.nxt(), script.endpoint.receiver.next());
+            let (seq, ack) = (script.endpoint.sender.sequence.nxt(), script.endpoint.receiver.next());
             assert_eq!(script.sent(), [format!(". {seq}:{seq} ack {ack}")], "{state:?}");
             assert_eq!(script.endpoint.state(), state);
         }

@@ -366,15 +366,18 @@ fn the_timeout_goes_by_the_first_segment_of_an_ack_and_the_controller_by_the_las
     let config = Config { mss: 1000, timestamps: false, window_scaling: false, ..Profile::linux_6_1().endpoint };
     for config in [config, socket()] {
         let mut script = Script::open(config);
-        assert_eq!(script.endpoint.rtt.srtt(), Some(Span::from_millis(100)));
+        assert_eq!(script.endpoint.sender.rtt.srtt(), Some(Span::from_millis(100)));
         script.write(1000);
         script.wait(20);
         script.write(1000);
         script.wait(80);
         script.ack(2001);
         let endpoint = &script.endpoint;
-        assert_eq!(endpoint.latest_sample, Some(Span::from_millis(80)));
-        assert_eq!((endpoint.rtt.srtt(), endpoint.rtt.min()), (Some(Span::from_millis(100)), endpoint.latest_sample));
+        assert_eq!(endpoint.sender.latest_sample, Some(Span::from_millis(80)));
+        assert_eq!(
+            (endpoint.sender.rtt.srtt(), endpoint.sender.rtt.min()),
+            (Some(Span::from_millis(100)), endpoint.sender.latest_sample)
+        );
     }
 }
 

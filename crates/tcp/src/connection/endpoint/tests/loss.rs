@@ -199,7 +199,7 @@ fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_
         script.wait(100);
         let answer = if ecn == EcnFeedback::Accurate { Flags::from_ace(0b011) } else { Flags::ECE };
         script.input(script.syn(Flags::SYN | Flags::ACK | answer));
-        assert!(script.endpoint.ecn.is_usable(), "{ecn:?}");
+        assert!(script.endpoint.sender.ecn.is_usable(), "{ecn:?}");
         script.write(10_000);
         script.segments();
         script.wait(100);
@@ -211,7 +211,7 @@ fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_
         script.ack(11_001);
         assert_eq!(script.endpoint.ca_state(), CaState::Open);
         assert!(script.endpoint.congestion_control().window().cwnd >= before, "{ecn:?}");
-        assert!(!script.endpoint.recovery.probe().is_in_flight(), "the reduction was made");
+        assert!(!script.endpoint.sender.loss.recovery.probe().is_in_flight(), "the reduction was made");
     }
 }
 

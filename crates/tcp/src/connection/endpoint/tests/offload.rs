@@ -49,7 +49,7 @@ fn an_odd_segment_waits_for_two_ticks() {
     let mut script = Script::open(host(Profile::linux_4_0(), 11));
     script.write(60_000);
     assert_eq!(script.data(), full(1, 10), "the eleventh waits");
-    assert!(script.endpoint.window_use.is_stopped());
+    assert!(script.endpoint.sender.window_use.is_stopped());
     script.wait(4);
     script.pump();
     assert_eq!(script.data(), []);
@@ -277,12 +277,12 @@ fn the_memory_of_units_counts() {
     config.hand_down_units(OffloadRule::LINUX_4_0);
     assert_eq!(config.transfer.send_space, SpaceRule::Linux);
     let mut script = Script::open(config);
-    assert_eq!(script.endpoint.queue.buffer, 87_040);
+    assert_eq!(script.endpoint.sender.queue.buffer, 87_040);
     // Buffers are begun while there is room, of half the peer's window: 22 * 1448 bytes of 32,767.
     let taken = script.endpoint.write(1 << 20);
     script.pump();
     let segments = script.data().len() as u64;
     assert_eq!(segments, 10);
     let waiting = (taken - segments * 1448).div_ceil(22 * 1448);
-    assert_eq!(script.endpoint.queued(), taken + (segments / 2 + waiting) * 1280);
+    assert_eq!(script.endpoint.sender.queued(), taken + (segments / 2 + waiting) * 1280);
 }

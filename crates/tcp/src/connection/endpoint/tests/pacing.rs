@@ -122,7 +122,7 @@ fn a_tail_loss_probe_that_would_be_new_data_waits_too() {
     let mut script = witness.open(linux);
     script.write(11_000);
     // The tenth segment set the probe's timer: two round trips and 2 ms, after its own 2 s.
-    assert_eq!(script.endpoint.timers.retransmission(), Time::from_millis(100 + 2000 + 202));
+    assert_eq!(script.endpoint.sender.timer.retransmission(), Time::from_millis(100 + 2000 + 202));
     script.wait(1999);
     assert_eq!(times(&mut script), [100; 10]);
     script.wait(1);
@@ -143,7 +143,7 @@ fn the_rate_of_the_window_and_its_bound() {
     script.wait(5);
     let start = Time::from_millis(100);
     assert_eq!(script.endpoint.stats().sent_packets, 12);
-    assert!(script.endpoint.flight(start).paced);
+    assert!(script.endpoint.sender.flight(start).paced);
     script.wait(100);
     witness.set_window(Window { cwnd: 20_000, ssthresh: 40_000 });
     // From half of the threshold on, 120 %; the rate is that of the last ACK.
@@ -191,18 +191,18 @@ fn waiting_for_the_time_is_not_waiting_for_the_window() {
     script.write(40_000);
     script.wait(10);
     // Eleven of twelve are in flight, and the twelfth may go at 120 ms.
-    assert!(!script.endpoint.window_use.is_full() && script.endpoint.pacer.holds());
+    assert!(!script.endpoint.sender.window_use.is_full() && script.endpoint.sender.pacer.holds());
     script.wait(10);
-    assert!(script.endpoint.window_use.is_full());
+    assert!(script.endpoint.sender.window_use.is_full());
     // An ACK frees a segment, which is not sent before 130 ms: what was seen last holds.
     script.ack(1001);
-    assert!(script.endpoint.window_use.is_full() && script.endpoint.pacer.holds());
+    assert!(script.endpoint.sender.window_use.is_full() && script.endpoint.sender.pacer.holds());
 }
 
 #[test]
 fn data_that_follows_in_time_leaves_no_bubble() {
     let (_, mut script) = paced(config());
-    let limited = |script: &Script| script.endpoint.flight(script.now).app_limited;
+    let limited = |script: &Script| script.endpoint.sender.flight(script.now).app_limited;
     script.write(30_000);
     script.wait(100);
     script.ack(2001);
@@ -225,5 +225,5 @@ fn a_fin_waits_its_turn_and_takes_no_time() {
     assert_eq!(script.data(), full(1, 10));
     script.wait(10);
     assert_eq!(script.timed_data(), [(110, 10_001, 10_002)]);
-    assert_eq!(script.endpoint.pacer.delay(script.now), Span::ZERO);
+    assert_eq!(script.endpoint.sender.pacer.delay(script.now), Span::ZERO);
 }

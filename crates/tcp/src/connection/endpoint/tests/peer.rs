@@ -123,7 +123,7 @@ impl Script {
             ack: if flags.contains(Flags::ACK) { lower(ack, ISN) } else { 0 },
             flags,
             window: self.window,
-            timestamps: self.endpoint.negotiated.timestamps().then(|| self.timestamps()),
+            timestamps: self.endpoint.sender.negotiated.timestamps().then(|| self.timestamps()),
             ..Segment::default()
         }
     }
@@ -227,7 +227,7 @@ impl Script {
     }
 
     fn range(&self, segment: &Segment) -> (u64, u64) {
-        let seq = lift(segment.seq, ISN, self.endpoint.send.nxt()).expect("before the SYN");
+        let seq = lift(segment.seq, ISN, self.endpoint.sender.sequence.nxt()).expect("before the SYN");
         (seq, seq + u64::from(segment.sequence_len()))
     }
 

@@ -132,12 +132,12 @@ impl Pair {
 
 /// All that an endpoint knows, whether it predicts or not.
 pub(super) fn everything(endpoint: &mut Endpoint) -> String {
-    endpoint.predicts = false;
-    endpoint.counters.predicted = 0;
+    endpoint.sender.predicts = false;
+    endpoint.sender.counters.predicted = 0;
     // What is remembered of it, and what the next look for something to send ends.
     endpoint.rto();
-    endpoint.burst = Burst::default();
-    endpoint.config_mut().header_prediction = false;
+    endpoint.sender.burst = Burst::default();
+    endpoint.configure(|config| config.header_prediction = false);
     format!("{endpoint:?}")
 }
 
@@ -152,7 +152,7 @@ fn compare(configs: [&Config; 2], controllers: [&Any; 2], network: Network, traf
         assert_eq!(a, b, "line {at}");
     }
     assert_eq!(with.log.len(), without.log.len());
-    let share = |end: &Endpoint| end.predicted_segments() * 100 / u64::from(end.counters.segments_in.max(1));
+    let share = |end: &Endpoint| end.predicted_segments() * 100 / u64::from(end.sender.counters.segments_in.max(1));
     let shares = [share(&with.ends[0]), share(&with.ends[1])];
     assert_eq!([0, 0], [without.ends[0].predicted_segments(), without.ends[1].predicted_segments()]);
     for at in 0..2 {

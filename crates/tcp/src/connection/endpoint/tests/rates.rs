@@ -155,7 +155,7 @@ fn losses_and_retransmissions_have_what_stood_when_they_were_sent() {
         // segments in flight. The acknowledgment covers what SACK has reported, which counts once.
         script.ack(4001);
         // To RACK it also proves that the six which were sent 100 ms before it are lost.
-        let newly_lost = if script.endpoint.linux_episodes() { 6000 } else { 0 };
+        let newly_lost = if script.endpoint.sender.loss.linux_episodes() { 6000 } else { 0 };
         let again = RateSample {
             total_delivered: 4000,
             prior_delivered: 3000,
@@ -218,7 +218,7 @@ fn samples_are_limited_by_the_application_until_the_bubble_is_delivered() {
         assert_eq!(limited(), Some(true));
         script.ack(15_001);
         assert_eq!(limited(), Some(false));
-        let flight = script.endpoint.flight(script.now);
+        let flight = script.endpoint.sender.flight(script.now);
         assert!(!flight.app_limited);
     }
 }
@@ -232,18 +232,18 @@ fn a_full_window_and_an_unrepaired_loss_are_no_lack_of_data() {
         script.wait(100);
         script.ack(1001);
         // Nine in flight, nothing unsent; the mark of the first write is gone.
-        assert!(!script.endpoint.flight(script.now).app_limited);
+        assert!(!script.endpoint.sender.flight(script.now).app_limited);
         witness.set_cwnd(cwnd_at_ack);
         if sack {
             // Two are lost, and the window lets go but the first.
             script.sack(1001, &[(3001, 6001)]);
             witness.set_cwnd(10_000);
-            let retransmitted = script.endpoint.board.resent();
-            assert_eq!((script.endpoint.board.lost(), retransmitted), (2000, 1000));
+            let retransmitted = script.endpoint.sender.loss.board.resent();
+            assert_eq!((script.endpoint.sender.loss.board.lost(), retransmitted), (2000, 1000));
         }
         let now = script.now;
-        script.endpoint.check_app_limited(now, script.endpoint.send.written());
-        script.endpoint.flight(now).app_limited
+        script.endpoint.sender.check_app_limited(now, script.endpoint.sender.sequence.written());
+        script.endpoint.sender.flight(now).app_limited
     };
     assert!(dry(10_000, false));
     assert!(!dry(9000, false));
@@ -292,7 +292,7 @@ fn who_does_not_ask_pays_nothing_and_hears_how_much_was_lost() {
         let mut script = witness.open(Config { prr: Prr::Off, ..config });
         script.write(10_000);
         script.wait(100);
-        assert!(!script.endpoint.board.samples_rates());
+        assert!(!script.endpoint.sender.loss.board.samples_rates());
         script.sack(1, &[(1001, 4001)]);
         script.ack(4001);
         let log = witness.take();
@@ -319,7 +319,7 @@ fn another_controller_may_ask_in_the_middle() {
     // The one that was sent at 200 ms, with 1000 bytes delivered.
     assert_eq!((rate.total_delivered, rate.prior_delivered), (11_000, 1000));
     script.endpoint.set_congestion_control(now, Box::new(witness.clone()));
-    assert!(!script.endpoint.board.samples_rates());
+    assert!(!script.endpoint.sender.loss.board.samples_rates());
 }
 
 #[test]

@@ -339,7 +339,7 @@ fn a_report_of_a_duplicate_is_no_sack() {
     let mut script = bulk(plain(true));
     script.sack(2001, &[(1001, 2001)]);
     script.sack(2001, &[(4001, 5001), (4001, 6001)]);
-    assert_eq!((script.endpoint.stats().dsacks, script.endpoint.board.sacked()), (2, 2000));
+    assert_eq!((script.endpoint.stats().dsacks, script.endpoint.sender.loss.board.sacked()), (2, 2000));
 }
 
 #[test]
@@ -348,6 +348,6 @@ fn blocks_that_make_no_sense_are_ignored() {
     // Beyond what was sent, backwards, empty, before the first byte.
     script.sack(1, &[(9001, 90_001), (3001, 2001), (2001, 2001)]);
     script.sack(1, &[(0, 5001)]);
-    assert_eq!(script.endpoint.board.sacked(), 0);
+    assert_eq!(script.endpoint.sender.loss.board.sacked(), 0);
     assert_eq!(script.data(), []);
 }

@@ -276,7 +276,7 @@ fn what_a_reset_is_to_the_application_in_each_state() {
     ] {
         for (rules, expected) in [(&linux, of_linux), (&freebsd, of_freebsd)] {
             let mut script = in_state(state);
-            script.endpoint.config_mut().states = rules.clone();
+            script.endpoint.configure(|config| config.states = rules.clone());
             script.input(script.segment(Flags::RST, script.seq, 0, 0));
             assert_eq!(script.endpoint.take_error(), expected, "{state:?}");
         }

@@ -16,7 +16,7 @@ fn data(script: &mut Script, seq: u64, value: u32) -> Option<u32> {
 
 /// The connection's first TSval, to count from.
 fn base(script: &Script) -> u32 {
-    script.endpoint.negotiated.recent()
+    script.endpoint.sender.negotiated.recent()
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn linux_lets_a_timestamp_be_one_tick_old() {
     assert_eq!(data(&mut script, 1, base.wrapping_sub(2)), Some(base));
     assert_eq!(script.endpoint.delivered_bytes(), 0);
     data(&mut script, 1, base.wrapping_sub(1));
-    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.negotiated.recent()), (100, base));
+    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.sender.negotiated.recent()), (100, base));
 }
 
 #[test]
@@ -80,7 +80,10 @@ fn after_24_days_any_timestamp_is_new() {
     let base = base(&script);
     script.wait(25 * 24 * 3600 * 1000);
     assert_eq!(data(&mut script, 1, base.wrapping_sub(5)), None);
-    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.negotiated.recent()), (100, base.wrapping_sub(5)));
+    assert_eq!(
+        (script.endpoint.delivered_bytes(), script.endpoint.sender.negotiated.recent()),
+        (100, base.wrapping_sub(5))
+    );
 }
 
 #[test]
@@ -125,10 +128,10 @@ fn a_duplicate_does_not_move_the_echo() {
 fn an_unacceptable_ack_leaves_the_echo_alone() {
     // The segment is dropped as a whole (RFC 9293 section 3.10.7.4, fifth check).
     let mut script = Script::open(Config { timestamps: true, ..config() });
-    let before = script.endpoint.negotiated.recent();
+    let before = script.endpoint.sender.negotiated.recent();
     script.wait(100);
     script.input(script.segment(Flags::ACK, 1, 0, 5000));
-    assert_eq!(script.endpoint.negotiated.recent(), before);
+    assert_eq!(script.endpoint.sender.negotiated.recent(), before);
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn a_reset_carries_timestamps() {
     script.segments();
     script.endpoint.abort();
     script.pump();
-    let echo = script.endpoint.negotiated.recent();
+    let echo = script.endpoint.sender.negotiated.recent();
     assert_eq!(script.segments()[0].1.timestamps, Some(Timestamps { value: 200, echo }));
 }
 

@@ -28,13 +28,13 @@ fn exchange(script: &mut Script, bytes: u64) {
 }
 
 fn grows(script: &Script) -> bool {
-    script.endpoint.flight(script.now).cwnd_limited
+    script.endpoint.sender.flight(script.now).cwnd_limited
 }
 
 #[test]
 fn pipe_ack_is_what_a_round_trip_carried_of_late() {
     let (_, mut script) = rfc7661();
-    let pipe_ack = |script: &Script| script.endpoint.pipe_ack(script.now);
+    let pipe_ack = |script: &Script| script.endpoint.sender.pipe_ack(script.now);
     // Section 4.2: undefined at first, which validates.
     assert_eq!((pipe_ack(&script), grows(&script)), (None, true));
     script.write(4000);
@@ -69,7 +69,7 @@ fn a_steady_stream_carries_its_window() {
         for segment in 1..=8 {
             script.ack((round - 1) * 8000 + segment * 1000 + 1);
         }
-        assert_eq!(script.endpoint.pipe_ack(script.now), Some(8000));
+        assert_eq!(script.endpoint.sender.pipe_ack(script.now), Some(8000));
     }
 }
 
@@ -88,7 +88,7 @@ fn a_loss_brings_an_unused_window_down_to_what_was_used() {
     // At its end (max(pipeACK, LossFlightSize) - R) / 2 = (6000 - 1000) / 2, and pipeACK is
     // undefined.
     assert_eq!(script.endpoint.cwnd(), 2500);
-    assert_eq!((script.endpoint.pipe_ack(script.now), grows(&script)), (None, true));
+    assert_eq!((script.endpoint.sender.pipe_ack(script.now), grows(&script)), (None, true));
     // A window that was used is the controller's, which leaves it alone here.
     witness.set_cwnd(8000);
     exchange(&mut script, 4000);
@@ -117,14 +117,14 @@ fn a_loss_leaves_half_of_what_a_round_trip_carried_before() {
 /// A window of 40 segments and a threshold of 10, beside an initial window of four.
 fn large(cwnd_validation: CwndValidation) -> Script {
     let mut script = Script::open(validating(cwnd_validation));
-    script.endpoint.cc.take_over(Window { cwnd: 40_000, ssthresh: 10_000 });
+    script.endpoint.sender.cc.take_over(Window { cwnd: 40_000, ssthresh: 10_000 });
     script
 }
 
 #[test]
 fn an_unused_window_is_kept_for_five_minutes_and_halved() {
     let mut script = large(CwndValidation::Rfc7661);
-    let window = |script: &Script| script.endpoint.cc.window();
+    let window = |script: &Script| script.endpoint.sender.cc.window();
     exchange(&mut script, 4000);
     script.wait(299_000);
     exchange(&mut script, 1000);
@@ -148,7 +148,7 @@ fn an_unused_window_is_kept_for_five_minutes_and_halved() {
 #[test]
 fn rfc_2861_takes_half_of_what_is_unused_each_timeout() {
     let mut script = large(CwndValidation::Rfc2861);
-    let window = |script: &Script| script.endpoint.cc.window();
+    let window = |script: &Script| script.endpoint.sender.cc.window();
     for _ in 0..10 {
         exchange(&mut script, 4000);
         assert_eq!(window(&script).cwnd, 40_000);
@@ -171,7 +171,7 @@ fn an_unused_window_stays_or_grows_as_the_host_has_it() {
         for _ in 0..10 {
             exchange(&mut script, 4000);
         }
-        assert_eq!(script.endpoint.cc.window().cwnd, cwnd, "{rule:?}");
+        assert_eq!(script.endpoint.sender.cc.window().cwnd, cwnd, "{rule:?}");
     }
 }
 
@@ -183,5 +183,5 @@ fn validation_leaves_a_controller_alone_that_rules_its_window() {
     script.write(6000);
     script.wait(100);
     script.sack(4001, &[(5001, 8001)]);
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.pipe_ack(script.now)), (20_000, None));
+    assert_eq!((script.endpoint.cwnd(), script.endpoint.sender.pipe_ack(script.now)), (20_000, None));
 }

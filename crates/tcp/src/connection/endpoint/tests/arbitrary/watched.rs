@@ -53,7 +53,7 @@ impl Watched {
             sack_permitted: is_syn,
             timestamps: shape.timestamps.map(|late| Timestamps {
                 value: millis.wrapping_add_signed(late),
-                echo: millis.wrapping_sub(self.endpoint.negotiated.clock_offset()),
+                echo: millis.wrapping_sub(self.endpoint.sender.negotiated.clock_offset()),
             }),
             sack,
             acc_ecn: shape.acc_ecn,
@@ -64,10 +64,10 @@ impl Watched {
 
     fn input(&mut self, segment: &Segment, ecn: Ecn) {
         self.endpoint.input(self.now, segment, ecn);
-        let send = &self.endpoint.send;
+        let send = &self.endpoint.sender.sequence;
         self.edge = self.edge.max(send.una() + send.window());
         assert!(send.una() <= send.nxt());
-        self.endpoint.board.check();
+        self.endpoint.sender.loss.board.check();
     }
 
     fn transmit(&mut self) {
@@ -75,15 +75,16 @@ impl Watched {
         // Segments may have a single byte of payload, and H-TCP opens the window by thousands of
         // them after a long time without congestion.
         let (una, _) = self.endpoint.sequence();
-        let most = 10_000 + 2 * (self.endpoint.send.written() + 2).saturating_sub(una);
+        let most = 10_000 + 2 * (self.endpoint.sender.sequence.written() + 2).saturating_sub(una);
         let mut unit_cwnd = 0;
         for _ in 0..most {
             let cwnd = self.endpoint.cwnd();
-            let (pipe, nxt, mss) = (self.in_flight(), self.endpoint.send.nxt(), self.endpoint.negotiated.mss());
-            let mut exempt = self.endpoint.recovery.forces_retransmission()
-                || self.endpoint.recovery.probe().is_due()
-                || self.endpoint.persist.has_expired()
-                || self.endpoint.persist.rules();
+            let (pipe, nxt, mss) =
+                (self.in_flight(), self.endpoint.sender.sequence.nxt(), self.endpoint.sender.negotiated.mss());
+            let mut exempt = self.endpoint.sender.loss.recovery.forces_retransmission()
+                || self.endpoint.sender.loss.recovery.probe().is_due()
+                || self.endpoint.sender.persist.has_expired()
+                || self.endpoint.sender.persist.rules();
             if self.endpoint.transmit(self.now, &mut segment).is_none() {
                 self.assert_alive();
                 return;
@@ -95,8 +96,8 @@ impl Watched {
             exempt |= with_syn;
             let is_data = segment.payload.len > 0 || segment.flags.contains(Flags::FIN);
             if segment.payload.len > 0 && segment.acc_ecn.is_some() && !exempt {
-                let options = segment.header_len() - 20 - self.endpoint.negotiated.options_len();
-                assert!(segment.payload.len + options <= self.endpoint.negotiated.mss(), "more than the MSS");
+                let options = segment.header_len() - 20 - self.endpoint.sender.negotiated.options_len();
+                assert!(segment.payload.len + options <= self.endpoint.sender.negotiated.mss(), "more than the MSS");
             }
             if !self.endpoint.continues_unit() {
                 unit_cwnd = cwnd;
@@ -105,20 +106,23 @@ impl Watched {
             // may be several segments that the window of before has room for.
             let first_unit = if self.endpoint.config.transfer.offload.restarts_late { unit_cwnd } else { 0 };
             // A FIN needs no window, and Linux counts it as a segment.
-            let fin = if self.endpoint.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
+            let fin =
+                if self.endpoint.sender.loss.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
             let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
             let in_flight = self.in_flight();
             assert!(
                 !is_data || exempt || in_flight <= allowed,
                 "more than the congestion window: {in_flight} of {allowed}, {pipe} of {cwnd} before, {:?}, {segment:?}",
-                self.endpoint.recovery.state()
+                self.endpoint.sender.loss.recovery.state()
             );
-            let new = self.endpoint.send.nxt().max(1) - nxt.max(1);
+            let new = self.endpoint.sender.sequence.nxt().max(1) - nxt.max(1);
             assert!(
-                self.endpoint.send.nxt() <= self.edge.max(self.sent).max(1) || with_syn || (exempt && new == 1),
+                self.endpoint.sender.sequence.nxt() <= self.edge.max(self.sent).max(1)
+                    || with_syn
+                    || (exempt && new == 1),
                 "beyond the window"
             );
-            self.sent = self.sent.max(self.endpoint.send.nxt());
+            self.sent = self.sent.max(self.endpoint.sender.sequence.nxt());
             self.watch_own_window(&segment);
         }
         panic!("transmits for ever");
@@ -130,14 +134,15 @@ impl Watched {
     /// those that are sent again alone.
     fn in_flight(&self) -> u64 {
         let (endpoint, pipe) = (&self.endpoint, self.endpoint.pipe());
-        if endpoint.linux_episodes() {
-            return endpoint.segments_in_flight() * u64::from(endpoint.negotiated.mss());
+        if endpoint.sender.loss.linux_episodes() {
+            return endpoint.sender.loss.segments_in_flight(&endpoint.sender.negotiated)
+                * u64::from(endpoint.sender.negotiated.mss());
         }
-        if !endpoint.bsd_episodes() {
+        if !endpoint.sender.loss.bsd_episodes() {
             return pipe;
         }
-        let sack = endpoint.negotiated.sack() && endpoint.recovery.state() == CaState::Recovery;
-        pipe.min(if sack { endpoint.board.resent() } else { endpoint.board.outstanding() })
+        let sack = endpoint.sender.negotiated.sack() && endpoint.sender.loss.recovery.state() == CaState::Recovery;
+        pipe.min(if sack { endpoint.sender.loss.board.resent() } else { endpoint.sender.loss.board.outstanding() })
     }
 
     /// What may go beyond the window for the first two duplicate ACKs (RFC 3042 section 2) by the
@@ -145,25 +150,26 @@ impl Watched {
     fn limited_transmit(&self) -> u64 {
         let endpoint = &self.endpoint;
         let applies = endpoint.config.limited_transmit
-            && endpoint.bsd_episodes()
-            && matches!(endpoint.recovery.state(), CaState::Disorder | CaState::Cwr);
-        if applies { 2 * u64::from(endpoint.negotiated.mss()) } else { 0 }
+            && endpoint.sender.loss.bsd_episodes()
+            && matches!(endpoint.sender.loss.recovery.state(), CaState::Disorder | CaState::Cwr);
+        if applies { 2 * u64::from(endpoint.sender.negotiated.mss()) } else { 0 }
     }
 
     /// What is outstanding or waits has a timer that sees to it, even if the peer never says
     /// another word.
     fn assert_alive(&self) {
-        let (endpoint, send) = (&self.endpoint, &self.endpoint.send);
+        let (endpoint, send) = (&self.endpoint, &self.endpoint.sender.sequence);
         let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait | State::FinWait2);
         let opening = matches!(endpoint.state(), State::SynSent | State::SynReceived);
         let waits = !send.is_fin_sent() && (send.written() + 1 > send.nxt() || send.is_closed());
-        if open && (opening || waits || !endpoint.board.is_empty()) {
-            let timers = &endpoint.timers;
-            let least = timers
+        if open && (opening || waits || !endpoint.sender.loss.board.is_empty()) {
+            let sender = &endpoint.sender;
+            let least = sender
+                .timer
                 .retransmission()
-                .min(endpoint.persist.deadline())
-                .min(endpoint.pacer.deadline())
-                .min(timers.handshake());
+                .min(sender.persist.deadline())
+                .min(sender.pacer.deadline())
+                .min(endpoint.timers.handshake());
             assert!(least < Time::NEVER, "stuck");
         }
     }
@@ -177,7 +183,7 @@ impl Watched {
         {
             return;
         }
-        let shift = if self.endpoint.negotiated.scaling() { self.endpoint.own_shift() } else { 0 };
+        let shift = if self.endpoint.sender.negotiated.scaling() { self.endpoint.own_shift() } else { 0 };
         // An ACK of before the segment that came last may go out first (RFC 8257 section 3.2).
         let next = self.endpoint.receiver.next();
         let ack = next - u64::from(self.endpoint.receiver.ack_number().wrapping_sub(segment.ack));
@@ -228,7 +234,7 @@ impl Watched {
                     _ => lower(una + index.index((nxt - una) as usize + 1) as u64, self.isn),
                 };
                 self.endpoint.icmp(self.now, &IcmpError { sequence, ..*error });
-                self.endpoint.board.check();
+                self.endpoint.sender.loss.board.check();
             }
             &Call::Route(mtu) => self.endpoint.set_path_mtu(mtu),
             Call::Plausible(shape) => {
@@ -272,7 +278,9 @@ impl Watched {
             Sending::Taken(taken) => assert!(taken <= bytes),
             Sending::WouldBlock => assert!(!ready.hung_up),
             Sending::Failed(_) => {
-                assert!(endpoint.send.is_closed() || matches!(endpoint.state(), State::Closed | State::Listen));
+                assert!(
+                    endpoint.sender.sequence.is_closed() || matches!(endpoint.state(), State::Closed | State::Listen)
+                );
             }
         }
     }

@@ -1,0 +1,220 @@
+//! The sender's part of what an acknowledgment does: `connection::ack` has the steps.
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Span, Time};
+
+use crate::loss::AckContext;
+use crate::loss::DuplicateReport;
+use crate::loss::scoreboard::Progress;
+use crate::send::Sender;
+use crate::{Acknowledgment, CaState, RttRule, SendRule};
+
+impl Sender {
+    /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
+    #[inline]
+    pub(crate) fn input_window(&mut self, now: Time, segment: &Segment, left: u64, ack: u64) {
+        let window_before = self.sequence.window();
+        self.take_time(now);
+        self.latest_sample = None;
+        self.set_window(segment, left, ack, false);
+        if self.loss.linux_episodes() {
+            self.restart_retransmit_timer(now);
+        }
+        self.reopen_window(now, window_before);
+        self.window_answered(now);
+    }
+
+    /// What the ACK in hand is held against.
+    #[inline(always)]
+    pub(crate) fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
+        if self.loss.board.samples_rates() {
+            self.check_app_limited(now, self.sequence.written());
+        }
+        self.take_time(now);
+        let in_detail = self.loss.linux_episodes();
+        let (mut echo, mut min_rtt) = (None, Span::ZERO);
+        if in_detail || self.loss.recovery.state() == CaState::Loss {
+            let age = self.negotiated.echo_age(now, segment);
+            echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
+        }
+        if in_detail {
+            min_rtt = self.loss.detector.min_rtt();
+        }
+        let has_data = segment.sequence_len() > 0;
+        let (order, reported) = (self.order, self.loss.board.reported());
+        AckContext {
+            now,
+            una_before: self.sequence.una(),
+            window_before: self.sequence.window(),
+            outstanding_before: !self.loss.board.is_empty(),
+            losses_before: self.loss.board.losses(),
+            units_lost_before: self.loss.board.units_declared_lost(),
+            is_old: false,
+            has_data,
+            not_duplicate: has_data,
+            ece: false,
+            duplicates: DuplicateReport::default(),
+            progress: Progress { order, in_detail, min_rtt, echo, reported, ..Progress::new(now) },
+        }
+    }
+
+    /// The scoreboard takes in what the ACK reports and acknowledges, and the sender its window.
+    #[inline(always)]
+    pub(crate) fn account(&mut self, segment: &Segment, left: u64, ack: u64, context: &mut AckContext) {
+        // What SACK reports is older than what the same ACK acknowledges.
+        if self.negotiated.sack() && !segment.sack.is_empty() {
+            context.duplicates = self.take_sack(segment, ack, &mut context.progress);
+        }
+        let una = context.una_before;
+        let before = self.loss.reports_before();
+        if ack > una {
+            self.advance(ack, &mut context.progress);
+        }
+        self.loss.learn_from_ack(&self.negotiated, &self.sequence, context, before);
+        if ack >= una {
+            let window = u64::from(segment.window) << self.negotiated.peer_shift();
+            context.not_duplicate |= ack > una || self.sequence.is_newer(left) || window > self.sequence.window();
+            self.set_window(segment, left, ack, ack > una);
+        } else {
+            context.is_old = true;
+        }
+    }
+
+    /// Everything below `ack` has arrived.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, ack: u64, progress: &mut Progress) {
+        self.loss.board.acknowledge(ack, progress);
+        self.sequence.acknowledge(ack);
+        self.rtt.progress();
+        self.persist.acknowledged();
+        if self.path.probing.size > 0 {
+            self.on_ack_of_mtu_probe();
+        }
+    }
+
+    /// The round trip, marks, and what was delivered; the controller hears of the ACK if it asked
+    /// to.
+    #[inline(always)]
+    pub(crate) fn sample(&mut self, segment: &Segment, echo: bool, context: &mut AckContext) {
+        let now = context.now;
+        let progress = &context.progress;
+        self.take_rtt_sample(now, segment, progress);
+        let marks = self.take_marks(segment, echo, progress, context.outstanding_before);
+        if self.ecn.hears_marks() {
+            self.stats.ece_acks += 1;
+            // Linux leaves an ACK below SND.UNA before it looks at ECE (`tcp_ack`).
+            context.ece = !(context.is_old && progress.in_detail);
+        }
+        self.counters.progressed(progress, marks);
+        self.queue.acked = true;
+        self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
+        if progress.acked > 0 {
+            self.measure_use(now);
+        }
+        if self.observer.needs.arrivals {
+            let news = (progress.acked, progress.delivered);
+            self.tell_arrival(now, segment, news, context.una_before, context.window_before);
+        }
+    }
+
+    /// An ACK has arrived at `now`: what it releases comes after what was sent before, at this time
+    /// too.
+    #[inline]
+    pub(crate) fn take_time(&mut self, now: Time) {
+        let is_first = now > self.now.max(self.sequence.last_sent_at());
+        self.order = if is_first { 0 } else { self.order.saturating_add(1) };
+        self.now = now;
+    }
+
+    #[inline]
+    pub(crate) fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
+        let backoff = self.rtt.backoff();
+        self.take_rtt_sample_by_rule(now, segment, progress);
+        let kept = progress.covers_resent && self.loss.recovery.state() == CaState::Loss;
+        if backoff > 0 && kept && self.config.transfer.timer.repeats_keep_backoff {
+            self.rtt.keep_backoff(backoff);
+        }
+    }
+
+    pub(crate) fn take_rtt_sample_by_rule(&mut self, now: Time, segment: &Segment, progress: &Progress) {
+        if self.config.transfer.rtt == RttRule::Linux {
+            self.take_rtt_sample_linux(now, segment, progress);
+            return;
+        }
+        // A segment that is acknowledged along with a retransmission may have waited for it at the
+        // receiver.
+        let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
+        self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
+        if let Some(sent_at) = progress.last_sacked_at.or(sent_at) {
+            self.loss.detector.measured(now, now.since(sent_at));
+        }
+        if let Some(rtt) = self.latest_sample {
+            self.sample_rtt(rtt);
+        } else if let Some(rtt) = self.echoed_rtt(now, segment, progress) {
+            self.loss.detector.measured(now, rtt);
+            self.sample_rtt(rtt);
+        }
+    }
+
+    /// `tcp_ack_update_rtt`: the timeout is for the first segment acknowledged, or else SACKed; the
+    /// controller and the shortest round trip take the last one.
+    pub(crate) fn take_rtt_sample_linux(&mut self, now: Time, segment: &Segment, progress: &Progress) {
+        let once = !progress.acked_resent;
+        let first = progress.first_acked_at.filter(|_| once).or(progress.first_sacked_at);
+        let last = progress.last_sacked_at.or(progress.last_acked_at.filter(|_| once));
+        let (first, last) = match (first, last) {
+            (Some(first), Some(last)) => (Some(now.since(first)), Some(now.since(last))),
+            _ => {
+                let echoed = self.echoed_rtt(now, segment, progress);
+                (echoed, echoed)
+            }
+        };
+        self.latest_sample = last;
+        if let (Some(first), Some(last)) = (first, last) {
+            self.loss.detector.measured(now, last);
+            self.rtt.note_min(last);
+            self.sample_rtt(first);
+        }
+    }
+
+    /// Karn's rule leaves no sample; the echo shows which transmission was answered, in
+    /// milliseconds.
+    pub(crate) fn echoed_rtt(&self, now: Time, segment: &Segment, progress: &Progress) -> Option<Span> {
+        let ticks = self.negotiated.echo_age(now, segment)?;
+        (progress.acked > 0 && ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
+    }
+
+    /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK
+    /// is new, even if it repeats old data: without its window, the right edge would move by what
+    /// it acknowledges.
+    #[inline]
+    pub(crate) fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
+        let window = u64::from(segment.window) << shift;
+        let same = self.sequence.is_level(left)
+            && match self.config.transfer.sending {
+                // tcp_may_update_window: two ACKs that differ in nothing else may have been
+                // reordered. A window of zero is believed from release 6.6 on.
+                SendRule::Linux => window > self.sequence.window() || window == 0,
+                SendRule::Rfc | SendRule::FreeBsd => self.sequence.window_ack() <= ack,
+            };
+        if advances || self.sequence.is_newer(left) || same {
+            self.sequence.set_window(window, left, ack);
+        }
+    }
+
+    /// The window has opened: waiting for it is over, and a probe that was not taken goes out again
+    /// at once.
+    pub(crate) fn reopen_window(&mut self, now: Time, window_before: u64) {
+        if self.sequence.window() > window_before && self.persist.window_opened() {
+            self.restart_retransmit_timer(now);
+        }
+    }
+
+    /// What an acceptable ACK meant that acknowledged so many units.
+    #[inline]
+    pub(crate) fn acknowledgment(&self, acked: u64) -> Acknowledgment {
+        Acknowledgment { acked, rtt: self.latest_sample, is_ack: true }
+    }
+}

@@ -1,0 +1,159 @@
+//! The retransmission timer (RFC 6298 section 5), of the SYN too.
+
+use ackclock_units::{Span, Time};
+
+use crate::CaState;
+use crate::send::Sender;
+
+/// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Pending {
+    /// The retransmission timeout.
+    #[default]
+    Rto,
+    /// A tail loss probe.
+    Probe,
+    /// Another look of the loss detector.
+    Reorder,
+}
+
+/// When the retransmission timer is due, and what it is for.
+#[derive(Debug)]
+pub(crate) struct RetransmissionTimer {
+    /// [`Time::NEVER`] while it is off.
+    retransmit_at: Time,
+    pending: Pending,
+    /// The first retransmission by timeout since the last progress.
+    resending_since: Time,
+}
+
+impl RetransmissionTimer {
+    pub(crate) fn new() -> RetransmissionTimer {
+        RetransmissionTimer { retransmit_at: Time::NEVER, pending: Pending::Rto, resending_since: Time::ZERO }
+    }
+
+    /// When the retransmission timer expires; [`Time::NEVER`] while it is off.
+    #[inline]
+    pub(crate) fn retransmission(&self) -> Time {
+        self.retransmit_at
+    }
+
+    /// Whether the retransmission timer runs.
+    #[inline]
+    pub(crate) fn is_running(&self) -> bool {
+        self.retransmit_at != Time::NEVER
+    }
+
+    /// What the retransmission timer is, or was last, for.
+    #[inline]
+    pub(crate) fn pending(&self) -> Pending {
+        self.pending
+    }
+
+    /// The retransmission timer is off.
+    #[inline]
+    pub(crate) fn stop_retransmission(&mut self) {
+        self.retransmit_at = Time::NEVER;
+    }
+
+    /// The retransmission timer expires `at`, whatever it is for.
+    pub(crate) fn retransmit(&mut self, at: Time) {
+        self.retransmit_at = at;
+    }
+
+    /// The first retransmission by timeout since the last progress is made.
+    pub(crate) fn begin_resending(&mut self, now: Time) {
+        self.resending_since = now;
+    }
+
+    /// When the first retransmission by timeout was made since the last progress.
+    pub(crate) fn resending_since(&self) -> Time {
+        self.resending_since
+    }
+}
+
+impl Sender {
+    /// The retransmission timer is for `pending` and expires after `wait`.
+    pub(crate) fn set_timer(&mut self, now: Time, pending: Pending, wait: Span) {
+        (self.timer.pending, self.timer.retransmit_at) = (pending, self.config.transfer.ticks.expiry(now, wait));
+    }
+
+    /// The same, where what the timer is for waits for its time to be sent
+    /// (`tcp_reset_xmit_timer`).
+    #[inline]
+    pub(crate) fn set_transmission_timer(&mut self, now: Time, pending: Pending, wait: Span) {
+        self.set_timer(now, pending, wait + self.pacer.delay(now));
+    }
+
+    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout
+    /// has reached its maximum (Linux `tcp_orphan_retries`).
+    pub(crate) fn retry_limit(&self, is_orphan: bool, wait: Span) -> u32 {
+        match self.config.states.orphan_retries.filter(|_| is_orphan) {
+            Some(_) if wait >= self.config.max_rto => 0,
+            Some(retries) => retries,
+            None => self.config.max_retries,
+        }
+    }
+
+    /// How long `retries` retransmissions take if the timeout starts at `least` (Linux
+    /// `tcp_model_timeout`).
+    pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
+        let (least, most) = (least.as_nanos().max(1), self.config.max_rto.as_nanos());
+        // Doublings that stay below the maximum.
+        let doublings = (most / least).checked_ilog2().unwrap_or(0);
+        let doubled = least.saturating_mul((2u64 << retries.min(doublings).min(62)) - 1);
+        Span::from_nanos(doubled.saturating_add(most.saturating_mul(u64::from(retries.saturating_sub(doublings)))))
+    }
+
+    /// (Re)starts or stops the retransmission timer: running exactly while something is
+    /// outstanding.
+    #[inline]
+    pub(crate) fn restart_retransmit_timer(&mut self, now: Time) {
+        if self.loss.board.is_empty() {
+            (self.timer.retransmit_at, self.timer.pending) = (Time::NEVER, Pending::Rto);
+        } else {
+            self.set_transmission_timer(now, Pending::Rto, self.patience(now, self.rto()));
+        }
+    }
+
+    /// Data was acknowledged (RFC 6298 rules 5.2 and 5.3).
+    #[inline]
+    pub(crate) fn restart_timer_by_ack(&mut self, now: Time) {
+        self.restart_retransmit_timer(now);
+        self.count_from_first(now);
+    }
+
+    /// By [`crate::TimerRules::from_first_segment`].
+    #[inline]
+    pub(crate) fn count_from_first(&mut self, now: Time) {
+        if !self.config.transfer.timer.from_first_segment || self.loss.recovery.state() == CaState::Loss {
+            return;
+        }
+        if let Some(first) = self.loss.board.front() {
+            let variance = self.rtt.variance(&self.config);
+            let due = (first.sent_at + self.rto() + variance).max(now + variance);
+            self.set_transmission_timer(now, Pending::Rto, self.patience(now, due.since(now)));
+        }
+    }
+
+    /// A wait, cut by the user timeout (Linux `tcp_clamp_rto_to_user_timeout`).
+    #[inline]
+    pub(crate) fn patience(&self, now: Time, wait: Span) -> Span {
+        match self.config.states.user_timeout {
+            Some(timeout) if self.rtt.timeouts() > 0 => wait.min(remaining(now, self.timer.resending_since, timeout)),
+            _ => wait,
+        }
+    }
+
+    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
+    /// if no tick is set.
+    pub(crate) fn two_ticks(&self) -> Span {
+        self.config.transfer.ticks.length() * 2
+    }
+}
+
+/// What is left of `timeout` since `since`; a millisecond if nothing is, so that time goes on.
+pub(crate) fn remaining(now: Time, since: Time, timeout: Span) -> Span {
+    let passed = now.since(since);
+    if passed < timeout { timeout - passed } else { Span::from_millis(1) }
+}
