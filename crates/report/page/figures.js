@@ -336,8 +336,8 @@ const Figures = (() => {
     cells.forEach((cell, number) => {
       const at = { left: left + cell.left * (wide + 58), top: top + 22 + cell.top * (high + gap) };
       option.grid.push({ ...at, width: wide, height: high });
-      const cut = { width: 96, overflow: "truncate" };
-      const labels = turned ? { axisLabel: { color: theme.text, rotate: 35, interval: 0, ...cut } } : {};
+      const turn = turned ? { rotate: 35, width: 96, overflow: "truncate" } : {};
+      const labels = names.length && names.length <= 24 ? { axisLabel: { color: theme.text, interval: 0, ...turn } } : {};
       option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x, name: x_name.join("\n") }));
       option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y_name.join("\n") : "" }));
       option.title.push({
