@@ -257,6 +257,11 @@ const Figures = (() => {
     return { x, color, facet, row, values: scaled, unit: name };
   }
 
+  // A colour with an opacity of a quarter, which not every reader of SVG knows as #rrggbbaa.
+  function faint(color) {
+    return `rgba(${[1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)).join(",")},0.25)`;
+  }
+
   function base(theme) {
     return {
       animation: false, color: theme.palette, backgroundColor: "transparent",
@@ -408,7 +413,7 @@ const Figures = (() => {
         const paint = theme.palette[c % theme.palette.length];
         option.series.push({
           type: "boxplot", name: color || label(choice.metric), data: items, xAxisIndex: number, yAxisIndex: number,
-          boxWidth: [4, 28], itemStyle: { color: paint + "40", borderColor: paint, borderWidth: 1.5 },
+          boxWidth: [4, 28], itemStyle: { color: faint(paint), borderColor: paint, borderWidth: 1.5 },
           tooltip: {
             formatter: (item) => {
               const five = item.value.slice(-5);
