@@ -30,7 +30,11 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let axes = select::align(&mut a, &mut b)?;
     let comparison = Comparison::new(&a, &b, axes, args);
     if comparison.pairs.is_empty() {
-        bail!("{} and {} have no run in common: they are sweeps over different parameters", a.name, b.name);
+        bail!(
+            "{} and {} have no run in common: they are sweeps over different parameters; --a and --b select points",
+            a.name,
+            b.name
+        );
     }
     if comparison.points.is_empty() && (args.test.is_some() || args.correct.is_some()) {
         bail!("--test and --correct require a point that both sides have with several repetitions");

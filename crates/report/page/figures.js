@@ -89,12 +89,20 @@ const Figures = (() => {
   // By what the rows of a subject may be told apart: axes, and names that differ.
   function dimensions(data, subject) {
     const rows = data.subjects[subject].runs;
-    const own = Object.entries(data.subjects[subject].names).filter(([, names]) => names.known.length > 1);
+    const varied = Object.entries(data.subjects[subject].names).filter(([, names]) => names.known.length > 1);
+    // An axis may tell the same as a name, as where a sweep sets the controller of all flows.
+    const told = (axis) => varied.filter(([, names]) => {
+      const of_axis = rows.map((run) => axis.rows[run] ?? -1);
+      const pairs = new Set(names.rows.map((name, row) => `${name} ${of_axis[row]}`)).size;
+      return pairs === names.known.length && pairs === new Set(of_axis).size;
+    }).map(([name]) => name);
+    const tells = data.axes.map(told);
+    const own = varied.filter(([name]) => !tells.flat().includes(name));
     const names = data.axes.map((axis) => axis.name).concat(own.map(([name]) => `.${name}`));
-    const axes = data.axes.filter((axis) => axis.values.length > 1).map((axis) => ({
-      name: axis.name, label: short(axis.name, names), values: axis.values, is_axis: true,
+    const axes = data.axes.map((axis, number) => ({
+      name: axis.name, label: short(axis.name, names), values: axis.values, is_axis: true, tells: tells[number],
       of: (row) => axis.rows[rows[row]] ?? -1,
-    }));
+    })).filter((axis) => axis.values.length > 1);
     return axes.concat(own.map(([name, names]) => ({
       name, label: name === "id" ? SUBJECTS[subject].replace(/s$/, "") : name, values: names.known,
       of: (row) => names.rows[row],
@@ -142,10 +150,10 @@ const Figures = (() => {
     const all = dimensions(data, subject);
     const sorted = all.filter((one) => one.is_axis).sort((a, b) => b.values.length - a.values.length);
     const axes = independent(data, subject, sorted);
-    const own = all.filter((one) => !one.is_axis);
-    const order = axes.map((one) => one.name);
-    // What tells rows apart otherwise: controllers before flows.
-    const by = (own.find((one) => one.name === "cc") || own.find((one) => one.name === "id") || {}).name;
+    // What tells rows apart besides: controllers before flows.
+    const telling = (name) => all.find((one) => one.name === name || (one.tells || []).includes(name));
+    const by = (telling("cc") || telling("id") || {}).name;
+    const order = axes.map((one) => one.name).filter((name) => name !== by);
     const [x, second, third, fourth] = order;
     if (x === undefined) return { subject, metric, x: by || "", color: "", column: "", row: "" };
     // A few ids have a colour each; axes then have facets.
@@ -257,6 +265,11 @@ const Figures = (() => {
     return { x, color, facet, row, values: scaled, unit: name };
   }
 
+  // A colour with an opacity of a quarter, which not every reader of SVG knows as #rrggbbaa.
+  function faint(color) {
+    return `rgba(${[1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)).join(",")},0.25)`;
+  }
+
   function base(theme) {
     return {
       animation: false, color: theme.palette, backgroundColor: "transparent",
@@ -336,8 +349,8 @@ const Figures = (() => {
     cells.forEach((cell, number) => {
       const at = { left: left + cell.left * (wide + 58), top: top + 22 + cell.top * (high + gap) };
       option.grid.push({ ...at, width: wide, height: high });
-      const cut = { width: 96, overflow: "truncate" };
-      const labels = turned ? { axisLabel: { color: theme.text, rotate: 35, interval: 0, ...cut } } : {};
+      const turn = turned ? { rotate: 35, width: 96, overflow: "truncate" } : {};
+      const labels = names.length && names.length <= 24 ? { axisLabel: { color: theme.text, interval: 0, ...turn } } : {};
       option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x, name: x_name.join("\n") }));
       option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y_name.join("\n") : "" }));
       option.title.push({
@@ -408,7 +421,7 @@ const Figures = (() => {
         const paint = theme.palette[c % theme.palette.length];
         option.series.push({
           type: "boxplot", name: color || label(choice.metric), data: items, xAxisIndex: number, yAxisIndex: number,
-          boxWidth: [4, 28], itemStyle: { color: paint + "40", borderColor: paint, borderWidth: 1.5 },
+          boxWidth: [4, 28], itemStyle: { color: faint(paint), borderColor: paint, borderWidth: 1.5 },
           tooltip: {
             formatter: (item) => {
               const five = item.value.slice(-5);
@@ -1144,7 +1157,7 @@ const Figures = (() => {
     const all = dimensions(data, subject);
     const named = (text) => {
       const ending = all.filter((one) => one.name.endsWith(`.${text}`));
-      return all.find((one) => one.name === text || one.label === text) || (ending.length === 1 ? ending[0] : undefined);
+      return all.find((one) => one.name === text || one.label === text || (one.tells || []).includes(text)) || (ending.length === 1 ? ending[0] : undefined);
     };
     const names = all.map((one) => one.label);
     const only = {};

@@ -23,6 +23,8 @@ pub(crate) struct Points {
     /// Those that were read in advance and are wrong.
     wrong: BTreeSet<usize>,
     is_all_read: bool,
+    /// Any of the known points is on the live clock.
+    is_live: bool,
     /// How those that are not known are read, if there are any.
     rest: Option<Rest>,
 }
@@ -109,7 +111,8 @@ impl Points {
         let is_all = known.len() == sweep.points();
         let rest = || Rest { root: root.clone(), inputs: inputs.clone(), own: own.clone(), sources: sources.clone() };
         let rest = (!is_all).then(rest);
-        (!known.is_empty()).then_some((Points { known, wrong, is_all_read, rest }, gained))
+        let is_live = known.values().any(|plan: &Plan| plan.timing.is_live());
+        (!known.is_empty()).then_some((Points { known, wrong, is_all_read, is_live, rest }, gained))
     }
 
     /// The points that were read in advance and are wrong.
@@ -135,6 +138,11 @@ impl Points {
 
     pub(crate) fn is_all_read(&self) -> bool {
         self.is_all_read
+    }
+
+    /// Whether any run takes as long as it says, by the machine's clock.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live
     }
 
     pub(crate) fn first(&self) -> &Plan {

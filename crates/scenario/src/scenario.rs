@@ -342,7 +342,7 @@ impl Scenario {
     /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one
     /// after another.
     pub fn is_live(&self) -> bool {
-        self.points.known().any(|plan| plan.timing.is_live())
+        self.points.is_live()
     }
 
     /// What the clock leaves out of what the file says, and what a sweep varies without effect, in

@@ -266,7 +266,7 @@ fn a_figure_can_be_asked_for() {
     for (arguments, error) in [
         (&["box", "--metric", "goodput_bp"][..], "did you mean `goodput_bps`?\nthere are: "),
         (&["box", "--of", "flow"], "did you mean `flows`?\nthere are: flows, links, run"),
-        (&["box", "--x", "queue.knd"], "did you mean `queue.kind`?\nthere are: queue.kind, f.cc, cc, flow, none"),
+        (&["box", "--x", "queue.knd"], "did you mean `queue.kind`?\nthere are: queue.kind, cc, flow, none"),
         (&["box", "--only", "queue.kind=pi"], "--only queue.kind pi: there is no such name"),
         (&["box", "--y", "queue.kind"], "--y does nothing in a figure of kind box"),
         (&["cdf", "--x", "queue.kind"], "--x does nothing in a figure of kind cdf"),
