@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use ackclock::cc::{
+use ackclock_cc::{
     self, Ack, Arrival, CongestionControl, EcnFeedback, Flight, Lost, Needs, NewReno, NewRenoConfig, Sent, Shared,
     Signal, Subflow, Verdict, Window,
 };
-use ackclock::units::outside::{Failure, interned};
-use ackclock::units::{Random, Rate, Time};
+use ackclock_units::outside::{Failure, interned};
+use ackclock_units::{Random, Rate, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -282,7 +282,7 @@ impl CongestionControl for DrivenController {
         Shared::default()
     }
 
-    fn couple(&mut self, own: usize, subflows: &[cc::Subflow]) {
+    fn couple(&mut self, own: usize, subflows: &[ackclock_cc::Subflow]) {
         if !self.overridden(hook::COUPLE) {
             return self.native(|reno| reno.couple(own, subflows));
         }
