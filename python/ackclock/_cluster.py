@@ -13,7 +13,7 @@ import time
 import uuid
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from ackclock._core import Lines, Scenario
@@ -94,9 +94,8 @@ class Cluster:
         self._looked = -math.inf
         self._missed: float | None = None
 
-    def pieces(self, gaps: list[Places], tick: Callable[[], None] | None = None) -> Generator[Piece]:
-        """Does the runs at all these places. Pieces come as they are ready, in any order. ``tick`` is called
-        now and then.
+    def pieces(self, gaps: list[Places]) -> Generator[Piece]:
+        """Does the runs at all these places. Pieces come as they are ready, in any order.
 
         Raises RunError and ScenarioError as one machine does, and RunError for workers of another version,
         or if the scheduler is lost. However it ends, nothing goes on afterwards.
@@ -111,8 +110,6 @@ class Cluster:
                 self._submit(data)
                 ready = self._ready()
                 watch.check()
-                if tick is not None:
-                    tick()
                 yield from self._results(ready)
         finally:
             self._cancel(data)
@@ -237,7 +234,7 @@ class Cluster:
     def _learn(self, found: Piece) -> None:
         self._lost = 0
         blocks = max(1, (found.stop - found.start) // self._block)
-        self._bytes = max(1.0, (found.size + len(found.records)) / blocks)
+        self._bytes = max(1.0, found.size / blocks)
         per_block, known = found.took / blocks, self._per_block
         self._per_block = per_block if known is None else 0.7 * known + 0.3 * per_block
 

@@ -174,7 +174,7 @@ def sweep(
     the runs; results are the same bytes. ``threads`` is how many go on at the same time in each worker
     process then. docs/clusters.md describes clusters, and what happens if workers are lost.
 
-    With ``out``, results are written into that directory as they come, as Parquet and lines of JSON, and
+    With ``out``, results are written into that directory as they come, as ``ackclock FILE --out`` does, and
     read again when they are asked for (:class:`StoredSweep`). A sweep that was broken off continues where
     it was; ``resume=False`` refuses a directory with results, ``overwrite=True`` drops them.
 
@@ -192,7 +192,7 @@ def sweep(
         controllers=controllers,
         queues=queues,
     )
-    asked = Asked(only, shard, record is not False, out is not None)
+    asked = Asked(only, shard, record is not False)
     if client is None and out is None:
         return Sweep(_execute(loaded, asked.records, only, shard, threads, progress))
     for note in loaded.notes:

@@ -15,7 +15,7 @@ from ackclock._errors import ScenarioWarning
 from ackclock._pieces import Asked, Piece, decompress, piece
 from ackclock._results import Sweep
 from ackclock._store import Store
-from ackclock._stored import StoredSweep
+from ackclock._stored import stored
 from ackclock._waiting import PAUSE, Watch
 
 Places = tuple[int, int]
@@ -44,21 +44,16 @@ def sweep(
     if not judged and scenario.expectations > 0:
         _warn("a part of the runs does not evaluate expectations")
     if out is None:
-        with closing(_pieces(scenario, asked, client, threads, [(0, total)], None)) as pieces:
+        with closing(_pieces(scenario, asked, client, threads, [(0, total)])) as pieces:
             return Sweep(_gathered(scenario, pieces, judged, total, show))
-    with Store(out, scenario, asked) as store:
-        gaps = store.open(*earlier)
-        try:
-            with closing(_pieces(scenario, asked, client, threads, gaps, store.tick)) as pieces:
-                for found in pieces:
-                    store.add(found)
-                    if show is not None:
-                        show(*store.reached)
-        finally:
-            # What has come is kept, however this ends.
-            store.flush()
+    with Store(out, scenario, asked, *earlier) as store:
+        with closing(_pieces(scenario, asked, client, threads, store.gaps)) as pieces:
+            for found in pieces:
+                store.add(found)
+                if show is not None:
+                    show(*store.reached)
         store.finish()
-        return StoredSweep(store.folder)
+        return stored(store.folder)
 
 
 def _warn(note: str) -> None:
@@ -71,18 +66,17 @@ def _pieces(
     client: Any,
     threads: int | None,
     gaps: list[Places],
-    tick: Callable[[], None] | None,
 ) -> Generator[Piece]:
-    """The pieces from wherever; each note is told once. ``tick`` is called now and then."""
+    """The pieces from wherever; each note is told once."""
     if not gaps:
         return
     told: set[str] = set()
     connected, is_own = (None, False) if client is None else _cluster.connected(client)
     try:
         if connected is None:
-            pieces = _here(scenario, asked, threads, gaps, tick)
+            pieces = _here(scenario, asked, threads, gaps)
         else:
-            pieces = _cluster.Cluster(connected, scenario, asked, threads).pieces(gaps, tick)
+            pieces = _cluster.Cluster(connected, scenario, asked, threads).pieces(gaps)
         with closing(pieces):
             for found in pieces:
                 for note in found.notes:
@@ -114,9 +108,7 @@ def _gathered(scenario: Scenario, pieces: Iterator[Piece], judged: bool, total: 
     return Lines.join(ordered, judge.conclude(last.json(len(last) - 1)))
 
 
-def _here(
-    scenario: Scenario, asked: Asked, threads: int | None, gaps: list[Places], tick: Callable[[], None] | None
-) -> Generator[Piece]:
+def _here(scenario: Scenario, asked: Asked, threads: int | None, gaps: list[Places]) -> Generator[Piece]:
     """The pieces of this process."""
     planned, note = scenario.plan(os.cpu_count() or 1) if threads is None else (threads, None)
     notes = [note] if note else []
@@ -125,8 +117,6 @@ def _here(
         pieces = _points if scenario.is_adaptive and asked.only is None else _taken
         for found in pieces(scenario, asked, planned, gap):
             yield found._replace(notes=[*notes, *found.notes])
-            if tick is not None:
-                tick()
 
 
 def _taken(scenario: Scenario, asked: Asked, threads: int | None, gap: Places) -> Generator[Piece]:

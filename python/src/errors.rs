@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use ackclock::batch::BatchError;
+use ackclock_run::batch::BatchError;
 use ackclock_scenario::{LoadError, ScenarioError};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;

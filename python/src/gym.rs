@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use ackclock::batch;
 use ackclock_gym::{Autoreset, Snapshot, Source, Spec, SpecError, VecEnv};
+use ackclock_run::batch;
 use ackclock_scenario::{Measure, Override, Policy, Scenario, Scratch, read_policy};
 use ackclock_sim::RunError;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
@@ -118,7 +118,7 @@ pub(crate) struct Environments {
 
 /// The scenario as the command line reads it, with another controller for the flows that learn, if
 /// it asks for records.
-fn recorded(source: &Source, flows: &[String], own: &ackclock::Own) -> Result<Option<Scenario>, SpecError> {
+fn recorded(source: &Source, flows: &[String], own: &ackclock_scenario::Own) -> Result<Option<Scenario>, SpecError> {
     let mut overrides = source.overrides.clone();
     let mut groups: Vec<&str> = flows.iter().map(|flow| flow.rsplit_once('.').map_or(&**flow, |(id, _)| id)).collect();
     groups.dedup();

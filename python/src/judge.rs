@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ackclock::batch;
+use ackclock_run::batch;
 use ackclock_scenario::Measures;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::Value;
 
 use crate::lines::Lines;
 use crate::packed;
@@ -62,8 +63,23 @@ impl Judge {
 }
 
 impl Judge {
-    fn take(&self, mut bytes: &[u8]) -> Option<()> {
+    /// Takes in what a run has measured, from its line. Tells whether it failed.
+    pub(crate) fn see(&self, line: &str) -> anyhow::Result<bool> {
+        let summary: Value = serde_json::from_str(line)?;
+        let (run, measures) = batch::measures(&self.scenario, line).map_err(anyhow::Error::msg)?;
+        self.keep(run, measures);
+        Ok(summary["failed"] == true)
+    }
+
+    fn keep(&self, run: usize, measures: Measures) {
         let mut all = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() <= run {
+            all.resize(run + 1, None);
+        }
+        all[run] = Some(measures);
+    }
+
+    fn take(&self, mut bytes: &[u8]) -> Option<()> {
         while !bytes.is_empty() {
             let run = packed::number(&mut bytes).filter(|&run| run < self.scenario.runs())?;
             let count = packed::number(&mut bytes)?;
@@ -74,10 +90,7 @@ impl Judge {
                 bytes = rest;
                 measures.push(is_there.then(|| f64::from_le_bytes(*first)));
             }
-            if all.len() <= run {
-                all.resize(run + 1, None);
-            }
-            all[run] = Some(measures);
+            self.keep(run, measures);
         }
         Some(())
     }

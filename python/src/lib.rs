@@ -8,6 +8,7 @@ mod gym;
 mod interrupt;
 mod judge;
 mod lines;
+mod output;
 mod own;
 mod packed;
 mod running;
@@ -31,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use crate::judge::Judge;
     #[pymodule_export]
-    use crate::lines::Lines;
+    use crate::lines::{Lines, Parameters};
+    #[pymodule_export]
+    use crate::output::{Output, manifest};
     #[pymodule_export]
     use crate::own::Own;
     #[pymodule_export]
@@ -76,7 +79,7 @@ mod _core {
     #[pyfunction]
     fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
         py.detach(|| {
-            let status = ackclock::main_from(arguments, ackclock::Own::new());
+            let status = ackclock::main_from(arguments, ackclock_scenario::Own::new());
             // A program's last output may lack a line end.
             let _ = std::io::stdout().flush();
             status

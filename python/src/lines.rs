@@ -1,9 +1,9 @@
 //! The lines of runs, and the tables in them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ackclock::batch::Line;
-use ackclock::parameters::Parameters;
+use ackclock_run::batch::Line;
+use ackclock_run::parameters;
 use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 
 use crate::columns::Columns;
 use crate::packed;
-use crate::scenario::Scenario;
 use crate::table::Table;
 
 /// The lists of objects in a summary, each a table of its own.
@@ -26,6 +25,34 @@ const KEYS: [&str; 2] = ["index", "run"];
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
 pub(crate) struct Lines(pub(crate) Arc<Vec<Line>>);
+
+/// What the columns of parameters are, from lines that were seen.
+#[pyclass(frozen, module = "ackclock._core")]
+#[derive(Debug, Default)]
+pub(crate) struct Parameters(Mutex<parameters::Parameters>);
+
+impl Parameters {
+    fn all(&self) -> MutexGuard<'_, parameters::Parameters> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Parameters {
+    #[new]
+    fn new() -> Parameters {
+        Parameters::default()
+    }
+
+    /// Takes in lines of the sweep.
+    fn see(&self, py: Python<'_>, lines: &Lines) -> PyResult<()> {
+        let seen = py.detach(|| {
+            let mut all = self.all();
+            lines.0.iter().try_for_each(|line| all.see_line(&line.json).map_err(|error| wrong(line, &error)))
+        });
+        seen.map_err(PyValueError::new_err)
+    }
+}
 
 impl Lines {
     fn line(&self, number: usize) -> PyResult<&Line> {
@@ -128,25 +155,21 @@ impl Lines {
             let known = PARTS.join(", ");
             return Err(PyValueError::new_err(format!("there is no table `{part}`; expected runs, {known}")));
         }
-        let tables = py.detach(|| {
-            let mut parameters = Parameters::default();
+        let table = py.detach(|| {
+            let mut parameters = parameters::Parameters::default();
             for line in self.0.iter().filter(|_| of_runs || part == "runs") {
                 parameters.see_line(&line.json).map_err(|error| wrong(line, &error))?;
             }
-            tables(&self.0, &[part], of_runs, &parameters, false)
+            table(&self.0, part, of_runs, &parameters, false)
         });
-        let tables = tables.map_err(PyValueError::new_err)?;
-        tables.into_iter().next().map(Table).ok_or_else(|| PyValueError::new_err("no table"))
+        table.map(Table).map_err(PyValueError::new_err)
     }
 
-    /// All tables that have rows, and that of the runs, by their names. Columns without values have
-    /// no type: other lines of the sweep may have some.
-    fn tables(&self, py: Python<'_>, scenario: &Scenario) -> PyResult<Vec<(&'static str, Table)>> {
-        let names: Vec<&str> = ["runs"].into_iter().chain(PARTS).filter(|part| *part != "expectations").collect();
-        let tables = py.detach(|| tables(&self.0, &names, true, scenario.parameters(), true));
-        let tables = tables.map_err(PyValueError::new_err)?;
-        let tables = names.into_iter().zip(tables.into_iter().map(Table));
-        Ok(tables.filter(|(name, table)| *name == "runs" || table.0.num_rows() > 0).collect())
+    /// A part of all summaries as a table, with the columns of all parameters. Columns without
+    /// values have no type: other lines of the sweep may have some.
+    fn part(&self, py: Python<'_>, part: &str, parameters: &Parameters) -> PyResult<Table> {
+        let table = py.detach(|| table(&self.0, part, true, &parameters.all(), true));
+        table.map(Table).map_err(PyValueError::new_err)
     }
 }
 
@@ -165,14 +188,14 @@ fn wrong(line: &Line, error: &serde_json::Error) -> String {
     format!("run {}: {error}", line.run)
 }
 
-fn tables(
+fn table(
     lines: &[Line],
-    parts: &[&str],
+    part: &str,
     of_runs: bool,
-    parameters: &Parameters,
+    parameters: &parameters::Parameters,
     untyped: bool,
-) -> Result<Vec<RecordBatch>, String> {
-    let mut all: Vec<Columns> = parts.iter().map(|_| Columns::default()).collect();
+) -> Result<RecordBatch, String> {
+    let mut columns = Columns::default();
     let names: Vec<String> = KEYS.iter().map(|&key| key.to_owned()).chain(parameters.columns()).collect();
     for line in lines {
         let summary: Map<String, Value> = serde_json::from_str(&line.json).map_err(|error| wrong(line, &error))?;
@@ -180,11 +203,9 @@ fn tables(
         let mut keys: Vec<Value> = KEYS.iter().map(|key| of(key).clone()).collect();
         keys.extend(parameters.cells(of("params"), of("labels")));
         let keys: Vec<(&str, Value)> = names.iter().map(String::as_str).zip(keys).collect();
-        for (part, columns) in parts.iter().zip(&mut all) {
-            rows(part, &summary, if of_runs || *part == "runs" { &keys } else { &[] }, columns);
-        }
+        rows(part, &summary, if of_runs || part == "runs" { &keys } else { &[] }, &mut columns);
     }
-    all.into_iter().map(|columns| columns.finish(untyped).map_err(|error| error.to_string())).collect()
+    columns.finish(untyped).map_err(|error| error.to_string())
 }
 
 /// Adds the rows that a run has in a part, behind what says which run it is.

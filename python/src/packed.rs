@@ -2,7 +2,7 @@
 //! JSON, and its records. Numbers have 8 bytes, least significant first; texts and contents follow
 //! their lengths.
 
-use ackclock::batch::Line;
+use ackclock_run::batch::Line;
 
 pub(crate) fn pack(lines: &[Line]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.json.len() + 32).sum());

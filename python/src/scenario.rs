@@ -1,12 +1,10 @@
 //! A checked scenario.
 
-use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use ackclock::batch::{self, Options};
-use ackclock::parameters::Parameters;
+use ackclock_run::batch::{self, Options};
 use ackclock_scenario::{LoadError, Override};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -19,18 +17,11 @@ use crate::{errors, running};
 /// A scenario that has been read and checked, with overrides applied.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source, OnceLock<Parameters>);
-
-impl Scenario {
-    /// The parameters of its runs as columns.
-    pub(crate) fn parameters(&self) -> &Parameters {
-        self.2.get_or_init(|| Parameters::of(&self.0))
-    }
-}
+pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
 
 /// The algorithms that the parser gets from the classes.
-pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
-    own.map_or_else(ackclock::Own::new, |own| own.get().0.clone())
+pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock_scenario::Own {
+    own.map_or_else(ackclock_scenario::Own::new, |own| own.get().0.clone())
 }
 
 /// Files and their contents.
@@ -74,7 +65,7 @@ impl Scenario {
             };
             let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &classes)?;
             let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides, own };
-            Ok(Scenario(Arc::new(parsed), source, OnceLock::new()))
+            Ok(Scenario(Arc::new(parsed), source))
         })
     }
 
@@ -112,7 +103,7 @@ impl Scenario {
             let parsed =
                 ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &classes, files)?;
             let source = Source { name, folder, text, overrides, own };
-            Ok(Scenario(Arc::new(parsed), source, OnceLock::new()))
+            Ok(Scenario(Arc::new(parsed), source))
         })
     }
 
@@ -155,15 +146,6 @@ impl Scenario {
     #[getter]
     fn expectations(&self) -> usize {
         self.0.expectations()
-    }
-
-    /// The first key in which it differs from a resolved scenario, with both values.
-    fn difference(&self, text: &str) -> Option<(String, String, String)> {
-        let of = |text: &str| ackclock_scenario::values(text).unwrap_or_default();
-        let (ours, theirs) = (of(&self.0.resolved()), of(text));
-        let key = ours.keys().chain(theirs.keys()).find(|key| ours.get(*key) != theirs.get(*key))?;
-        let value = |values: &BTreeMap<String, String>| values.get(key).map_or("nothing", |value| value).to_owned();
-        Some((key.clone(), value(&ours), value(&theirs)))
     }
 
     /// The title.

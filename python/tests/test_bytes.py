@@ -110,6 +110,51 @@ def test_a_sweep_that_was_written(tmp_path: Path, command_line: Callable[..., st
     assert written.frame.equals(sweep.frame)
 
 
+@pytest.mark.filterwarnings("ignore:a part of the runs")
+def test_a_directory_is_that_of_the_command_line(tmp_path: Path, command_line: Callable[..., str]) -> None:
+    """Whoever has written it: the same files, which either reads, resumes and merges."""
+    file = SMOKE / "sweep.toml"
+    record = ("--set", "record.series=1s")
+    command_line(file, *record, "--out", tmp_path / "theirs", "--quiet")
+    for scenario, name in ((file, "ours"), (SMOKE / "two-flows-pie.toml", "single")):
+        ackclock.sweep(scenario, record={"series": "1s"}, progress=False, out=tmp_path / name)
+    ours, theirs = (files_of(tmp_path / name) for name in ("ours", "theirs"))
+    assert list(ours) == list(theirs) and ours == theirs and "runs/0000/series.csv" in ours
+    command_line(SMOKE / "two-flows-pie.toml", *record, "--out", tmp_path / "single-theirs", "--quiet")
+    assert files_of(tmp_path / "single") == files_of(tmp_path / "single-theirs")
+    verified = command_line("verify", tmp_path / "ours", tmp_path / "single")
+    assert verified.count("the same") == 2
+    assert "flows.flow.0.goodput_bps" in command_line("compare", "--json", tmp_path / "ours", tmp_path / "theirs")
+    command_line("report", tmp_path / "ours", "-o", tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 100_000
+    # Either goes on with what the other has begun: all is there.
+    before = files_of(tmp_path / "theirs")
+    assert len(ackclock.sweep(file, record={"series": "1s"}, progress=False, out=tmp_path / "theirs")) == 8
+    command_line(file, *record, "--out", tmp_path / "ours", "--resume", "--quiet")
+    assert files_of(tmp_path / "theirs") == before == files_of(tmp_path / "ours")
+    # Shards of both are merged.
+    arguments = {"record": {"series": "1s"}, "progress": False}
+    ackclock.sweep(file, shard="0/2", out=tmp_path / "part-0", **arguments)  # type: ignore[arg-type]
+    command_line(file, *record, "--shard", "1/2", "--out", tmp_path / "part-1", "--quiet")
+    command_line("merge", tmp_path / "part-0", tmp_path / "part-1", "--out", tmp_path / "merged", "--quiet")
+    assert files_of(tmp_path / "merged") == before
+    # Tables are derived, and anew where the results are others.
+    stored = ackclock.read(tmp_path / "theirs")
+    assert isinstance(stored, ackclock.StoredSweep)
+    rows = stored.dataset("flows").count_rows()
+    assert rows == len(stored.frame) == 16
+    command_line(file, "--set", "sweep.repeat=1", "--out", tmp_path / "theirs", "--quiet")
+    fewer = ackclock.read(tmp_path / "theirs")
+    assert isinstance(fewer, ackclock.StoredSweep)
+    assert fewer.dataset("flows").count_rows() == len(fewer.frame) < rows
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """What is in a directory, but for derived tables."""
+    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if not name.startswith("tables/")}
+
+
 def test_the_gallery_is_there() -> None:
     assert sorted(SINGLE + ["sweep"]) == sorted(file.stem for file in SMOKE.glob("*.toml")), ROOT
 

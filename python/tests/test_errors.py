@@ -132,12 +132,13 @@ def test_a_failed_run_of_a_sweep_ends_nothing() -> None:
 def test_what_is_read_is_checked(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         ackclock.read(tmp_path / "none")
-    with pytest.raises(ValueError, match=r"there is no manifest\.json"):
+    with pytest.raises(ValueError, match=r"not an ackclock output directory \(no manifest\.json\)"):
         ackclock.read(tmp_path)
     manifest = tmp_path / "manifest.json"
     for text, what in [
-        ("{", "not JSON"),
-        ("[]", "not a manifest"),
+        ("{", "not ackclock's"),
+        ("[]", "not ackclock's"),
+        ('{"ackclock": "0.0.9", "layout": 1, "files": {}}', r"written by the Python package of ackclock 0\.0\.9"),
         ('{"ackclock": "1", "files": {"../x": {}}}', "outside the directory"),
         ('{"ackclock": "1", "files": {}}', "lists no summary"),
     ]:
@@ -147,10 +148,10 @@ def test_what_is_read_is_checked(tmp_path: Path) -> None:
     manifest.write_text('{"ackclock": "1", "files": {"summary.jsonl": {}}, "runs": 2}')
     (tmp_path / "summary.jsonl").write_text('{"schema": 1}\n[]\n')
     with pytest.raises(ValueError, match="line 2: not a summary"):
-        ackclock.read(tmp_path)
+        ackclock.read(tmp_path).flows  # noqa: B018
     (tmp_path / "summary.jsonl").write_text('{"a":' * 500)
     with pytest.raises(ValueError, match="line 1: "):
-        ackclock.read(tmp_path)
+        ackclock.read(tmp_path).flows  # noqa: B018
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

@@ -8,8 +8,6 @@ use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_trace::{FlowPoint, LinkPoint, LiveHost, SeriesOf};
 use ackclock_units::{Span, Time};
 
-use super::feed::{Key, Kind, Row};
-
 /// Intervals of a link that are remembered.
 pub(crate) const LINK_HISTORY: usize = 600;
 
@@ -34,6 +32,34 @@ pub(crate) struct Board {
     pub(crate) lost: u64,
     places: Vec<Place>,
     controllers: Vec<(String, String)>,
+}
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Flow,
+    /// A subflow of it, by its number.
+    Subflow(u16),
+    Group,
+    Link,
+}
+
+/// A name that rows have from now on, by its number.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) kind: Kind,
+    pub(super) id: String,
+}
+
+/// A record whose name is a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) key: usize,
+    pub(super) from: Time,
+    pub(super) to: Time,
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    pub(super) of: SeriesOf,
 }
 
 /// Where the rows of a key go.

@@ -10,7 +10,7 @@ use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_trace::{LiveHost, SeriesOf, SeriesRecord, WatchSink};
 use ackclock_units::{Span, Time};
 
-use crate::board::Board;
+use crate::board::{Board, Key, Kind, Row};
 
 /// Rows that wait at most for somebody to look. In virtual time they are then taken in at once, and
 /// in real time further ones are lost, and counted.
@@ -21,34 +21,6 @@ const EVERY: Span = Span::from_millis(100);
 
 /// Intervals of a run that is as fast as it can, if they are longer than that.
 const INTERVALS: u64 = 1000;
-
-/// What a row is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    Flow,
-    /// A subflow of it, by its number.
-    Subflow(u16),
-    Group,
-    Link,
-}
-
-/// A name that rows have from now on, by its number.
-#[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) kind: Kind,
-    pub(super) id: String,
-}
-
-/// A record whose name is a number.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) key: usize,
-    pub(super) from: Time,
-    pub(super) to: Time,
-    pub(super) bytes: u64,
-    pub(super) packets: u64,
-    pub(super) of: SeriesOf,
-}
 
 /// What was handed over and is not on the board yet.
 #[derive(Debug, Default)]

@@ -9,8 +9,7 @@ use std::fmt::{self, Write};
 use ackclock_trace::metrics;
 use ackclock_units::Span;
 
-use super::board::{Board, Flow, Link};
-use super::feed::Kind;
+use super::board::{Board, Flow, Kind, Link};
 
 /// The type of what [`text`] writes.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -279,7 +278,7 @@ mod tests {
     fn labels_are_escaped_and_counts_of_subflows_are_in_their_flows_alone() {
         let mut board = filled();
         board.title = "a \"b\" \\ c\nd".to_owned();
-        let key = super::super::feed::Key { kind: Kind::Subflow(1), id: "bulk.0".to_owned() };
+        let key = super::super::board::Key { kind: Kind::Subflow(1), id: "bulk.0".to_owned() };
         board.add([key].into_iter());
         let text = text(&board);
         assert!(text.contains(r#"title="a \"b\" \\ c\nd""#), "{text}");

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ackclock::cc::{self, CongestionControl, Window};
-use ackclock::units::Random;
+use ackclock_cc::{self as cc, CongestionControl, Window};
 use ackclock_sim::spec::HostSpec;
+use ackclock_units::Random;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

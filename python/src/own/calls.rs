@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use ackclock::units::Time;
-use ackclock::units::outside::Failure;
+use ackclock_units::Time;
+use ackclock_units::outside::Failure;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ackclock::cc::{EcnUse, Needs};
-use ackclock::units::Random;
+use ackclock_cc::{EcnUse, Needs};
+use ackclock_units::Random;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;

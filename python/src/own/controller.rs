@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ackclock::cc::{self, CongestionControl as _, NewReno, NewRenoConfig, Window};
-use ackclock::units::Random;
+use ackclock_cc::{self as cc, CongestionControl as _, NewReno, NewRenoConfig, Window};
+use ackclock_units::Random;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use ackclock::cc::{
-    self, Ack, Arrival, CongestionControl, Coupled, EcnFeedback, Flight, Inspection, Lost, Needs, NewReno,
+use ackclock_cc::{
+    Ack, Arrival, CongestionControl, Coupled, EcnFeedback, Flight, Inspection, Lost, Needs, NewReno,
     NewRenoConfig, Sent, Signal, Subflow, Verdict, Window,
 };
-use ackclock::units::outside::interned;
-use ackclock::units::{Random, Rate, Time};
+use ackclock_units::outside::interned;
+use ackclock_units::{Random, Rate, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -279,7 +279,7 @@ impl CongestionControl for DrivenController {
 }
 
 impl Coupled for DrivenController {
-    fn couple(&mut self, own: usize, subflows: &[cc::Subflow]) {
+    fn couple(&mut self, own: usize, subflows: &[Subflow]) {
         if !self.overridden(hook::COUPLE) {
             return;
         }

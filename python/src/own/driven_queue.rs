@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use ackclock::aqm::{
+use ackclock_aqm::{
     Backlog, ChangeError, Counters, Dequeue, Described, DropReason, Dropped, Drops, Entry, OwnQueueConfig, Probe,
     QueueDisc,
 };
-use ackclock::units::outside::Failure;
-use ackclock::units::{Random, Span, Time};
+use ackclock_units::outside::Failure;
+use ackclock_units::{Random, Span, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -11,7 +11,7 @@ pub(crate) mod packet;
 pub(crate) mod queue;
 pub(crate) mod surroundings;
 
-use ackclock::{OwnController, OwnQueue};
+use ackclock_sim::spec::{OwnController, OwnQueue};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -29,7 +29,7 @@ type Kept = (String, Py<PyAny>, Vec<(String, f64, f64, f64)>);
 /// The classes that a scenario may name.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Own(pub(crate) ackclock::Own, Vec<Kept>, Vec<Kept>);
+pub(crate) struct Own(pub(crate) ackclock_scenario::Own, Vec<Kept>, Vec<Kept>);
 
 impl Own {
     /// The classes that it was created from.
@@ -48,7 +48,7 @@ impl Own {
     #[new]
     fn new(controllers: Vec<Listed<'_>>, queues: Vec<Listed<'_>>) -> PyResult<Own> {
         let made_of = (kept(&controllers), kept(&queues));
-        let mut own = ackclock::Own::new();
+        let mut own = ackclock_scenario::Own::new();
         for (name, class, parameters) in controllers {
             let class = Class::of_controller(&name, &class, &parameters)?;
             let build = move |values: &[f64], random| DrivenController::build(&class, values, random);

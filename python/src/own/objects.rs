@@ -1,8 +1,8 @@
 //! Arguments of hooks, as immutable objects. Times are nanoseconds, sizes bytes, both whole
 //! numbers.
 
-use ackclock::cc::{self, EcnFeedback};
-use ackclock::units::{Span, Time};
+use ackclock_cc::{self as cc, EcnFeedback};
+use ackclock_units::{Span, Time};
 use pyo3::prelude::*;
 
 /// Since the start of the run.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ackclock::aqm::{Described, Queued};
-use ackclock::units::{Ecn, Time};
+use ackclock_aqm::{Described, Queued};
+use ackclock_units::{Ecn, Time};
 use pyo3::prelude::*;
 
 use super::objects::nanos;

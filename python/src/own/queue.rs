@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ackclock::aqm::DropReason;
-use ackclock::units::Random;
+use ackclock_aqm::DropReason;
+use ackclock_units::Random;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

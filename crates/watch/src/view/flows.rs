@@ -1,7 +1,6 @@
 //! The flows: a table in which there may be thousands.
 
-use super::super::board::{Board, FLOW_HISTORY, Flow, History};
-use super::super::feed::Kind;
+use super::super::board::{Board, FLOW_HISTORY, Flow, History, Kind};
 use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
 use super::super::text::{millis, si};

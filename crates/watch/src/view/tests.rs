@@ -4,7 +4,7 @@ use ackclock_live::{Late, Moment};
 use ackclock_trace::{FlowPoint, LinkPoint, LiveHost, SeriesOf};
 use ackclock_units::{Span as Length, Time};
 
-use super::super::feed::{Key, Kind, Row};
+use super::super::board::{Key, Kind, Row};
 use super::super::state::Pane;
 use super::*;
 
