@@ -148,6 +148,9 @@ def test_files_of_the_scenario_are_sent_along(client: Any, tmp_path: Path) -> No
     assert ackclock.sweep(scenario, progress=False, client=client).json == expected.json
     out = tmp_path / "out"
     assert ackclock.sweep(scenario, progress=False, client=client, out=out).json == expected.json
+    trace.write_text("1\n2\n4\n8\n")
+    with pytest.raises(FileExistsError, match=r"other contents of the file some\.trace"):
+        ackclock.sweep(scenario, progress=False, out=out)
 
 
 def test_classes_of_python_go_to_the_workers(client: Any) -> None:

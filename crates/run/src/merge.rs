@@ -201,6 +201,9 @@ impl Part {
                 bail!("{a} and {b} differ in their {what}: {} and {}", self.manifest[key], other.manifest[key]);
             }
         }
+        if let Some(name) = output::other_input(&self.manifest, &other.manifest) {
+            bail!("{a} and {b} are of other contents of the file {name}");
+        }
         if self.manifest["scenario"] != other.manifest["scenario"] {
             let keys = |part: &Part| ackclock_scenario::values(part.manifest["scenario"].as_str().unwrap_or_default());
             let (of_a, of_b) = (keys(self).unwrap_or_default(), keys(other).unwrap_or_default());

@@ -80,6 +80,8 @@ pub struct Output {
     kept: Option<String>,
     /// How many runs had finished before: the first of the sweep.
     earlier: usize,
+    /// Hashes of the files that the scenario names, by their names.
+    inputs: Map<String, Value>,
     /// Which runs these are, unless all.
     part: Option<(&'static str, String)>,
     /// Whether any run was added.
@@ -143,6 +145,7 @@ impl Output {
             records: Vec::new(),
             kept: None,
             earlier: 0,
+            inputs: inputs(scenario),
             part: selection.part().cloned(),
             has_runs: false,
             plan: None,
@@ -150,20 +153,30 @@ impl Output {
         };
         if resume
             && sweep
-            && let Some(found) = resume::take_up(dir, scenario, selection, output.digits())?
+            && let Some(found) = resume::take_up(&output, scenario, selection)?
         {
             (output.summary, output.records, output.earlier) = (found.summary, found.records, found.runs);
-            output.plan = output.summary.is_some().then(|| resume::plan(dir, scenario, selection)).transpose()?;
+            output.plan = output.summary.is_some().then(|| resume::plan(&output, scenario)).transpose()?;
             return Ok(output);
         }
         output.kept = leftovers::put_aside(dir, &names(dir)?, unfinished.as_ref())?;
         if sweep {
-            output.plan = Some(resume::plan(dir, scenario, selection)?);
+            output.plan = Some(resume::plan(&output, scenario)?);
         }
         let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
         output.summary = Some(file);
         Ok(output)
+    }
+
+    /// Adds to a manifest which files the scenario names and which runs these are.
+    fn tell_inputs(&self, manifest: &mut Value) {
+        if !self.inputs.is_empty() {
+            manifest["inputs"] = self.inputs.clone().into();
+        }
+        if let Some((key, part)) = &self.part {
+            manifest[*key] = part.as_str().into();
+        }
     }
 
     /// What an earlier run has left that was killed, and where it is now, if anything.
@@ -266,9 +279,7 @@ impl Output {
             "files": files,
             "scenario": scenario.resolved(),
         });
-        if let Some((key, part)) = &self.part {
-            manifest[*key] = part.as_str().into();
-        }
+        self.tell_inputs(&mut manifest);
         if !changes.is_empty() {
             manifest["changes"] = serde_json::to_value(changes)?;
         }
@@ -480,6 +491,19 @@ pub(crate) fn scenario(dir: &Path, folder: &Path, text: &str, own: &Own) -> anyh
     Ok(Scenario::parse_in(folder, &name, text.as_bytes(), &[], own).map_err(LoadError::from)?)
 }
 
+/// The hashes of the files that a scenario names, by their names; the capture of a replay is not
+/// among them.
+fn inputs(scenario: &Scenario) -> Map<String, Value> {
+    let hash = |contents: &[u8]| partial::hex(Sha256::new_with_prefix(contents));
+    scenario.files().into_iter().map(|(name, contents)| (name, hash(&contents).into())).collect()
+}
+
+/// A file that two manifests, or parts of them, have with other contents.
+pub(crate) fn other_input<'a>(a: &'a Value, b: &'a Value) -> Option<&'a str> {
+    let (a, b) = (a["inputs"].as_object()?, b["inputs"].as_object()?);
+    a.iter().find(|&(name, hash)| b.get(name).is_some_and(|other| other != hash)).map(|(name, _)| name.as_str())
+}
+
 /// The hash of a file that a manifest lists with this entry.
 pub fn hash(path: &Path, entry: &Value) -> io::Result<String> {
     let mut file = ackclock_trace::open_of_size(path, entry["bytes"].as_u64().unwrap_or_default())?;
@@ -490,7 +514,7 @@ pub fn hash(path: &Path, entry: &Value) -> io::Result<String> {
             read => hash.update(&buffer[..read]),
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(partial::hex(hash))
 }
 
 /// The files that a manifest lists.

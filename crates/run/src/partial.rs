@@ -187,8 +187,12 @@ pub(crate) fn hidden(dir: &Path, name: &str) -> PathBuf {
 
 /// A file in the manifest.
 fn entry(bytes: u64, hash: Sha256) -> Value {
-    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({ "bytes": bytes, "sha256": hash })
+    json!({ "bytes": bytes, "sha256": hex(hash) })
+}
+
+/// A hash as manifests have it.
+pub(crate) fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Write for Partial {

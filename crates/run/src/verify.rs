@@ -75,7 +75,7 @@ pub fn verify<L: Listener>(
     if let Some(status) = repeat(&wanted, &scenario, plan, listener)? {
         return Ok(Verdict::Broken(status));
     }
-    let differences = compare(dir, files, &again.0)?;
+    let differences = compare(dir, &manifest, files, &again.0)?;
     Ok(if differences.is_empty() { Verdict::Same(files.len()) } else { Verdict::Differs(differences) })
 }
 
@@ -96,10 +96,12 @@ fn repeat<L: Listener>(wanted: &Wanted, scenario: &Scenario, plan: Plan, listene
     }
 }
 
-fn compare(dir: &Path, files: &Map<String, Value>, again: &Path) -> anyhow::Result<Vec<String>> {
+fn compare(dir: &Path, manifest: &Value, files: &Map<String, Value>, again: &Path) -> anyhow::Result<Vec<String>> {
     let repeated = output::manifest(again).context("the repetition has no manifest")?;
+    let input = output::other_input(manifest, &repeated);
+    let input = input.map(|name| format!("the file {name} of the scenario has other contents than when it ran"));
+    let mut differences: Vec<String> = input.into_iter().collect();
     let repeated = repeated["files"].as_object().context("the repetition has no files")?;
-    let mut differences = Vec::new();
     for (name, entry) in files {
         if output::depth_of(name).is_none() {
             bail!("its manifest lists `{name}`, which is no file of an output");

@@ -98,6 +98,28 @@ fn files_of_the_scenario_are_found() {
 }
 
 #[test]
+fn another_file_of_the_scenario_is_told() {
+    let folder = folder("verify_inputs");
+    let traced = |text: &str| fs::write(folder.join("link.trace"), text).unwrap();
+    let scenario = SMALL.replace("rate = \"10mbit\"", "trace = { file = \"link.trace\", format = \"mahimahi\" }")
+        + "[sweep]\nrepeat = 2\n";
+    traced("1\n2\n3\n");
+    assert_eq!(run(&folder, &scenario, &["--out", "out", "--only", "0"]).status, 0);
+    assert_eq!(run(&folder, &scenario, &["--out", "out", "--only", "0", "--resume"]).status, 0);
+    traced("1\n2\n4\n");
+    let said = verify(&folder, &["out"]);
+    let other = "differs: out: the file link.trace of the scenario has other contents than when it ran\n";
+    assert!(said.status == 1 && said.err.starts_with(other), "{}", said.err);
+    let said = run(&folder, &scenario, &["--out", "out", "--only", "0", "--resume"]);
+    assert_eq!((said.status, &*said.err), (2, "error: out holds runs with other contents of the file link.trace\n"));
+    assert_eq!(run(&folder, &scenario, &["--out", "other", "--only", "1"]).status, 0);
+    let merge = ackclock().current_dir(&folder).args(["merge", "out", "other", "--out", "whole"]).output();
+    let said = Said::from(merge.expect("the binary runs"));
+    let message = "out and other are of other contents of the file link.trace";
+    assert!(said.status == 2 && said.err.contains(message), "{}", said.err);
+}
+
+#[test]
 fn another_version_is_noted_and_compared() {
     let folder = folder("verify_version");
     assert_eq!(run(&folder, SMALL, &["--out", "out"]).status, 0);

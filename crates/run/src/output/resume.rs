@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::{
-    COMMANDS, MANIFEST, OURS, PCAPNG, RECORDS, RUNS, SUMMARIES, is_ours, is_record, names, names_in, read_manifest,
-    remove,
+    COMMANDS, MANIFEST, OURS, Output, PCAPNG, RECORDS, RUNS, SUMMARIES, is_ours, is_record, names, names_in,
+    other_input, read_manifest, remove,
 };
 use crate::partial::{self, Partial, Sealed};
 use crate::selection::{Selection, Walk};
@@ -54,12 +54,10 @@ pub(super) fn remove_empty(folder: &Path) {
 }
 
 /// Writes down what is being run, unless it is there.
-pub(super) fn plan(dir: &Path, scenario: &Scenario, selection: &Selection) -> anyhow::Result<PathBuf> {
+pub(super) fn plan(output: &Output, scenario: &Scenario) -> anyhow::Result<PathBuf> {
+    let dir = &output.dir;
     let path = partial::hidden(dir, PLAN);
-    let mut plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
-    if let Some((key, part)) = selection.part() {
-        plan[*key] = part.as_str().into();
-    }
+    let plan = described(output, scenario);
     if read_manifest(&path).as_ref() == Some(&plan) {
         return Ok(path);
     }
@@ -75,13 +73,20 @@ pub(super) fn plan(dir: &Path, scenario: &Scenario, selection: &Selection) -> an
     Ok(path)
 }
 
-/// What there is of the same sweep in a directory. `digits` are those of the number of a run.
+/// A sweep, by what its results depend on.
+fn described(output: &Output, scenario: &Scenario) -> Value {
+    let mut plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
+    output.tell_inputs(&mut plan);
+    plan
+}
+
+/// Results of the same sweep in a directory.
 pub(super) fn take_up(
-    dir: &Path,
+    output: &Output,
     scenario: &Scenario,
     selection: &Selection,
-    digits: usize,
 ) -> anyhow::Result<Option<Resumed>> {
+    let (dir, digits) = (&*output.dir, output.digits());
     let complete = read_manifest(&dir.join(MANIFEST));
     let hidden = read_manifest(&partial::hidden(dir, MANIFEST));
     let Some(earlier) =
@@ -89,7 +94,7 @@ pub(super) fn take_up(
     else {
         return Ok(None);
     };
-    check(dir, scenario, selection, &earlier)?;
+    check(dir, selection, &earlier, &described(output, scenario))?;
     if complete.as_ref().is_some_and(|manifest| manifest["partial"] != true) {
         let runs = super::leftovers::count_lines(&dir.join(SUMMARIES))
             .with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
@@ -99,7 +104,7 @@ pub(super) fn take_up(
     }
     // From here on nothing is complete until it is again. Each step may be the last: until all
     // files are hidden, a hidden manifest lists them.
-    plan(dir, scenario, selection)?;
+    plan(output, scenario)?;
     if complete.is_some() {
         fs::rename(dir.join(MANIFEST), partial::hidden(dir, MANIFEST))?;
     }
@@ -173,8 +178,8 @@ fn records(dir: &Path, scenario: &Scenario, finished: impl Fn(&str) -> bool) -> 
     Ok(records)
 }
 
-/// Whether it is the same scenario, and the same version of ackclock.
-fn check(dir: &Path, scenario: &Scenario, selection: &Selection, earlier: &Value) -> anyhow::Result<()> {
+/// Refuses results of another scenario, of other files, or of another version of ackclock.
+fn check(dir: &Path, selection: &Selection, earlier: &Value, asked: &Value) -> anyhow::Result<()> {
     let (version, text) =
         (earlier[OURS].as_str().unwrap_or_default(), earlier["scenario"].as_str().unwrap_or_default());
     if version != env!("CARGO_PKG_VERSION") {
@@ -187,11 +192,14 @@ fn check(dir: &Path, scenario: &Scenario, selection: &Selection, earlier: &Value
     if before != now {
         bail!("{} holds {}; you asked for {}", dir.display(), part(before), part(now));
     }
-    let resolved = scenario.resolved();
+    if let Some(name) = other_input(earlier, asked) {
+        bail!("{} holds runs with other contents of the file {name}", dir.display());
+    }
+    let resolved = asked["scenario"].as_str().unwrap_or_default();
     if text == resolved {
         return Ok(());
     }
-    let [before, now] = [text, &resolved].map(|text| ackclock_scenario::values(text).unwrap_or_default());
+    let [before, now] = [text, resolved].map(|text| ackclock_scenario::values(text).unwrap_or_default());
     let differs = before.keys().chain(now.keys()).find(|key| before.get(*key) != now.get(*key));
     let of = |values: &std::collections::BTreeMap<String, String>, key: &String| {
         values.get(key).cloned().unwrap_or_else(|| "missing".to_owned())
