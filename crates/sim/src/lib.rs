@@ -118,7 +118,7 @@
 //!
 //! let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(()))?;
 //! assert!(summary.flows[0].goodput_bps > 8e6);
-//! assert!(summary.flows[0].rtt_ms.p50.is_some_and(|rtt| rtt >= 20.0));
+//! assert!(summary.flows[0].rtt_ms.quantiles.p50.is_some_and(|rtt| rtt >= 20.0));
 //! # Ok::<(), ackclock_sim::RunError>(())
 //! ```
 
