@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use ackclock_cc::{
-    Ack, Arrival, CongestionControl, Coupled, EcnFeedback, Flight, Inspection, Lost, Needs, NewReno,
-    NewRenoConfig, Sent, Signal, Subflow, Verdict, Window,
+    Ack, Arrival, CongestionControl, Coupled, EcnFeedback, Flight, Inspection, Lost, Needs, NewReno, NewRenoConfig,
+    Sent, Signal, Subflow, Verdict, Window,
 };
 use ackclock_units::outside::interned;
 use ackclock_units::{Random, Rate, Time};

@@ -81,11 +81,7 @@ fn described(output: &Output, scenario: &Scenario) -> Value {
 }
 
 /// Results of the same sweep in a directory.
-pub(super) fn take_up(
-    output: &Output,
-    scenario: &Scenario,
-    selection: &Selection,
-) -> anyhow::Result<Option<Resumed>> {
+pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selection) -> anyhow::Result<Option<Resumed>> {
     let (dir, digits) = (&*output.dir, output.digits());
     let complete = read_manifest(&dir.join(MANIFEST));
     let hidden = read_manifest(&partial::hidden(dir, MANIFEST));
