@@ -111,7 +111,8 @@ fn another_file_of_the_scenario_is_told() {
     let other = "differs: out: the file link.trace of the scenario has other contents than when it ran\n";
     assert!(said.status == 1 && said.err.starts_with(other), "{}", said.err);
     let said = run(&folder, &scenario, &["--out", "out", "--only", "0", "--resume"]);
-    assert_eq!((said.status, &*said.err), (2, "error: out holds runs with other contents of the file link.trace\n"));
+    let refused = "error: cannot use --out: out holds runs with other contents of the file link.trace\n";
+    assert_eq!((said.status, &*said.err), (2, refused));
     assert_eq!(run(&folder, &scenario, &["--out", "other", "--only", "1"]).status, 0);
     let merge = ackclock().current_dir(&folder).args(["merge", "out", "other", "--out", "whole"]).output();
     let said = Said::from(merge.expect("the binary runs"));
