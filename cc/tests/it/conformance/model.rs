@@ -205,6 +205,7 @@ impl Model<'_> {
     /// Whether the endpoint would do this now.
     fn happens(&self, op: &Op) -> bool {
         match (op, self.episode) {
+            (Op::Signal(Signal::CountedAcks(_)), _) => self.needs.reno_halving,
             (_, Episode::None) => true,
             // In fast recovery an ACK is not told, but to those who rule their window in every
             // state. After a back-off of the controller's own it is, where no PRR shapes the
