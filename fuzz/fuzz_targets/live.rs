@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use ackclock_sim::spec::RunSpec;
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/live/tests/hostile/drive.rs"]
+#[path = "../../crates/live/tests/it/hostile/drive.rs"]
 mod drive;
 
 static SPECS: LazyLock<Vec<RunSpec>> = LazyLock::new(drive::specs);
