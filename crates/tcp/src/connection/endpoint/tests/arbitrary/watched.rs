@@ -81,6 +81,7 @@ impl Watched {
             let cwnd = self.endpoint.cwnd();
             let (pipe, nxt, mss) =
                 (self.in_flight(), self.endpoint.sender.sequence.nxt(), self.endpoint.sender.negotiated.mss());
+            let segments = self.endpoint.sender.loss.board.segments();
             let mut exempt = self.endpoint.sender.loss.recovery.forces_retransmission()
                 || self.endpoint.sender.loss.recovery.probe().is_due()
                 || self.endpoint.sender.persist.has_expired()
@@ -109,6 +110,11 @@ impl Watched {
             let fin =
                 if self.endpoint.sender.loss.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
             let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
+            // A segment that is resent with a smaller MSS is cut, and each part counts
+            // (`tcp_fragment`).
+            let sent_new = u64::from(self.endpoint.sender.sequence.nxt() > nxt);
+            let cut = self.endpoint.sender.loss.board.segments().saturating_sub(segments + sent_new);
+            let allowed = allowed + cut * u64::from(mss);
             let in_flight = self.in_flight();
             assert!(
                 !is_data || exempt || in_flight <= allowed,
