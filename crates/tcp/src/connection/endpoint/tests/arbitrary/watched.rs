@@ -112,8 +112,8 @@ impl Watched {
             let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
             // A segment that is resent with a smaller MSS is cut, and each part counts
             // (`tcp_fragment`).
-            let sent_new = u64::from(self.endpoint.sender.sequence.nxt() > nxt);
-            let cut = self.endpoint.sender.loss.board.segments().saturating_sub(segments + sent_new);
+            let is_resent = self.endpoint.sender.sequence.nxt() == nxt;
+            let cut = if is_resent { self.endpoint.sender.loss.board.segments().saturating_sub(segments) } else { 0 };
             let allowed = allowed + cut * u64::from(mss);
             let in_flight = self.in_flight();
             assert!(
