@@ -31,7 +31,7 @@ const MAX_CUT: f64 = 1.5;
 /// BALIA (Peng et al.).
 pub type Balia = CoupledReno<BaliaCoupling>;
 
-/// What BALIA couples.
+/// The coupling of BALIA.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BaliaCoupling {
     /// A segment is earned by this many bytes acknowledged; zero without siblings.
@@ -68,7 +68,7 @@ impl Coupling for BaliaCoupling {
         match signal {
             Signal::Loss | Signal::Ecn => {
                 let kept = config.beta_ecn.filter(|_| signal == Signal::Ecn);
-                // What ABE keeps is of the window (RFC 8511).
+                // The share that ABE keeps is of the window (RFC 8511).
                 let used = if kept.is_some() { before.cwnd } else { used_at_loss(&before, f, &config) };
                 let ssthresh = reduced(used, 1.0 - kept.unwrap_or(0.5));
                 reno.set_window(Window { cwnd: before.cwnd.min(ssthresh), ssthresh });

@@ -225,7 +225,7 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: BbrConfig,
-    /// For the time between probes.
+    /// Randomness for the time between probes.
     random: Random,
     state: State,
     window: Window,

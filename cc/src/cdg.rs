@@ -10,13 +10,13 @@ mod linux;
 pub use freebsd::{Cdg, CdgConfig};
 pub use linux::{LinuxCdg, LinuxCdgConfig};
 
-/// What a controller infers from the gradients of delay; for traces.
+/// The inferences of a controller from the gradients of delay; for traces.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayState {
     /// The smoothed gradient of the shortest RTT: its change from one round trip to the next, ms.
     /// 0 before there is one.
     pub gradient_min_ms: f64,
-    /// That of the longest RTT, ms.
+    /// The smoothed gradient of the longest RTT, ms.
     pub gradient_max_ms: f64,
     /// Where the queue of the bottleneck stands.
     pub queue: QueueState,
@@ -27,13 +27,13 @@ pub struct DelayState {
 /// Where the queue of the bottleneck stands, by the gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueState {
-    /// They have not told it yet.
+    /// The gradients have not shown it yet.
     Unknown,
     /// The longest RTT falls, and the shortest does not fall any more.
     Empty,
-    /// Both rise.
+    /// Both RTTs rise.
     Rising,
-    /// Both fall.
+    /// Both RTTs fall.
     Falling,
     /// The shortest RTT rises, and the longest does not rise any more.
     Full,

@@ -129,14 +129,14 @@ pub struct Chd {
 #[derive(Clone, Debug)]
 struct State {
     window: Window,
-    /// What Reno's window would be; 0 while no loss-based flow is suspected.
+    /// The window that Reno would have; 0 while no loss-based flow is suspected.
     shadow: u64,
     /// Bytes acknowledged in congestion avoidance that have not yet become growth.
     credit: u64,
     recovery: Recovery,
 }
 
-/// What the ACK in hand calls for.
+/// The step that the ACK in hand calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Growth; `true` if it completed a measurement.
@@ -306,7 +306,7 @@ impl CongestionControl for Chd {
                 self.lost(f);
                 self.state.credit = 0;
             }
-            // As NewReno from here on.
+            // The remaining signals are handled as by NewReno.
             Signal::Ecn => {
                 self.saved = None;
                 let ssthresh = halved(&self.state.window, f, &self.config.reno);

@@ -29,10 +29,10 @@ pub(crate) const POSITIVE: Domain = Domain::Time { positive: true };
 /// Any time.
 pub(crate) const TIME: Domain = Domain::Time { positive: false };
 
-/// What a host has out of the box, as far as controllers are concerned.
+/// The defaults of a host that concern controllers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stack {
-    /// It is a Linux.
+    /// The host is a Linux.
     pub linux: bool,
     /// Its NewReno, from which other algorithms take what they have in common with it.
     pub newreno: NewRenoConfig,
@@ -44,16 +44,16 @@ pub struct Stack {
     pub freebsd_cdg: CdgConfig,
 }
 
-/// What the configuration of an algorithm tells beside its parameters.
+/// The parts of an algorithm's configuration beside its parameters.
 pub trait Algorithm: Configurable {
     /// The feedback of ECN that it cannot do without (`TCP_CONG_NEEDS_ECN`,
     /// `TCP_CONG_NEEDS_ACCECN`).
     const FEEDBACK: Option<EcnFeedback> = None;
 
-    /// As the host has it.
+    /// The configuration on this host.
     fn on(host: &Stack) -> Self;
 
-    /// Whether the host has this variant, where there are several.
+    /// Returns `true` if the host has this variant, where there are several.
     fn is_of(_host: &Stack) -> bool {
         true
     }
@@ -64,7 +64,7 @@ pub trait Algorithm: Configurable {
     }
 }
 
-/// What the host's stack is called that has a variant; none where there is but one.
+/// The name of the host's stack that has a variant; none where there is but one.
 macro_rules! stack {
     () => {
         None
@@ -114,7 +114,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// Whose it is, where stacks have an algorithm of the same name each.
+            /// The stack of the variant, where several have an algorithm of the same name.
             pub const fn variant(&self) -> Option<&'static str> {
                 match self {
                     CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
@@ -234,7 +234,7 @@ controllers! {
 }
 
 impl CcSpec {
-    /// What learns, or has learned, if something does.
+    /// The agent that learns, or has learned, if there is one.
     pub fn agent(&self) -> Option<&Arc<Agent>> {
         match self {
             CcSpec::External(agent) => Some(agent),
@@ -252,7 +252,7 @@ impl CcSpec {
 }
 
 impl Default for Stack {
-    /// As the algorithms' own defaults.
+    /// The algorithms' own defaults.
     fn default() -> Stack {
         Stack {
             linux: false,

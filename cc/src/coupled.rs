@@ -1,4 +1,4 @@
-//! What the controllers of the subflows of one connection know of each other (Multipath TCP), and
+//! The state that the controllers of the subflows of one connection share (Multipath TCP), and
 //! NewReno with a coupled congestion avoidance: [`Lia`](crate::Lia), [`Olia`](crate::Olia) and
 //! [`Balia`](crate::Balia) differ in their [`Coupling`] alone.
 
@@ -13,7 +13,7 @@ pub const MAX_SUBFLOWS: usize = 16;
 
 /// A controller that knows of the other subflows of its connection.
 pub trait Coupled {
-    /// What it tells their controllers.
+    /// The state that the siblings' controllers may read.
     fn shared(&self) -> Shared {
         Shared::default()
     }
@@ -39,11 +39,11 @@ pub struct Subflow {
     pub srtt: Option<Span>,
     /// Its smallest RTT sample.
     pub min_rtt: Option<Span>,
-    /// What its controller tells.
+    /// The state that its controller shares.
     pub shared: Shared,
 }
 
-/// What a coupled controller tells its siblings.
+/// The state that a coupled controller shares with its siblings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shared {
     /// OLIA: bytes acknowledged between the last two losses (`l1`).
@@ -66,7 +66,7 @@ impl Subflow {
     }
 }
 
-/// What a subflow with siblings knows of its connection.
+/// The connection's state as seen by a subflow with siblings.
 #[derive(Clone, Copy, Debug)]
 pub struct Siblings<'a> {
     /// The subflow itself.
@@ -104,7 +104,7 @@ pub trait Coupling: Clone + Debug + Default + Send + 'static {
     fn on_progress(&mut self, _f: &Flight, _established: bool) {}
     /// NewReno, whose window was `before`, has answered a signal.
     fn on_signal(&mut self, _reno: &mut NewReno, _before: Window, _f: &Flight, _signal: Signal) {}
-    /// What it tells its siblings.
+    /// The state that the siblings may read.
     fn shared(&self) -> Shared {
         Shared::default()
     }

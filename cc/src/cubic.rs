@@ -35,7 +35,7 @@ use crate::reactions::{
 use crate::slow_start::SlowStart;
 use crate::{Ack, CongestionControl, Flight, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict, Window};
 
-/// How the cubic curve becomes growth per ACK.
+/// The rules by which the cubic curve becomes growth per ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CubicRules {
     /// RFC 9438: a fraction of a segment for every segment acknowledged.
@@ -62,7 +62,7 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// The Reno-friendly region (RFC 9438 section 4.3). Default true.
     pub reno_friendly: bool,
-    /// How the curve becomes growth. Default RFC 9438.
+    /// The rules by which the curve becomes growth. Default RFC 9438.
     pub rules: CubicRules,
     /// The clock ticks so often: a jiffy, 1 / `HZ`, of Linux. Default 0: it is exact.
     pub tick: Span,
@@ -183,14 +183,14 @@ impl Curve {
         self.w_max + self.above(t)
     }
 
-    /// How far the curve is above its flat part; negative before `k`.
+    /// Height of the curve above its flat part; negative before `k`.
     fn above(&self, t: f64) -> f64 {
         let t = t - self.k;
         self.c * t * t * t
     }
 }
 
-/// What the ACKs told about the path.
+/// The ACKs' information about the path.
 #[derive(Clone, Debug)]
 struct Path {
     /// The shortest round trip, without the first second of each epoch, when the queue has not
@@ -254,7 +254,7 @@ impl Cubic {
         }
     }
 
-    /// What an ACK tells about the path, before the window grows.
+    /// Takes the ACK's information about the path, before the window grows.
     fn observe(&mut self, f: &Flight, ack: &Ack) {
         if !f.after_timeout {
             let mean = self.path.segments_per_ack;

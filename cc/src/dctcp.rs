@@ -40,7 +40,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 const MAX_ALPHA: u64 = 1024;
 const ALPHA_BITS: u32 = 10;
 
-/// Whose rules hold where stacks differ.
+/// The stack whose rules apply where stacks differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DctcpRules {
     /// An observation window ends with the first ACK beyond it (RFC 8257 section 3.3 step 3). Alpha
@@ -49,8 +49,8 @@ pub enum DctcpRules {
     /// TCP.
     #[default]
     Rfc8257,
-    /// As `Rfc8257`, and an idle time begins a new observation, with alpha as at the start
-    /// (`dctcp_after_idle`).
+    /// The rules of `Rfc8257`, and an idle time begins a new observation, with alpha as at the
+    /// start (`dctcp_after_idle`).
     FreeBsd,
     /// An observation window ends with the ACK of its last byte, of which what it delivers counts
     /// for the next one (`dctcp_update_alpha`, called before `tcp_clean_rtx_queue`). The window
@@ -70,7 +70,7 @@ pub struct DctcpConfig {
     /// The first mark halves the window and sets alpha to 1, whatever it was (FreeBSD `slowstart`).
     /// Default false.
     pub slowstart: bool,
-    /// Whose rules hold where stacks differ. Default RFC 8257's.
+    /// The stack whose rules apply where stacks differ. Default RFC 8257's.
     pub rules: DctcpRules,
     /// Growth, the reaction to loss, and the window after idle are Reno's, with these settings.
     pub reno: NewRenoConfig,

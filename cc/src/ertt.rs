@@ -51,7 +51,7 @@ const DELAYED_ACK_SMOOTH: u8 = 5;
 /// fractional bits.
 const TICKS_MAX: i64 = 1 << 40;
 
-/// What was measured so far; for traces.
+/// The measurements so far; for traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EnhancedRtt {
     /// The newest sample; zero before the first.
@@ -64,7 +64,7 @@ pub struct EnhancedRtt {
     pub marked: Span,
     /// Bytes that were sent while it was on its way, itself included.
     pub bytes_in_marked: u64,
-    /// How many marked segments were measured.
+    /// Number of marked segments that were measured.
     pub measurements: u64,
     /// The receiver seems to delay ACKs.
     pub delayed_acks: bool,
@@ -275,12 +275,12 @@ impl Ertt {
         self.sacked_to = 0;
     }
 
-    /// Whether a measurement was completed since this was asked last.
+    /// Returns `true` if a measurement was completed since the last call.
     pub fn take_measurement(&mut self) -> bool {
         std::mem::take(&mut self.new)
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     pub fn enhanced_rtt(&self) -> EnhancedRtt {
         let span = |ticks: i64| self.unit * ticks.unsigned_abs();
         EnhancedRtt {
@@ -294,7 +294,8 @@ impl Ertt {
         }
     }
 
-    /// Whether the ACK covers more than one segment, from which it learns what the receiver does.
+    /// Returns `true` if the ACK covers more than one segment, and learns from that whether the
+    /// receiver delays ACKs.
     fn guess_delayed_acks(&mut self, f: &Flight, acked: u64, bytes: u32) -> bool {
         let (mss, bytes) = (f.segment(), u64::from(bytes));
         let multiple = acked > mss || acked > bytes;

@@ -158,7 +158,7 @@ impl CongestionControl for Hd {
     }
 }
 
-/// How likely a queueing delay is to reduce the window; of HD and CHD.
+/// The probability by which a queueing delay reduces the window; of HD and CHD.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DelayLaw {
     pub(crate) threshold: u32,

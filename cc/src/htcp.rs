@@ -84,7 +84,7 @@ pub struct Htcp {
     reno: NewReno,
     /// Segments by which the window grows in a round trip.
     alpha: u64,
-    /// What is left of the window after a congestion, in 256ths.
+    /// The remainder of the window after a congestion, in 256ths.
     beta: u64,
     /// Least and greatest smoothed RTT; zero while there is none.
     min_rtt: Span,
@@ -159,7 +159,7 @@ impl Htcp {
     }
 }
 
-/// In 256ths.
+/// The ratio of two times, in 256ths.
 fn ratio(part: Span, whole: Span) -> u64 {
     let ratio = (u128::from(part.as_nanos()) << SHIFT) / u128::from(whole.as_nanos().max(1));
     u64::try_from(ratio).unwrap_or(u64::MAX)

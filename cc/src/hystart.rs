@@ -20,11 +20,11 @@ use ackclock_units::{Span, Time};
 use crate::Flight;
 use crate::controllers::TIME;
 
-/// Whose HyStart: Linux changed its rules between 3.9 and 6.1.
+/// The kernel whose HyStart is used: Linux changed its rules between 3.9 and 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HystartRules {
-    /// As 3.9, with a clock of jiffies (of 4 ms, with `HZ` = 250): ACKs of a train are at most
-    /// `ack_delta` apart, rounded up to a jiffy, and delay has increased by 2 to 16 jiffies.
+    /// The rules of 3.9, with a clock of jiffies (of 4 ms, with `HZ` = 250): ACKs of a train are at
+    /// most `ack_delta` apart, rounded up to a jiffy, and delay has increased by 2 to 16 jiffies.
     Linux26,
     /// Delay has increased above the minimum plus a sixteenth of it; the round's delay is the least
     /// of its first eight samples.
@@ -34,7 +34,7 @@ pub enum HystartRules {
     Linux61,
 }
 
-/// What the sets of rules do, by name (`tcp_cubic.c`).
+/// The named behaviours of the sets of rules (`tcp_cubic.c`).
 #[derive(Clone, Copy, Debug)]
 struct Law {
     /// The clock is of jiffies, of 4 ms (`HZ` = 250).
@@ -78,7 +78,7 @@ pub struct HystartConfig {
     pub low_window: u32,
     /// The most between two ACKs of one train. Default 2 ms.
     pub ack_delta: Span,
-    /// Which kernel's rules. Default those of 6.1.
+    /// The kernel whose rules apply. Default those of 6.1.
     pub rules: HystartRules,
 }
 
@@ -109,9 +109,9 @@ const MIN_SAMPLES: u32 = 8;
 /// Bounds of the increase of delay that counts (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const DELAY_MIN: Span = Span::from_millis(4);
 const DELAY_MAX: Span = Span::from_millis(16);
-/// With `HZ` = 250.
+/// A jiffy with `HZ` = 250.
 const JIFFY: Span = Span::from_millis(4);
-/// What receive offload may hold back: four times the largest aggregate, at most 1 ms of it
+/// Data that receive offload may hold back: four times the largest aggregate, at most 1 ms of it
 /// (`hystart_ack_delay` of 6.1).
 const OFFLOAD_BYTES: u64 = 4 * 65_536;
 const OFFLOAD_MAX: Span = Span::from_millis(1);
@@ -195,7 +195,7 @@ impl Hystart {
         }
         self.last_ack = f.now;
         if jiffies {
-            // It is long as soon as it is as long as that.
+            // The train is long as soon as its length reaches the limit.
             let half = shortest.as_nanos().div_ceil(JIFFY.as_nanos()) / 2;
             return self.since(f.now, self.round_start) >= JIFFY * half;
         }

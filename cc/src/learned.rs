@@ -42,7 +42,7 @@ mod look_back;
 mod monitor;
 mod network;
 
-/// Before there is an RTT.
+/// The interval before there is an RTT.
 const FIRST_RTT: Span = Span::from_millis(100);
 /// Round trips of a rate that fit into the window.
 const ROUND_TRIPS: f64 = 2.0;
@@ -118,22 +118,22 @@ impl Learner {
         Learner { policy: Some(policy), ..learner }
     }
 
-    /// What it sees, when it decides and what actions do.
+    /// The learner's observations, the times of its decisions and the effects of its actions.
     pub fn agent(&self) -> &Arc<Agent> {
         &self.agent
     }
 
-    /// Whether the connection is open, so that it can decide.
+    /// Returns `true` if the connection is open, so that the learner can decide.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether an ACK has brought a decision.
+    /// Returns `true` if an ACK has brought a decision.
     pub fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// How many decisions there were.
+    /// Number of decisions.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
@@ -199,7 +199,7 @@ impl Learner {
         true
     }
 
-    /// Whether its actions come from outside.
+    /// Returns `true` if the learner's actions come from outside.
     pub fn is_external(&self) -> bool {
         self.policy.is_none()
     }

@@ -26,7 +26,7 @@ use crate::{Flight, NewReno, Subflow, Verdict};
 /// LIA (RFC 6356).
 pub type Lia = CoupledReno<LiaCoupling>;
 
-/// What LIA couples.
+/// The coupling of LIA.
 #[derive(Clone, Debug, Default)]
 pub struct LiaCoupling {
     /// A segment is earned by at least this many bytes acknowledged: `total / alpha`. Zero without

@@ -28,7 +28,7 @@ pub trait CongestionControl: Any + Debug + Send {
     fn name(&self) -> &'static str;
     /// The window now.
     fn window(&self) -> Window;
-    /// What it needs from the endpoint. Constant while the controller is in use, except that
+    /// The needs of the controller. Constant while the controller is in use, except that
     /// [`CongestionControl::on_ecn`] may change it.
     fn needs(&self) -> Needs {
         Needs::default()
@@ -64,7 +64,7 @@ pub trait CongestionControl: Any + Debug + Send {
     /// every segment, otherwise only for those before which nothing was outstanding (Linux's
     /// `CA_EVENT_TX_START`).
     fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
-    /// What it shows of its state; asked where that is recorded, and now and then.
+    /// The visible part of the state; asked for where it is recorded, and now and then.
     fn inspect(&self) -> Inspection<'_> {
         Inspection::default()
     }
@@ -75,21 +75,21 @@ pub trait CongestionControl: Any + Debug + Send {
     }
 }
 
-/// What a controller shows of its state.
+/// The visible part of a controller's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inspection<'a> {
-    /// What an algorithm that measures enhanced round-trip times has measured;
+    /// The measurements of an algorithm that measures enhanced round-trip times;
     /// [`EnhancedRtt::measurements`] counts them.
     pub enhanced_rtt: Option<EnhancedRtt>,
-    /// What an algorithm that follows gradients of delay, as CDG, infers from them.
+    /// The inferences of an algorithm that follows gradients of delay, as CDG.
     pub delay: Option<DelayState>,
     /// Why a controller from outside cannot go on; the run then fails. Also asked before another
     /// controller takes over: the hooks are called until then.
     pub failure: Option<&'a Failure>,
 }
 
-/// What a controller needs from the endpoint beyond its reactions; what is not requested costs
-/// nothing.
+/// The requests of a controller to the endpoint beyond its reactions; only requested features cost
+/// anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// `on_arrival` is called.
@@ -102,8 +102,7 @@ pub struct Needs {
     /// PRR), and `on_ack` is called in every state for every ACK that delivers something or proves
     /// a loss.
     pub whole_control: bool,
-    /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which
-    /// codepoint.
+    /// The ECN-capable packets, on a connection that has agreed on ECN, and their codepoint.
     pub ecn: EcnUse,
     /// [`Coupled::couple`] is called on a connection with several subflows.
     pub siblings: bool,
@@ -115,7 +114,7 @@ pub struct Needs {
     pub reno_halving: bool,
 }
 
-/// Which packets are sent as ECN-capable.
+/// The packets that are sent as ECN-capable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnUse {
     /// New data, with ECT(0) (RFC 3168 sections 6.1.4 and 6.1.5).
@@ -128,17 +127,17 @@ pub enum EcnUse {
     Scalable,
 }
 
-/// How a receiver reports congestion marks, in order of increasing detail.
+/// The receiver's reports of congestion marks, in order of increasing detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EcnFeedback {
     /// ECN was not agreed on.
     #[default]
     None,
-    /// That there was a mark, repeated until the sender confirms it (RFC 3168).
+    /// The fact of a mark, repeated until the sender confirms it (RFC 3168).
     Classic,
-    /// Which ACKs cover marked data (RFC 8257 section 3.2).
+    /// The ACKs that cover marked data (RFC 8257 section 3.2).
     Dctcp,
-    /// How many packets were marked (RFC 9768).
+    /// The number of marked packets (RFC 9768).
     Accurate,
 }
 
@@ -174,7 +173,7 @@ impl Window {
     /// for exact arithmetic.
     pub const MAX: u64 = 1 << 48;
 
-    /// Whether the window grows by slow start.
+    /// Returns `true` if the window grows by slow start.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -185,7 +184,7 @@ impl Window {
     }
 }
 
-/// What the sender knows at the moment of a hook, after the ACK in hand was processed.
+/// The sender's state at the moment of a hook, after the ACK in hand was processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flight {
     /// Now.
@@ -244,7 +243,7 @@ pub struct Ack {
     pub ce: u64,
     /// Bytes newly marked lost.
     pub lost: u64,
-    /// It belongs to fast recovery, or ends it; only with [`Needs::recovery_acks`].
+    /// The ACK belongs to fast recovery, or ends it; only with [`Needs::recovery_acks`].
     pub in_recovery: bool,
     /// The delivery rate that it samples; only with [`Needs::delivery_rate`].
     pub rate: Option<RateSample>,
@@ -261,12 +260,12 @@ pub struct Arrival {
     pub delivered: u64,
     /// The end of the highest SACK block in it that lies above what it acknowledges.
     pub sacked_to: Option<u64>,
-    /// It is a duplicate ACK (RFC 5681 section 2; with SACK, one that reports something new).
+    /// The ACK is a duplicate (RFC 5681 section 2; with SACK, one that reports something new).
     pub duplicate: bool,
     /// The sender is in fast recovery or rebuilds after a timeout.
     pub in_recovery: bool,
-    /// Since the segment was sent whose timestamp it echoes: the difference of two readings of a
-    /// millisecond clock. `None` without the timestamps option.
+    /// Time since the segment was sent whose timestamp it echoes: the difference of two readings of
+    /// a millisecond clock. `None` without the timestamps option.
     pub echoed: Option<Span>,
     /// The RTT measured with this ACK (`rttsample`), which is [`Flight::latest_rtt`]; `None` if it
     /// covers only retransmitted data (Karn).
@@ -276,8 +275,8 @@ pub struct Arrival {
     pub round: Option<u64>,
     /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
     pub ce: u64,
-    /// It acknowledges something and nothing else is new: no flag but ACK and PSH, no SACK block,
-    /// the window of before. Linux's header prediction takes these (`tcp_rcv_established`).
+    /// The ACK acknowledges something and nothing else is new: no flag but ACK and PSH, no SACK
+    /// block, the window of before. Linux's header prediction takes these (`tcp_rcv_established`).
     pub plain: bool,
 }
 
@@ -336,7 +335,7 @@ pub struct Lost {
     pub selective_acks: bool,
 }
 
-/// What a controller did with an ACK.
+/// The reaction of a controller to an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -368,7 +367,7 @@ pub enum Signal {
     /// The retransmission timer expired. `repeated` if the same data had already been retransmitted
     /// by timeout: the slow start threshold then stays (RFC 5681 section 3.1, after equation 4).
     Timeout {
-        /// Not the first expiry for this data.
+        /// The same data had already been retransmitted by timeout.
         repeated: bool,
         /// Bytes that are not declared lost: they are still in flight, and the window has room for
         /// one more segment (RFC 8985 section 6.3). Zero where a timeout declares everything lost.
@@ -382,7 +381,7 @@ pub enum Signal {
     Resume {
         /// A limit that prevents a burst.
         cwnd: u64,
-        /// What was outstanding before.
+        /// The data outstanding before.
         ssthresh: u64,
     },
     /// Fast recovery is over, or a reduction of the window for ECN (`post_recovery`).

@@ -104,8 +104,8 @@ pub(crate) enum Recovery {
 }
 
 impl Recovery {
-    /// Whether an ACK belongs to the repair of a loss while the window was coming down already: no
-    /// further decrease, and fast recovery from here on.
+    /// Returns `true` if an ACK belongs to the repair of a loss while the window was coming down
+    /// already: no further decrease, and fast recovery from here on.
     pub(crate) fn turns_fast(self, window: &mut Window, f: &Flight, arrival: &Arrival) -> bool {
         let turns = arrival.in_recovery && !f.after_timeout && self == Recovery::Congestion;
         if turns {

@@ -33,11 +33,11 @@ use crate::{CongestionControl, Flight, NewReno, Shared, Signal, Subflow, Verdict
 /// OLIA (Khalili et al.).
 pub type Olia = CoupledReno<OliaCoupling>;
 
-/// What OLIA couples.
+/// The coupling of OLIA.
 #[derive(Clone, Debug, Default)]
 pub struct OliaCoupling {
     losses: Losses,
-    /// What they were before the last loss, until it is put back or confirmed.
+    /// The counts before the last loss, until it is put back or confirmed.
     saved: Option<Losses>,
     /// Segments for each byte acknowledged, perhaps below zero; `None` without siblings.
     growth: Option<f64>,
@@ -48,11 +48,11 @@ pub struct OliaCoupling {
 /// First bytes of the stream that were not acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
-    /// At the loss before the last one (`mptcp_loss1`).
+    /// The byte at the loss before the last one (`mptcp_loss1`).
     before: u64,
-    /// At the last loss (`mptcp_loss2`).
+    /// The byte at the last loss (`mptcp_loss2`).
     last: u64,
-    /// Now (`mptcp_loss3`).
+    /// The byte now (`mptcp_loss3`).
     now: u64,
 }
 

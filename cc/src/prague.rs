@@ -101,7 +101,7 @@ pub struct Prague {
     /// Bytes delivered, and of these marked, since then.
     delivered: u64,
     marked: u64,
-    /// What was next to be sent when the round began.
+    /// The next number to be sent when the round began.
     round_end: u64,
     /// Rounds since slow start.
     rounds: u32,
@@ -145,7 +145,8 @@ impl Prague {
         }
     }
 
-    /// Whether round trips shorter than the target count as the target (`prague_is_rtt_indep`).
+    /// Returns `true` if round trips shorter than the target count as the target
+    /// (`prague_is_rtt_indep`).
     fn is_independent(&self) -> bool {
         !self.state.window.in_slow_start() && self.rounds >= self.config.rtt_transition
     }
@@ -256,7 +257,7 @@ impl CongestionControl for Prague {
         Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() }
     }
 
-    /// What is in flight, or the window, per round trip; twice that in slow start.
+    /// The rate of the flight, or the window, per round trip; twice that in slow start.
     fn pacing_rate(&self, f: &Flight) -> Option<Rate> {
         if self.fallback.is_some() {
             return None;
@@ -289,7 +290,7 @@ impl CongestionControl for Prague {
 
     fn on_ecn(&mut self, feedback: EcnFeedback) {
         self.fallback = (feedback != EcnFeedback::Accurate).then(|| {
-            // As Linux's.
+            // The settings are Linux's.
             let config = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..Default::default() };
             let mut reno = NewReno::new(config);
             reno.take_over(self.state.window);
@@ -340,7 +341,7 @@ impl CongestionControl for Prague {
                 if !repeated {
                     self.halve(f);
                 }
-                // Whether it is repaired tells `Flight::after_timeout`.
+                // The endpoint tells by `Flight::after_timeout` whether the loss is being repaired.
                 self.state.in_loss = false;
                 let half = (self.state.exact as u64).max(LEAST_WINDOW * f.segment());
                 timed_out(&mut self.state.window, (!repeated).then_some(half), kept, f);

@@ -38,8 +38,8 @@ pub struct NewRenoConfig {
     /// The factor by which the window is reduced for an ECN echo, where that is less than for a
     /// loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
     pub beta_ecn: Option<f64>,
-    /// How slow start ends without congestion: only at the threshold, or also when round trips have
-    /// become longer (HyStart, HyStart++). Default at the threshold.
+    /// The end of slow start without congestion: only at the threshold, or also when round trips
+    /// have become longer (HyStart, HyStart++). Default at the threshold.
     pub slow_start: SlowStartRules,
 }
 
@@ -73,10 +73,10 @@ impl Configurable for NewRenoConfig {
     }
 }
 
-/// How slow start ends where no congestion ends it.
+/// The end of slow start where no congestion ends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowStartRules {
-    /// At the threshold (RFC 5681 section 3.1).
+    /// Slow start ends at the threshold (RFC 5681 section 3.1).
     #[default]
     Standard,
     /// HyStart as in Linux.
@@ -95,7 +95,8 @@ pub(crate) fn established(f: &Flight) -> Window {
     Window { cwnd: f.initial_window.clamp(f.segment(), Window::MAX), ssthresh: Window::INFINITE }
 }
 
-/// Whether the next ACK grows the window by slow start. RFC 5681 section 3.1 leaves equality open.
+/// Returns `true` if the next ACK grows the window by slow start. RFC 5681 section 3.1 leaves
+/// equality open.
 pub(crate) fn slow_start_applies(window: &Window, config: &NewRenoConfig) -> bool {
     if config.past_ssthresh { window.cwnd <= window.ssthresh } else { window.cwnd < window.ssthresh }
 }
@@ -159,17 +160,17 @@ pub(crate) fn halved(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64
     whole_segments(used_at_loss(window, f, config) / 2, f)
 }
 
-/// What a loss or mark reduces: the window, or what of it was in flight.
+/// The value that a loss or mark reduces: the window, or the part of it that was in flight.
 pub(crate) fn used_at_loss(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
     if config.halve_flight { f.in_flight.min(window.cwnd) } else { window.cwnd }
 }
 
-/// The same after a timeout.
+/// The halved value after a timeout.
 pub(crate) fn halved_by_timeout(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
     whole_segments(used_at_timeout(window, f, config) / 2, f)
 }
 
-/// What a timeout reduces: the window, or what was in flight.
+/// The value that a timeout reduces: the window, or the data in flight.
 pub(crate) fn used_at_timeout(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
     match (config.timeout_flight, config.halve_flight) {
         (true, _) => f.in_flight.min(Window::MAX),

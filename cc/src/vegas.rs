@@ -80,13 +80,13 @@ pub struct Vegas {
     ertt: Ertt,
     /// `slow_start_toggle`: NewReno grows the window.
     growing: bool,
-    /// What it was before the last loss or timeout.
+    /// The value of `growing` before the last loss or timeout.
     saved: bool,
     recovering: bool,
     step: Step,
 }
 
-/// What the last measurement calls for.
+/// The step that the last measurement calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Stay,

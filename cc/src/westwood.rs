@@ -31,7 +31,7 @@ pub struct WestwoodConfig {
     /// Tick of the clock, 1 / `HZ` on Linux, which counts bytes per jiffy and loses fractions of one.
     /// Default 0: the clock is exact.
     pub tick: Span,
-    /// It grows, and comes down until the end of a recovery, as NewReno with these settings.
+    /// Settings of NewReno, by which the window grows, and comes down until the end of a recovery.
     pub reno: NewRenoConfig,
 }
 
@@ -89,7 +89,7 @@ pub struct Westwood {
     estimate: Estimate,
 }
 
-/// What the path carries.
+/// The capacity of the path.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     /// Bytes per unit of time, filtered once (`bw_ns_est`) and twice.

@@ -88,12 +88,12 @@ pub struct Wvegas {
     reno: NewReno,
     /// The shortest RTT.
     base: Option<Span>,
-    /// What it knows since the last loss; `None` until recovery is over (`doing_wvegas_now`).
+    /// The state since the last loss; `None` until recovery is over (`doing_wvegas_now`).
     state: Option<State>,
     /// Segments per second when its part was last set; zero while that is not known
     /// (`instant_rate`).
     rate: f64,
-    /// Those of its siblings.
+    /// Rates of its siblings.
     others: f64,
 }
 

@@ -57,7 +57,7 @@ fn a_loss_takes_more_from_those_that_are_slower() {
         assert_eq!(cc.window(), Window { cwnd: MSS, ssthresh: left * MSS });
         cc.on_signal(&flight(2000, 40), Signal::Timeout { repeated: true, kept: 0 });
         assert_eq!(cc.window(), Window { cwnd: MSS, ssthresh: left * MSS });
-        // What was comes back.
+        // The window of before comes back.
         cc.on_signal(&flight(3000, 40), Signal::Spurious);
         assert_eq!(cc.window().cwnd, subflows[own].cwnd);
     }

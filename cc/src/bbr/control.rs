@@ -12,9 +12,8 @@ const NOMINAL_RTT: Span = Span::from_millis(1);
 /// `C.pacing_rate`.
 #[derive(Clone, Debug)]
 pub(super) struct Pacing {
-    /// Bytes per second.
     bytes_per_second: f64,
-    /// It stands on a round trip that was measured.
+    /// The rate is based on a round trip that was measured.
     has_seen_rtt: bool,
 }
 

@@ -40,7 +40,7 @@ impl Signals {
     }
 }
 
-/// Whether losses are being repaired.
+/// The repair of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Recovery {
     /// No.
@@ -196,8 +196,8 @@ impl Bbr {
     }
 
     /// `InflightAtLoss`: how much of what was in flight with this packet would have kept below the
-    /// threshold. Of `(lost_prev + x) / (inflight_prev + x) = LossThresh` x is the prefix of the
-    /// packet.
+    /// threshold. The prefix of the packet is the x of
+    /// `(lost_prev + x) / (inflight_prev + x) = LossThresh`.
     fn inflight_at_loss(&self, lost: &Lost, since_sent: u64) -> u64 {
         let size = u64::from(lost.bytes);
         let inflight_prev = lost.in_flight_when_sent.saturating_sub(size);
@@ -270,7 +270,8 @@ impl Bbr {
         }
     }
 
-    /// `OnEnterRTO`, without the window. What it declares lost may have been told before.
+    /// `OnEnterRTO`, without the window. Losses that the timeout declares may have been told
+    /// before.
     pub(super) fn enter_timeout_recovery(&mut self, now: Time, repeated: bool) {
         let saved = self.episode.undo.as_ref().map(|undo| undo.at);
         if saved.is_none_or(|at| !repeated && at != now) {
@@ -286,7 +287,7 @@ impl Bbr {
         }
     }
 
-    /// What was outstanding at the timeout is acknowledged.
+    /// Ends recovery once the data outstanding at the timeout is acknowledged.
     pub(super) fn exit_timeout_recovery(&mut self) {
         if self.episode.recovery == Recovery::Timeout {
             self.restore_cwnd();

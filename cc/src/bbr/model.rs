@@ -66,7 +66,7 @@ impl Model {
     }
 }
 
-/// How far ACKs come in clusters (draft, "BBR.extra_acked").
+/// The clustering of ACKs (draft, "BBR.extra_acked").
 #[derive(Clone, Debug)]
 pub(super) struct Aggregation {
     /// `extra_acked_interval_start`.
@@ -110,8 +110,7 @@ impl Bbr {
         self.rounds.next_delivered = self.delivered;
     }
 
-    /// `UpdateMaxBw`. What an application left unused says something only if it is more than was
-    /// known.
+    /// `UpdateMaxBw`. A sample limited by the application counts only if it is more than was known.
     pub(super) fn update_max_bw(&mut self, rs: &Sample) {
         self.update_round(rs);
         if rs.delivery_rate > 0.0 && (rs.delivery_rate >= self.model.max_bw() || !rs.is_app_limited) {

@@ -31,7 +31,7 @@ impl MinRtt {
     }
 }
 
-/// How ProbeRTT and restarts stand.
+/// The state of ProbeRTT and restarts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProbeRtt {
     /// `probe_rtt_done_stamp`, once what is in flight has come down.
@@ -46,8 +46,8 @@ pub(super) struct ProbeRtt {
 }
 
 impl ProbeRtt {
-    /// Whether a packet that was sent when `delivered` bytes had been delivered is marked as
-    /// limited by the application.
+    /// Returns `true` if a packet that was sent when `delivered` bytes had been delivered is marked
+    /// as limited by the application.
     pub(super) fn marks(&self, delivered: u64) -> bool {
         self.marked.is_some_and(|(first, last)| (first..=last).contains(&delivered))
     }

@@ -149,7 +149,7 @@ fn rounds_limited_by_the_application_are_no_plateau() {
         ack_of(&mut cc, 100 * round, 10, 1, RateSample { app_limited: true, ..rate(10 * round, 10) });
     }
     assert_eq!((cc.state, cc.full_bw.now), (State::Startup, false));
-    // They count for the bandwidth only if they are more than was known.
+    // These samples count for the bandwidth only if they are larger than the maximum so far.
     assert_eq!(cc.model.max_bw(), 100.0 * MSS as f64);
     ack_of(&mut cc, 2000, 10, 1, RateSample { app_limited: true, ..rate(205, 15) });
     assert_eq!(cc.model.max_bw(), 150.0 * MSS as f64);
@@ -216,7 +216,7 @@ fn the_bound_falls_to_seven_tenths_of_the_target_at_most() {
     // ProbeBW_UP.
     cc.on_lost(&flight(1100, 100), &lost(5, 1, 20));
     assert_eq!(cc.model.inflight_longterm, (0.7 * 102.0 * MSS as f64) as u64);
-    // What the application left unused says nothing of the path, but ends the probe.
+    // A loss while the application limits the flow says nothing of the path, but ends the probe.
     let mut cc = steady(State::ProbeBwUp);
     cc.cycle.is_bw_probe_sample = true;
     cc.on_lost(&flight(1100, 100), &Lost { app_limited: true, ..lost(5, 1, 20) });
@@ -362,7 +362,7 @@ fn inflight_longterm_grows_by_one_two_four_segments_a_round() {
             ack_of(&mut cc, millis, window, 10, sample);
         }
         sent_after = next + 10;
-        // What is left over of a round counts for the next.
+        // The remainder of a round counts for the next.
         let grown = (cc.model.inflight_longterm - before) / MSS;
         assert!(grown.abs_diff(growth) <= 1, "{grown}, not {growth}");
     }
@@ -454,7 +454,7 @@ fn probe_rtt_lasts_200_ms_and_a_round_trip_and_counts_as_limited_by_the_applicat
     ack_of(&mut cc, 6250, 50, 1, rate(104, 1));
     assert_eq!(cc.state, State::ProbeRtt);
     ack_of(&mut cc, 6251, 50, 1, rate(105, 1));
-    // What was before, and the segment that the ACK acknowledges.
+    // The window is that of before, and the segment that the ACK acknowledges.
     assert_eq!((cc.state, cc.window.cwnd), (State::ProbeBwCruise, 201 * MSS));
     // Its samples were below what is known and did not count.
     assert_eq!(cc.model.max_bw(), 1000.0 * MSS as f64);

@@ -80,7 +80,7 @@ const FRACTION: u32 = 7;
 const MAX_GRADIENT: i64 = 5;
 /// Bits of a tabulated probability (`EXP_PREC`).
 const PROBABILITY_BITS: u32 = 15;
-/// What remains of the shadow window on loss, per cent (`RENO_BETA`).
+/// The remainder of the shadow window after a loss, per cent (`RENO_BETA`).
 const RENO_BETA: u32 = 50;
 
 /// Parameters of CDG, by the names of the sysctls below `net.inet.tcp.cc.cdg`.
@@ -89,9 +89,9 @@ pub struct CdgConfig {
     /// In congestion avoidance the growth per round trip increases by a segment after every so many
     /// round trips; 0 is one segment per round trip throughout. Default 0.
     pub alpha_inc: u32,
-    /// What remains of the window on a back-off for delay, per cent. Default 70.
+    /// The remainder of the window after a back-off for delay, per cent. Default 70.
     pub beta_delay: u32,
-    /// What remains of it on a loss with a full queue, per cent. Default 50.
+    /// The remainder of the window after a loss with a full queue, per cent. Default 50.
     pub beta_loss: u32,
     /// G, in ticks: the gradient that backs off with probability 1 - 1/e. Default 3 (the paper's
     /// choice).
@@ -101,7 +101,7 @@ pub struct CdgConfig {
     /// After so many back-offs in a row to no effect the flow takes itself to compete with
     /// loss-based ones. Default 5.
     pub loss_compete_consec_cong: u32,
-    /// So many back-offs are then held back. Default 5.
+    /// Number of back-offs that are then held back. Default 5.
     pub loss_compete_hold_backoff: u32,
     /// A tick. The gradient in ticks is what G is compared with: with a finer clock and the same G,
     /// CDG reacts to smaller changes. Default 1 ms (`hz` 1000).
@@ -112,7 +112,7 @@ pub struct CdgConfig {
     /// On a restart after idle, raise the threshold to three quarters of the old window (FreeBSD
     /// 14, `newreno_cc_after_idle`). Default false (FreeBSD 10).
     pub remember_idle: bool,
-    /// How slow start ends, other than by back-offs. Default at the threshold.
+    /// The end of slow start, other than by back-offs. Default at the threshold.
     pub slow_start: SlowStartRules,
 }
 
@@ -180,7 +180,8 @@ pub struct Cdg {
     saved: Option<State>,
     /// Round-trip times since the last measurement.
     interval: Extremes,
-    /// Those of the interval before it; `None` while the next gradient would mean nothing.
+    /// Round-trip times of the interval before that; `None` while the next gradient would mean
+    /// nothing.
     previous: Option<Extremes>,
     trend: Trend,
     queue: Queue,
@@ -194,7 +195,7 @@ pub struct Cdg {
 #[derive(Clone, Debug)]
 struct State {
     window: Window,
-    /// What Reno's window would be; 0 while no loss-based flow is suspected.
+    /// The window that Reno would have; 0 while no loss-based flow is suspected.
     shadow: u64,
     /// `window_incr`: segments per round trip.
     growth: u64,
@@ -217,7 +218,7 @@ impl Extremes {
         *self = Extremes { min: self.min.min(rtt), max: self.max.max(rtt) };
     }
 
-    /// How much they changed since `previous`, with fractional bits.
+    /// The change since `previous`, with fractional bits.
     fn change(self, previous: Extremes) -> Extremes {
         let change = |now: i64, before: i64| now.saturating_sub(before).saturating_mul(1 << FRACTION);
         Extremes { min: change(self.min, previous.min), max: change(self.max, previous.max) }
@@ -231,7 +232,7 @@ struct Trend {
     window: VecDeque<Extremes>,
 }
 
-/// What the ACK in hand calls for.
+/// The step that the ACK in hand calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Growth; `true` if it completed a measurement.
@@ -314,8 +315,8 @@ impl Cdg {
         Step::Hold
     }
 
-    /// Whether to back off for the newest change or its mean: in slow start the newest counts
-    /// first, since it cannot wait.
+    /// Returns `true` if the newest change or its mean calls for a back-off: in slow start the
+    /// newest counts first, since it cannot wait.
     fn judge(&mut self, change: Extremes, slow_start: bool) -> bool {
         let mean = self.trend.mean;
         let gradient = match () {
@@ -469,7 +470,7 @@ impl CongestionControl for Cdg {
                 }
                 self.lost(f);
             }
-            // As NewReno from here on.
+            // The remaining signals are handled as by NewReno.
             Signal::Ecn => {
                 self.saved = None;
                 let ssthresh = halved(&self.state.window, f, &self.reno);
@@ -555,7 +556,7 @@ impl Trend {
 }
 
 impl Queue {
-    /// What the smoothed changes say; `None` leaves the estimate as it was.
+    /// The queue inferred from the smoothed changes; `None` leaves the estimate as it was.
     fn inferred(mean: Extremes) -> Option<Queue> {
         match mean {
             Extremes { min: 1.., max: ..=0 } => Some(Queue::Full),

@@ -36,10 +36,10 @@ use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewRenoConfig, Signa
 pub struct LinuxCdgConfig {
     /// Round trips over which gradients are summed, a power of two up to 256. Default 8.
     pub window: u32,
-    /// What is left of the window by a back-off, in 1024ths. Default 724, the square root of a
+    /// The remainder of the window after a back-off, in 1024ths. Default 724, the square root of a
     /// half.
     pub backoff_beta: u32,
-    /// How the sum of gradients becomes a probability to back off:
+    /// The factor by which the sum of gradients becomes a probability to back off:
     /// `1 - exp(-backoff_factor * sum / 1 s)`, with the sum in microseconds times 10^6;
     /// `1000 / (G * window)` of the paper's G in milliseconds. Default 42.
     pub backoff_factor: u32,
@@ -101,13 +101,13 @@ const ACK_TRAIN: u32 = 1;
 const DELAY: u32 = 2;
 /// ACKs further apart are of different trains.
 const TRAIN_GAP: i64 = 3000;
-/// What counts as a queue at least, in microseconds.
+/// The least delay that counts as a queue, in microseconds.
 const LEAST_DELAY: i64 = 125;
 /// Round trips after which an increase of delay is believed.
 const MIN_SAMPLES: u32 = 8;
 /// A fall of the sums by this much, in microseconds, shows that a back-off had an effect.
 const EFFECTUAL: i64 = -32;
-/// How many ACKs of one segment in a row are considered delayed.
+/// Number of ACKs of one segment in a row that are considered delayed.
 const MAX_DELAYED: u32 = 5;
 
 /// Least and greatest, of RTTs or their gradients, in microseconds.
@@ -117,7 +117,7 @@ struct MinMax {
     max: i64,
 }
 
-/// What the gradients say about the queue.
+/// The queue by the gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
     Unknown,
@@ -149,7 +149,7 @@ struct State {
     reducing: bool,
 }
 
-/// What the ACKs told, and what follows from it: all that an idle time makes void.
+/// The ACKs' information, and the values derived from it: all that an idle time makes void.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// RTTs of this round trip and of the one before.
@@ -157,7 +157,7 @@ struct Path {
     rtt_prev: Option<MinMax>,
     /// The sums of the gradients.
     sum: MinMax,
-    /// As many gradients as the sums are of have been seen.
+    /// The number of gradients seen has reached the length of the sums.
     filled: bool,
     tail: usize,
     queue: Queue,

@@ -69,7 +69,7 @@ fn growth_is_newrenos_and_the_shadow_window_follows() {
         assert_eq!(cwnd(&chd), expected);
     }
     assert_eq!(chd.state.shadow, 10 * MSS);
-    // Not while the sender is limited by something else.
+    // The window does not grow while the sender is limited by something else.
     let f = Flight { cwnd_limited: false, ..flight(0, 4) };
     let _ = chd.on_ack(&f, &ack(100, 100));
     assert_eq!(cwnd(&chd), 5);
@@ -143,7 +143,8 @@ fn a_back_off_beyond_the_threshold_means_competition() {
     assert_eq!(rounds.round(62), Verdict::Reduced);
     assert!(rounds.chd.competing);
     assert_eq!(rounds.chd.state.shadow, 20 * MSS, "the window before");
-    // The same without `loss_fair`; the shadow window is kept for the delay that rose.
+    // The flow does not compete without `loss_fair`; the shadow window is kept for the delay that
+    // rose.
     let mut rounds = Rounds::new(avoiding(ChdConfig { loss_fair: false, ..config(ALWAYS) }, 20));
     assert_eq!(rounds.round(62), Verdict::Reduced);
     assert!(!rounds.chd.competing);
@@ -226,7 +227,7 @@ fn a_back_off_on_a_duplicate_ack_waits_for_the_next() {
     chd.on_arrival(&flight(200, 20), &again);
     chd.on_signal(&flight(200, 20), Signal::Loss);
     assert_eq!((cwnd(&chd), chd.delay_before), (10, 20));
-    // Not if it proves the loss itself.
+    // The ACK does not count if it proves the loss itself.
     let mut chd = steep();
     chd.on_signal(&flight(200, 20), Signal::Loss);
     assert_eq!((cwnd(&chd), chd.delay_before), (20, 0));

@@ -13,7 +13,7 @@ use crate::{CongestionControl, Flight, NewReno, NewRenoConfig, Signal, Window};
 pub(crate) enum Loss {
     /// Each with this probability.
     Random(f64),
-    /// As many as the windows of all flows on it have segments above this many.
+    /// The number of segments by which the windows of all flows on the way exceed this many.
     Above(u64),
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn single() -> Box<dyn CongestionControl> {
     Box::new(NewReno::new(NewRenoConfig::default()))
 }
 
-/// How many segments have to be acknowledged until the window of `cc` changes.
+/// Number of segments to be acknowledged until the window of `cc` changes.
 pub(crate) fn until_change(cc: &mut dyn CongestionControl) -> u64 {
     let before = cwnd(cc);
     let changed = |_: &u64| {

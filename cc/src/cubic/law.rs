@@ -1,5 +1,5 @@
-//! What the sets of rules ([`CubicRules`]) do, by name. Where nothing else is said, the source is
-//! Linux `net/ipv4/tcp_cubic.c`.
+//! The named behaviours of the sets of rules ([`CubicRules`]). Where nothing else is said, the
+//! source is Linux `net/ipv4/tcp_cubic.c`.
 
 use super::CubicRules;
 
@@ -22,11 +22,11 @@ pub(super) struct Law {
     pub(super) skips_idle: bool,
     /// A restart after idle time begins a new stage.
     pub(super) restarts_anew: bool,
-    /// What is restored where a reduction is taken back.
+    /// The values restored where a reduction is taken back.
     pub(super) undo: Undo,
 }
 
-/// What is restored where a reduction is taken back.
+/// The values restored where a reduction is taken back.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Undo {
     /// Everything, unless the window has overtaken it (RFC 9438 section 4.9.2).

@@ -15,7 +15,7 @@ fn established_with(config: CubicConfig, segments: u64) -> Cubic {
     cubic
 }
 
-/// After a loss at `segments`, recovered from.
+/// CUBIC after a loss at `segments`, recovered from.
 fn after_loss(config: CubicConfig, segments: u64) -> Cubic {
     let mut cubic = established_with(config, segments);
     cubic.on_signal(&flight(0, segments), Signal::Loss);

@@ -90,7 +90,7 @@ fn an_ack_of_several_segments_samples_the_last_of_them() {
     let mut wire = Wire::new(true);
     wire.send(0, [0]);
     wire.send(5, [1]);
-    // It echoes the first, as receivers that delay do.
+    // The ACK echoes the first, as receivers that delay do.
     assert!(wire.ack(47, 2, 0));
     assert_eq!(wire.ertt.delayed_acks, 1);
     assert_eq!(wire.ertt.rtt, 43);
@@ -184,7 +184,7 @@ fn an_echo_of_before_the_segment_answers_another_unless_acks_are_delayed() {
     wire.send(100, [0]);
     wire.ertt.delayed_acks = 2;
     assert!(wire.ack(140, 1, 90));
-    // It may have waited: the mark is measured, the sample is not.
+    // The ACK may have waited: the mark is measured, the sample is not.
     assert_eq!((wire.ertt.delayed_acks, wire.ertt.rtt, wire.ertt.marked), (1, 0, 41));
 }
 
@@ -209,14 +209,14 @@ fn sack_blocks_are_answers_too() {
     assert_eq!(wire.left(), [2, 3]);
     assert!(!wire.arrive(45, 0, 3, Some(4)));
     assert_eq!((wire.ertt.rtt, wire.left().len()), (43, 0));
-    // The same report once more finds nothing.
+    // A repetition of the report finds nothing.
     assert!(!wire.arrive(46, 0, 3, Some(4)));
     // Segment 0 again; its ACK covers what had been reported, and is a sample although it
     // acknowledges four at once.
     wire.send(50, [0]);
     assert!(wire.ack(90, 4, 50));
     assert_eq!((wire.ertt.marked, wire.ertt.delayed_acks), (41, 3));
-    // It is wholly below what the ACK acknowledges, so it is no sample itself.
+    // The marked segment is wholly below the acknowledged data, so it is no sample itself.
     assert_eq!(wire.ertt.rtt, 43);
 }
 

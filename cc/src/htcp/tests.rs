@@ -68,7 +68,7 @@ fn the_window_grows_by_alpha_segments_per_round_trip() {
     assert_eq!(cwnd(&htcp), 101);
     let _ = htcp.on_ack(&flight(3000, 101), &ack(2, 100));
     assert_eq!(cwnd(&htcp), 123);
-    // Not when the window is not used.
+    // The window does not grow when it is not used.
     let unused = Flight { cwnd_limited: false, ..flight(9000, 123) };
     for _ in 0..100 {
         let _ = htcp.on_ack(&unused, &ack(2, 100));
@@ -142,7 +142,7 @@ fn growth_makes_up_for_a_smaller_decrease() {
     assert_eq!(alpha_at(&mut htcp, 3000), 8);
     // 2 * 52 * 2 / 256 = 0.8: at least one.
     assert_eq!(alpha_at(&mut htcp, 1100), 1);
-    // Of a half it is alpha itself.
+    // The result for a half is alpha itself.
     htcp.beta = 128;
     assert_eq!(alpha_at(&mut htcp, 3000), 22);
 }

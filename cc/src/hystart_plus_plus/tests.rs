@@ -7,7 +7,7 @@ struct Path {
     reno: NewReno,
     una: u64,
     nxt: u64,
-    /// What was next to be sent when the round began.
+    /// The next number to be sent when the round began.
     end: u64,
     paced: bool,
 }
@@ -23,8 +23,8 @@ impl Path {
         Path { reno, una: 0, nxt: 10 * MSS, end: 10 * MSS, paced: false }
     }
 
-    /// An ACK that newly acknowledges `segments` and measured `rtt`. What it makes room for is sent
-    /// afterwards.
+    /// An ACK that newly acknowledges `segments` and measured `rtt`. The segments that it makes
+    /// room for are sent afterwards.
     fn ack(&mut self, segments: u64, rtt: Option<Span>, cwnd_limited: bool) {
         self.una += segments * MSS;
         let f = Flight { snd_una: self.una, snd_nxt: self.nxt, cwnd_limited, paced: self.paced, ..flight(100, 0) };
@@ -173,8 +173,8 @@ fn later_slow_starts_are_standard_ones() {
         assert!(!path.conservative());
     }
     assert_eq!(path.segments(), 19.0);
-    // What was no congestion leads back to the initial slow start, in which nothing is known of
-    // earlier rounds.
+    // A false congestion leads back to the initial slow start, in which nothing is known of earlier
+    // rounds.
     path.reno.on_signal(&flight(900, 19), Signal::Spurious);
     assert_eq!(path.reno.window(), Window { cwnd: 38 * MSS, ssthresh: Window::INFINITE });
     path.end = path.nxt;

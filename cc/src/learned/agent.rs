@@ -1,4 +1,5 @@
-//! What a learner sees, when it decides, and what its actions do: the same in training and in use.
+//! A learner's observations, the times of its decisions, and the effects of its actions: the same
+//! in training and in use.
 
 use std::sync::Arc;
 
@@ -19,12 +20,12 @@ pub enum Decides {
     RoundTripTimes(f64, Span),
     /// When a round trip has ended: data sent after the last decision is acknowledged.
     Round,
-    /// After each ACK that delivers something.
+    /// A decision after each ACK that delivers something.
     Ack,
 }
 
 impl Decides {
-    /// How long until the next decision by the clock; `None` if ACKs say when.
+    /// Time until the next decision by the clock; `None` if ACKs determine it.
     pub fn pause(self, srtt: Option<Span>) -> Option<Span> {
         let pause = match self {
             Decides::Every(span) => span,
@@ -38,24 +39,24 @@ impl Decides {
     }
 }
 
-/// What a learner sees, when it decides, and what its actions do.
+/// A learner: its observations, the times of its decisions, and the effects of its actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
-    /// Which of several of an environment it is, from 0.
+    /// The number among several of an environment, from 0.
     pub number: usize,
     /// When it decides.
     pub decides: Decides,
-    /// What the numbers of an action do: one law for each, at most one for the rate and one for the
-    /// window.
+    /// The effects of the numbers of an action: one law for each, at most one for the rate and one
+    /// for the window.
     pub laws: Vec<Law>,
-    /// What an action may set at most, in multiples of what has got through: the rate is no more
-    /// than so many times the highest throughput of any interval so far, the window no more than
-    /// that sends in a smoothed RTT. Before anything got through, no more than the initial window.
-    /// `None`: only the bounds of the laws.
+    /// The limit of an action, in multiples of the achieved throughput: the rate is no more than so
+    /// many times the highest throughput of any interval so far, the window no more than that sends
+    /// in a smoothed RTT. Before anything got through, no more than the initial window. `None`:
+    /// only the bounds of the laws.
     pub headroom: Option<f64>,
-    /// What it sees of an interval.
+    /// The observed features of an interval.
     pub observes: Vec<Feature>,
-    /// How many intervals an observation consists of, the newest last.
+    /// Number of intervals of an observation, the newest last.
     pub history: usize,
     /// The controller whose window the actions change, and which reacts to ACKs and losses between
     /// them; without one, nothing changes the window but actions and timeouts.
@@ -66,7 +67,7 @@ pub struct Agent {
 const MOST: usize = 10_000;
 
 impl Agent {
-    /// What keeps it from being one, in words.
+    /// The problem of an invalid agent, in words.
     pub fn problem(&self) -> Option<String> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         if let Some(problem) = self.laws.iter().find_map(Law::problem) {
@@ -110,13 +111,13 @@ impl Agent {
         std::iter::repeat_n(zeros, self.history).flatten().collect()
     }
 
-    /// How many numbers an observation has.
+    /// Number of values in an observation.
     pub fn width(&self) -> usize {
         self.observes.len() * self.history
     }
 }
 
-/// What keeps a feature of this name from being one.
+/// The problem of an invalid feature of this name.
 pub fn problem_of<M>(name: &str, feature: &Feature<M>) -> Option<String> {
     let [least, most] = feature.limits;
     if feature.over.is_some_and(|(intervals, _)| !(1..=MAX_LOOK_BACK).contains(&intervals)) {
@@ -179,12 +180,12 @@ impl Policy {
         Ok(Policy { agent, network })
     }
 
-    /// What it sees, and what its actions do.
+    /// The learner's observations, and the effects of its actions.
     pub fn agent(&self) -> &Arc<Agent> {
         &self.agent
     }
 
-    /// From observations to actions.
+    /// The function from observations to actions.
     pub fn network(&self) -> &Network {
         &self.network
     }

@@ -1,10 +1,10 @@
-//! What a learner may see of an interval, by name, and how it is scaled.
+//! The features of an interval that a learner may see, by name, and their scaling.
 
 use ackclock_units::maths;
 
 use super::monitor::Seen;
 
-/// How many intervals a moving statistic may look back.
+/// Most intervals that a moving statistic may look back.
 pub const MAX_LOOK_BACK: usize = 100_000;
 
 macro_rules! measures {
@@ -19,7 +19,7 @@ macro_rules! measures {
             /// All of them, in the order in which they are listed.
             pub const ALL: &'static [Measure] = &[$(Measure::$variant),*];
 
-            /// How many there are.
+            /// The number of measures.
             pub const COUNT: usize = Measure::ALL.len();
 
             /// Its name in specifications.
@@ -27,7 +27,7 @@ macro_rules! measures {
                 match self { $(Measure::$variant => $name,)* }
             }
 
-            /// What it is, in a sentence.
+            /// The meaning, in a sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Measure::$variant => concat!($($doc),+),)* }
             }
@@ -131,7 +131,7 @@ impl Measure {
     }
 }
 
-/// What is taken of a measure over several intervals.
+/// The statistic of a measure over several intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// Its mean.
@@ -152,15 +152,15 @@ impl Statistic {
 /// limited to `limits`; zero if that is no number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feature<M = Measure> {
-    /// Which measure.
+    /// The measure.
     pub measure: M,
     /// Over how many intervals back, this one included, if not only this one.
     pub over: Option<(usize, Statistic)>,
-    /// What it is multiplied by.
+    /// The factor.
     pub scale: f64,
-    /// Whether the logarithm is taken of it.
+    /// `true` if the logarithm is taken.
     pub log: bool,
-    /// What is added.
+    /// The summand.
     pub offset: f64,
     /// The least and the most.
     pub limits: [f64; 2],
@@ -177,7 +177,7 @@ impl<M> Feature<M> {
         Feature { scale, ..Feature::plain(measure) }
     }
 
-    /// The same of another measure.
+    /// This feature of another measure.
     pub fn of<N>(self, measure: N) -> Feature<N> {
         let Feature { over, scale, log, offset, limits, .. } = self;
         Feature { measure, over, scale, log, offset, limits }

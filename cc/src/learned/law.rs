@@ -1,8 +1,8 @@
-//! What an action does.
+//! The effects of an action.
 
 use ackclock_units::maths;
 
-/// What an action sets.
+/// The value that an action sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The pacing rate, bit/s. Unless another number of the action sets it, the window is what that
@@ -12,7 +12,7 @@ pub enum Target {
     Window,
 }
 
-/// How the number that a learner gives becomes a rate or a window.
+/// The mapping from the number that a learner gives to a rate or a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Map {
     /// -1 is the least, 1 the most, and equal steps between are equal factors.
@@ -32,9 +32,9 @@ pub enum Map {
 /// The law of an action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// What it sets.
+    /// The value that is set.
     pub target: Target,
-    /// How.
+    /// The mapping.
     pub map: Map,
     /// Actions are limited to this, both ways.
     pub limit: f64,
@@ -43,7 +43,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// What keeps it from being one, in words.
+    /// The problem of an invalid law, in words.
     pub(super) fn problem(&self) -> Option<String> {
         let Law { map, limit, bounds: [least, most], target } = *self;
         let positive = |value: f64| value.is_finite() && value > 0.0;
@@ -63,7 +63,7 @@ impl Law {
         }
     }
 
-    /// What follows from an action, where `now` is in force. An action that is no number changes
+    /// The new value after an action, where `now` is in force. An action that is no number changes
     /// nothing.
     pub fn apply(&self, now: f64, action: f64) -> f64 {
         let [least, most] = self.bounds;

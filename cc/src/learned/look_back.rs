@@ -41,7 +41,7 @@ impl LookBack {
         self.values.push_back(value);
         self.sum += value;
         if self.pushed.is_multiple_of(1 << 10) {
-            // What rounding has left in the sum does not add up.
+            // Rounding errors of the sum do not accumulate.
             self.sum = self.values.iter().sum();
         }
         while self.least.back().is_some_and(|&(_, other)| other >= value) {

@@ -1,4 +1,4 @@
-//! What is gathered between two decisions: a few additions for each event.
+//! The data gathered between two decisions: a few additions for each event.
 
 use ackclock_units::{Span, Time};
 
@@ -54,7 +54,7 @@ impl Halves {
     }
 }
 
-/// What has happened since the last decision, and what is remembered of before.
+/// The events since the last decision, and the memory of earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     opened: Time,
@@ -71,7 +71,7 @@ pub(super) struct Monitor {
     rtt_max: f64,
     halves: Halves,
     in_recovery: bool,
-    // Of the connection.
+    // State of the connection.
     rtt_last: f64,
     rtt_smoothed: f64,
     rtt_deviation: f64,
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(increase(&[]), 0.0);
         assert_eq!(increase(&[5.0]), 0.0);
         assert_eq!(increase(&[1.0, 4.0]), 3.0);
-        // Of an odd number, the later half has one more.
+        // The later half of an odd number has one more.
         assert_eq!(increase(&[1.0, 4.0, 6.0]), 4.0);
         let ramp: Vec<f64> = (0..64).map(f64::from).collect();
         assert_eq!(increase(&ramp), 32.0);

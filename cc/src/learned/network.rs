@@ -5,14 +5,14 @@
 
 use ackclock_units::maths;
 
-/// What a layer does with its sums.
+/// The function that a layer applies to its sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// Nothing.
     Identity,
     /// The hyperbolic tangent.
     Tanh,
-    /// What is below zero is zero.
+    /// The positive part.
     Relu,
     /// `ln(1 + e^x)`.
     Softplus,
@@ -93,7 +93,7 @@ impl Layer {
         Ok(Layer { weights, bias, activation })
     }
 
-    /// How many numbers go in, and how many come out.
+    /// Number of inputs, and number of outputs.
     pub fn shape(&self) -> (usize, usize) {
         (self.weights.len() / self.bias.len(), self.bias.len())
     }
@@ -110,7 +110,7 @@ impl Layer {
     }
 }
 
-/// How observations are normalised: `(x - mean) / deviation`, limited to `limit` both ways.
+/// The normalisation of observations: `(x - mean) / deviation`, limited to `limit` both ways.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalisation {
     /// The mean of each number of an observation.
@@ -165,12 +165,12 @@ impl Network {
         Ok(Network { normalisation, layers })
     }
 
-    /// How many numbers an observation has.
+    /// Number of values in an observation.
     pub fn inputs(&self) -> usize {
         self.layers[0].shape().0
     }
 
-    /// How many numbers an action has.
+    /// Number of values in an action.
     pub fn outputs(&self) -> usize {
         self.layers[self.layers.len() - 1].shape().1
     }

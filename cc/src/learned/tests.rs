@@ -120,7 +120,7 @@ fn a_timeout_leaves_a_segment_until_the_next_decision() {
     assert_eq!(learner.measures()[Measure::Timeouts as usize], 2.0);
     learner.act(&flight(100), &[2.0]);
     assert_eq!(learner.window().cwnd, 4 * MSS);
-    // What was before the decision does not come back.
+    // The window before the decision does not come back.
     learner.on_signal(&flight(110), Signal::Spurious);
     assert_eq!(learner.window().cwnd, 4 * MSS);
 }

@@ -61,7 +61,8 @@ fn slow_start_is_not_coupled() {
     cc.couple(0, &[subflow(10, 100), subflow(10, 100)]);
     acks(&mut cc, 100, 10, 1);
     assert_eq!(cwnd(&cc), 20);
-    // It ends at the threshold; what is left of the ACK counts towards avoidance: 2 of 40 segments.
+    // Slow start ends at the threshold; the rest of the ACK counts towards avoidance: 2 of 40
+    // segments.
     cc.take_over(Window { cwnd: 10 * MSS, ssthresh: 11 * MSS });
     let _ = cc.on_ack(&flight(0, 10), &ack(2, 100));
     assert_eq!(cwnd(&cc), 11);
@@ -84,7 +85,7 @@ fn who_has_no_rtt_does_not_count() {
     assert_eq!(cc.coupling.least, 40 * MSS);
 }
 
-/// What one subflow and a TCP go through.
+/// An event of one subflow and a TCP.
 fn event() -> impl Strategy<Value = (u64, u64)> {
     (0..40u64, 1..5u64)
 }

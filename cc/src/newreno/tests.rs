@@ -222,8 +222,8 @@ fn an_unused_window_does_not_grow() {
 
 #[test]
 fn the_ack_that_ends_a_recovery_counts_for_what_it_newly_delivers() {
-    // It covers 20 segments, of which 19 had been SACKed: counting all would add two segments to a
-    // window of 10.
+    // The ACK covers 20 segments, of which 19 had been SACKed: counting all would add two segments
+    // to a window of 10.
     let mut reno = in_avoidance(NewRenoConfig::default(), 10);
     let end = Ack { acked: 20 * MSS, delivered: MSS, ..Ack::default() };
     let _ = reno.on_ack(&flight(200, 10), &end);

@@ -110,7 +110,7 @@ fn it_tells_the_bytes_between_losses() {
     assert_eq!(told(&cc), (3000, 1000));
     cc.on_signal(&at(9001), Signal::Timeout { repeated: true, kept: 0 });
     assert_eq!(told(&cc), (3000, 1000));
-    // It was none.
+    // The timeout was spurious.
     cc.on_signal(&at(9001), Signal::Spurious);
     assert_eq!(told(&cc), (5000, 4000));
     // A mark counts and is not undone.
@@ -124,7 +124,7 @@ fn alone_it_is_newreno() {
     for subflows in [&[subflow(20, 100)][..], &[subflow(20, 100), Subflow { srtt: None, ..subflow(90, 100) }]] {
         assert_eq!(change(0, subflows), (20, 21));
     }
-    // So does the formula have it where a sibling has a window of nothing: 20 / 0.01 / 200^2.
+    // The formula gives the same where a sibling has a window of nothing: 20 / 0.01 / 200^2.
     let share = growth(Siblings::new(0, &[losing(20, 100, 1), subflow(0, 100)]).unwrap()).unwrap() * MSS as f64 * 20.0;
     assert!((share - 1.0).abs() < 1e-9, "{share}");
 }
@@ -138,8 +138,8 @@ fn load_moves_to_the_best_path_and_the_other_one_is_still_probed() {
     let (lia, _) = beside_tcp(&[GOOD, BAD], &[0, 1], || Box::new(Lia::new(NewRenoConfig::default())));
     let share = (olia[0] + olia[1]) / tcp[0];
     assert!((0.85..1.15).contains(&share), "{olia:?} {tcp:?}");
-    // More of it than LIA moves. What is left on the other path is no more than a window of two or
-    // three segments, with RTTs of 100 ms; the optimum would be none.
+    // More of it than LIA moves. The other path keeps no more than a window of two or three
+    // segments, with RTTs of 100 ms; the optimum would be none.
     assert!(olia[0] > lia[0] && olia[1] < 0.85 * lia[1], "{olia:?} {lia:?}");
     assert!((20.0..30.0).contains(&olia[1]), "{olia:?}");
 }

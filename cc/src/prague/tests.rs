@@ -294,8 +294,8 @@ fn slow_start_paces_at_twice_the_rate_up_to_half_of_the_threshold() {
     }
 }
 
-/// What a timeout takes away is what was there then, not what a loss had found before, nor what a
-/// second timeout finds.
+/// A timeout takes away the window that was there then, not the one that a loss had found before,
+/// nor the one that a second timeout finds.
 #[test]
 fn a_timeout_saves_what_it_found() {
     let mut cc = prague(PragueConfig::default(), 100);

@@ -65,12 +65,12 @@ fn duplicate_acks_count_once() {
     // Two of two, and half of one.
     assert_eq!(estimate.count(18 * MSS, MSS, false), 2 * MSS);
     assert_eq!(estimate.count(18 * MSS + MSS / 2, MSS, false), MSS / 2);
-    // Of a plain ACK nothing is taken off.
+    // A plain ACK has nothing taken off.
     estimate.told = 2 * MSS;
     assert_eq!((estimate.count(21 * MSS + MSS / 2, MSS, true), estimate.told), (3 * MSS, 2 * MSS));
     estimate.snd_una = Some(18 * MSS + MSS / 2);
-    // A partial ACK of three while six were told: one segment, three stay. Of one, it is counted
-    // whole.
+    // A partial ACK of three while six were told: one segment, three stay. A partial ACK of one is
+    // counted whole.
     estimate.told = 6 * MSS;
     assert_eq!((estimate.count(21 * MSS + MSS / 2, MSS, false), estimate.told), (MSS, 3 * MSS));
     assert_eq!((estimate.count(22 * MSS, MSS, false), estimate.told), (MSS / 2, 3 * MSS));
@@ -104,7 +104,7 @@ fn a_reduction_ends_at_the_product_of_rate_and_shortest_rtt() {
         westwood.on_signal(&flight(100, 50), Signal::RecoveryEnd);
         assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (40, 40));
     }
-    // It may be more than a half, and is whole segments, two at least.
+    // The product may be more than a half, and is whole segments, two at least.
     westwood.estimate.rtt_min = Span::from_nanos(70_900_000);
     westwood.on_signal(&flight(200, 40), Signal::Loss);
     westwood.on_signal(&flight(300, 20), Signal::RecoveryEnd);
@@ -149,8 +149,9 @@ fn only_the_first_sample_is_taken_as_it_is() {
     assert_eq!((estimate.bw_once, estimate.bw_est), (12_500, 2_262));
 }
 
-/// Of 20 segments in 52 ms, 13 jiffies of 4 ms, 20 * 1448 / 13 = 2227 bytes per jiffy; an RTT of 41
-/// ms is eleven of them, and 2227 * 11 / 1448 = 16 segments. Exact, 20 * 0.041 / 0.053 = 15.
+/// The estimate from 20 segments in 52 ms, 13 jiffies of 4 ms, is 20 * 1448 / 13 = 2227 bytes per
+/// jiffy; an RTT of 41 ms is eleven of them, and 2227 * 11 / 1448 = 16 segments. Exact, 20 * 0.041
+/// / 0.053 = 15.
 #[test]
 fn the_clock_of_linux_counts_bytes_per_jiffy() {
     for (tick, segments) in [(4, 16), (0, 15)] {

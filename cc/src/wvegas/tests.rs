@@ -106,7 +106,7 @@ fn a_queueing_delay_that_doubles_drains_the_queue() {
 #[test]
 fn slow_start_ends_when_more_than_gamma_wait() {
     let mut s = Sender::new(20, 1000);
-    // It doubles twice; 84 * 2 / 102 = 1.6 are no more than one segment.
+    // The window doubles twice; 84 * 2 / 102 = 1.6 are no more than one segment.
     let _ = s.round(100);
     let _ = s.round(102);
     let reached = cwnd(&s.cc);

@@ -1,5 +1,5 @@
-//! What every controller promises, whatever happens to it in whatever order. An algorithm joins by
-//! its row in the table, a configuration that changes its course by a line in `all`.
+//! The promises of every controller, whatever happens to it in whatever order. An algorithm joins
+//! by its row in the table, a configuration that changes its course by a line in `all`.
 //!
 //! `model.rs` has the promises, `broken.rs` a controller for each of them that breaks it, and is
 //! caught.
@@ -147,7 +147,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
     table.chain(further).collect()
 }
 
-/// What an algorithm does not promise, and why. All others promise everything.
+/// The promises that an algorithm does not make, with reasons. All others promise everything.
 const EXCEPTIONS: [Exception; 12] = [
     // draft-ietf-ccwg-bbr, "Congestion Window": it follows the model of the path.
     (

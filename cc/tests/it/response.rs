@@ -162,9 +162,9 @@ fn cubic_law(c: f64, rtt: f64, p: f64) -> f64 {
 /// to act upon, which is therefore off, and the model starts there, at W_max = AVG / 0.925. In the
 /// Reno-friendly region, where W_max does not matter, CUBIC is as by default.
 ///
-/// Of the 42 entries CUBIC's are met within 0.5 %. Reno's are 2 % higher here, because sqrt(1.5) =
-/// 1.2247 and not 1.2, and up to 5 % in the last row before CUBIC's begin: there a cycle begins on
-/// the curve and ends on Reno's line, above either law.
+/// CUBIC's among the 42 entries are met within 0.5 %. Reno's are 2 % higher here, because sqrt(1.5)
+/// = 1.2247 and not 1.2, and up to 5 % in the last row before CUBIC's begin: there a cycle begins
+/// on the curve and ends on Reno's line, above either law.
 #[test]
 fn the_average_windows_of_rfc_9438() {
     for (rtt, table) in [(0.1, RTT_100_MS), (0.01, RTT_10_MS)] {

@@ -3,7 +3,7 @@
 //!
 //! `cwnd` and `ssthresh` are in segments at the end of the round, `-` is a threshold that is not
 //! set yet. The loss happens in slow start: its recovery lasts for the round and the first ACK of
-//! the next one. What each table should show is said at its test.
+//! the next one. Each test says what its table should show.
 
 mod line;
 
@@ -34,7 +34,6 @@ fn course() -> Vec<(u64, Event)> {
     rounds
 }
 
-/// The table of a controller.
 fn table(cc: impl CongestionControl + 'static) -> String {
     table_of(cc, course())
 }
@@ -87,7 +86,7 @@ fn cubic() {
     insta::assert_snapshot!(table(Cubic::new(CubicConfig::default())));
 }
 
-/// As CUBIC, in whole segments.
+/// CUBIC's growth in whole segments.
 #[test]
 fn cubic_linux() {
     let linux =
@@ -95,9 +94,9 @@ fn cubic_linux() {
     insta::assert_snapshot!(table(Cubic::new(linux)));
 }
 
-/// As NewReno for a second after congestion; then alpha = 1 + 10 (t - 1) + ((t - 1) / 2)^2 segments
-/// per round trip, t seconds after it, from round 21 on. A first timeout, which may be a false
-/// alarm, does not start the time again; the loss that is taken back does.
+/// NewReno's growth for a second after congestion; then alpha = 1 + 10 (t - 1) + ((t - 1) / 2)^2
+/// segments per round trip, t seconds after it, from round 21 on. A first timeout, which may be a
+/// false alarm, does not start the time again; the loss that is taken back does.
 #[test]
 fn htcp() {
     insta::assert_snapshot!(table(Htcp::new(HtcpConfig::default())));
@@ -162,24 +161,24 @@ fn cdg() {
     insta::assert_snapshot!(table(Cdg::new(CdgConfig::default(), random())));
 }
 
-/// As NewReno, but for back-offs by 0.7 while the gradients are above zero, in rounds 19 to 24,
-/// with a round trip of standing still for each. The queue that has emptied is long in the mean
+/// NewReno's course, but for back-offs by 0.7 while the gradients are above zero, in rounds 19 to
+/// 24, with a round trip of standing still for each. The queue that has emptied is long in the mean
 /// here, too.
 #[test]
 fn cdg_linux() {
     insta::assert_snapshot!(table(LinuxCdg::new(LinuxCdgConfig::default(), random())));
 }
 
-/// As NewReno, but for the mark: alpha is 1 at the start and has decayed by 1/16 for each of ten
-/// round trips without marks, 0.52; 46 * (1 - 0.52 / 2) = 34.
+/// NewReno's course, but for the mark: alpha is 1 at the start and has decayed by 1/16 for each of
+/// ten round trips without marks, 0.52; 46 * (1 - 0.52 / 2) = 34.
 #[test]
 fn dctcp() {
     insta::assert_snapshot!(table(Dctcp::new(DctcpConfig::default())));
 }
 
-/// As NewReno, but that growth goes on in the round trip of the mark, and follows its fraction with
-/// a segment for each ACK. The first mark ever halves. After the timeout the window climbs to its
-/// threshold by up to a segment for each ACK.
+/// NewReno's course, but that growth goes on in the round trip of the mark, and follows its
+/// fraction with a segment for each ACK. The first mark ever halves. After the timeout the window
+/// climbs to its threshold by up to a segment for each ACK.
 #[test]
 fn prague() {
     insta::assert_snapshot!(table(Prague::new(PragueConfig::default())));
@@ -216,8 +215,8 @@ fn hystart_plus_plus() {
 fn every_controller_with_a_choice_of_slow_start_takes_it() {
     let slow_start = SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default());
     let reno = NewRenoConfig { slow_start, ..NewRenoConfig::default() };
-    // Those that react to delay by themselves do so from 5 ms (HD, CHD) or by a chance of nearly
-    // none (CDG).
+    // Controllers that react to delay by themselves do so from 5 ms (HD, CHD) or by a chance of
+    // nearly none (CDG).
     let calm = CdgConfig { slow_start, exp_backoff_scale: 1_000_000, ..CdgConfig::default() };
     let all: [Box<dyn CongestionControl>; 13] = [
         Box::new(NewReno::new(reno)),

@@ -16,7 +16,7 @@ const SERVICE: Span = Span::from_millis(1);
 const RTT: Span = Span::from_millis(40);
 const PIPE: u64 = 40;
 
-/// How slow start went.
+/// The course of slow start.
 #[derive(Debug)]
 struct Outcome {
     /// The threshold that was set without a loss, in segments.
@@ -32,7 +32,7 @@ struct Outcome {
 fn slow_start(cc: &mut dyn CongestionControl, room: u64) -> Outcome {
     let mut now = Time::ZERO;
     let (mut una, mut nxt) = (0, 0);
-    // Of every segment in flight, when it was sent and when its ACK arrives.
+    // The times of sending and of the ACK, for every segment in flight.
     let mut flying: VecDeque<(Time, Time)> = VecDeque::new();
     let mut free_at = Time::ZERO;
     let mut srtt = None;

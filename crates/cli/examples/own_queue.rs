@@ -89,7 +89,7 @@ impl QueueDisc<Described> for Pi2 {
     }
 }
 
-/// What scenarios may say: `queue = "pi2"`, or `queue = { kind = "pi2", target_ms = 5 }`.
+/// The queue of scenarios with `queue = "pi2"`, or `queue = { kind = "pi2", target_ms = 5 }`.
 fn pi2() -> OwnQueue {
     let build = |values: &[f64], random| -> Box<dyn QueueDisc<Described>> {
         Box::new(Pi2::new(Span::from_nanos((values[0] * 1e6) as u64), values[1] as u64, random))

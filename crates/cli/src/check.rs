@@ -61,7 +61,7 @@ pub(crate) fn load(file: &Path, overrides: &[Override], own: &Own) -> Result<Sce
     }
 }
 
-/// What errors and notes call it.
+/// The name of a file in errors and notes.
 fn name_of(file: &Path) -> String {
     if file.as_os_str() == STDIN { "<stdin>".to_owned() } else { file.display().to_string() }
 }

@@ -54,7 +54,7 @@ struct Comparison<'a> {
     pairs: Vec<Pair<'a>>,
     /// Points with repetitions, if there are any.
     points: Vec<Point<'a>>,
-    /// What is done about the number of tests.
+    /// The correction for the number of tests.
     correction: Correction,
     /// Runs without a counterpart, by readable names.
     alone: [Vec<String>; 2],
@@ -79,7 +79,7 @@ impl<'a> Comparison<'a> {
         let parameters = parameters::differences(a, b, axes);
         let correction = args.correct.unwrap_or_default();
         if let ([left], [right]) = (&a.runs[..], &b.runs[..]) {
-            // What is compared may well be two points of a sweep.
+            // The compared runs may well be two points of a sweep.
             let pairs = vec![Pair { a: left, b: right }];
             let alone = [Vec::new(), Vec::new()];
             return Comparison { a, b, parameters, pairs, points: Vec::new(), correction, alone };

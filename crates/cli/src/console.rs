@@ -14,7 +14,7 @@ const BUFFER: usize = 64 << 10;
 /// Writes an error to stderr.
 pub(crate) fn tell(error: &anyhow::Error) {
     match error.downcast_ref::<LoadError>() {
-        // It has its own layout, and styles.
+        // A scenario's error has its own layout, and styles.
         Some(LoadError::Scenario(error)) => {
             let styled = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             let _ = writeln!(io::stderr().lock(), "{}", error.render(styled));
@@ -33,7 +33,7 @@ fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The same, with other characters as escapes too.
+/// Escapes other characters as well.
 pub(crate) fn escaped(text: &str, others: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_plain = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || others(c));
     if text.chars().all(is_plain) {

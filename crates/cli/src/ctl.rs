@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CtlArgs) -> anyhow::Result<u8> {
         say("error: the run ended before it answered");
         Ok(RUN_FAILED)
     };
-    // Whoever refuses to listen says so without having read.
+    // A server that refuses to listen says so without having read.
     let _ = stream.write_all(format!("{request}\n").as_bytes());
     let mut lines = BufReader::new(stream).lines();
     let Some(Ok(first)) = lines.next() else { return gone() };

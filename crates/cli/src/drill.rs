@@ -95,7 +95,7 @@ enum ReportFile {
 impl ReportFile {
     /// Makes sure, before anything runs, that the file can be written.
     fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
-        // What a link points at is replaced, not the link.
+        // The file that a link points at is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if let Ok(there) = fs::metadata(&path) {
             if there.is_dir() {

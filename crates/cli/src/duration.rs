@@ -1,4 +1,5 @@
-//! What the runs of a scenario need on this machine, roughly, said before they start.
+//! Rough estimates of the time and space that a scenario's runs need on this machine, printed
+//! before they start.
 
 use ackclock_run::selection::Walk;
 
@@ -6,20 +7,20 @@ use ackclock_run::selection::Walk;
 /// of 2020 and what 100,000 do (`benches/README.md`).
 const PACKETS_PER_SECOND: f64 = 1_000_000.0;
 
-/// What takes less is not worth a line, s.
+/// Time below which a line is not worth it, s.
 const WORTH_A_NOTE: f64 = 30.0;
 
 /// The most runs that are looked at.
 const MOST: usize = 1_000_000;
 
-/// What the runs that are left need.
+/// The needs of the runs that are left.
 pub(crate) struct Needs {
     pub(crate) runs: usize,
     /// Full packets, if anything limits them.
     pub(crate) packets: Option<f64>,
-    /// How long they take, s.
+    /// Their duration, s.
     pub(crate) seconds: Option<f64>,
-    /// What they write with `--out`, bytes.
+    /// Bytes written with `--out`.
     pub(crate) bytes: Option<f64>,
 }
 

@@ -139,7 +139,7 @@ impl Run {
         let is_listed = |name: &String| !self.manifest["files"][name].is_null();
         let name = match self.number {
             None => Some(file.to_owned()).filter(is_listed),
-            // As many digits as the number of the last run has.
+            // The number has as many digits as that of the last run.
             Some(number) => (4..=20).map(|digits| format!("runs/{number:0digits$}/{file}")).find(is_listed),
         };
         name.map(|name| self.dir.join(name))
@@ -153,7 +153,7 @@ impl Run {
         }
     }
 
-    /// What the run is of, in a line.
+    /// The origin of the run, in a line.
     fn origin(&self) -> String {
         let version = self.manifest[OURS].as_str().unwrap_or_default();
         let seed = &self.summary["seed"];

@@ -1,4 +1,4 @@
-//! What a session is given.
+//! The input of a session.
 
 use ackclock_scenario::{LoadError, Override, Own, Scenario};
 use anyhow::{anyhow, bail};

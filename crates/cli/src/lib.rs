@@ -67,7 +67,8 @@ pub fn main_with(own: impl Into<Own>) -> ExitCode {
     ExitCode::from(main_from(std::env::args_os(), own))
 }
 
-/// The same with these arguments, of which the first is the program's name; the status to end with.
+/// Runs the program with these arguments, of which the first is its name; returns the status to end
+/// with.
 ///
 /// # Panics
 /// As [`main_with`].

@@ -7,7 +7,7 @@ use ackclock_trace::{CommandSummary, Lateness, LiveSummary, Summary};
 
 use crate::table::Table;
 
-/// What is about to run, and for how long.
+/// The scenario about to run, and its duration.
 pub(crate) fn heading(scenario: &Scenario) -> String {
     let specs: Vec<_> = (0..scenario.runs()).map(|run| scenario.spec(run)).collect();
     let seconds: f64 = specs.iter().map(|spec| spec.duration.as_secs_f64()).sum();

@@ -104,7 +104,7 @@ fn send(to: &mut impl Write, bytes: u64) -> Result<(), (u64, io::Error)> {
     to.flush().map_err(|error| (done, error))
 }
 
-/// Whether all was written. That the reader has left is no defect of the input.
+/// Returns `true` if all was written. A reader that has left is no defect of the input.
 fn sent(ended: Result<(), (u64, io::Error)>, bytes: u64, to: &str) -> anyhow::Result<bool> {
     match ended {
         Ok(()) => Ok(true),
@@ -134,7 +134,7 @@ fn taken(stream: &mut TcpStream) -> anyhow::Result<bool> {
     }
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug, PartialEq, Eq)]
 struct Checked {
     bytes: u64,
@@ -144,8 +144,7 @@ struct Checked {
     reset: bool,
 }
 
-/// How much is read past a difference, so that the writer is not disturbed. A stream may have no
-/// end.
+/// Bytes read past a difference, so that the writer is not disturbed. A stream may have no end.
 const PAST_A_DIFFERENCE: u64 = 1 << 30;
 
 /// Reads to the end, or far past the first difference.

@@ -48,15 +48,14 @@ pub(crate) struct Report<'a> {
     /// The runs of the point at hand, and the number of one of them.
     point: Vec<Vec<Line>>,
     run: usize,
-    /// How many runs have been added.
+    /// Number of runs added.
     runs: usize,
     repetitions: Repetitions,
-    /// How many runs of that point failed.
+    /// Number of failed runs of that point.
     failed: usize,
-    /// The same of flows of datagrams, if there are any.
+    /// The table of flows of datagrams, if there are any.
     datagrams: Option<Table>,
     datagrams_of_point: Vec<Vec<datagrams::Line>>,
-    /// The same of workloads.
     workloads: Option<Table>,
     workloads_of_point: Vec<Vec<workloads::Line>>,
     applications: Applications,
@@ -65,11 +64,11 @@ pub(crate) struct Report<'a> {
     live: Live,
 }
 
-/// What is shown of one flow, or of all, in one run.
+/// The values shown of one flow, or of all, in one run.
 #[derive(Clone, Debug)]
 struct Line {
     name: String,
-    /// In the order of [`COLUMNS`].
+    /// Values in the order of [`COLUMNS`].
     values: [Option<f64>; COLUMNS.len()],
 }
 
@@ -141,7 +140,7 @@ impl<'a> Report<'a> {
         self.failed += 1;
     }
 
-    /// Whether a run is of a point that is not listed any more.
+    /// Returns `true` if a run is of a point that is not listed any more.
     fn is_beyond(&self, run: usize) -> bool {
         run / self.scenario.repeat() >= MAX_POINTS
     }
@@ -241,7 +240,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// That points have had the most runs of an adaptive sweep, and are not known well enough.
+/// A note that points have had the most runs of an adaptive sweep, and are not known well enough.
 pub(crate) fn unsettled(scenario: &Scenario, measures: &[Option<Measures>]) -> Option<String> {
     let (known, points) = scenario.unsettled(measures)?;
     let (repeat, all) = (scenario.repeat(), scenario.runs() / scenario.repeat());
@@ -421,7 +420,8 @@ mod tests {
         let flows = [flow("a.0", 1e6), flow("b.0", 5e6), flow("a.1", 3e6)];
         let lines: Vec<_> =
             by_group(&flows, 2.0).into_iter().map(|line| (line.name, line.values[0], line.values[6])).collect();
-        // What arrived in two seconds; Jain's index of 1 and 3 is 16 / 20.
+        // The goodput is of the bytes that arrived in two seconds; Jain's index of 1 and 3 is 16 /
+        // 20.
         assert_eq!(lines, [("a: 2 flows".into(), Some(2.0), Some(0.8)), ("b: 1 flow".into(), Some(2.5), Some(1.0))]);
         assert!(by_group(&flows[..1], 2.0).is_empty());
     }

@@ -75,7 +75,7 @@ fn require_folders(args: &ReproduceArgs, selection: &Selection) -> anyhow::Resul
     Ok(())
 }
 
-/// What the scenarios came to.
+/// The results of the scenarios.
 struct Done {
     folders: Vec<Folder>,
     /// Folders that lack the results of a scenario.

@@ -195,8 +195,8 @@ fn missed(scenario: &Scenario, miss: &Miss) -> String {
     format!("expect missed: {metric} {found}, expected {expected} ({place})")
 }
 
-/// Whether the capture that a run is fed with has ended it: what came before is kept, and the input
-/// was bad all the same.
+/// Returns `true` if a damaged capture has ended the run that it feeds: earlier results are kept,
+/// and the input was bad all the same.
 fn is_damaged_capture(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(LiveError::Capture { .. }))
 }

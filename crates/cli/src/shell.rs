@@ -26,7 +26,7 @@ use crate::console::{say, tell};
 use crate::watched::watching;
 use network::Network;
 
-/// What a status above this says of a program in a shell: which signal ended it.
+/// Base of a shell's status for a program that a signal ended.
 const SIGNALLED: i32 = 128;
 
 /// Runs the shell; the status to end with.
@@ -131,7 +131,7 @@ fn report(summary: &Summary<()>) {
     }
 }
 
-/// What happened in a direction.
+/// A line about the packets of a direction.
 fn line(name: &str, link: &LinkSummary, to: &LiveHost, seconds: f64) -> String {
     let bytes = to.sent_bytes as f64;
     let rate = if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
@@ -166,7 +166,7 @@ mod tests {
         shell: ShellArgs,
     }
 
-    /// What an option is given, each on its own.
+    /// Sample values of an option, each on its own.
     fn values(option: &str, trace: &str) -> Vec<String> {
         let values: &[&str] = match option {
             "delay" => &["20ms"],

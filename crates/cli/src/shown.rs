@@ -1,4 +1,4 @@
-//! Who hears of the runs of a session: tables, lines of JSON, or errors alone.
+//! The listener of a session's runs: tables, lines of JSON, or errors alone.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use crate::bar::Bar;
 use crate::console::{print, print_line, say};
 use crate::report::{Columns, Report};
 
-/// Which results are shown.
+/// The results to show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish<'a> {
-    /// As lines of JSON.
+    /// `true` for lines of JSON.
     pub(crate) json: bool,
-    /// As tables.
+    /// `true` for tables.
     pub(crate) tables: bool,
     /// The columns of the only table, if any were asked for.
     pub(crate) columns: &'a [String],
-    /// With a table of all expectations.
+    /// `true` for a table of all expectations.
     pub(crate) expectations: bool,
     /// The directory with the results.
     pub(crate) out: Option<&'a Path>,
@@ -29,7 +29,7 @@ pub(crate) struct Wish<'a> {
 pub(crate) struct Shown<'a> {
     pub(crate) wish: Wish<'a>,
     pub(crate) report: Report<'a>,
-    /// Whether somebody still reads standard output.
+    /// `true` while somebody reads standard output.
     listening: bool,
     sayer: Sayer,
 }

@@ -9,7 +9,7 @@ use crossterm::terminal;
 /// The columns of a page.
 pub(crate) const PAGE: usize = 100;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
 /// The content of a cell.
@@ -63,7 +63,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Whether there is anything under the header.
+    /// Returns `true` if there is anything under the header.
     pub(crate) fn has_rows(&self) -> bool {
         !self.rows.is_empty()
     }
@@ -142,7 +142,7 @@ impl Table {
         }
     }
 
-    /// How many digits of a column say less than the second digit of the typical deviation.
+    /// Number of a column's digits that say less than the second digit of the typical deviation.
     fn needless(&self, column: usize) -> usize {
         let units = |row: &Vec<Cell>| match *row.get(column)? {
             // In units of the last digit.

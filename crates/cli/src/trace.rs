@@ -21,7 +21,7 @@ const MOST_CHANGES: usize = 10_000;
 /// The most states of a Markov chain.
 const MOST_STATES: usize = 1000;
 
-/// For how long a satellite serves.
+/// Time for which a satellite serves.
 const TURN: Span = Span::from_secs(15);
 
 /// Writes a trace; the status to end with.

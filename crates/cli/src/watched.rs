@@ -71,7 +71,7 @@ pub(crate) fn check_options(args: &Args, scenario: &Scenario) -> anyhow::Result<
     }
 }
 
-/// What accompanies a run.
+/// The companions of a run.
 pub(crate) struct Company {
     controls: Option<Controls>,
     watching: Option<Watching>,
@@ -80,7 +80,7 @@ pub(crate) struct Company {
 }
 
 impl Company {
-    /// What the command line asks for; `None` if that is nothing.
+    /// The companions that the command line asks for; `None` if it asks for none.
     ///
     /// # Errors
     /// There is no further thread, or no place for the socket.

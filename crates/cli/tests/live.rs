@@ -60,7 +60,7 @@ run = \"sleep 1000 & exec sleep 1000\"
     )
 }
 
-/// What is on this machine with the names of the namespaces of [`scenario`]: files, mounts.
+/// The traces on this machine of the namespaces of [`scenario`]: files, mounts.
 fn namespaces(name: &str) -> Vec<String> {
     let process = std::process::id();
     let names = [format!("ackt-{name}l-{process}"), format!("ackt-{name}r-{process}")];
@@ -90,7 +90,7 @@ fn visible(directory: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What a killed run has left, and a later one put aside.
+        // The folder is that of a killed run's output, which a later one put aside.
         if name.starts_with("unfinished-") {
             continue;
         }
@@ -103,9 +103,9 @@ fn visible(directory: &Path) -> BTreeSet<String> {
     names
 }
 
-/// What is visible under `--out` is whole: all of a result or nothing, each file as long as the
-/// manifest says; or, of a run that was killed while it gave files their names, a part of what its
-/// hidden manifest lists.
+/// Asserts that everything visible under `--out` is whole: all of a result or nothing, each file as
+/// long as the manifest says; or, of a run that was killed while it gave files their names, a part
+/// of the files that its hidden manifest lists.
 fn is_whole(directory: &Path) -> bool {
     let mut names = visible(directory);
     let complete = names.remove("manifest.json");
@@ -193,8 +193,8 @@ fn after_a_run_that_was_killed_the_next_cleans_up_and_works() {
         // A capture is complete before the run is.
         let capture = folder.join("killed.pcapng");
         assert!(!capture.exists() || is_whole_capture(&capture), "round {round}");
-        // The same scenario or another one, for long enough that a busy machine gets an answer to a
-        // ping.
+        // The next run is of the same scenario or another one, for long enough that a busy machine
+        // gets an answer to a ping.
         let name = if round % 3 == 0 { "next" } else { "kill" };
         let said = run(&folder, scenario(name, 1.0), &["--quiet", "--out", out.to_str().expect("UTF-8")]);
         let mut notes = said.err.lines();
@@ -247,7 +247,7 @@ fn a_run_that_is_stopped_now_and_then_is_not_valid() {
     assert!(live["longest_stall_ms"].as_f64() >= Some(50.0), "{live}");
 }
 
-/// What they have started as well, and without another run that looks for them.
+/// The children of the programs die as well, and without another run that looks for them.
 #[test]
 fn the_programs_of_a_run_that_is_killed_die_with_it() {
     if !can_go_live("a live run that is killed", &["ping", "grep"]) {
@@ -430,8 +430,8 @@ metric = \"flows.f.0.delivered_bytes\"
 from = \"1.6s\"
 at_least = 10000
 ";
-    // What was on its way at the end has arrived 0.6 s later; the rest takes more than a second,
-    // also where a busy machine lets the program write late.
+    // The packets on their way at the end have arrived 0.6 s later; the rest takes more than a
+    // second, also where a busy machine lets the program write late.
     let text = format!("{}{rest}", text.replace("10mbit", "500kbit"));
     for clock in [&["--out", "live"][..], &["--clock", "virtual", "--out", "virtual"]] {
         let said = run(&folder, &text, clock);
@@ -439,7 +439,7 @@ at_least = 10000
     }
 }
 
-/// Whether the kernel speaks Multipath TCP and can be told of addresses; says why not.
+/// Returns `true` if the kernel speaks Multipath TCP and can be told of addresses; says why not.
 fn has_multipath() -> bool {
     let is_on = fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|text| text.trim() == "1");
     let is_told = Command::new("ip").args(["mptcp", "limits", "show"]).output().is_ok_and(|said| said.status.success());

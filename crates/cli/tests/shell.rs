@@ -31,7 +31,7 @@ fn round_trips(printed: &str) -> Vec<f64> {
     times.filter_map(|time| time.parse().ok()).collect()
 }
 
-/// What shells whose process has this number have left.
+/// The remains of shells whose process has this number.
 fn left_by(process: u32) -> Vec<String> {
     let entries = |directory: &str, prefix: String| {
         let names = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -101,7 +101,7 @@ fn shells_nest_and_the_network_behind_them_is_reached_by_nat() {
     let times = round_trips(&out);
     assert!(times.len() == 3 && times.iter().all(|&time| time >= 60.0), "{out}{error}");
     assert!(out.contains("level 2 of 10ms | 20ms\n"), "{out}");
-    // And nothing of it is left: no table follows.
+    // Nothing of the shell is left: no table follows.
     assert!(out.ends_with("status 0 forwarding 0 0\n"), "{out}{error}");
 }
 

@@ -10,7 +10,7 @@ pub(crate) enum CallError {
     /// The script asks for something that makes no sense: a wrong number of arguments, an fd that
     /// is none.
     Script(String),
-    /// It exists, but not here.
+    /// The call exists, but not here.
     Unsupported(String),
 }
 
@@ -209,7 +209,7 @@ impl<'a> Args<'a> {
         matches!(self.call.args.get(index), Some(Expr::Ellipsis))
     }
 
-    /// Whether a buffer is `NULL` and not `...`.
+    /// Returns `true` if a buffer is `NULL` and not `...`.
     pub(crate) fn is_null(&self, index: usize) -> Result<bool, CallError> {
         match self.get(index)? {
             Expr::Ellipsis | Expr::Text(_) | Expr::Array(_) => Ok(false),

@@ -21,7 +21,7 @@ pub struct Script {
     pub options: Vec<OptionLine>,
     /// Everything else, in order.
     pub events: Vec<Event>,
-    /// What `#ifdef` leaves out of it.
+    /// The lines that `#ifdef` leaves out.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -39,9 +39,9 @@ pub struct LeftOut {
 pub struct OptionLine {
     /// Where it is.
     pub line: u32,
-    /// Without the dashes.
+    /// The name without the dashes.
     pub name: String,
-    /// What follows the equals sign; empty without one.
+    /// The text after the equals sign; empty without one.
     pub value: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Event {
     pub line: u32,
     /// When.
     pub time: EventTime,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
@@ -71,7 +71,7 @@ pub enum EventTime {
     Any,
 }
 
-/// What an event is.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A packet that arrives (`<`) or is expected to leave (`>`).
@@ -85,7 +85,7 @@ pub enum Action {
     Code(String),
 }
 
-/// Which way a packet goes, as seen from the endpoint under test.
+/// The direction of a packet, as seen from the endpoint under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `<`
@@ -104,9 +104,9 @@ pub enum PacketSpec {
     /// Something the language knows and this runner does not: UDP, encapsulations. Kept to be
     /// reported.
     Unsupported {
-        /// Which way.
+        /// The direction.
         direction: Direction,
-        /// What it is: `icmp` (outbound, or about something else than TCP), `udp`, `gre`, `mpls`,
+        /// The kind: `icmp` (outbound, or about something else than TCP), `udp`, `gre`, `mpls`,
         /// `psp`, ...
         kind: &'static str,
         /// The text of the line.
@@ -114,7 +114,7 @@ pub enum PacketSpec {
     },
 }
 
-/// An ICMP message that arrives. What type and code are depends on the version of IP.
+/// An ICMP message that arrives. The numbers of type and code depend on the version of IP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IcmpSpec {
     /// Its type, such as `unreachable` or `type_3`.
@@ -131,7 +131,7 @@ pub struct IcmpSpec {
 /// A TCP segment; numbers are relative to the initial sequence numbers, as scripts write them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpSpec {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// The specification of the IP header, in square brackets or parentheses, if there is one.
     pub ip: IpInfo,
@@ -145,7 +145,7 @@ pub struct TcpSpec {
     pub ace: Option<u8>,
     /// First sequence number; 0 where [`SeqForm::Any`].
     pub seq: u32,
-    /// How the sequence number is meant.
+    /// The form of the sequence number.
     pub seq_form: SeqForm,
     /// Payload length.
     pub payload: u32,
@@ -159,7 +159,7 @@ pub struct TcpSpec {
     pub options: Options,
 }
 
-/// How the sequence number of a segment is meant.
+/// The form of a segment's sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SeqForm {
     /// `1:1001(1000)`: relative to the initial sequence number.
@@ -228,7 +228,7 @@ pub enum OptionSpec {
     Mptcp(Box<MptcpSpec>),
     /// Another option: its kind and the bytes after its length byte (`FO`, `FOEXP`, `md5`, AccECN).
     Other {
-        /// As written, for reports.
+        /// The name as written, for reports.
         name: String,
         /// Option kind.
         kind: u8,
@@ -240,8 +240,9 @@ pub enum OptionSpec {
 /// A system call with what it is expected to return.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// `t...end`: it blocks until then. Of the same kind (absolute or relative) as the start: an
-    /// absolute start has an absolute end, a relative one an end relative to the event before.
+    /// `t...end`: it blocks until then. The end is of the same kind (absolute or relative) as the
+    /// start: an absolute start has an absolute end, a relative one an end relative to the event
+    /// before.
     pub until: Option<Span>,
     /// Name.
     pub name: String,

@@ -24,7 +24,7 @@ pub(crate) use self::data::DONTWAIT;
 /// A call that returned.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Done {
-    /// What it returned; -1 for an error.
+    /// The value returned; -1 for an error.
     pub(crate) value: i64,
     pub(crate) errno: Option<Errno>,
     /// Where what it wrote through its arguments is not what the script expects.
@@ -47,11 +47,11 @@ impl Done {
     }
 }
 
-/// How far a call came.
+/// The progress of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Done(Done),
-    /// It waits.
+    /// The call waits.
     Blocked(Waiting),
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Waiting {
     pub(crate) op: Op,
     /// When it stops waiting.
     pub(crate) until: Time,
-    /// For what, in a few words.
+    /// The awaited event, in a few words.
     pub(crate) what: &'static str,
 }
 
@@ -168,7 +168,8 @@ impl Kernel {
             },
             Op::FastOpen { socket, total, sent, flags } => self.attempt_fast_open(now, socket, total, sent, flags),
             Op::Send { socket, total, sent, flags, asleep } => {
-                // Who sleeps is woken when there is room worth the while (`sk_stream_write_space`).
+                // A sleeping writer is woken when there is room worth the while
+                // (`sk_stream_write_space`).
                 let sleeps = asleep
                     && self.readiness(socket).is_some_and(|ready| !ready.writable && !ready.hung_up && !ready.error);
                 if sleeps {

@@ -1,4 +1,5 @@
-//! What code in a script sees: Linux's `struct tcp_info` of the connection under test.
+//! The variables that code in a script sees: Linux's `struct tcp_info` of the connection under
+//! test.
 
 use ackclock_tcp::TcpInfo;
 use ackclock_units::Time;
@@ -9,7 +10,7 @@ use crate::sockets::{Kernel, Kind, SocketId};
 const CLOSED: u8 = 7;
 const LISTENING: u8 = 10;
 
-/// What `getsockopt(TCP_INFO)` tells of a socket; `None` if the application has closed it.
+/// The result of `getsockopt(TCP_INFO)` for a socket; `None` if the application has closed it.
 pub(crate) fn info(kernel: &Kernel, id: SocketId, now: Time) -> Option<TcpInfo> {
     let socket = kernel.sockets.get(id)?;
     socket.fd?;

@@ -16,7 +16,7 @@ use crate::ast::{EcnSpec, OptionSpec, Options, SeqForm, TcpSpec};
 use crate::mptcp::MPTCP;
 use crate::numbers::Connection;
 
-/// How strict a comparison is.
+/// The strictness of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strictness {
     pub(crate) ignore_psh: bool,
@@ -32,8 +32,8 @@ fn masked(flags: Flags, without: Flags) -> u16 {
     flags.bits() & !without.bits()
 }
 
-/// What is wrong with a further segment of an expectation that stands for several: `None` if it
-/// continues `before`.
+/// The error in a further segment of an expectation that stands for several: `None` if it continues
+/// `before`.
 pub(crate) fn continues(before: &TcpSpec, next: &TcpSpec) -> Option<String> {
     let loose = Flags::FIN | Flags::PSH | Flags::CWR;
     if masked(before.flags, loose) != masked(next.flags, loose) {
@@ -62,7 +62,7 @@ pub(crate) fn joined(first: &TcpSpec, last: TcpSpec, payload: u32) -> TcpSpec {
     TcpSpec { seq: first.seq, payload, flags, ..last }
 }
 
-/// What differs between the expectation and what left: `None` if nothing does.
+/// The difference between the expectation and the sent packet: `None` if there is none.
 pub(crate) fn difference(
     expected: &TcpSpec,
     actual: &TcpSpec,
@@ -168,7 +168,7 @@ fn options_difference(
                     return Some(format!("TS val: expected {value}, got {got}"));
                 }
             }
-            // Whatever it is called.
+            // The names of equal options may differ.
             (OptionSpec::Other { kind, data, .. }, OptionSpec::Other { kind: got_kind, data: got_data, .. })
                 if kind == got_kind && data == got_data => {}
             (expected, actual) if expected != actual => {

@@ -41,7 +41,7 @@ struct Item {
     spent: bool,
 }
 
-/// What changes whenever something happens on a socket that wakes who waits.
+/// The state that changes whenever something happens on a socket that wakes its waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Activity {
     delivered: u64,
@@ -100,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// What a connection is ready for.
+    /// The readiness of a connection.
     pub(crate) fn readiness(&self, id: SocketId) -> Option<Readiness> {
         match &self.sockets.get(id)?.kind {
             Kind::Open(endpoint) => Some(endpoint.readiness()),
@@ -118,7 +118,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the peer of a connection sends no more.
+    /// Returns `true` if the peer of a connection sends no more.
     pub(crate) fn peer_finished(&self, id: SocketId) -> bool {
         match self.sockets.get(id).map(|socket| &socket.kind) {
             Some(Kind::Open(endpoint)) => endpoint.peer_finished(),
@@ -186,7 +186,7 @@ impl Kernel {
         }
     }
 
-    /// What there is to tell, at most `most` events; what is told once is then told.
+    /// Collects the events to report, at most `most`; an event that is reported once is then done.
     pub(crate) fn epoll_collect(&mut self, epoll: usize, most: usize) -> Vec<Ready> {
         let mut ready = Vec::new();
         for index in 0..self.epolls[epoll].items.len() {

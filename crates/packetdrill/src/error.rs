@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// How much of a line is shown on each side of the place of an error, in bytes.
+/// Bytes of a line shown on each side of the place of an error.
 const CONTEXT: usize = 100;
 
 /// A script that cannot be read: the first place at which it is not one.
@@ -17,13 +17,13 @@ pub struct ParseError {
     pub column: u32,
     /// Where, in bytes of the text.
     pub place: Range<usize>,
-    /// What is wrong, in one line.
+    /// The error, in one line.
     pub title: String,
-    /// What was found there; empty where the title says it all.
+    /// The text found there; empty where the title says it all.
     pub found: String,
-    /// What could have been there; empty where nothing in particular.
+    /// The alternatives; empty where there is nothing in particular.
     pub expected: String,
-    /// What to do about it.
+    /// A suggestion.
     pub help: Option<String>,
 }
 

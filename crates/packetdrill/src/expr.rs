@@ -30,7 +30,7 @@ mod value;
 
 pub use value::Value;
 
-/// What was assigned, kept from one program of a script to the next.
+/// The assigned variables, kept from one program of a script to the next.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Env {
     names: BTreeMap<String, Value>,
@@ -91,13 +91,13 @@ impl Program {
 pub struct CodeError {
     /// The line of the script.
     pub line: u32,
-    /// What an assertion says, or what is wrong; empty where an assertion says nothing.
+    /// The message of an assertion, or the error; empty where an assertion has no message.
     pub message: String,
     /// The condition of the failed assertion as it is written; `None` for other errors.
     pub condition: Option<String>,
     /// The names in the condition with their values, in their order.
     pub values: Vec<(String, Value)>,
-    /// What was printed before.
+    /// Text printed before.
     pub printed: Vec<String>,
 }
 

@@ -143,7 +143,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the host may ask for Fast Open.
+    /// Returns `true` if the host may ask for Fast Open.
     pub(crate) fn fast_open_client(&self) -> bool {
         match self.host.system {
             System::Linux => self.host.fast_open.flags & CLIENT_ENABLE != 0,
@@ -158,7 +158,7 @@ impl Kernel {
         self.host.fast_open.cache.attempt(now, cookie_less)
     }
 
-    /// What a listening socket makes of SYNs with the option, or with data.
+    /// A listening socket's treatment of SYNs with the option, or with data.
     pub(crate) fn fast_open_server(&self, id: SocketId) -> Option<FastOpenServer> {
         let (host, options) = (&self.host.fast_open, &self.sockets[id].options);
         let (remote, local) = host.addresses(self.host.ipv6);

@@ -1,4 +1,4 @@
-//! Packets as scripts write them, for reports. What is written is read again as the same packet.
+//! Packets as scripts write them, for reports. The text is read again as the same packet.
 
 mod mptcp;
 
@@ -124,7 +124,7 @@ impl fmt::Display for EcnSpec {
 }
 
 impl fmt::Display for Options {
-    /// In angle brackets, also where there is none.
+    /// Writes options in angle brackets, also where there is none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options::List(list) = self else { return f.write_str("<...>") };
         f.write_str("<")?;

@@ -16,7 +16,7 @@ use crate::route::Route;
 /// The host unless somebody says otherwise.
 const DEFAULT_PROFILE: &str = "linux-6.1";
 
-/// Whose system calls it has, where stacks differ.
+/// The system whose calls the host has, where stacks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
     Linux,
@@ -29,7 +29,6 @@ pub(crate) fn controller(name: &str) -> Option<&'static Controller> {
     Controller::by_name(if name == "reno" { "newreno" } else { name })
 }
 
-/// A host.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     pub(crate) profile: Profile,
@@ -48,17 +47,18 @@ pub(crate) struct Host {
     pub(crate) notsent_lowat: Option<u32>,
     pub(crate) fast_open: HostFastOpen,
     pub(crate) mptcp: MptcpHost,
-    /// What `getsockopt` says of the receive buffer, if it was set by hand.
+    /// The size that `getsockopt` reports of the receive buffer, if it was set by hand.
     pub(crate) receive_buffer_shown: Option<u64>,
 
-    /// How far from its time something may happen.
+    /// Tolerance of the time of events.
     pub(crate) tolerance: Span,
-    /// The same as parts per million of the time since the event before; the larger of both counts.
+    /// Tolerance in parts per million of the time since the event before; the larger of both
+    /// counts.
     pub(crate) tolerance_ppm: u64,
     pub(crate) ignore_psh: bool,
     /// No expectation stands for several segments.
     pub(crate) strict_segments: bool,
-    /// What was sent up to the time of the last event, and that nobody expected, is an error.
+    /// A packet sent up to the time of the last event that nobody expected is an error.
     pub(crate) check_end: bool,
     /// The unit of TSval in scripts; zero if TSval is not compared.
     pub(crate) ts_tick: Span,
@@ -176,7 +176,7 @@ impl Host {
         }
     }
 
-    /// What `getsockopt` shows of a receive buffer that nobody has set.
+    /// The size that `getsockopt` reports of a receive buffer that nobody has set.
     pub(crate) fn receive_buffer(&self) -> u64 {
         let bytes = self.config.receive_buffer;
         self.receive_buffer_shown.unwrap_or(match (self.config.transfer.window, self.system) {

@@ -65,9 +65,9 @@ const V6: &[Kind] = &[
 /// Why a message of a script is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IcmpMistake {
-    /// It cannot be.
+    /// The message is impossible.
     Invalid(String),
-    /// It exists, but does nothing to a connection.
+    /// The message exists, but does nothing to a connection.
     Unsupported(String),
 }
 
@@ -94,8 +94,8 @@ fn numbers(spec: &IcmpSpec, v6: bool) -> Result<(u8, u8), IcmpMistake> {
         .ok_or_else(|| IcmpMistake::Invalid(format!("there is no code `{name}` of ICMP type `{}`", spec.kind)))
 }
 
-/// What `spec` says of a connection whose first sequence number is `isn`. Without a quotation it is
-/// about the SYN, as in packetdrill.
+/// The error that `spec` reports about a connection whose first sequence number is `isn`. Without a
+/// quotation it is about the SYN, as in packetdrill.
 pub(crate) fn error_of(spec: &IcmpSpec, v6: bool, isn: u32) -> Result<IcmpError, IcmpMistake> {
     let (kind, code) = numbers(spec, v6)?;
     let has_mtu = if v6 { (kind, code) == (2, 0) } else { (kind, code) == (3, 4) };

@@ -1,6 +1,6 @@
 //! From text to tokens, one at a time, as the parser asks for them.
 //!
-//! What a run of characters is depends on the place in few cases (flags, values of options,
+//! The meaning of a run of characters depends on its place in few cases (flags, values of options,
 //! remarks); there the parser reads the text itself, through [`Lexer::run`] and [`Lexer::until`].
 
 use std::ops::Range;
@@ -21,11 +21,11 @@ pub(crate) enum Kind<'a> {
     Hex(&'a str),
     /// Letters, digits and underscores.
     Word(&'a str),
-    /// What is between quotation marks, as written.
+    /// The text between quotation marks, as written.
     Text(&'a str),
-    /// What is between backquotes.
+    /// The text between backquotes.
     Shell(&'a str),
-    /// What is between `%{` and `}%`.
+    /// The text between `%{` and `}%`.
     Code(&'a str),
     /// `...`
     Ellipsis,
@@ -41,9 +41,9 @@ pub(crate) struct Token<'a> {
     pub(crate) kind: Kind<'a>,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: u32,
-    /// Whether a line ended between the token before and this one.
+    /// `true` if a line ended between the token before and this one.
     pub(crate) first: bool,
     /// Where the token before ended.
     pub(crate) previous: usize,
@@ -54,7 +54,7 @@ impl Token<'_> {
         self.start..self.end
     }
 
-    /// For messages.
+    /// A description for messages.
     pub(crate) fn describe(&self) -> String {
         let short = |text: &str| {
             let mut short: String = text.chars().take(40).collect();
@@ -91,7 +91,7 @@ pub(crate) struct Lexer<'a> {
     previous: usize,
     /// Where the `#ifdef` is that is open.
     condition: Option<usize>,
-    /// What was left out so far: the line of the `#ifdef` and its word.
+    /// The parts left out so far: the line of the `#ifdef` and its word.
     left_out: Vec<(u32, &'a str)>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
         &self.text.as_bytes()[self.at..]
     }
 
-    /// What `#ifdef` has left out so far.
+    /// The parts that `#ifdef` has left out so far.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (u32, &'a str)> {
         self.left_out.iter().copied()
     }
@@ -228,7 +228,6 @@ impl<'a> Lexer<'a> {
         Ok(self.rest().first().copied())
     }
 
-    /// The next token.
     pub(crate) fn next(&mut self) -> Result<Token<'a>, ParseError> {
         self.skip_space()?;
         let (start, line, first, previous) = (self.at, self.line, self.first, self.previous);
@@ -293,7 +292,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What stands between two `mark`s; a backslash takes the next character with it.
+    /// Reads the text between two `mark`s; a backslash takes the next character with it.
     fn quoted(&self, start: usize, mark: u8, title: &str, end: &str) -> Result<(Kind<'a>, usize), ParseError> {
         let bytes = self.rest();
         let mut at = 1;
@@ -331,7 +330,7 @@ impl<'a> Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    /// The same place with other definitions.
+    /// The lexer at the same place with other definitions.
     pub(crate) fn with_defines<'b>(&self, defines: &'b Defines) -> Lexer<'b>
     where
         'a: 'b,

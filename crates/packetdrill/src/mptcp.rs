@@ -1,4 +1,4 @@
-//! What a script calls the parts of an MPTCP connection: variables for keys and addresses, and the
+//! A script's names for the parts of an MPTCP connection: variables for keys and addresses, and the
 //! numbers of the data sequence space, which count from the initial numbers that follow from keys.
 //!
 //! A key that the script sets or that it leaves open in a packet that arrives is the script's; the
@@ -30,7 +30,7 @@ use crate::ast::{ChecksumSpec, DssSpec, MptcpSpec, OptionSpec, Options, TcpSpec}
 /// Kind of the options (IANA registry "TCP Option Kind Numbers").
 pub(crate) const MPTCP: u8 = 30;
 
-/// Who sends something.
+/// The sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Script,
@@ -84,7 +84,7 @@ struct Progress {
     used: u64,
 }
 
-/// What a script has given names to, and the connection that they belong to.
+/// The names that a script has given, and the connection that they belong to.
 #[derive(Debug)]
 pub(crate) struct Names {
     keys: BTreeMap<String, u64>,
@@ -185,13 +185,13 @@ impl Names {
     /// A side has sent data, up to this number of its data sequence space.
     fn note_data(&mut self, side: Side, used: u64) {
         let progress = &mut self.progress[side as usize];
-        // What lies before the initial number is none of it.
+        // Numbers before the initial one are no data.
         if used < 1 << 62 {
             progress.used = progress.used.max(used);
         }
     }
 
-    /// Whether a packet of the script opens a connection with MP_CAPABLE.
+    /// Notes a packet of the script, which may open a connection with MP_CAPABLE.
     pub(crate) fn note_inbound(&mut self, spec: &TcpSpec) {
         let (syn, ack) = (spec.flags.contains(Flags::SYN), spec.flags.contains(Flags::ACK));
         let is_capable = options_of(spec).any(|option| matches!(option, MptcpSpec::Capable { .. }));
@@ -213,18 +213,18 @@ pub(crate) fn options_of(spec: &TcpSpec) -> impl Iterator<Item = &MptcpSpec> {
     })
 }
 
-/// Whether a packet opens a further subflow.
+/// Returns `true` if a packet opens a further subflow.
 pub(crate) fn is_join(spec: &TcpSpec) -> bool {
     let (syn, ack) = (spec.flags.contains(Flags::SYN), spec.flags.contains(Flags::ACK));
     syn && !ack && options_of(spec).any(|option| matches!(option, MptcpSpec::JoinSyn { .. }))
 }
 
-/// Whether a segment opens a further subflow.
+/// Returns `true` if a segment opens a further subflow.
 pub(crate) fn joins(segment: &Segment) -> bool {
     segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }))
 }
 
-/// What the endpoint does not do in the options of a packet.
+/// The feature in a packet's options that the endpoint lacks.
 pub(crate) fn unsupported(spec: &TcpSpec) -> Option<&'static str> {
     options_of(spec).find_map(|option| match option {
         MptcpSpec::Dss(DssSpec { sequence: Some(_), checksum, .. }) if *checksum != ChecksumSpec::None => {

@@ -29,7 +29,7 @@ pub(crate) const ACC_ECN_1: u8 = 174;
 const FAST_OPEN: u8 = 34;
 const EXPERIMENT: u8 = 254;
 
-/// How far a connection has come, as far as the script tells.
+/// The phase of a connection, as far as the script shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// A socket, not used yet.
@@ -46,7 +46,6 @@ pub(crate) enum Phase {
     Shaken,
 }
 
-/// One connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) phase: Phase,
@@ -57,7 +56,7 @@ pub(crate) struct Connection {
     local_isn: Option<u32>,
     script_local_isn: u32,
     remote_isn: u32,
-    /// As a subflow of an MPTCP connection.
+    /// The names for a subflow of an MPTCP connection.
     pub(crate) subflow: Subflow,
     /// TSval in the script and on the wire.
     ts_values: BTreeMap<u32, u32>,
@@ -88,8 +87,8 @@ impl Connection {
         }
     }
 
-    /// What the script says that it receives from here on is `spec`: takes over the remote side's
-    /// initial number.
+    /// Notes that the script's next inbound packet is `spec`: takes over the remote side's initial
+    /// number.
     pub(crate) fn note_inbound(&mut self, spec: &TcpSpec) {
         let (syn, ack) = (spec.flags.contains(Flags::SYN), spec.flags.contains(Flags::ACK));
         match self.phase {
@@ -230,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// What the script calls a segment that the host sent. Timestamps are the wire's.
+    /// The script's description of a segment that the host sent. Timestamps are the wire's.
     pub(crate) fn to_script(&self, segment: &Segment, ip: IpInfo, layout: OptionLayout) -> TcpSpec {
         let syn = segment.flags.contains(Flags::SYN);
         let has_ack = segment.flags.contains(Flags::ACK);

@@ -77,7 +77,8 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), ScriptResult> {
         "tolerance_usecs" => set("tolerance", &format!("{value}us")),
         "tolerance_percent" => set("tolerance_percent", value),
         "ip_version" => set("ip_version", value),
-        // What inbound packets larger than it would be cut to; the host's MSS follows from the MTU.
+        // The size to which larger inbound packets would be cut; the host's MSS follows from the
+        // MTU.
         "mss" => Ok(()),
         "mtu" => set("mtu", value),
         "strict_segments" => set("strict_segments", "on"),
@@ -100,7 +101,7 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), ScriptResult> {
         "udp_encapsulation" if value != "none" => unsupported(),
         "wire_client" | "wire_server" | "so_filename" | "psp_udp_port" => unsupported(),
         "local_ip" | "remote_ip" => {
-            // Of an address with its prefix length, the address.
+            // An address may have a prefix length, which does not count.
             let address = value.split('/').next().unwrap_or(value).parse().map_err(|_| ScriptResult::Invalid {
                 line: line.line,
                 message: format!("--{}: `{value}` is no address", line.name),

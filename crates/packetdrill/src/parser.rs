@@ -72,7 +72,7 @@ pub fn parse_for(text: &str, defines: &Defines, settings: &Settings) -> Result<S
     Ok(Script { options, events, left_out })
 }
 
-/// What makes a packet one that is only kept to be reported, and the kind it is reported as.
+/// The kind that a packet is reported as, if it is only kept to be reported.
 type Foreign = Option<&'static str>;
 
 /// Reads tokens with one of them ahead.

@@ -6,7 +6,7 @@ use ackclock_units::Time;
 
 use crate::ast::Expr;
 
-/// How many lines of the trace stand before a failure in its report.
+/// Lines of the trace before a failure in its report.
 const CONTEXT: usize = 8;
 
 /// The result of running a script.
@@ -14,7 +14,7 @@ const CONTEXT: usize = 8;
 pub struct Outcome {
     /// The result.
     pub result: ScriptResult,
-    /// What happened, in order.
+    /// The events, in order.
     pub trace: Vec<TraceLine>,
     /// Shell lines that were not run and are not known settings either.
     pub unrun_shell: Vec<ShellLine>,
@@ -31,10 +31,10 @@ pub enum ScriptResult {
     Unsupported {
         /// Where.
         line: u32,
-        /// What.
+        /// The feature.
         what: String,
     },
-    /// It is no script: a mistake of syntax, an unknown option, an impossible value.
+    /// The text is no script: a mistake of syntax, an unknown option, an impossible value.
     Invalid {
         /// Where.
         line: u32,
@@ -55,18 +55,18 @@ impl ScriptResult {
     }
 }
 
-/// What went otherwise than expected.
+/// The difference from the expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The line of the expectation.
     pub line: u32,
     /// The time on the script's clock when it failed.
     pub time: Time,
-    /// In a few words: which field, which result.
+    /// The difference in a few words: which field, which result.
     pub reason: String,
-    /// What was expected, as the script writes it.
+    /// The expected packet or result, as the script writes it.
     pub expected: Option<String>,
-    /// What happened, with the script's numbers.
+    /// The actual packet or result, with the script's numbers.
     pub actual: Option<String>,
 }
 
@@ -77,9 +77,9 @@ pub struct TraceLine {
     pub time: Time,
     /// The line of the script that it belongs to, where one does.
     pub line: Option<u32>,
-    /// Of what kind it is.
+    /// The kind of the line.
     pub kind: TraceKind,
-    /// In the script's notation.
+    /// The event in the script's notation.
     pub text: String,
 }
 

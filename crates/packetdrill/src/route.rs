@@ -8,7 +8,7 @@
 use ackclock_tcp::{Config, InitialWindow};
 use ackclock_units::Time;
 
-/// What is known of the route beyond the MTU of the device.
+/// The properties of the route beyond the MTU of the device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Route {
     mtu: Option<u32>,
@@ -54,7 +54,7 @@ impl Route {
         self.version += u64::from(self.learned.take().is_some());
     }
 
-    /// What a connection is to know of it. `config` has the MSS of the device.
+    /// Gives a connection the properties of the route. `config` has the MSS of the device.
     pub(crate) fn set_up(&self, config: &mut Config, device: u32) {
         let headers = u32::from(config.path.ip_header) + 20;
         let segment = |mtu: u32| mtu.saturating_sub(headers).clamp(1, u32::from(u16::MAX)) as u16;

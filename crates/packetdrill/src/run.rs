@@ -40,7 +40,7 @@ const MOST_EXPIRIES: u64 = 2_000_000;
 const MOST_PACKETS: u64 = 2_000_000;
 /// The end of the clock: a century.
 const END_OF_TIME: Time = Time::from_secs(100 * 365 * 86_400);
-/// How long a call waits for a blocking one that still runs (`await_idle_thread`).
+/// Time for which a call waits for a blocking one that still runs (`await_idle_thread`).
 const PATIENCE: Span = Span::from_secs(1);
 
 /// Reads and runs a script.
@@ -55,7 +55,7 @@ pub fn run_text(text: &str, settings: &Settings) -> Outcome {
     }
 }
 
-/// Runs `script` against a host with `settings`. What the script says of its host counts where
+/// Runs `script` against a host with `settings`. The script's settings of its host count where
 /// `settings` says nothing.
 pub fn run(script: &Script, settings: &Settings) -> Outcome {
     let mut run = match option_line::host(&script.options, settings) {

@@ -1,5 +1,5 @@
-//! What a script runs against and how strictly it is judged: the settings that the command line,
-//! the script's own lines and its sysctls may change, each under one name.
+//! The host that a script runs against and the strictness of its judgment: the settings that the
+//! command line, the script's own lines and its sysctls may change, each under one name.
 
 mod described;
 mod keys;
@@ -30,9 +30,9 @@ pub enum SettingError {
     BadValue {
         /// The key.
         key: String,
-        /// What it takes.
+        /// The possible values.
         takes: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// There is no such profile.
@@ -105,7 +105,7 @@ impl Settings {
     /// Applies every choice to `host`.
     pub(crate) fn apply_to(&self, host: &mut Host) {
         for (key, value) in &self.chosen {
-            // It was applied once already, when it was set.
+            // The choice was applied once already, when it was set.
             let _ = apply(host, key, value);
         }
     }

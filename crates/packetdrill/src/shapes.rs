@@ -13,7 +13,7 @@ pub(crate) struct Expected {
     pub(crate) data: Option<i64>,
 }
 
-/// What recvmsg is expected to fill in.
+/// The fields that recvmsg is expected to fill in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Message {
     pub(crate) flags: i64,

@@ -7,7 +7,7 @@ use ackclock_units::{Span, Time};
 use crate::fast_open::Keys;
 use crate::host::Host;
 
-/// What `setsockopt` has set. What is `None` is the host's.
+/// Options set by `setsockopt`. A `None` leaves the host's value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SocketOptions {
     pub(crate) reuse_address: bool,
@@ -102,8 +102,8 @@ impl SocketOptions {
         config
     }
 
-    /// Whether messages that a packet was too big are believed: not without discovery, nor by
-    /// IP_PMTUDISC_INTERFACE and IP_PMTUDISC_OMIT, which keep to the interface (Linux
+    /// Returns `true` if messages that a packet was too big are believed: not without discovery,
+    /// nor by IP_PMTUDISC_INTERFACE and IP_PMTUDISC_OMIT, which keep to the interface (Linux
     /// `tcp_v4_mtu_reduced`, `ip_sk_accept_pmtu`).
     pub(crate) fn believes_path(&self) -> bool {
         self.mtu_discover.is_none_or(|mode| (1..=3).contains(&mode))
@@ -135,7 +135,7 @@ pub(crate) fn set_keepalive(endpoint: &mut Endpoint, now: Time, options: &Socket
 
 /// send(): `more` as `MSG_MORE`, `end` as `MSG_EOR`.
 pub(crate) fn send(endpoint: &mut Endpoint, bytes: u64, more: bool, end: bool) -> Sending {
-    // Whether it can be written to at all.
+    // An empty write shows whether the socket can be written to at all.
     match endpoint.send(0) {
         Sending::Taken(_) => {}
         refused => return refused,

@@ -26,7 +26,6 @@ const MOST_SEGMENTS: usize = 1 << 20;
 /// A socket, in order of creation.
 pub(crate) type SocketId = usize;
 
-/// A socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     /// Its number in the script, while it is open.
@@ -47,11 +46,11 @@ pub(crate) struct Socket {
     pub(crate) deferred: bool,
     /// The application has been told that the connection is open (`SS_CONNECTED`).
     pub(crate) told_open: bool,
-    /// That of listen().
+    /// The backlog of listen().
     pub(crate) backlog: usize,
 }
 
-/// What a socket is.
+/// The kinds of sockets.
 pub(crate) enum Kind {
     New,
     Listening(Box<Listener>),
@@ -89,11 +88,11 @@ pub(crate) struct Kernel {
     pub(crate) host: Host,
     pub(crate) sockets: Vec<Socket>,
     pub(crate) epolls: Vec<Epoll>,
-    /// What left since it was last looked at.
+    /// Packets sent since the last look.
     pub(crate) sent: VecDeque<Sent>,
     random: Random,
     next_client: u16,
-    /// How many MPTCP connections there were.
+    /// Number of MPTCP connections so far.
     pub(crate) multipaths: u64,
     /// A socket that never ends sending.
     pub(crate) runaway: bool,
@@ -125,7 +124,7 @@ impl Kernel {
         Numbers { isn: bits as u32, ts_offset: (bits >> 32) as u32 }
     }
 
-    /// What open connections read of the host's settings whenever they send.
+    /// Updates the settings of the host that open connections read whenever they send.
     pub(crate) fn retune(&mut self) {
         let rules = self.host.config.transfer.acc_ecn;
         for socket in &mut self.sockets {
@@ -146,7 +145,7 @@ impl Kernel {
         self.sockets.iter().rposition(|socket| socket.fd == Some(fd))
     }
 
-    /// Whether `fd` is in use.
+    /// Returns `true` if `fd` is in use.
     pub(crate) fn is_open(&self, fd: i64) -> bool {
         self.by_fd(fd).is_some() || self.epolls.iter().any(|epoll| epoll.fd == Some(fd))
     }
@@ -173,7 +172,8 @@ impl Kernel {
         self.sockets.len() - 1
     }
 
-    /// Whether another socket keeps `id` from the server port (Linux `inet_csk_get_port`).
+    /// Returns `true` if another socket keeps `id` from the server port (Linux
+    /// `inet_csk_get_port`).
     pub(crate) fn port_is_taken(&self, id: SocketId, to_listen: bool) -> bool {
         let reuse = self.sockets[id].options.reuse_address;
         self.sockets.iter().enumerate().any(|(other, socket)| {

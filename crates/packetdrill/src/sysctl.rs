@@ -16,10 +16,10 @@ use self::table::set;
 use crate::host::Host;
 use crate::settings::Settings;
 
-/// What was made of one shell line, which may be several commands.
+/// The outcome of one shell line, which may be several commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shell {
-    /// What it changed, for the trace.
+    /// The changes, for the trace.
     pub(crate) changed: Vec<String>,
     /// Commands that were not run.
     pub(crate) not_run: Vec<String>,
@@ -27,13 +27,13 @@ pub(crate) struct Shell {
     pub(crate) unsupported: Option<String>,
 }
 
-/// What one command is.
+/// The outcome of one command.
 enum Command {
     Known,
     Unknown,
 }
 
-/// Carries out what is known of the shell line `text`. What `settings` fixes stays.
+/// Carries out what is known of the shell line `text`. Values that `settings` fixes stay.
 pub(crate) fn apply(host: &mut Host, settings: &Settings, text: &str) -> Shell {
     let mut shell = Shell::default();
     let text = match arithmetic::expand(&text.replace("\\\n", " ")) {
@@ -96,7 +96,7 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
             shell.changed.extend(changed);
             return if known { Command::Known } else { Command::Unknown };
         }
-        // What leaves, and when, is theirs to say.
+        // These commands decide about the packets that leave, and their times.
         name @ ("tc" | "iptables" | "ip6tables" | "nft") => {
             shell.unsupported = Some(format!("the command {name}"));
             return Command::Known;
@@ -122,7 +122,7 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
     if any { Command::Known } else { Command::Unknown }
 }
 
-/// What google/packetdrill's `common/defaults.sh` sets and matters here.
+/// The settings of google/packetdrill's `common/defaults.sh` that matter here.
 const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
     ("net.ipv4.tcp_wmem", "4096 262144 4194304"),

@@ -1,4 +1,4 @@
-//! What accompanies the only run of a scenario.
+//! The companion of the only run of a scenario.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ pub type Pace<'a> = Box<dyn FnMut(Time) -> Option<Time> + 'a>;
 pub trait Attendant: Sync {
     /// Where the records of its intervals go.
     fn feed(&self) -> Option<Box<dyn WatchSink>>;
-    /// What is told of a live run.
+    /// The observer of a live run.
     fn watch(&self) -> Option<Arc<dyn LiveWatch>>;
-    /// What hands changes in.
+    /// The source of changes.
     fn control(&self) -> Option<Control>;
     /// The pace of a run on the virtual clock; as fast as it can without one.
     fn pace(&self) -> Option<Pace<'_>>;

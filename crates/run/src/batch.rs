@@ -33,41 +33,41 @@ use crate::selection::{Only, Selection, Shard, Walk};
 pub use crate::execute::Surroundings;
 pub use crate::result::with_expectations;
 
-/// What is said of a part.
+/// The note about a part.
 const PARTIAL: &str = "a part of the runs does not evaluate expectations";
 
-/// Which runs are done, and how.
+/// The selection of runs, and the way they are done.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Only these, as `--only` has them.
+    /// Only these runs, as `--only` has them.
     pub only: Option<String>,
-    /// Only this share, as `--shard` has it.
+    /// Only this share of the runs, as `--shard` has it.
     pub shard: Option<String>,
-    /// Of those, in their order, the ones at these places: a piece of what somebody has planned
+    /// Only the runs at these places, in their order: a piece of the runs that somebody has planned
     /// ([`places`], [`plan`]) and evaluates as a whole ([`expectations`]).
     pub places: Option<Range<usize>>,
-    /// How many go on at the same time; as many as there are cores, if memory suffices.
+    /// Number of simultaneous runs; as many as there are cores, if memory suffices.
     pub threads: Option<usize>,
-    /// Whether what the scenario records is kept.
+    /// `true` if the records of the scenario are kept.
     pub records: bool,
-    /// What surrounds each run; nothing unless set.
+    /// The surroundings of each run; none unless set.
     pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Which run of the scenario it is.
+    /// The number of the run in the scenario.
     pub run: usize,
     /// The line of `--json`, without its end.
     pub json: String,
-    /// Whether the run failed; the line says why.
+    /// `true` if the run failed; the line says why.
     pub failed: bool,
     /// Names and contents of the files that it has recorded.
     pub records: Vec<(String, Vec<u8>)>,
 }
 
-/// How far runs have come, and the means to end them, for another thread.
+/// The progress of runs, and the means to end them, for another thread.
 #[derive(Debug)]
 pub struct Control {
     stop: AtomicBool,
@@ -86,7 +86,7 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// How many runs have been done, parts of them included, and how many there are.
+    /// Number of runs done, parts of them included, and number of all.
     pub fn reached(&self) -> (f64, f64) {
         self.progress.reached()
     }
@@ -95,7 +95,7 @@ impl Control {
 /// Why runs came to no end.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    /// What was asked for does not fit the scenario, or the machine.
+    /// The request does not fit the scenario, or the machine.
     #[error("{0:#}")]
     Refused(anyhow::Error),
     /// A point of the sweep is wrong, of those that were not read in advance.
@@ -103,7 +103,7 @@ pub enum BatchError {
     Point {
         /// The run.
         name: String,
-        /// What is wrong.
+        /// The error.
         error: Box<ScenarioError>,
     },
     /// A run failed.
@@ -113,7 +113,7 @@ pub enum BatchError {
         name: String,
         /// Why.
         why: String,
-        /// What a controller or a queue from outside has given as the cause.
+        /// The cause that a controller or a queue from outside has given.
         cause: Option<Arc<dyn Error + Send + Sync>>,
     },
     /// Somebody has stopped them.
@@ -186,8 +186,8 @@ fn selection(scenario: &Scenario, options: &Options) -> anyhow::Result<Selection
     }
 }
 
-/// How many places there are for [`Options::places`], and how many of them stay together: pieces
-/// begin and end at multiples of that.
+/// Number of places for [`Options::places`], and number of those that stay together: pieces begin
+/// and end at multiples of that.
 ///
 /// # Errors
 /// What is asked for does not fit the scenario.
@@ -231,8 +231,9 @@ pub fn open(
     Ok((output, places - walk.left()))
 }
 
-/// How many runs go on at the same time: `threads`, or as many as there are cores or as fit into
-/// the memory of the machine, of which `limit` bytes may be used. With a note if they may not fit.
+/// Plans the number of simultaneous runs: `threads`, or as many as there are cores or as fit into
+/// the memory of the machine, of which `limit` bytes may be used. Returns it with a note if they
+/// may not fit.
 ///
 /// # Errors
 /// They do not fit.
@@ -257,7 +258,7 @@ pub fn failure(scenario: &Scenario, run: usize, why: String) -> Result<Line, Bat
     line(&mut Ledger::new(scenario, everything), run, Err(why), false)
 }
 
-/// Which run a line is of, and what the scenario measures in it.
+/// The run of a line, and the scenario's measurements in it.
 ///
 /// # Errors
 /// It is no line of a run.

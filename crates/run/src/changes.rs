@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<ChangeSummary>> {
         let manifest = output::required_manifest(path).with_context(named)?;
         return of(&manifest).with_context(named);
     }
-    // It may be a pipe.
+    // The file may be a pipe.
     let (mut text, mut file) = (String::new(), File::open(path).with_context(named)?.take(MOST + 1));
     file.read_to_string(&mut text).with_context(named)?;
     if text.len() as u64 > MOST {
@@ -67,7 +67,7 @@ fn parse(text: &str) -> anyhow::Result<Vec<ChangeSummary>> {
     Ok(changes)
 }
 
-/// What reads the changes of a capture in a replay of this run.
+/// The reader of a capture's changes in a replay of this run.
 pub(crate) fn reader(scenario: &Scenario, run: usize) -> ChangeReader {
     let (scenario, made) = (scenario.clone(), Mutex::new(Vec::new()));
     ChangeReader::new(move |at, texts| {

@@ -43,13 +43,13 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Whether it failed by itself, as a run of a sweep may.
+    /// Returns `true` if the run failed by itself, as a run of a sweep may.
     pub(crate) fn has_failed(&self) -> bool {
         matches!(&self.broken_off, Some(BrokenOff::Failed(error)) if error.is::<RunError>())
     }
 }
 
-/// What ends a run with hosts outside before its time.
+/// The reason why a run with hosts outside ends before its time.
 #[derive(Debug)]
 pub enum BrokenOff {
     /// A person.
@@ -61,18 +61,18 @@ pub enum BrokenOff {
 /// Why a run gave nothing.
 #[derive(Debug)]
 pub enum Failure {
-    /// It failed by itself.
+    /// The run failed by itself.
     Run(RunError),
     /// Its point of the sweep is wrong.
     Point(Box<ScenarioError>),
-    /// It has hosts outside, and could not begin.
+    /// The run has hosts outside, and could not begin.
     Live(LiveError),
-    /// What it recorded could not be written.
+    /// The records could not be written.
     Output(anyhow::Error),
 }
 
-/// What surrounds runs on the threads that do them, for programs whose controllers or queues need
-/// something there.
+/// The surroundings of runs on the threads that do them, for programs whose controllers or queues
+/// need something there.
 pub trait Surroundings: Debug + Send + Sync {
     /// Calls `run`, which does a whole run, on its thread.
     fn around(&self, run: &mut dyn FnMut());
@@ -83,7 +83,7 @@ pub trait Surroundings: Debug + Send + Sync {
 /// Where runs put what is not in their summaries.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Aside<'a> {
-    /// In the output, if there is one.
+    /// Places in the output, if there is one.
     pub(crate) places: Option<&'a Places>,
     /// The capture of the only run.
     pub(crate) capture: Option<&'a Path>,
@@ -91,11 +91,11 @@ pub(crate) struct Aside<'a> {
     pub(crate) snap: Option<u32>,
     /// Set by somebody else to end everything, as a signal does.
     pub(crate) stop: Option<&'a AtomicBool>,
-    /// What accompanies the only run.
+    /// The companion of the only run.
     pub(crate) attendant: Option<&'a dyn Attendant>,
-    /// What is to be changed in it.
+    /// The planned changes of the run.
     pub(crate) plan: Option<&'a Plan>,
-    /// What surrounds each run.
+    /// The surroundings of each run.
     pub(crate) surroundings: Option<&'a dyn Surroundings>,
 }
 
@@ -105,7 +105,7 @@ impl Aside<'_> {
     }
 }
 
-/// How many runs this machine takes at the same time.
+/// Number of simultaneous runs that this machine takes.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
@@ -206,7 +206,7 @@ fn one(
         changes = pilot.finish();
         result
     });
-    // What could not be written has broken the run off, and comes first.
+    // A failed write has broken the run off, and comes first.
     let stopped = result.as_ref().ok().filter(|(_, error)| error.is_some());
     let lasted = stopped.map_or(spec.duration, |(summary, _)| Span::from_secs_f64(summary.duration_s));
     let (records, written) = sheets.finish(Time::ZERO + lasted);
@@ -218,7 +218,7 @@ fn one(
     Ok(Done { summary, records, broken_off: error.map(why) })
 }
 
-/// What has ended a run that has a summary.
+/// The reason why a run that has a summary has ended.
 fn why(error: RunError) -> BrokenOff {
     match error {
         RunError::Interrupted => BrokenOff::Interrupted,
@@ -226,7 +226,7 @@ fn why(error: RunError) -> BrokenOff {
     }
 }
 
-/// A run with hosts outside. What it has measured and written is kept, also if it is broken off.
+/// A run with hosts outside. Its measurements and records are kept, also if it is broken off.
 fn outside(
     scenario: &Scenario,
     spec: &RunSpec,

@@ -7,17 +7,17 @@ use crate::progress::Progress;
 use crate::session::{Listener, Session};
 use crate::status::{INTERRUPTED, RUN_FAILED};
 
-/// How a scenario ended.
+/// The judgment of a scenario.
 #[derive(Debug)]
 pub struct Judged {
-    /// What became of every expectation; those of a run that failed have no value.
+    /// The outcome of every expectation; those of a run that failed have no value.
     pub evaluations: Vec<Evaluation>,
     /// 0, or the status of what kept it from its end, which has been said.
     pub status: u8,
 }
 
 impl Judged {
-    /// Without any result.
+    /// A judgment without any result.
     pub fn nothing(scenario: &Scenario, status: u8) -> Judged {
         Judged::with(scenario, Vec::new(), status)
     }

@@ -1,4 +1,4 @@
-//! What the runs have measured so far, and what the expectations say of it.
+//! The measurements of the runs so far, and the verdict of the expectations.
 
 use ackclock_scenario::{Evaluation, Measures, Scenario};
 use ackclock_trace::Summary;
@@ -11,11 +11,11 @@ pub struct Ledger<'a> {
     pub(crate) scenario: &'a Scenario,
     /// The runs that are done and left.
     pub walk: Walk<'a>,
-    /// Whether it is about all runs, and not a part of them.
+    /// `true` if the ledger is about all runs, and not a part of them.
     pub is_whole: bool,
-    /// What was measured in each run, of all.
+    /// The measurements of each run, of all.
     pub measures: Vec<Option<Measures>>,
-    /// What the expectations say, after the last run.
+    /// The verdict of the expectations, after the last run.
     pub evaluations: Vec<Evaluation>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn keep(&mut self, run: usize, measures: Measures) {
         self.walk.step(run, &measures);
         if self.is_whole {
-            // Those between were not needed, or not completed.
+            // The runs between were not needed, or not completed.
             self.measures.resize(run, None);
             self.measures.push(Some(measures));
         }

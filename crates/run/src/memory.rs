@@ -1,4 +1,4 @@
-//! Whether the runs of a scenario fit into the machine's memory, before they start.
+//! The check, before a scenario's runs start, that they fit into the machine's memory.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -9,10 +9,10 @@ use anyhow::bail;
 
 use crate::selection::Selection;
 
-/// How many runs go on at the same time: as many as `asked`, or else as there are cores or as fit
+/// Plans the number of simultaneous runs: as many as `asked`, or else as there are cores or as fit
 /// into memory. Fails if the flows of those runs need more memory than there is. That their packets
 /// could need more is only a note: windows need not fill the queues. Nothing is checked where the
-/// system does not tell how much memory it has. Of that, `limit` bytes may be used.
+/// system does not tell how much memory it has. The runs may use `limit` bytes of it.
 pub fn plan(
     scenario: &Scenario,
     selection: &Selection,
@@ -35,8 +35,8 @@ pub fn plan(
     fits(scenario, selection, asked, cores, available)
 }
 
-/// What is kept of all runs until the last one has finished, in bytes: the measures that
-/// expectations judge, which are 16 bytes each, and what draws of a sample take.
+/// Bytes kept of all runs until the last one has finished: the measures that expectations judge,
+/// which are 16 bytes each, and the draws of a sample.
 fn kept(scenario: &Scenario, selection: &Selection) -> u64 {
     (selection.count() as u64).saturating_mul(24 + 16 * scenario.expectations() as u64)
 }
@@ -50,7 +50,7 @@ fn fits(
 ) -> anyhow::Result<(usize, Option<String>)> {
     let mut points = scenario.memory();
     if let Some(chosen) = selection.points(scenario) {
-        // Of many points, none of those may have been read.
+        // A sweep of many points may have read none of those in advance.
         let known = points.iter().any(|(point, ..)| chosen.contains(point));
         points.retain(|(point, ..)| !known || chosen.contains(point));
     }
@@ -91,7 +91,7 @@ fn fits(
     Ok((asked.unwrap_or_else(fewer), note))
 }
 
-/// In whole mebibytes, rounded up.
+/// The size in whole mebibytes, rounded up.
 pub fn mib(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
@@ -104,13 +104,14 @@ fn available() -> Option<u64> {
     Some(limits.fold(machine, u64::min))
 }
 
-/// From `/proc/meminfo`.
+/// The available memory, from `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What the control group of a line in `/proc/PID/cgroup` leaves, if it or one above has a limit.
+/// The memory that the control group of a line in `/proc/PID/cgroup` leaves, if it or one above has
+/// a limit.
 fn of_group(line: &str, root: &Path) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?.trim_start_matches('/'));
@@ -121,13 +122,13 @@ fn of_group(line: &str, root: &Path) -> Option<u64> {
         }
         _ => return None,
     };
-    // Those above have limits as well, and in a container only the uppermost may be in sight.
+    // The groups above have limits as well, and in a container only the uppermost may be in sight.
     let folder = root.join(path);
     let folders = folder.ancestors().take_while(|folder| folder.starts_with(&root));
     folders.filter_map(|folder| left(folder, limit, usage)).min()
 }
 
-/// What the control group of a folder leaves, if it has a limit.
+/// The memory that the control group of a folder leaves, if it has a limit.
 fn left(folder: &Path, limit: &str, usage: &str) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     // `max` is no number: no limit.
@@ -207,7 +208,7 @@ mod tests {
         let only = "0-2".parse().expect("it is well-formed");
         let small = Selection::of(&sweep, Some(&only), None).expect("they are there");
         assert_eq!(fits(&sweep, &small, Some(2), 8, one).ok(), Some((2, None)));
-        // Not asked for, they are fewer.
+        // The number of runs is reduced if it was not asked for.
         assert_eq!(all_fit(&sweep, None, 8, 2 * total).ok(), Some((2, None)));
         assert_eq!(all_fit(&sweep, None, 8, 4 * total).ok(), Some((8, None)));
         assert!(all_fit(&sweep, None, 8, one - 1).is_err());

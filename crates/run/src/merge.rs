@@ -48,7 +48,7 @@ impl Parts {
         let first = self.parts.first().context("no parts")?;
         let text = first.manifest["scenario"].as_str().unwrap_or_default();
         let scenario = output::scenario(&first.dir, folder, text, own)?;
-        // Whether every run is there is known before anything is written.
+        // The completeness of the runs is checked before anything is written.
         complete(&self.dirs, &scenario)?;
         Ok(scenario)
     }
@@ -73,7 +73,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     fs::canonicalize(a).ok().zip(fs::canonicalize(b).ok()).is_some_and(|(a, b)| a == b)
 }
 
-/// Whether the parts have every run once.
+/// Checks that the parts have every run once.
 fn complete(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
     if scenario.is_adaptive() {
         return complete_walk(dirs, scenario);
@@ -97,7 +97,7 @@ fn complete(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
     bail!("the parts are not complete: {which} of {} missing{of}", has.len())
 }
 
-/// The same where runs decide which others there are.
+/// Checks the same where runs decide which others there are.
 fn complete_walk(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
     let mut parts = dirs.iter().map(|dir| Part::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut walk = Walk::new(scenario, Selection::of(scenario, None, None)?);
@@ -137,7 +137,7 @@ fn missing_shards(dirs: &[PathBuf]) -> Vec<String> {
     }
 }
 
-/// What of a line is looked at here.
+/// The part of a line that is read here.
 #[derive(Deserialize)]
 struct Index {
     index: usize,

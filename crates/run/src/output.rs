@@ -34,7 +34,7 @@ use lock::Lock;
 /// The longest manifest that is read, in bytes: a million files take less.
 const MAX_MANIFEST: u64 = 1 << 30;
 
-/// What makes a directory complete.
+/// The file that makes a directory complete.
 pub const MANIFEST: &str = "manifest.json";
 /// The summary of a single run.
 pub const SUMMARY: &str = "summary.json";
@@ -52,7 +52,7 @@ pub(crate) const REORDERING: &str = "reordering.csv";
 pub(crate) const DISPLACEMENT: &str = "displacement.csv";
 /// The extension of captures.
 pub(crate) const PCAPNG: &str = ".pcapng";
-/// What a run may record, captures apart.
+/// The records of a run, captures apart.
 const RECORDS: [&str; 8] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING, DISPLACEMENT];
 /// The folder with what programs have printed.
 pub(crate) const COMMANDS: &str = "commands";
@@ -69,24 +69,24 @@ pub const OURS: &str = "ackclock";
 #[derive(Debug)]
 pub struct Output {
     dir: PathBuf,
-    /// Whether the directory was made for this.
+    /// `true` if the directory was made for this.
     made: bool,
     sweep: bool,
     runs: usize,
     summary: Option<Partial>,
-    /// What the runs so far have recorded, in their order.
+    /// The records of the runs so far, in their order.
     records: Vec<Sealed>,
-    /// What was put aside, in a sentence.
+    /// The results put aside, in a sentence.
     kept: Option<String>,
-    /// How many runs had finished before: the first of the sweep.
+    /// Number of runs that had finished before: the first of the sweep.
     earlier: usize,
     /// Hashes of the files that the scenario names, by their names.
     inputs: Map<String, Value>,
-    /// Which runs these are, unless all.
+    /// The part that these runs are, unless all.
     part: Option<(&'static str, String)>,
-    /// Whether any run was added.
+    /// `true` if any run was added.
     has_runs: bool,
-    /// What says which sweep it is, while it is not complete.
+    /// The file that identifies the sweep, while it is not complete.
     plan: Option<PathBuf>,
     lock: Option<Lock>,
 }
@@ -179,17 +179,17 @@ impl Output {
         }
     }
 
-    /// What an earlier run has left that was killed, and where it is now, if anything.
+    /// The remains of an earlier run that was killed, and their place now, if there are any.
     pub fn kept(&self) -> Option<&str> {
         self.kept.as_deref()
     }
 
-    /// Those of the number of a run in a sweep.
+    /// Number of digits of a run's number in a sweep.
     fn digits(&self) -> usize {
         (self.runs - 1).to_string().len().max(4)
     }
 
-    /// How many runs had finished before: the first of the sweep.
+    /// Number of runs that had finished before: the first of the sweep.
     pub fn earlier(&self) -> usize {
         self.earlier
     }
@@ -338,7 +338,7 @@ impl Drop for Output {
 pub(crate) struct Places {
     /// Nothing for memory.
     dir: Option<PathBuf>,
-    /// Of the number of a run in a sweep.
+    /// Number of digits of a run's number in a sweep.
     digits: Option<usize>,
 }
 
@@ -419,7 +419,7 @@ fn unfinished(dir: &Path) -> Option<Value> {
     }
 }
 
-/// What is in a directory.
+/// The contents of a directory.
 fn names(dir: &Path) -> anyhow::Result<Vec<OsString>> {
     let names = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
     names.with_context(|| format!("cannot read the directory {}", dir.display()))
@@ -429,12 +429,12 @@ fn is_partial(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".partial"))
 }
 
-/// Whether a file of this name is what a run records.
+/// Returns `true` if a file of this name is a record of a run.
 fn is_record(name: &str) -> bool {
     RECORDS.contains(&name) || name.ends_with(PCAPNG)
 }
 
-/// Whether this was left by a killed run of ackclock.
+/// Returns `true` if this was left by a killed run of ackclock.
 fn is_ours(name: &OsStr) -> bool {
     let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
     plain.is_some_and(|name| {
@@ -469,7 +469,7 @@ fn check_layout(dir: &Path, manifest: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a sweep was begun in a directory that has not come to its end.
+/// Returns `true` if a sweep was begun in a directory that has not come to its end.
 pub fn is_broken_off(dir: &Path) -> bool {
     resume::has_plan(dir)
 }

@@ -1,15 +1,15 @@
 //! The parameters of a sweep as columns of tables.
 //!
 //! Quantities of one kind are numbers: rates in bit/s, times in seconds, sizes in bytes or packets,
-//! and the column behind has the unit. Numbers and flags are what they are. Of everything else a
-//! table has the names; beside numbers, labels have a column of their own.
+//! and the column behind has the unit. Numbers and flags are what they are. All other values are
+//! shown by their names; beside numbers, labels have a column of their own.
 
 use ackclock_scenario::Scenario;
 use ackclock_units::quantity;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What the columns of parameters are.
+/// The columns of parameters.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(Vec<Parameter>);
 
@@ -20,7 +20,7 @@ struct Parameter {
     is_labelled: bool,
 }
 
-/// What of a summary is looked at.
+/// The part of a summary that is read here.
 #[derive(Deserialize)]
 struct Head {
     params: Value,
@@ -28,7 +28,7 @@ struct Head {
     labels: Value,
 }
 
-/// What all values of a parameter are.
+/// The common kind of all values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Quantity(&'static str),
@@ -54,7 +54,7 @@ fn whole(number: f64) -> Value {
 }
 
 impl Parameters {
-    /// Those of all runs of a sweep.
+    /// The parameters of all runs of a sweep.
     pub fn of(scenario: &Scenario) -> Parameters {
         let mut found = Parameters::default();
         for (name, value, is_labelled) in scenario.values() {
@@ -70,7 +70,7 @@ impl Parameters {
         }
     }
 
-    /// The same from a line of JSON.
+    /// Takes the parameters of a line of JSON.
     ///
     /// # Errors
     /// It is no summary.
@@ -106,7 +106,7 @@ impl Parameters {
         names
     }
 
-    /// What a run has in them, from the parameters and the labels of its summary.
+    /// The values of a run in these columns, from the parameters and the labels of its summary.
     pub fn cells(&self, params: &Value, labels: &Value) -> Vec<Value> {
         let mut cells = Vec::new();
         for Parameter { name, kind, is_labelled } in &self.0 {

@@ -17,7 +17,7 @@ pub struct Partial {
     bytes: u64,
 }
 
-/// What takes the contents.
+/// The destination of the contents.
 #[derive(Debug)]
 enum Writer {
     File(BufWriter<File>),
@@ -170,7 +170,7 @@ impl Drop for Folder {
     }
 }
 
-/// How a hidden file is opened: made if it is not there, and not where a symbolic link leads.
+/// The options to open a hidden file: made if it is not there, and not where a symbolic link leads.
 pub(crate) fn options() -> OpenOptions {
     let mut options = File::options();
     options.write(true).create(true);

@@ -1,5 +1,4 @@
-//! What steers a run on the virtual clock: its pace, changes that come, and changes that were
-//! planned.
+//! The control of a run on the virtual clock: its pace, changes from outside, and planned changes.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -58,7 +57,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether nothing is to be changed.
+    /// Returns `true` if nothing is to be changed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -69,7 +68,7 @@ pub struct Pilot<'a> {
     control: Option<Control>,
     pace: Option<Pace<'a>>,
     planned: VecDeque<Planned>,
-    /// What has come, each with its time.
+    /// Orders received, each with its time.
     waiting: VecDeque<(Time, Order)>,
     /// The time of the last change.
     last: Option<Time>,
@@ -118,7 +117,7 @@ impl<'a> Pilot<'a> {
             while self.planned.iter().any(|planned| planned.at == at) {
                 at = next(at);
             }
-            // What cannot be made before the end is not made.
+            // An order that cannot be carried out before the end is dropped.
             if at < self.end {
                 self.last = Some(at);
                 self.waiting.push_back((at, order));
@@ -163,7 +162,7 @@ impl Helm for Pilot<'_> {
                 return ControlFlow::Continue(at.min(next));
             }
             let until = self.pace.as_mut().map_or(Some(Time::NEVER), |pace| pace(now));
-            // It stands still, or is ahead of the clock.
+            // The run stands still, or is ahead of the clock.
             let Some(until) = until else { continue };
             return ControlFlow::Continue(until.min(next));
         }

@@ -1,4 +1,4 @@
-//! How far runs have come.
+//! The progress of runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -10,14 +10,14 @@ use ackclock_units::{Span, Time};
 /// Steps of each run.
 pub const STEPS: u64 = 1000;
 
-/// How often a live run makes steps.
+/// Interval of a live run's steps.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What is told of steps, on any thread.
+/// The receiver of steps, on any thread.
 pub trait Progress: Sync {
-    /// So many more steps have been made.
+    /// Reports that `steps` more have been made.
     fn step(&self, steps: u64);
-    /// So many steps will not be made.
+    /// Reports that `steps` will not be made.
     fn leave_out(&self, steps: u64);
     /// No more will be made.
     fn end(&self) {}
@@ -36,7 +36,7 @@ impl Counter {
         self.all.store(runs as u64 * STEPS, Ordering::Relaxed);
     }
 
-    /// How many runs have been done, parts included, and how many there are.
+    /// Number of runs done, parts included, and number of all.
     pub fn reached(&self) -> (f64, f64) {
         let runs = |steps: &AtomicU64| steps.load(Ordering::Relaxed) as f64 / STEPS as f64;
         (runs(&self.done), runs(&self.all))
@@ -53,7 +53,7 @@ impl Progress for Counter {
     }
 }
 
-/// How far one run has come.
+/// The progress of one run.
 pub(crate) struct Meter<'a> {
     progress: &'a dyn Progress,
     duration: Span,

@@ -14,9 +14,9 @@ use crate::partial::Sealed;
 #[derive(Serialize)]
 pub struct RunResult<'a> {
     #[serde(flatten)]
-    /// What was measured.
+    /// The measurements.
     pub summary: &'a Summary<Map<String, Value>>,
-    /// Whether the run failed.
+    /// `true` if the run failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// Why.
@@ -94,7 +94,7 @@ fn nothing(scenario: &Scenario, run: usize) -> Summary<()> {
 pub struct Stored {
     /// Its line.
     pub json: Value,
-    /// The same as a summary.
+    /// The line as a summary.
     pub summary: Summary<Map<String, Value>>,
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let stored = Stored::read(&line).expect("it is a summary");
         assert_eq!((&stored.summary, stored.error()), (&summary, error));
         assert_eq!((summary.run, summary.seed, summary.run_seed.len(), summary.duration_s), (1, 3, 16, 0.0));
-        // What `compare` requires of a summary.
+        // The keys are those that `compare` requires of a summary.
         assert!(stored.json["schema"] == 1 && stored.json["flows"].is_array() && stored.json["links"].is_array());
         assert!(error.is_some_and(|error| error.contains("at byte 7 of the stream")));
     }

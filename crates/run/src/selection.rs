@@ -1,4 +1,4 @@
-//! Which runs of a sweep are done: all, some (`--only`), or a share of them (`--shard`).
+//! The selection of a sweep's runs: all, some (`--only`), or a share of them (`--shard`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use ackclock_scenario::{MAX_READ, Measures, Scenario};
 use anyhow::{Context, bail};
 
-/// What is asked for on the command line.
+/// The runs requested on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Only(Vec<Item>);
 
@@ -94,7 +94,7 @@ pub struct Selection {
     /// The places of them that are left out at the front.
     from: usize,
     len: usize,
-    /// As it was asked for; nothing for all.
+    /// The request; nothing for all.
     part: Option<(&'static str, String)>,
 }
 
@@ -102,12 +102,12 @@ pub struct Selection {
 enum Which {
     All,
     Ranges(Vec<Range<usize>>),
-    /// Of so many runs each, which stay together.
+    /// A share in blocks of so many runs each, which stay together.
     Shard(Shard, usize),
 }
 
 impl Selection {
-    /// Those that are asked for.
+    /// The requested runs.
     ///
     /// # Errors
     /// There are no such runs.
@@ -119,7 +119,7 @@ impl Selection {
         if let Some(only) = only {
             let mut ranges = only.0.iter().map(|item| range(*item, scenario)).collect::<anyhow::Result<Vec<_>>>()?;
             ranges.sort_by_key(|range| range.start);
-            // What is named twice is done once.
+            // A run that is named twice is done once.
             let mut merged: Vec<Range<usize>> = Vec::new();
             for range in ranges {
                 match merged.last_mut().filter(|last| range.start <= last.end) {
@@ -137,7 +137,7 @@ impl Selection {
         }
         Ok(match shard {
             Some(shard) => {
-                // Whether a point is settled depends on all its runs.
+                // The block is a point's runs, all of which decide whether it is settled.
                 let block = if scenario.is_adaptive() { scenario.repeat() } else { 1 };
                 let len = (runs / block).saturating_sub(shard.index).div_ceil(shard.of) * block;
                 Selection { which: Which::Shard(shard, block), from: 0, len, part: Some(("shard", shard.to_string())) }
@@ -146,7 +146,7 @@ impl Selection {
         })
     }
 
-    /// Those at some places in the order, which are a part in any case.
+    /// The runs at some places in the order, which are a part in any case.
     ///
     /// # Errors
     /// There are no such places, or runs that stay together would not.
@@ -161,7 +161,8 @@ impl Selection {
         Ok(self)
     }
 
-    /// How many runs stay together: those of a point of which the runs decide how many there are.
+    /// Number of runs that stay together: those of a point of which the runs decide how many there
+    /// are.
     pub fn block(&self, scenario: &Scenario) -> usize {
         match self.which {
             Which::Ranges(_) => 1,
@@ -176,12 +177,12 @@ impl Selection {
         (self.len <= MAX_READ).then(|| runs().map(|run| run / scenario.repeat()).collect())
     }
 
-    /// How many runs these are.
+    /// Number of runs.
     pub fn count(&self) -> usize {
         self.len
     }
 
-    /// Whether these are all runs.
+    /// Returns `true` if these are all runs.
     pub fn is_all(&self) -> bool {
         self.part.is_none()
     }
@@ -218,11 +219,11 @@ impl Selection {
 pub struct Walk<'a> {
     scenario: &'a Scenario,
     selection: Selection,
-    /// How far it has come in the selection.
+    /// The place of the next run in the selection.
     place: usize,
-    /// What the runs of the point at hand have measured, in an adaptive sweep.
+    /// Measures of the runs of the point at hand, in an adaptive sweep.
     of_point: Vec<Measures>,
-    /// How many runs have been done.
+    /// Number of runs done.
     done: usize,
 }
 
@@ -232,12 +233,12 @@ impl<'a> Walk<'a> {
         Walk { scenario, selection, place: 0, of_point: Vec::new(), done: 0 }
     }
 
-    /// Whose runs these are.
+    /// The scenario of these runs.
     pub fn scenario(&self) -> &'a Scenario {
         self.scenario
     }
 
-    /// Whether what runs measure decides which come next.
+    /// Returns `true` if the measures of runs decide which come next.
     pub fn is_adaptive(&self) -> bool {
         self.scenario.is_adaptive() && !matches!(self.selection.which, Which::Ranges(_))
     }
@@ -252,17 +253,17 @@ impl<'a> Walk<'a> {
         self.selection.run(self.place + runs)
     }
 
-    /// How many runs are left, at most.
+    /// Number of runs left, at most.
     pub fn left(&self) -> usize {
         self.selection.count() - self.place
     }
 
-    /// How many runs have been done.
+    /// Number of runs done.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// What the runs of the point at hand have measured, in an adaptive sweep.
+    /// Measures of the runs of the point at hand, in an adaptive sweep.
     pub fn of_point(&self) -> &[Measures] {
         &self.of_point
     }

@@ -22,7 +22,7 @@ use crate::result::{Ended, RunResult, Stored};
 use crate::selection::{Only, Selection, Shard};
 use crate::status::{BAD_INPUT, RUN_FAILED};
 
-/// What is asked for: which runs, how, and where their results go.
+/// The request: the runs, the way they are done, and the place of their results.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The output directory.
@@ -35,7 +35,7 @@ pub struct Wanted {
     pub only: Option<Only>,
     /// Only this share of the runs.
     pub shard: Option<Shard>,
-    /// How many go on at the same time; as many as there are cores, if memory suffices.
+    /// Number of simultaneous runs; as many as there are cores, if memory suffices.
     pub threads: Option<usize>,
     /// The capture of the only run, which is live.
     pub record: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// How many runs go on at the same time, with a note if they may not fit into memory.
+    /// Number of simultaneous runs, with a note if they may not fit into memory.
     ///
     /// # Errors
     /// They do not fit, or what is asked for does not fit the scenario.
@@ -77,38 +77,38 @@ pub trait Listener {
         Ok(())
     }
 
-    /// Whether anybody still listens.
+    /// Returns `true` if anybody still listens.
     fn listens(&self) -> bool {
         true
     }
 }
 
-/// How the runs of a scenario have ended: which did not, and why.
+/// The end of a scenario's runs: the one that failed, and the reason.
 pub type Ran = Result<(), (usize, Failure)>;
 
 /// The runs of a scenario as far as they have come.
 pub struct Session<'a, L> {
-    /// What was asked for.
+    /// The request.
     pub wanted: &'a Wanted,
     /// The scenario.
     pub scenario: &'a Scenario,
-    /// What they have measured.
+    /// The measurements of the runs.
     pub ledger: Ledger<'a>,
     /// The output directory, until it is complete.
     pub output: Option<Output>,
-    /// Who hears of them.
+    /// The listener of the runs.
     pub listener: L,
     /// The runs of the sweep that failed.
     pub failed: usize,
-    /// What makes live runs unreliable.
+    /// Reasons why live runs are unreliable.
     pub troubles: Vec<String>,
     /// The run that came to no end, and why.
     pub ended_early: Option<(usize, BrokenOff)>,
     /// Why the results of a run could not be written.
     written: anyhow::Result<()>,
-    /// What is to be changed in the only run.
+    /// The planned changes of the only run.
     pub plan: Plan,
-    /// What was changed.
+    /// The changes made.
     changes: Vec<ChangeSummary>,
 }
 
@@ -285,7 +285,7 @@ impl<'a, L: Listener> Session<'a, L> {
                 self.ended_early = Some((run, BrokenOff::Interrupted));
                 Ok(())
             }
-            // What live runs before it have measured is kept.
+            // The measurements of live runs before it are kept.
             Err((run, Failure::Live(error))) if run > 0 => {
                 self.ended_early = Some((run, BrokenOff::Failed(error.into())));
                 Ok(())
@@ -321,7 +321,7 @@ impl<'a, L: Listener> Session<'a, L> {
         }
     }
 
-    /// That runs are kept whose results were written before something could not be.
+    /// Reports that runs are kept whose results were written before something could not be.
     fn say_kept(&self) {
         let done = self.ledger.walk.done();
         if let Some(dir) = self.wanted.out.as_ref().filter(|_| self.scenario.is_sweep() && done > 0) {
@@ -364,8 +364,7 @@ pub fn at_most(scenario: &Scenario, runs: usize) -> String {
     if scenario.is_adaptive() { format!("at most {runs}") } else { runs.to_string() }
 }
 
-/// What makes a run one that is not to be relied on: why it is not valid, and which programs
-/// failed.
+/// The reasons why a run is not to be relied on: why it is not valid, and which programs failed.
 fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
     let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("invalid: {why}"));
     let failed = summary.commands.iter().filter_map(|command| {
@@ -375,7 +374,7 @@ fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
     invalid.chain(failed)
 }
 
-/// How a program failed by itself. One that was asked to end may end as it likes.
+/// The failure of a program by itself. One that was asked to end may end as it likes.
 fn failure(command: &CommandSummary) -> Option<String> {
     if let Some(error) = &command.error {
         return Some(error.clone());
@@ -385,7 +384,7 @@ fn failure(command: &CommandSummary) -> Option<String> {
         (Some(0), _) => None,
         (Some(status), _) => Some(format!("exit status {status}")),
         (None, Some(signal)) => Some(format!("signal {signal}")),
-        // It was not its turn yet when the run ended.
+        // The command's turn had not come when the run ended.
         (None, None) => None,
     }
 }

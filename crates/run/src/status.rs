@@ -1,8 +1,8 @@
-//! What a program that does runs ends with, apart from 0.
+//! The exit statuses of a program that does runs, apart from 0.
 
 /// An expectation was missed, or a live run is not valid.
 pub const MISSED: u8 = 1;
-/// What was asked for cannot be done.
+/// The request cannot be carried out.
 pub const BAD_INPUT: u8 = 2;
 /// A run failed.
 pub const RUN_FAILED: u8 = 3;

@@ -21,12 +21,12 @@ use crate::progress::Counter;
 use crate::session::{Listener, Session, Wanted};
 use crate::status::{INTERRUPTED, RUN_FAILED};
 
-/// What became of a directory.
+/// The verdict on a directory.
 #[derive(Debug)]
 pub enum Verdict {
-    /// So many files are the same.
+    /// The number of files, all of which are the same.
     Same(usize),
-    /// In sentences.
+    /// The differences, in sentences.
     Differs(Vec<String>),
     /// The runs came to no end, which gives this status; a failure has been said.
     Broken(u8),
@@ -139,7 +139,7 @@ struct Temporary(PathBuf);
 impl Temporary {
     fn create() -> anyhow::Result<Temporary> {
         let parent = std::env::temp_dir();
-        // Whatever is there already is somebody else's.
+        // A directory that exists already is somebody else's.
         for number in 0..1000 {
             let path = parent.join(format!("ackclock-verify-{}-{number}", process::id()));
             match std::fs::create_dir(&path) {

@@ -1,4 +1,4 @@
-//! What the sender of a flow writes and when.
+//! The writes of a flow's sender, with their times.
 
 use ackclock_sim::spec::Application;
 use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};

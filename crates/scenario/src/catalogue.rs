@@ -21,7 +21,7 @@ use crate::{application, host, metric};
 
 pub use schema::schema;
 
-/// What there are catalogues of.
+/// The names of the catalogues.
 pub const CATEGORIES: [&str; 8] =
     ["queues", "controllers", "slow-start", "detectors", "hosts", "applications", "metrics", "keys"];
 
@@ -30,7 +30,7 @@ pub const CATEGORIES: [&str; 8] =
 pub struct Item {
     /// Its name, without quotes.
     pub name: String,
-    /// What else selects it, as TOML.
+    /// Another setting that selects the item, as TOML.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected_by: Option<String>,
     /// Its parameters, or what is measured of it.
@@ -40,7 +40,7 @@ pub struct Item {
     pub and_of: Option<&'static str>,
 }
 
-/// A parameter, or a metric. What does not apply is empty.
+/// A parameter, or a metric. Fields that do not apply are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Described {
     /// Its key.
@@ -49,11 +49,11 @@ pub struct Described {
     pub unit: String,
     /// The default as TOML in backquotes, or the rule that determines it.
     pub default: String,
-    /// What it may be, with values in backquotes.
+    /// The possible values, in backquotes.
     pub range: String,
     /// Where it is from.
     pub source: String,
-    /// What it means, in a line.
+    /// The meaning, in a line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub meaning: String,
 }

@@ -20,7 +20,7 @@ use crate::{link, write};
 /// The names of the two directions of a link.
 const WAYS: [&str; 2] = ["forward", "reverse"];
 
-/// What may be changed.
+/// The names of the keys that may be changed.
 const EXPECTED: &str = "expected links.NAME.KEY with a key of a `schedule`: `rate`, `delay`, `jitter`, `loss`, \
      `up`, `drop`, `until`, `queue` or `queue.PARAMETER`; links.NAME.forward.KEY and links.NAME.reverse.KEY are those of one direction";
 
@@ -35,7 +35,7 @@ struct Target {
     shown: String,
 }
 
-/// What becomes of a direction.
+/// A change of a direction.
 struct Item {
     link: usize,
     side: usize,
@@ -111,7 +111,7 @@ fn constant(link: &LinkSpec, spec: &DirectionSpec) -> Option<Problem> {
     }
 }
 
-/// What a key names.
+/// The target that a key names.
 fn target(links: &[LinkSpec], key: &str, place: &Place, report: &Report) -> Option<Target> {
     let parts = overrides::split(key);
     let shown = parts.join(".");
@@ -196,7 +196,7 @@ struct Present {
 }
 
 impl Present {
-    /// That after these changes, which are in order.
+    /// The values after these changes, which are in order.
     fn of(spec: &DirectionSpec, changes: &[Change], at: Instant) -> Present {
         let loss = match &spec.impairments.loss {
             Loss::None => Value::from(0.0),

@@ -1,4 +1,5 @@
-//! What a bound stands for: a result that a document reports. It changes no result and no bound.
+//! The claim that a bound stands for: a result that a document reports. It changes no result and no
+//! bound.
 
 use serde_json::{Map, Value as Json};
 
@@ -12,9 +13,9 @@ use crate::quantity::{Kind, Problem};
 pub struct Claim {
     /// The figure, table or check of the document.
     pub source: String,
-    /// What the document reports.
+    /// The result that the document reports.
     pub published: Option<String>,
-    /// What a real kernel measured.
+    /// The result measured on a real kernel.
     pub kernel: Option<String>,
     /// Why it is missed, or how words became bounds.
     pub note: Option<String>,

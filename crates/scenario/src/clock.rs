@@ -16,7 +16,7 @@ const CLOCKS: OneOf = OneOf { what: "clock", names: &["virtual", "live", "replay
 
 const TIES: OneOf = OneOf { what: "order of equal times", names: &["random", "fixed"] };
 
-/// How long before a deadline the loop stops sleeping: a time, or "auto".
+/// Time before a deadline at which the loop stops sleeping: a time, or "auto".
 struct Spins;
 
 impl Kind for Spins {
@@ -88,7 +88,7 @@ const LATENESS_LIMIT: (&str, &str) =
     ("lateness_limit", "99th percentile of lateness, or of unread time, above which a live run is not valid");
 const DRAIN: (&str, &str) = ("drain", "deliver what is in transit when a live run ends");
 
-/// How the loop gets its processor. What is not said may be filled in.
+/// Reads the scheduling of the loop. Settings that are missing may be filled in.
 fn scheduling(run: &mut Fields<'_>, fills_in: bool) -> Scheduling {
     let priority = |name: &str| if name == "realtime" { Priority::Realtime } else { Priority::Normal };
     if fills_in {
@@ -105,7 +105,7 @@ fn scheduling(run: &mut Fields<'_>, fills_in: bool) -> Scheduling {
     }
 }
 
-/// By which clock a scenario runs, and how.
+/// The clock by which a scenario runs, with its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Timing {
     /// `None` is the virtual clock.
@@ -118,12 +118,12 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Whether packets come from outside.
+    /// Returns `true` if packets come from outside.
     pub(crate) fn is_outside(&self) -> bool {
         self.clock.is_some()
     }
 
-    /// Whether time is the machine's.
+    /// Returns `true` if time is the machine's.
     pub(crate) fn is_live(&self) -> bool {
         self.clock == Some(Clock::Real)
     }

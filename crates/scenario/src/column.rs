@@ -10,19 +10,19 @@ use crate::scenario::Scenario;
 /// The most columns that a path with `*` becomes.
 const MOST: usize = 64;
 
-/// What flows and groups of flows are measured by, where a path has no id.
+/// The sections of flows and groups, where a path has no id.
 const EACH: [&str; 2] = ["flows", "groups"];
 
 /// A column.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// What the metric is of: the id of a flow or link direction, or empty.
+    /// The subject of the metric: the id of a flow or link direction, or empty.
     pub id: String,
     /// The metric of that: `rtt_ms.p50`.
     pub field: String,
     /// The metric; of each flow, one for each list of the summary that has it.
     of: Vec<Metric>,
-    /// Whether each flow has its own.
+    /// `true` if each flow has its own value.
     pub of_each_flow: bool,
 }
 
@@ -122,7 +122,7 @@ impl Scenario {
         let Unknown { expected, suggestion } =
             explained.unwrap_or(Unknown { expected: "a metric".to_owned(), suggestion: None });
         let suggestion = suggestion.map(|near| near.strip_prefix("flows.*.").map(str::to_owned).unwrap_or(near));
-        // What links and workloads have, flows do not.
+        // Metrics of links and workloads that flows lack.
         let elsewhere = ["links", "workloads"].iter().map(|list| format!("{list}.*.{name}"));
         let suggestion = { elsewhere }.find(|path| self.metric_of(path).is_some()).or(suggestion);
         let more = if has_prefix {

@@ -16,7 +16,7 @@ const MAX_COMMANDS: usize = 1000;
 
 const MEASURES: OneOf = OneOf { what: "kind of output", names: &["json", "ping"] };
 
-/// Reads `[[commands]]`. What is wrong is reported and left out.
+/// Reads `[[commands]]`. Wrong entries are reported and left out.
 pub(crate) fn read_all(root: &mut Fields<'_>, nodes: &[NodeSpec], duration: Span) -> Vec<CommandSpec> {
     let expected = "sections `[[commands]]`, each with a `host` and what to `run`";
     let Some(entry) = root.get(("commands", "programs started on hosts behind devices")) else { return Vec::new() };

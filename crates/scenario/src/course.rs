@@ -28,7 +28,7 @@ const MAX_OPPORTUNITY: u64 = 1 << 20;
 
 const FORMATS: OneOf = OneOf { what: "format of traces", names: &["mahimahi", "rates"] };
 
-/// What an item of a schedule may look like.
+/// The expected form of a schedule.
 const A_CHANGE: &str = "a list of changes in order of time, such as [{ at = \"10s\", rate = \"5mbit\" }]";
 
 /// Reads the key `trace`: `None` without one, `Some(None)` if something is wrong with it.
@@ -111,13 +111,13 @@ pub(crate) fn mean(trace: &Trace) -> Option<Rate> {
     Rate::from_bps(trace.mean_bps().min(Rate::MAX.as_bps()))
 }
 
-/// What a schedule changes.
+/// The values that a schedule changes.
 #[derive(Debug)]
 pub(crate) struct Base<'a> {
     /// The rate at the start; `Some(None)` is unlimited. `None` if a trace sets it.
     pub(crate) rate: Option<Option<Rate>>,
     pub(crate) queue: &'a QueueSpec,
-    /// What its sizes in other units refer to.
+    /// The reference of its sizes in other units.
     pub(crate) extent: Extent,
 }
 
@@ -150,8 +150,8 @@ pub(crate) fn schedule(fields: &mut Fields<'_>, entry: Option<&Entry>, base: Bas
     reading.changes
 }
 
-/// Reads a change that comes at `at`, while the run goes on, behind those before. What it changes
-/// stops at once whatever it was doing.
+/// Reads a change that comes at `at`, while the run goes on, behind those before. Values that it
+/// changes stop their current course at once.
 pub(crate) fn change(fields: &mut Fields<'_>, base: Base<'_>, before: &[Change], at: Instant) -> Option<Change> {
     let mut reading = Reading::new(base);
     before.iter().for_each(|change| reading.pass(change));

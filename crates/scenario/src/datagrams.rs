@@ -20,12 +20,12 @@ const CODEPOINTS: OneOf = OneOf { what: "ECN codepoint", names: &["off", "ect0",
 /// The most bytes of a packet, unless the flow's hosts have MTUs of their own.
 const MTU: u16 = 1500;
 
-/// What iperf3 sends over UDP unless told otherwise: 1 Mbit/s (`UDP_RATE`, there of 2^20 bit/s) in
-/// datagrams of 1460 bytes (`DEFAULT_UDP_BLKSIZE`).
+/// iperf3's default over UDP: 1 Mbit/s (`UDP_RATE`, there of 2^20 bit/s) in datagrams of 1460 bytes
+/// (`DEFAULT_UDP_BLKSIZE`).
 const RATE: u64 = 1_000_000;
 const SIZE: u64 = 1460;
 
-/// How long a call waits for what is delayed: the nominal fixed playout delay of Cisco IOS.
+/// Time for which a call waits for delayed packets: the nominal fixed playout delay of Cisco IOS.
 const PLAYOUT: Span = Span::from_millis(60);
 
 /// ping's: 56 bytes a second.

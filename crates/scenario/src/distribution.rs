@@ -23,18 +23,18 @@ const MOST_FACTOR: f64 = 1e3;
 /// Numbers of something.
 const COUNTS: Number = Number(0.0, WebPattern::MOST_OBJECTS as f64);
 
-/// What is drawn.
+/// The kind of quantity that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes, at least 1.
     Bytes,
     /// A length of time; it is held in nanoseconds.
     Time,
-    /// The same, and zero included.
+    /// A length of time, zero included.
     TimeOrNone,
     /// A number without unit, more than zero.
     Factor,
-    /// How many, which may be none.
+    /// A count, which may be zero.
     Count,
 }
 
@@ -46,7 +46,7 @@ impl Unit {
         OneOf { what: "distribution", names }
     }
 
-    /// What a key with such a distribution holds, with an example.
+    /// The expected contents of a key with such a distribution, with an example.
     fn expected(self) -> &'static str {
         match self {
             Unit::Bytes => {
@@ -154,7 +154,7 @@ pub(crate) fn read_or(
     Distribution::constant(default).ok()
 }
 
-/// What the table says; `None` was reported.
+/// Reads the table; `None` was reported.
 fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribution, DistributionError>> {
     // A single value says what the unit is.
     let value = "a value with its unit";
@@ -196,7 +196,7 @@ fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribut
 }
 
 impl Unit {
-    /// The same without zero.
+    /// This unit without zero.
     fn positive(self) -> Unit {
         if self == Unit::TimeOrNone { Unit::Time } else { self }
     }

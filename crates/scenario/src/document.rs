@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// How many values this is, those inside included.
+    /// Number of values, nested ones included.
     pub(crate) fn count(&self) -> u64 {
         1 + match &self.value {
             Value::Array(items) => items.iter().map(Node::count).sum(),
@@ -114,8 +114,8 @@ impl Node {
         }
     }
 
-    /// Whether two values say the same, wherever they were written; numbers are compared as
-    /// numbers.
+    /// Returns `true` if two values mean the same, wherever they were written; numbers are compared
+    /// as numbers.
     pub(crate) fn same(&self, other: &Node) -> bool {
         self.value == other.value
     }
@@ -185,14 +185,14 @@ impl From<Table> for Value {
     }
 }
 
-/// How deep a dotted key may nest tables. The parser limits brackets alone; the tree is walked by
-/// recursion.
+/// Deepest nesting of tables by a dotted key. The parser limits brackets alone; the tree is walked
+/// by recursion.
 const MAX_DEPTH: usize = 100;
 
 /// The parser frees what it built by recursion, so a key of very many parts would exhaust the stack
-/// before anything here sees it: finds a run of more dots than any key needs. Those in comments and
-/// strings join nothing; where they begin and end is as the parser has it (`toml_parser`'s lexer),
-/// also if they do not end.
+/// before anything here sees it: finds a run of more dots than any key needs. Dots in comments and
+/// strings join nothing; these begin and end as in the parser (`toml_parser`'s lexer), also if they
+/// do not end.
 fn too_many_dots(text: &str) -> Option<usize> {
     let (bytes, mut at, mut dots) = (text.as_bytes(), 0, 0);
     while let Some(&byte) = bytes.get(at) {

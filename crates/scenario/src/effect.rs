@@ -21,7 +21,7 @@ const MAX_TRIED: usize = 1000;
 /// The sections of which runs are made.
 const OF_RUNS: [&str; 8] = ["run", "hosts", "links", "paths", "flows", "workloads", "commands", "record"];
 
-/// What settings are tried in.
+/// The setting of a trial.
 pub(crate) struct Trial<'t> {
     /// The document with all arguments, of which points are made.
     pub(crate) root: &'t Node,
@@ -48,8 +48,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether any point is another run with another value of this axis, and the values of all
-    /// others.
+    /// Returns `true` if any point is another run with another value of this axis, and the values
+    /// of all others.
     fn axis_matters(&self, number: usize, axis: &Axis) -> bool {
         let rows = axis.values.len();
         self.points.numbered().take(MAX_TRIED).any(|(point, plan)| {
@@ -113,7 +113,7 @@ impl Trial<'_> {
         if argument.paths.iter().any(is_said) || self.is_default(argument, without) {
             return true;
         }
-        // The same as it is, in other words: then other values make a difference.
+        // The value is the existing one in other words: then other values make a difference.
         others_like(&argument.node).into_iter().any(|node| {
             let mut root = self.root.clone();
             argument.paths.iter().for_each(|path| {
@@ -123,8 +123,8 @@ impl Trial<'_> {
         })
     }
 
-    /// Whether a run of a point is another one where the document is this, with a value at paths.
-    /// `None` if it cannot be read.
+    /// Returns `true` if a run of a point changes with this document, with a value at paths. `None`
+    /// if it cannot be read.
     fn changes(&self, root: &Node, point: usize, plan: &Plan, paths: &[Path], value: Option<&Node>) -> Option<bool> {
         Some(self.read(root, point, paths, value)?.0 != *plan)
     }
@@ -146,7 +146,7 @@ impl Trial<'_> {
         (report.len() == 0).then(|| (plan, cx.filled.take()))
     }
 
-    /// Whether an argument says the default of its key.
+    /// Returns `true` if an argument gives the default of its key.
     fn is_default(&self, argument: &Argument, without: &Node) -> bool {
         let Some((point, _)) = self.points.numbered().next() else { return false };
         let Some((_, filled)) = self.read(without, point, &[], None) else { return false };
@@ -154,7 +154,8 @@ impl Trial<'_> {
     }
 }
 
-/// Whether a document says this at a path, where the name of a kind is short for a table.
+/// Returns `true` if a document has this value at a path, where the name of a kind is short for a
+/// table.
 fn is_said(root: &Node, path: &[String], node: &Node) -> bool {
     let kind = |table: &Node| Some(table.table()?.get("kind")?.node.same(node));
     match (overrides::at(root, path), path.split_last()) {
@@ -164,7 +165,7 @@ fn is_said(root: &Node, path: &[String], node: &Node) -> bool {
     }
 }
 
-/// Whether these defaults are what is said at a path.
+/// Returns `true` if these defaults are the value at a path.
 fn holds(filled: &[Filled], path: &[String], node: &Node) -> bool {
     if let Value::Table(table) = &node.value {
         return table

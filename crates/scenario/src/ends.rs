@@ -24,13 +24,13 @@ pub(crate) struct Ends {
     pub(crate) split: Option<SplitSpec>,
     /// The data goes from the second host of the path to the first.
     pub(crate) reverse: bool,
-    /// Whether sender and receiver are kernels.
+    /// `true` for sender and receiver if they are kernels.
     pub(crate) kernels: [bool; 2],
-    /// What the hosts' devices take.
+    /// The MTUs of the hosts' devices.
     pub(crate) mtus: [u16; 2],
 }
 
-/// Whether a flow names hosts in place of a path.
+/// Returns `true` if a flow names hosts in place of a path.
 pub(crate) fn are_named(fields: &mut Fields<'_>) -> bool {
     let named = ["from", "to"].map(|key| fields.get(key).is_some());
     let further = ["port", "source_port", "data"];
@@ -107,7 +107,7 @@ fn pairs(fields: &mut Fields<'_>, nodes: &[NodeSpec]) -> Option<Vec<[usize; 2]>>
     Some(from?.into_iter().zip(to?).map(<[usize; 2]>::from).collect())
 }
 
-/// What is between each pair of hosts, and whether it is listed in their order.
+/// The link or path between each pair of hosts, and `true` if it is listed in their order.
 fn between<'n>(
     fields: &Fields<'_>,
     node: &Node,
@@ -160,7 +160,7 @@ const PORT: Whole = Whole(1, u16::MAX as u64);
 /// The connections of all flows between hosts, which are told apart by their ports.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    /// By sender, receiver and port.
+    /// Flows by sender, receiver and port.
     taken: BTreeMap<([usize; 2], u16), Vec<Taken>>,
 }
 

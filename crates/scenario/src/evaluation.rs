@@ -1,4 +1,4 @@
-//! What became of an expectation at a point of the sweep: judged run by run, or by a statistic of
+//! The outcome of an expectation at a point of the sweep: judged run by run, or by a statistic of
 //! the runs, with the spread.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::claim::Claim;
 
-/// Which of the runs of a point have to meet the bounds.
+/// The runs of a point that have to meet the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfRuns {
     /// Each by itself.
@@ -43,7 +43,7 @@ impl OfRuns {
     }
 }
 
-/// What is expected of a value.
+/// The bounds of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) at_least: Option<f64>,
@@ -95,30 +95,30 @@ pub struct Evaluation {
     pub at_least: Option<f64>,
     /// The upper one, inclusive.
     pub at_most: Option<f64>,
-    /// Which of the runs have to meet them: `each`, or the name of a statistic of their values.
+    /// The runs that have to meet them: `each`, or the name of a statistic of their values.
     pub runs: &'static str,
     /// The value of every run in their order; `None` without samples, and for a ratio to 0.
     pub values: Vec<Option<f64>>,
-    /// Of the runs that have a value.
+    /// Spread over the runs that have a value.
     pub spread: Option<Spread>,
     /// The statistic, if one is judged and all runs have a value; to a quantile a ratio of more
     /// than 0 to 0 is larger than any other.
     pub found: Option<f64>,
-    /// How many of the runs meet the bounds by themselves.
+    /// Number of runs that meet the bounds by themselves.
     pub runs_met: usize,
-    /// Whether the expectation is met.
+    /// `true` if the expectation is met.
     pub met: bool,
     /// The runs that miss the bounds, if each has to meet them.
     missed: Vec<usize>,
     /// The runs in which it is relative to 0.
     to_zero: Vec<usize>,
-    /// Those that failed, or whose run to compare with has.
+    /// The runs that failed, or whose run to compare with did.
     failed: Vec<usize>,
 }
 
 impl Evaluation {
-    /// Of a point with the number of its first run. What a run is relative to is 0 where its value
-    /// is not finite.
+    /// Judges a point, which has the number of its first run. The value that a run is relative to
+    /// is 0 where its own is not finite.
     pub(crate) fn new(
         (point, first): (usize, usize),
         metric: String,
@@ -184,12 +184,12 @@ impl Evaluation {
         })
     }
 
-    /// How many comparisons were made: one for each run, or one of a statistic of them.
+    /// Number of comparisons: one for each run, or one of a statistic of them.
     pub fn checks(&self) -> usize {
         if self.runs == "each" { self.values.len() } else { 1 }
     }
 
-    /// What was not met: a run each, or the point as a whole.
+    /// The misses: a run each, or the point as a whole.
     pub(crate) fn misses(&self) -> Vec<Miss> {
         let (point, first, runs) = (self.point, self.first, self.values.len());
         let miss = |run: Option<usize>, metric: &str, found| Miss {
@@ -210,8 +210,8 @@ impl Evaluation {
         vec![miss(None, &format!("{} over {runs} runs of {}", self.runs, self.metric), self.found)]
     }
 
-    /// As JSON; `params` are the axes with their values at the point, and `labels` what these are
-    /// called.
+    /// The evaluation as JSON; `params` are the axes with their values at the point, and `labels`
+    /// the names of these.
     pub fn json(&self, params: Map<String, Value>, labels: BTreeMap<String, String>) -> Value {
         let mut json = json!({
             "metric": self.metric,
@@ -247,7 +247,7 @@ pub struct Miss {
     pub run: Option<usize>,
     /// The metric, with its reduction and what it is relative to.
     pub metric: String,
-    /// What was measured.
+    /// The measured value.
     pub found: Option<f64>,
     /// Why there is no value, if there is none.
     pub reason: Option<&'static str>,
@@ -255,11 +255,11 @@ pub struct Miss {
     pub expected: String,
 }
 
-/// How the values of the runs of a point lie. Quantiles are interpolated between neighbours
+/// The spread of the values of a point's runs. Quantiles are interpolated between neighbours
 /// (Hyndman and Fan's definition 7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
-    /// In ascending order; never empty.
+    /// The values in ascending order; never empty.
     sorted: Vec<f64>,
     /// Mean.
     pub mean: f64,
@@ -346,8 +346,8 @@ mod tests {
         let high = of(OfRuns::named("p95"), values());
         assert_eq!((high.met, high.found, high.misses()[0].reason), (false, None, to_zero));
         assert_eq!(high.json(Map::new(), BTreeMap::new())["reason"], RELATIVE_TO_ZERO);
-        // How large 5/0 is does not matter to a quantile of others, and does to what it takes part
-        // in.
+        // The size of 5/0 does not matter to a quantile of others, and does to the statistics that
+        // it takes part in.
         let values = || vec![Some(f64::INFINITY), Some(4.0), Some(5.0)];
         for (runs, found) in [("median", Some(5.0)), ("p25", Some(4.5)), ("p75", None), ("mean", None)] {
             let one = of(OfRuns::named(runs), values());

@@ -11,7 +11,6 @@ use crate::quantity::{Number, OneOf, Problem};
 use crate::report::{Diagnostic, did_you_mean, listed};
 use crate::sweep::{self, Choice, Sweep};
 
-/// One expectation.
 #[derive(Clone, Debug)]
 pub(crate) struct Expect {
     pub(crate) measurement: Measurement,
@@ -26,12 +25,12 @@ pub(crate) struct Expect {
     pub(crate) claim: Option<Arc<Claim>>,
 }
 
-/// What was measured in one run, for every expectation and for `sweep.repeat.until`; none at all
-/// for a run that failed.
+/// The measurements of one run, for every expectation and for `sweep.repeat.until`; none at all for
+/// a run that failed.
 pub type Measures = Vec<Option<f64>>;
 
 impl Expect {
-    /// Whether this says anything about a point.
+    /// Returns `true` if the expectation applies to a point.
     pub(crate) fn applies(&self, sweep: &Sweep, point: usize) -> bool {
         let indices = sweep.indices(point);
         let meets = |(axis, values): &(usize, Vec<Node>)| {
@@ -43,13 +42,13 @@ impl Expect {
             && (self.baseline.is_empty() || self.baseline(sweep, point).filter(measured).is_some())
     }
 
-    /// Whether there are points at which it cannot be measured by their clock.
+    /// Returns `true` if there are points whose clock cannot measure it.
     pub(crate) fn is_left_out(&self) -> bool {
         !self.measurement.absent().is_empty()
     }
 
-    /// Whether it says anything about any point of the sweep as it stands in the file; what is
-    /// wrong is reported.
+    /// Returns `true` if the expectation applies to any point of the sweep as it stands in the
+    /// file; errors are reported.
     fn checks_something(&self, fields: &mut Fields<'_>, sweep: &Sweep) -> bool {
         let reject = |fields: &mut Fields<'_>, key: &str, title: &str, expected: &str| {
             if let Some(entry) = fields.get(if key == "when" { "when" } else { "baseline" }) {
@@ -78,7 +77,7 @@ impl Expect {
         true
     }
 
-    /// How many comparisons it makes.
+    /// Number of comparisons.
     pub(crate) fn checks(&self, sweep: &Sweep) -> usize {
         let points = (0..sweep.points()).filter(|&point| self.applies(sweep, point)).count();
         if self.runs == OfRuns::Each { points * sweep.repeat as usize } else { points }
@@ -102,7 +101,7 @@ impl Expect {
         let judged = points.map(|point| {
             let base = self.baseline(sweep, point);
             let of = |point: usize, run: usize| point * repeat + run;
-            // Those that both have, if points were settled after so many.
+            // The runs that both points have, if points were settled after different numbers.
             let has =
                 |run: &usize| done(of(point, *run)).is_some() && base.is_none_or(|base| done(of(base, *run)).is_some());
             let runs: Vec<usize> = (0..repeat).take_while(has).collect();

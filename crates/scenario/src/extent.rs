@@ -5,9 +5,9 @@
 //! of the direction. A bandwidth-delay product is this rate times the round trip of a path without
 //! queues: the delays of its links, both ways. Without a path it is that of the link itself. That
 //! of several paths together, of a flow that is spread over them, is the sum of their rates times
-//! the longest of their round trips; the rate of a path is the lowest of its links. What is no
-//! whole packet or byte is rounded up. On a link that changes, all of this is taken at its start,
-//! with the mean rate of a trace; in a `schedule`, the rate is that of the change.
+//! the longest of their round trips; the rate of a path is the lowest of its links. Fractions of
+//! packets or bytes are rounded up. On a link that changes, all of this is taken at its start, with
+//! the mean rate of a trace; in a `schedule`, the rate is that of the change.
 
 use ackclock_units::parameter::{Domain, Parameter};
 use ackclock_units::{Rate, Size, Span, parse_size, parse_span};
@@ -22,18 +22,18 @@ const FULL: u64 = 1500;
 /// The most bandwidth-delay products.
 const MOST_BDP: f64 = 1e6;
 
-/// What may stand in place of a size, for errors.
+/// Alternatives to a size, for errors.
 pub(crate) const OTHERS: &str =
     "a time at the link's rate, such as \"50ms\", or bandwidth-delay products, such as \"1bdp\"";
 
-/// What a path of a bandwidth-delay product looks like.
+/// The form of a path of a bandwidth-delay product.
 const A_PATH: &str = "a table such as { bdp = 1 }, { bdp = 0.5, path = \"FLOW\" } with a flow or a list of links, or \
      { bdp = 1, aggregate = \"FLOW\" } with a flow over several paths";
 
 /// Parameters that are a size, and no part of a queue's length.
 const OF_ONE_PACKET: [&str; 3] = ["mtu", "quantum", "avpkt"];
 
-/// What sizes of a queue refer to.
+/// The reference of a queue's sizes.
 #[derive(Clone, Debug)]
 pub(crate) struct Extent {
     /// Where the queue is.
@@ -57,15 +57,15 @@ enum Unit {
 enum Amount {
     Size(Size),
     Time(Span),
-    /// So many products of the rate and this round trip.
+    /// A number of products of the rate and this round trip.
     Products(f64, Span),
-    /// So many products of this rate and this round trip.
+    /// A number of products of this rate and this round trip.
     Aggregate(f64, Rate, Span),
 }
 
 impl Extent {
-    /// What the value of a parameter comes to, in the unit of its domain; `None` if it is in that
-    /// unit already, or is nothing of the kind.
+    /// The value of a parameter in the unit of its domain; `None` if it is in that unit already, or
+    /// is nothing of the kind.
     pub(crate) fn of(&self, fields: &Fields<'_>, of: &Parameter, node: &Node) -> Option<Result<Node, Problem>> {
         let unit = unit(of)?;
         let amount = match &node.value {
@@ -103,7 +103,7 @@ impl Extent {
             Amount::Time(span) => self.bytes_in(span)?,
             Amount::Products(factor, round_trip) => {
                 let bits = self.rate()?.as_bps() as f64 * round_trip.as_secs_f64() * factor;
-                // What is beyond becomes the largest number there is.
+                // Larger values become the largest number there is.
                 (bits / 8.0).ceil() as u64
             }
             Amount::Aggregate(factor, rate, round_trip) => {
@@ -205,7 +205,7 @@ fn unit(of: &Parameter) -> Option<Unit> {
     (!OF_ONE_PACKET.contains(&of.name)).then_some(unit)
 }
 
-/// Whether a parameter may be given in other units.
+/// Returns `true` if a parameter may be given in other units.
 pub(crate) fn applies(of: &Parameter) -> bool {
     unit(of).is_some()
 }

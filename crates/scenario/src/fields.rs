@@ -93,7 +93,7 @@ impl<'a> Fields<'a> {
         self.cx.own
     }
 
-    /// What `cc = "external"` stands for, in an environment.
+    /// The agents that `cc = "external"` stands for, in an environment.
     pub(crate) fn agents(&self) -> &'a [(String, Arc<Agent>)] {
         self.cx.agents
     }
@@ -119,7 +119,7 @@ impl<'a> Fields<'a> {
         self.cx.converted.borrow_mut().push(Converted { path: join(&self.path, key), from, to });
     }
 
-    /// Whether this has happened below.
+    /// Returns `true` if a value was converted below.
     pub(crate) fn has_converted(&self) -> bool {
         let below = |path: &str| path.strip_prefix(&*self.path).is_some_and(|rest| rest.starts_with('.'));
         self.cx.converted.borrow().iter().any(|converted| below(&converted.path))
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
         other
     }
 
-    /// How many errors there are so far.
+    /// Number of errors so far.
     pub(crate) fn errors(&self) -> usize {
         self.cx.report.len()
     }
@@ -361,7 +361,7 @@ impl<'a> Fields<'a> {
                     Some((Ok(name), _)) => kind = name,
                     Some((Err(problem), node)) => {
                         child.reject("kind", node, problem);
-                        // What else is wrong with it depends on the kind.
+                        // Further errors in it depend on the kind.
                         child.silent = true;
                     }
                 }
@@ -440,7 +440,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn finish(self) {
         for (entry, further) in self.unknown() {
             if self.cx.report.is_closed() {
-                // What this would be compared with takes time, and nobody hears of it.
+                // The comparison of further keys takes time, and nobody sees the result.
                 return;
             }
             let key = entry.key.as_str();

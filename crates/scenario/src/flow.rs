@@ -34,23 +34,23 @@ mod traffic;
 /// The most connections of one run.
 pub const MAX_FLOWS: u64 = 100_000;
 
-/// What smoltcp's buffers may take of the memory in one run.
+/// Memory that smoltcp's buffers may take in one run.
 const MAX_STOCK_MEMORY: u64 = 4 << 30;
 
 /// An entry of `[[flows]]`: connections that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     pub(crate) id: String,
-    /// What they have in common.
+    /// The common properties of its connections.
     pub(crate) alike: Arc<FlowGroup>,
-    /// What its hosts receive waits for these.
+    /// Packets that its hosts receive wait for these.
     pub(crate) interrupts: Interrupts,
-    /// How many there are at the same time.
+    /// Number of connections at the same time.
     pub(crate) parallel: u64,
     stagger: Span,
     /// The hosts of its ends, if it names them.
     pub(crate) ends: Option<Ends>,
-    /// Whether packets come from these hosts: the ends that are kernels are outside.
+    /// `true` if packets come from these hosts: the ends that are kernels are outside.
     outside: bool,
     pub(crate) start: Span,
     /// Every start is later by a time of its own, drawn from 0 to this.
@@ -64,7 +64,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// How many connections there are in all.
+    /// Number of connections in all.
     pub(crate) fn count(&self) -> u64 {
         match self.restart_every {
             None => self.parallel,
@@ -74,7 +74,7 @@ impl Group {
         }
     }
 
-    /// Whether there may be more of its connections in a run than at a time.
+    /// Returns `true` if more of its connections may exist in a run than at a time.
     fn comes_and_goes(&self) -> bool {
         self.arrivals.sums && self.arrivals.rate.is_some()
     }
@@ -101,8 +101,8 @@ impl Group {
             })
     }
 
-    /// When each starts and stops in repetition `run`, in order of their numbers. What would not
-    /// arrive in time never starts.
+    /// When each starts and stops in repetition `run`, in order of their numbers. A flow that would
+    /// not arrive in time never starts.
     pub(crate) fn starts(&self, seed: u64, run: u64) -> impl Iterator<Item = (Instant, Option<Instant>)> + '_ {
         let mut poisson = self.poisson(seed, run);
         self.times().enumerate().map(move |(number, (start, stop))| {
@@ -140,13 +140,13 @@ impl Group {
     }
 }
 
-/// What flows are in.
+/// The surroundings of flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting<'a> {
     pub(crate) links: &'a [LinkSpec],
     pub(crate) names: &'a Links<'a>,
     pub(crate) network: &'a Network,
-    /// Whether packets come from outside.
+    /// `true` if packets come from outside.
     pub(crate) outside: bool,
     pub(crate) duration: Span,
 }
@@ -210,7 +210,7 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
     groups
 }
 
-/// Whether packets ever pass a link in no time, in both directions.
+/// Returns `true` if packets ever pass a link in no time, in both directions.
 pub(crate) fn takes_no_time(link: &LinkSpec) -> bool {
     [&link.forward, &link.reverse].iter().all(|direction| {
         let (mut rate, mut delay) = (direction.rate, direction.delay);
@@ -224,7 +224,7 @@ pub(crate) fn takes_no_time(link: &LinkSpec) -> bool {
     })
 }
 
-/// What single keys cannot check.
+/// Checks limits that concern several keys.
 fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
     let (arriving, others): (Vec<&Group>, Vec<&Group>) = groups.iter().partition(|group| group.comes_and_goes());
     for (groups, most) in [(others, MAX_FLOWS), (arriving, MAX_ARRIVALS)] {
@@ -273,7 +273,7 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
 
 const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
 
-/// Which way the packets of a group go, and where its ends stand.
+/// The path of a group's packets, and the places of its ends.
 struct Route {
     ends: Option<Ends>,
     path: Vec<usize>,

@@ -285,7 +285,7 @@ fn prefix_length(address: IpAddr, length: &str) -> Result<u8, Problem> {
     }
 }
 
-/// Whether an address can stand as the source of a packet on a device.
+/// Returns `true` if an address can stand as the source of a packet on a device.
 fn is_of_host(address: IpAddr) -> bool {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     let mapped = matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());

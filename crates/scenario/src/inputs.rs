@@ -18,7 +18,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// Where the files of a scenario are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs {
-    /// What their names are relative to.
+    /// The folder that their names are relative to.
     folder: PathBuf,
     /// All of them, if the disk is not that of the scenario.
     sent: Option<Arc<Files>>,
@@ -49,7 +49,7 @@ impl Inputs {
                 open_regular(&self.path(name))?.take(most + 1).read_to_end(&mut bytes)?;
             }
             Some(files) => {
-                // As the system says it.
+                // The error is worded as by the system.
                 let contents = files.get(name).ok_or_else(|| io::Error::from_raw_os_error(NOT_FOUND))?;
                 contents.take(most + 1).read_to_end(&mut bytes)?;
             }
@@ -81,8 +81,8 @@ impl Inputs {
         }
     }
 
-    /// The files that a document names, its sweep included, as far as they can be read. What names
-    /// a file that cannot be read has its error where it is used.
+    /// The files that a document names, its sweep included, as far as they can be read. A name of a
+    /// file that cannot be read has its error where it is used.
     pub(crate) fn collect(&self, root: &Node, most: u64) -> Files {
         let mut names = Vec::new();
         named(root, false, &mut names);
@@ -101,7 +101,7 @@ impl Inputs {
 /// ENOENT.
 const NOT_FOUND: i32 = 2;
 
-/// Whether a key, or a path of a sweep, is of the name of a file.
+/// Returns `true` if a key, or a path of a sweep, holds the name of a file.
 fn names_file(key: &str) -> bool {
     key.rsplit('.').next() == Some(KEY)
 }

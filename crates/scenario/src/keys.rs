@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// What a key may hold.
+/// The possible contents of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
     /// `true` or `false`.
@@ -100,13 +100,13 @@ pub(crate) const WRITE_SIZE: (&str, &str) = ("write_size", "bytes per write of t
 pub struct Key {
     /// Where it is, with numbers in lists: `flows.0.cc.beta`.
     pub path: String,
-    /// What it may hold.
+    /// The possible contents.
     pub domain: Domain,
-    /// What it is if it is left out, as TOML; `None` if that is no value.
+    /// The default as TOML; `None` if that is no value.
     pub default: Option<String>,
-    /// Whether it has to be there.
+    /// `true` if the key is required.
     pub required: bool,
-    /// What it means, in a line; empty for a parameter of an algorithm.
+    /// The meaning, in a line; empty for a parameter of an algorithm.
     pub meaning: &'static str,
 }
 
@@ -140,12 +140,12 @@ impl Keys {
         }
     }
 
-    /// This is what it is if it is left out.
+    /// Records the default of a key.
     pub(crate) fn fill(&mut self, path: String, default: String) {
         self.at(path).default = Some(default);
     }
 
-    /// It has to be there.
+    /// Records that a key is required.
     pub(crate) fn require(&mut self, path: String) {
         self.at(path).required = true;
     }

@@ -67,7 +67,7 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
     Some(LinkSpec { name: entry.key.clone(), forward, reverse, medium, is_interface: false })
 }
 
-/// What the way back takes from the other direction.
+/// The properties that the way back takes from the other direction.
 #[derive(Clone, Copy)]
 struct Forward<'f, 'a> {
     spec: &'f DirectionSpec,
@@ -79,7 +79,7 @@ struct Forward<'f, 'a> {
     is_htb: bool,
 }
 
-/// What sizes of the queue of a direction refer to, in other units.
+/// The reference of sizes of a direction's queue, in other units.
 fn extent(fields: &Fields<'_>, link: &str, rate: Option<Option<Rate>>, base: &DirectionSpec) -> Extent {
     let overhead = fields.peek("overhead").and_then(|node| Bytes(0, MAX_OVERHEAD).read(node).ok());
     // Nothing is said of sizes at a rate that is wrong.
@@ -177,7 +177,7 @@ fn direction<'a>(
     spec.course = Course { schedule: changes, trace, slots };
     check_course(fields, &spec);
     check_device(fields, &spec);
-    // What is wrong with a schedule is not wrong with the way back once more.
+    // Errors of a schedule are not reported for the way back once more.
     let right = fields.errors() == errors;
     (spec, schedule.filter(|_| right))
 }
@@ -207,7 +207,7 @@ fn device(fields: &mut Fields<'_>, base: Option<NonZeroU32>) -> Option<NonZeroU3
     descriptors.and_then(|descriptors| NonZeroU32::new(descriptors as u32))
 }
 
-/// What changes, or sends in slots, is a transmitter, and does nothing else.
+/// Rejects other features beside schedules, traces and slots, which need a transmitter.
 fn check_course(fields: &Fields<'_>, spec: &DirectionSpec) {
     let changes = !spec.course.schedule.is_empty() || spec.course.trace.is_some();
     let found = if spec.burst.is_some() && spec.course.slots.is_some() {
@@ -280,10 +280,10 @@ fn pace(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> (Option<Rat
     }
 }
 
-/// How far a packet may be held back, in packets: more than any sender has in flight.
+/// Most packets by which one may be held back: more than any sender has in flight.
 const MAX_EXTENT: u64 = 1 << 20;
 
-/// Whether jitter may change the order, or a table for packets that are held back.
+/// Reads the permission for jitter to change the order, or a table for packets that are held back.
 fn reorder(fields: &mut Fields<'_>, base: Reorder) -> Reorder {
     fields.declare(("reorder", "reordering: by jitter, or as the table says"), || {
         Domain::Either(vec![Domain::Flag, Domain::Table])

@@ -1,4 +1,4 @@
-//! What is measured of a run: a metric, reduced to one number, relative to another one, in a
+//! The measurements of a run: a metric, reduced to one number, relative to another one, in a
 //! window.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::report::{Diagnostic, Report, listed};
 /// its end.
 const MAX_MARKS: u64 = 4096;
 
-/// How the values of several flows or links become one.
+/// The reduction of the values of several flows or links to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduce {
     Min,
@@ -75,11 +75,11 @@ impl Quantity {
 /// A part of the run: from a time on until another one, or to the end.
 pub(crate) type Window = (Span, Option<Span>);
 
-/// What is measured of every run.
+/// A measurement of every run.
 #[derive(Clone, Debug)]
 pub(crate) struct Measurement {
     quantity: Quantity,
-    /// What of the same run it is divided by.
+    /// The quantity of the same run that it is divided by.
     ratio_to: Option<Quantity>,
     /// The number of the window in which both are measured; `None` for the whole run.
     window: Option<(usize, Window)>,
@@ -87,17 +87,17 @@ pub(crate) struct Measurement {
     absent: BTreeSet<usize>,
 }
 
-/// What flows have of a quantity and of what it is divided by, one value each; `None` for what is
-/// not about the flows of a whole run.
+/// The flows' values of a quantity and of its divisor, one value each; `None` for a quantity that
+/// is not about the flows of a whole run.
 pub(crate) type Gathered = [Option<Vec<Option<f64>>>; 2];
 
 impl Measurement {
-    /// What this comes to in one run.
+    /// The value in one run.
     pub(crate) fn measure(&self, summary: &Value) -> Option<f64> {
         self.measure_with(summary, [None, None])
     }
 
-    /// The same with what was gathered from flows one by one, where that was.
+    /// The value with quantities gathered from flows one by one, where they were.
     pub(crate) fn measure_with(&self, summary: &Value, gathered: Gathered) -> Option<f64> {
         let part = match self.window {
             None => summary,
@@ -115,8 +115,8 @@ impl Measurement {
         }
     }
 
-    /// What is gathered from the flows of a run one by one: nothing yet, for the metrics that are
-    /// about them.
+    /// The initial state of gathering from the flows of a run one by one: empty, for the metrics
+    /// that are about them.
     pub(crate) fn nothing_gathered(&self) -> Gathered {
         self.quantities().map(|quantity| quantity.filter(|quantity| quantity.metric.is_of_flows()).map(|_| Vec::new()))
     }
@@ -153,7 +153,8 @@ impl Measurement {
         }
     }
 
-    /// Whether it can be measured at every point that it is about; what is wrong is reported.
+    /// Returns `true` if the measurement is possible at every point that it is about; errors are
+    /// reported.
     pub(crate) fn suits(
         &self,
         fields: &mut Fields<'_>,
@@ -208,12 +209,12 @@ impl Measurement {
 
 const REDUCE: OneOf = OneOf { what: "reduction", names: &["min", "max", "sum", "mean", "range"] };
 
-/// What a point has to be measured, and how long it runs.
+/// The measurable parts of a point, and its duration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Subject {
     pub(crate) shape: Shape,
     pub(crate) duration: Span,
-    /// Whether time is the machine's.
+    /// `true` if time is the machine's.
     pub(crate) live: bool,
 }
 
@@ -308,7 +309,7 @@ fn unknown(fields: &Fields<'_>, key: &str, node: &Node, unknown: Unknown) {
     fields.push(error.note(format!("expected {}", unknown.expected)).help(help));
 }
 
-/// Whether the windows of all measurements take too much memory.
+/// Checks the memory that the windows of all measurements take.
 pub(crate) fn check_windows(root: &Node, subjects: &[(usize, Subject)], windows: &[Window], report: &Report) {
     let flows = |subject: &Subject| subject.shape.flows.iter().map(|(_, count)| count).sum::<u64>();
     let flows = subjects.iter().map(|(_, subject)| flows(subject)).max().unwrap_or(0);

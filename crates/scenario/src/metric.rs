@@ -38,7 +38,7 @@ const TOP: [&str; 15] = [
     "responsiveness.self_probes",
 ];
 
-/// What of a run is measured.
+/// The part of a run that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All of it.
@@ -57,7 +57,7 @@ impl Part {
     }
 }
 
-/// What a metric is measured on.
+/// The kind of subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Run,
@@ -67,7 +67,7 @@ enum Of {
     /// Workloads and their size classes.
     Workloads,
     Links,
-    /// How punctual the live clock was.
+    /// The punctuality of the live clock.
     Live,
     /// Hosts behind devices.
     Hosts,
@@ -75,7 +75,7 @@ enum Of {
 }
 
 impl Of {
-    /// What stands before an id.
+    /// The prefix of an id.
     fn prefix(self) -> &'static str {
         match self {
             Of::Run => "",
@@ -89,7 +89,7 @@ impl Of {
         }
     }
 
-    /// Those with ids, in a part of a run.
+    /// The kinds with ids, in a part of a run.
     fn listed(part: Part) -> &'static [Of] {
         match part {
             Part::Run => &[Of::Flows, Of::Groups, Of::Workloads, Of::Links, Of::Hosts, Of::Commands],
@@ -108,7 +108,7 @@ pub(crate) struct Metric {
     field: String,
 }
 
-/// What a run has to be measured.
+/// The measurable parts of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shape {
     /// Ids of the groups of flows, with how many they are.
@@ -117,7 +117,7 @@ pub(crate) struct Shape {
     pub(crate) groups: Vec<String>,
     /// Ids of the workloads and their size classes.
     pub(crate) workloads: Vec<String>,
-    /// How many subflows a flow has at most; 0 if none is over Multipath TCP.
+    /// Most subflows of a flow; 0 if none is over Multipath TCP.
     pub(crate) subflows: usize,
     /// Names of the links.
     pub(crate) links: Vec<String>,
@@ -168,7 +168,7 @@ impl Metric {
         }
         for &of in Of::listed(part) {
             let Some(rest) = text.strip_prefix(of.prefix()).and_then(|rest| rest.strip_prefix('.')) else { continue };
-            // What a program has printed has names of its own.
+            // A program's output has names of its own.
             if of == Of::Commands
                 && let Some((selector, field)) = rest.split_once('.')
                 && field.strip_prefix("json.").is_some_and(|path| path.split('.').all(|key| !key.is_empty()))
@@ -204,12 +204,12 @@ impl Metric {
         Err(unknown(text, part, shape))
     }
 
-    /// Whether it is there on the live clock alone.
+    /// Returns `true` if the metric exists on the live clock alone.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.of, Of::Live | Of::Hosts | Of::Commands)
     }
 
-    /// How many flows, links or commands of a run the metric selects; none is an error.
+    /// Number of flows, links or commands of a run that the metric selects; none is an error.
     pub(crate) fn matches(&self, text: &str, shape: &Shape) -> Result<usize, Unknown> {
         let count = match self.of {
             Of::Run => return Ok(1),
@@ -249,7 +249,7 @@ impl Metric {
         }
     }
 
-    /// How the output of a command has to be read for this.
+    /// The reading of a command's output that the metric needs.
     fn measured_as(&self) -> Option<&'static str> {
         match self.field.split('.').next() {
             _ if self.of != Of::Commands => None,
@@ -296,17 +296,17 @@ impl Metric {
         shape.ids(self.of).filter(|id| glob(&self.selector, id)).collect()
     }
 
-    /// The same of one id.
+    /// This metric of one id.
     pub(crate) fn of_one(&self, id: &str) -> Metric {
         Metric { selector: id.to_owned(), ..self.clone() }
     }
 
-    /// Whether it is about flows, over the whole run.
+    /// Returns `true` if the metric is about flows, over the whole run.
     pub(crate) fn is_of_flows(&self) -> bool {
         self.of == Of::Flows && self.part == Part::Run
     }
 
-    /// Whether it is about what has this id.
+    /// Returns `true` if the metric is about the subject with this id.
     pub(crate) fn selects(&self, id: &str) -> bool {
         glob(&self.selector, id)
     }
@@ -326,11 +326,11 @@ impl Metric {
     }
 }
 
-/// What stands before a place where reordering is measured, and what stands for any in lists.
+/// The prefix of a place where reordering is measured, and the stand-in for any place in lists.
 const PLACES: &str = "reordering.";
 const PLACE: &str = "PLACE";
 
-/// What stands before the number of a subflow.
+/// The prefix of the number of a subflow.
 const SUBFLOWS: &str = "multipath.subflows.";
 
 /// The number of a subflow in what follows [`SUBFLOWS`], and the metric.
@@ -400,7 +400,7 @@ fn fields(part: Part, of: Of) -> Vec<String> {
             serde_json::to_value(LiveSummary { compared_packets: Some(0), ..LiveSummary::default() })
         }
         (Of::Hosts, Part::Run) => serde_json::to_value(LiveHost::default()),
-        // What is null counts as a number without samples.
+        // A field that is null counts as a number without samples.
         (Of::Commands, Part::Run) => serde_json::to_value(CommandSummary {
             error: Some(String::new()),
             rtt_ms: Some(RoundTrips::default()),
@@ -418,7 +418,7 @@ fn fields(part: Part, of: Of) -> Vec<String> {
 
 fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
     match value {
-        // What has no samples yet is null.
+        // A field without samples is null.
         Value::Number(_) | Value::Null => fields.push(path.to_owned()),
         Value::Object(object) => {
             for (key, value) in object {
@@ -443,7 +443,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<String>)> {
     std::iter::once(run).chain(listed).collect()
 }
 
-/// Whether a text matches a pattern in which `*` stands for any text.
+/// Returns `true` if a text matches a pattern in which `*` stands for any text.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

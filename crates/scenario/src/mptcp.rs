@@ -16,7 +16,7 @@ use crate::paths::{self, Links, Network, links_of};
 use crate::quantity::{Flag, Kind as _, OneOf, Problem, Time, Whole};
 use crate::report::Diagnostic;
 
-/// What `transport` says.
+/// The value of `transport`.
 pub(crate) const NAME: &str = "mptcp";
 
 const SCHEDULERS: OneOf =
@@ -29,7 +29,7 @@ pub(crate) struct Subflow {
     pub(crate) path: Vec<usize>,
 }
 
-/// Whether a flow says that it is MPTCP.
+/// Returns `true` if a flow asks for MPTCP.
 pub(crate) fn is_asked_for(fields: &Fields<'_>) -> bool {
     fields.peek("transport").is_some_and(|node| node.str() == Some(NAME))
 }
@@ -128,7 +128,7 @@ pub(crate) fn between(
     Some(subflows)
 }
 
-/// How the subflows are used, if there are any. A sender that is a Linux has its scheduler.
+/// Reads the use of the subflows, if there are any. A sender that is a Linux has its scheduler.
 pub(crate) fn of(
     fields: &mut Fields<'_>,
     others: &Option<Vec<Vec<usize>>>,
@@ -168,7 +168,7 @@ pub(crate) fn of(
     }))
 }
 
-/// Which subflows are backups.
+/// The subflows that are backups.
 fn backups(fields: &mut Fields<'_>, count: usize) -> Vec<usize> {
     let Some(entry) = fields.get(("backups", "numbers of the backup subflows")) else { return Vec::new() };
     let expected = format!("numbers of subflows from 1 to {count}, such as [2]");

@@ -25,7 +25,7 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
         for (name, group) in groups {
             without_marks(plan, &name, group).into_iter().for_each(&mut note);
         }
-        // Of the points of a sweep, the first is enough.
+        // The first point of a sweep is enough.
         let short = plan.groups.iter().filter_map(|group| short_of_window(plan, group));
         for (part, text) in plan.links.iter().flat_map(misfits).chain(short) {
             if !parts.contains(&part) {
@@ -59,7 +59,7 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
     notes
 }
 
-/// That a controller which goes by marks meets no queue that marks.
+/// A note that a controller which reacts to marks meets no queue that marks.
 fn without_marks(plan: &Plan, name: &str, group: &FlowGroup) -> Option<String> {
     let HostSpec::Endpoint(sender) = &group.sender else { return None };
     let controllers = [&sender.cc].into_iter().chain(group.schedule.iter().map(|change| &change.cc));
@@ -89,12 +89,12 @@ fn without_marks(plan: &Plan, name: &str, group: &FlowGroup) -> Option<String> {
 /// A full frame of Ethernet.
 const FRAME: u32 = 1514;
 
-/// What so many bytes take at a rate.
+/// Time for `bytes` at a rate.
 fn time_of(bytes: u64, rate: Rate) -> Span {
     Span::from_secs_f64(bytes as f64 * 8.0 / rate.as_bps() as f64)
 }
 
-/// To three digits.
+/// A time to three digits.
 fn rough(span: Span) -> String {
     match span.as_secs_f64() * 1e3 {
         ms if ms < 10.0 => format!("{ms:.2} ms"),
@@ -145,8 +145,8 @@ fn misfits(link: &LinkSpec) -> Vec<(String, String)> {
     notes
 }
 
-/// That the buffers of flows which send as much as they can bound their windows below what their
-/// path holds, or below two segments. With a name for it.
+/// A note, with a name for it, that the buffers of flows which send as much as they can bound their
+/// windows below the capacity of their path, or below two segments.
 fn short_of_window(plan: &Plan, group: &Group) -> Option<(String, String)> {
     let (name, count) = (format!("flows.{}", group.id), group.count());
     let group = &*group.alike;
@@ -180,7 +180,7 @@ fn short_of_window(plan: &Plan, group: &Group) -> Option<(String, String)> {
     })
 }
 
-/// Who takes the places of kernels in a flow.
+/// Notes on the stand-ins for the kernels of a flow.
 fn stood_in(plan: &Plan, group: &Group) -> Vec<String> {
     let Some(ends) = &group.ends else { return Vec::new() };
     let name = |host: &HostSpec| match host {

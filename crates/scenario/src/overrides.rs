@@ -34,18 +34,18 @@ const SECTIONS: [&str; 12] = [
     "expect",
 ];
 
-/// What a sweep may vary. All but `run` hold several, by their names.
+/// The sections that a sweep may vary. All but `run` hold several, by their names.
 const VARIED: [&str; 7] = ["run", "hosts", "links", "paths", "flows", "workloads", "commands"];
 
 /// A path into the document: keys, and indices of arrays as digits.
 pub(crate) type Path = Vec<String>;
 
-/// What stands for every id, or every name, of a section.
+/// The wildcard for every id, or every name, of a section.
 const EVERY: &str = "*";
 
 /// A `key=value` of the command line.
 pub(crate) struct Argument {
-    /// What it sets: several keys where `*` stands for ids.
+    /// The keys that it sets: several where `*` stands for ids.
     pub(crate) paths: Vec<Path>,
     pub(crate) node: Node,
     pub(crate) key_place: Place,
@@ -75,8 +75,8 @@ impl Argument {
     }
 }
 
-/// Cuts `key=value` into its key, the place of that, and the value; `example` is one. What is wrong
-/// is reported.
+/// Cuts `key=value` into its key, the place of that, and the value; `example` is one. Errors are
+/// reported.
 pub(crate) fn pair(text: &str, source: usize, example: &str, report: &Report) -> Option<(String, Place, Node)> {
     let whole = Place::new(source, 0..text.len());
     let mut quoted = false;
@@ -155,7 +155,7 @@ pub(crate) fn resolve(
         return fail(format!("`{shown}` is not the path of a key"), "a whole section", note, None);
     }
     let Some(name) = path.get(1).filter(|_| named) else { return Some(vec![path.to_vec()]) };
-    // What there is one of, `flow` of `flows`.
+    // The singular of a section, `flow` of `flows`.
     let one = &section[..section.len() - 1];
     let found = document.get(section).map(|entry| &entry.node);
     if name == EVERY {
@@ -256,8 +256,8 @@ pub(crate) fn at<'a>(root: &'a Node, path: &[String]) -> Option<&'a Node> {
     })
 }
 
-/// Whether a table under this key may hold one of a kind's own with this name. Of kinds from
-/// outside nothing is known here.
+/// Returns `true` if a table under this key may hold one of a kind's own with this name. Kinds from
+/// outside are not known here.
 fn has_kind(key: &str, name: &str) -> bool {
     let among: &[&OneOf<'_>] = match key {
         "queue" => return QueueSpec::by_name(name).is_some(),

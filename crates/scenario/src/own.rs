@@ -51,7 +51,7 @@ impl Own {
         &self.queues
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no own algorithms.
     pub fn is_empty(&self) -> bool {
         self.controllers.is_empty() && self.queues.is_empty()
     }

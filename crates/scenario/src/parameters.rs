@@ -19,7 +19,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, kind: &str, of: &mut impl Configurab
     read_with(fields, None, kind, of);
 }
 
-/// The same for a queue, whose sizes may be in other units.
+/// Reads a queue's parameters, whose sizes may be in other units.
 pub(crate) fn read_with(fields: &mut Fields<'_>, extent: Option<&Extent>, kind: &str, of: &mut impl Configurable) {
     of.parameters(&mut Reader { fields, extent });
     if let Some(problem) = of.problem() {
@@ -33,12 +33,12 @@ pub(crate) fn reader<'f, 'a>(fields: &'f mut Fields<'a>) -> impl Visitor + use<'
     Reader { fields, extent: None }
 }
 
-/// What is shown was in range when it was read.
+/// A shown value was in range when it was read.
 const MAX: u64 = u64::MAX;
 
 struct Reader<'f, 'a> {
     fields: &'f mut Fields<'a>,
-    /// What sizes in other units refer to.
+    /// The reference of sizes in other units.
     extent: Option<&'f Extent>,
 }
 
@@ -99,7 +99,7 @@ impl Visitor for Reader<'_, '_> {
         let errors = self.fields.errors();
         let value = match (self.converted(&of), of.derived) {
             (Some(value), _) => Some(value),
-            // It was wrong.
+            // An invalid value was reported.
             (None, _) if self.fields.errors() > errors => None,
             (None, Some(_)) => self.fields.maybe((of.name, of.meaning), self.kind(&of)),
             (None, None) => Some(self.fields.or((of.name, of.meaning), at.value(), self.kind(&of))),
@@ -287,7 +287,7 @@ fn name_in(names: &[&'static str], node: &Node) -> Option<parameter::Value> {
     names.iter().find(|&&name| node.str() == Some(name)).map(|name| parameter::Value::Name(name))
 }
 
-/// The same problem, where more is expected than its kind knows.
+/// The problem with a longer list of expected values than its kind knows.
 fn expecting(problem: Problem, expected: impl FnOnce(&str) -> String) -> Problem {
     Problem { expected: expected(&problem.expected), ..problem }
 }

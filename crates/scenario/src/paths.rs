@@ -61,7 +61,7 @@ pub(crate) fn host(fields: &Fields<'_>, key: &str, node: &Node, nodes: &[NodeSpe
 /// The most paths between hosts of a run.
 const MAX_PIPES: usize = 1000;
 
-/// Reads `[[paths]]`. What is wrong is reported and left out.
+/// Reads `[[paths]]`. Wrong entries are reported and left out.
 pub(crate) fn read_all(root: &mut Fields<'_>, links: &Links<'_>, nodes: &[NodeSpec]) -> Vec<PipeSpec> {
     let expected = "sections `[[paths]]`, each with the two hosts that it is `between` and a `path`";
     let Some(entry) = root.get(("paths", "routes between hosts")) else {
@@ -198,7 +198,7 @@ const UNIT: OneOf = OneOf { what: "unit that takes a path", names: &["packet", "
 /// Weights of paths are no finer.
 const MAX_WEIGHT: u64 = 1 << 20;
 
-/// Which packets take which of so many paths.
+/// Reads the rule by which packets take one of several paths.
 fn split(fields: &mut Fields<'_>, paths: usize) -> SplitRule {
     let equal = || vec![1; paths];
     fields.choose(("split", "assignment of packets to paths"), "round_robin", &SPLITS, |kind, fields| match kind {

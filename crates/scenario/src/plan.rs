@@ -20,7 +20,7 @@ use crate::{clock, command, flow, hosts, link, paths, record};
 const BYTES_OF_A_SUMMARY: f64 = 600.0;
 const BYTES_OF_AN_OBJECT: f64 = 1500.0;
 
-/// What the runs of one point have in common.
+/// The common properties of the runs of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) duration: Span,
@@ -109,7 +109,7 @@ impl Plan {
         Some(Plan { duration: duration?, seed, links, groups, workloads, recorded, timing, network, commands })
     }
 
-    /// What is outside of a run, if anything is.
+    /// The outside of a run, if there is any.
     pub(crate) fn live(&self) -> Option<LiveSpec> {
         Some(LiveSpec {
             clock: self.timing.clock.clone()?,
@@ -139,7 +139,7 @@ impl Plan {
         self.sums_of(self.seed, run)
     }
 
-    /// The same with another seed.
+    /// The sums with another seed.
     pub(crate) fn sums_of(&self, seed: u64, run: u64) -> Vec<SumSpec> {
         let groups = self.groups.iter().filter_map(|group| group.summed(seed, run));
         groups.chain(self.workloads.iter().map(|workload| workload.summed(seed, run))).collect()

@@ -16,20 +16,20 @@ use crate::show::Defaults;
 use crate::sweep::Sweep;
 use crate::traces::Traces;
 
-/// What the points of a sweep say.
+/// The plans of a sweep's points.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     known: BTreeMap<usize, Plan>,
-    /// Those that were read in advance and are wrong.
+    /// The points that were read in advance and are wrong.
     wrong: BTreeSet<usize>,
     is_all_read: bool,
     /// Any of the known points is on the live clock.
     is_live: bool,
-    /// How those that are not known are read, if there are any.
+    /// The reader of points that are not known, if there are any.
     rest: Option<Rest>,
 }
 
-/// What the points that were not read in advance are read from.
+/// The sources of points that were not read in advance.
 #[derive(Clone, Debug)]
 struct Rest {
     root: Node,
@@ -38,11 +38,11 @@ struct Rest {
     sources: Sources,
 }
 
-/// What is gained from reading points.
+/// The by-products of reading points.
 #[derive(Default)]
 pub(crate) struct Gained {
     pub(crate) defaults: Defaults,
-    /// By their points.
+    /// Subjects with their points.
     pub(crate) subjects: Vec<(usize, Subject)>,
 }
 
@@ -126,7 +126,7 @@ impl Points {
         self.known.values()
     }
 
-    /// The same with their numbers.
+    /// The known plans with the numbers of their points.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Plan)> {
         self.known.iter().map(|(point, plan)| (*point, plan))
     }
@@ -140,7 +140,7 @@ impl Points {
         self.is_all_read
     }
 
-    /// Whether any run takes as long as it says, by the machine's clock.
+    /// Returns `true` if any run takes as long as it says, by the machine's clock.
     pub(crate) fn is_live(&self) -> bool {
         self.is_live
     }
@@ -149,7 +149,6 @@ impl Points {
         self.known.values().next().unwrap_or_else(|| unreachable!("a scenario has a point"))
     }
 
-    /// What a point says.
     pub(crate) fn plan(&self, point: usize, sweep: &Sweep) -> Result<Cow<'_, Plan>, ScenarioError> {
         if let Some(plan) = self.known.get(&point) {
             return Ok(Cow::Borrowed(plan));
@@ -162,7 +161,7 @@ impl Points {
     }
 }
 
-/// What points are read with.
+/// The context in which points are read.
 struct Reader<'r> {
     sweep: &'r Sweep,
     root: &'r Node,

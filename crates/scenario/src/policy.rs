@@ -242,7 +242,7 @@ fn agent(text: AgentText) -> Result<Agent, String> {
     }
 }
 
-/// What a learner sees, when it decides and what its actions do.
+/// Reads a learner: its observations, the times of its decisions and the effects of its actions.
 ///
 /// # Errors
 /// What is wrong with it, in words.

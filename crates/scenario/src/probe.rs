@@ -13,7 +13,7 @@ use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Problem, Time};
 /// 100 probes a second are the most of the draft (`MPS`).
 const LEAST_INTERVAL: Span = Span::from_millis(10);
 const INTERVAL: Span = Span::from_millis(100);
-/// What the draft recommends for TCP_REPLENISH_TIME.
+/// The draft's recommendation for TCP_REPLENISH_TIME.
 const REPLENISH: Span = Span::from_millis(5);
 /// The most bytes of a part of a probe.
 const MOST_BYTES: u64 = 1_000_000;

@@ -27,13 +27,13 @@ impl Problem {
 
 /// A kind of value.
 pub(crate) trait Kind {
-    /// What it is in memory.
+    /// The type in memory.
     type Held;
     /// Reads it.
     fn read(&self, node: &Node) -> Result<Self::Held, Problem>;
     /// Writes it, so that it is read back as the same.
     fn show(&self, held: &Self::Held) -> Value;
-    /// What it may be, for the table of keys.
+    /// The possible values, for the table of keys.
     fn domain(&self) -> Domain;
 }
 
@@ -340,7 +340,7 @@ pub(crate) struct OneOf<'n> {
 }
 
 impl OneOf<'_> {
-    /// What a key may hold that takes one of these as a kind.
+    /// The domain of a key that takes one of these as a kind.
     pub(crate) fn kinds(&self) -> Domain {
         Domain::Kind(self.names.to_vec())
     }
@@ -374,8 +374,8 @@ impl Kind for OneOf<'_> {
     }
 }
 
-/// Whether a text can name a link or a flow: it becomes a part of dotted paths, where a number is
-/// an index.
+/// Returns `true` if a text can name a link or a flow: it becomes a part of dotted paths, where a
+/// number is an index.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -391,7 +391,7 @@ fn quantity<'a>(node: &'a Node, expected: &str) -> Result<&'a str, Problem> {
     }
 }
 
-/// What the units crate says, with the unit that was probably meant.
+/// The error of the units crate, with the unit that was probably meant.
 fn unit_problem(error: &QuantityError, node: &Node, expected: &str) -> Problem {
     let text = node.str().unwrap_or("");
     let (title, help) = match error {

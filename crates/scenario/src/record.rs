@@ -33,10 +33,10 @@ const MAX_CAPTURES: usize = 200;
 /// The receivers of all flows as a place where reordering is measured.
 const RECEIVER: &str = "receiver";
 
-/// The same by the order of TCP's sequence numbers.
+/// Receivers by the order of TCP's sequence numbers.
 const SEQUENCE: &str = "sequence";
 
-/// The same by the first arrival of each segment.
+/// Receivers by the first arrival of each segment.
 const FIRST_ARRIVAL: &str = "first_arrival";
 
 /// The length of the intervals in which it is recorded.
@@ -45,24 +45,24 @@ const REORDERING_EVERY: Span = Span::from_secs(1);
 /// The most flows times places at which reordering is measured: each takes up to 300 kB.
 const MAX_METERS: u64 = 10_000;
 
-/// How many ids an error lists.
+/// Most ids that an error lists.
 const MAX_LISTED: usize = 10;
 
 /// Bytes of a row of the series. These and those of packets are means of scenarios of the gallery.
 const BYTES_OF_A_ROW: f64 = 125.0;
 
-/// What is recorded.
+/// The recording of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The link directions whose queues are, in order.
     pub(crate) queues: Vec<DirectionId>,
-    /// Whether ACKs, retransmissions and losses of flows are.
+    /// `true` if ACKs, retransmissions and losses of flows are recorded.
     pub(crate) tcp: bool,
-    /// Whether every segment of the hosts is.
+    /// `true` if every segment of the hosts is recorded.
     pub(crate) siftr: bool,
-    /// Whether the measurements of enhanced round-trip times are.
+    /// `true` if the measurements of enhanced round-trip times are recorded.
     pub(crate) ertt: bool,
-    /// Whether every flow of a workload is.
+    /// `true` if every flow of a workload is recorded.
     pub(crate) flows: bool,
     /// The intervals of the time series, if there is to be one.
     pub(crate) series: Option<SeriesConfig>,
@@ -71,7 +71,7 @@ pub(crate) struct Record {
     pub(crate) snaplen: u32,
     /// Where reordering is measured.
     pub(crate) reordering: Option<ReorderingSpec>,
-    /// Whether the displacement of each packet is recorded.
+    /// `true` if the displacement of each packet is recorded.
     pub(crate) displacement: bool,
 }
 

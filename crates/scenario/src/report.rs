@@ -6,23 +6,23 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// How many errors are shown of one scenario; the rest is counted.
+/// Most errors shown of one scenario; the rest is counted.
 const MAX_SHOWN: usize = 20;
 
-/// How many errors are kept: each new one is compared with all of them.
+/// Most errors kept: each new one is compared with all of them.
 const MAX_KEPT: usize = 1000;
 
-/// How many names are listed or searched for a near miss.
+/// Most names that are listed or searched for a near miss.
 const MAX_NAMES: usize = 1000;
 
 /// The longest text of an error, in bytes; what is longer is cut in its middle. A name may be as
 /// long as the file.
 const MAX_TEXT: usize = 400;
 
-/// The same for what was expected, which may be a list of names.
+/// The longest note about expected values, which may be a list of names.
 const MAX_NOTE: usize = 20_000;
 
-/// The same for each of these names.
+/// The longest of these names.
 const MAX_NAME: usize = 100;
 
 /// Where something was written: a source (the file, or one `--set` argument) and the bytes in it.
@@ -46,14 +46,14 @@ impl Place {
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Diagnostic {
-    /// What is wrong, in one line.
+    /// The error, in one line.
     pub(crate) title: String,
     pub(crate) place: Place,
-    /// What was found, next to the caret.
+    /// The found value, next to the caret.
     pub(crate) label: String,
-    /// What was expected, and other facts.
+    /// The expected values, and other facts.
     pub(crate) notes: Vec<String>,
-    /// What to write instead.
+    /// A suggestion.
     pub(crate) help: Option<String>,
 }
 
@@ -102,12 +102,12 @@ impl Report {
         self.len() > MAX_SHOWN
     }
 
-    /// Whether no further error is kept.
+    /// Returns `true` if no further error is kept.
     pub(crate) fn is_closed(&self) -> bool {
         self.len() >= MAX_KEPT
     }
 
-    /// What was read, if nothing was reported on the way.
+    /// Returns the value, if nothing was reported on the way.
     pub(crate) fn finish<T>(self, sources: Sources, read: Option<T>) -> Result<T, ScenarioError> {
         let mut errors = self.errors.into_inner();
         match read {
@@ -135,7 +135,7 @@ impl Sources {
 /// One error of a scenario, for programs that show it in their own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem<'a> {
-    /// What is wrong, in one line.
+    /// The error, in one line.
     pub title: &'a str,
     /// The file, or what stands for an argument.
     pub source: &'a str,
@@ -143,11 +143,11 @@ pub struct Problem<'a> {
     pub line: usize,
     /// The character in the line, from 1.
     pub column: usize,
-    /// What was found.
+    /// The found value.
     pub found: &'a str,
-    /// What was expected, and other facts.
+    /// The expected values, and other facts.
     pub notes: &'a [String],
-    /// What to write instead.
+    /// A suggestion.
     pub help: Option<&'a str>,
 }
 
@@ -258,13 +258,13 @@ pub fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .take(MAX_NAMES)
         .map(|candidate| (distance(&lower, &candidate.to_lowercase()), candidate))
-        // What has nothing in common is no near miss, however short.
+        // A name that has nothing in common is no near miss, however short.
         .filter(|&(distance, candidate)| distance <= most && distance < candidate.chars().count())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// What other programs call what is here under another name, or what comes nearest to it.
+/// Names in other programs of items that have another name here, or their nearest relative.
 const ELSEWHERE: [(&str, &str); 10] = [
     ("reno", "newreno"),
     ("new_reno", "newreno"),

@@ -44,9 +44,9 @@ pub struct Scenario {
     sweep: Sweep,
     points: Points,
     expects: Vec<Expect>,
-    /// What says when a point has been repeated often enough.
+    /// The condition under which a point has been repeated often enough.
     until: Option<Until>,
-    /// What the expectations look at beside whole runs.
+    /// The windows that the expectations need beside whole runs.
     windows: Vec<Window>,
     defaults: Defaults,
     inputs: Inputs,
@@ -56,7 +56,7 @@ pub struct Scenario {
 /// An override from the command line.
 #[derive(Clone, Debug)]
 pub struct Override {
-    /// What errors call it: `--set`.
+    /// The name in errors: `--set`.
     pub flag: String,
     /// `links.bottleneck.delay=40ms`.
     pub text: String,
@@ -196,7 +196,7 @@ impl Scenario {
     }
 
     /// The keys that a text of one run has or may have, in the order of reading: those that the
-    /// parser asks it for. What is wrong with the text is not reported.
+    /// parser asks it for. Errors of the text are not reported.
     pub fn keys(text: &str) -> Vec<Key> {
         let report = Report::default();
         let mut sources = Sources::default();
@@ -259,7 +259,7 @@ impl Scenario {
         &self.own
     }
 
-    /// Whether the file has a `[sweep]`, even of one run.
+    /// Returns `true` if the file has a `[sweep]`, even of one run.
     pub fn is_sweep(&self) -> bool {
         self.sweep.declared
     }
@@ -269,17 +269,18 @@ impl Scenario {
         self.sweep.axes.iter().map(|axis| axis.name.as_str())
     }
 
-    /// How often each point of the sweep is run, at most if [`Scenario::is_adaptive`].
+    /// Number of repetitions of each point of the sweep, at most if [`Scenario::is_adaptive`].
     pub fn repeat(&self) -> usize {
         self.sweep.repeat as usize
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.sweep.points() * self.repeat()
     }
 
-    /// How often each point is run at least: as often as at most, unless [`Scenario::is_adaptive`].
+    /// Least number of repetitions of each point: as many as at most, unless
+    /// [`Scenario::is_adaptive`].
     pub fn repeat_at_least(&self) -> usize {
         self.sweep.at_least as usize
     }
@@ -312,7 +313,7 @@ impl Scenario {
         self.read_spec(run).unwrap_or_else(|error| panic!("run {run}: {}", error.render(false)))
     }
 
-    /// The same run, of whatever point.
+    /// The specification of a run, of whatever point.
     ///
     /// # Errors
     /// Its point is wrong: one of [`Scenario::wrong`], or of those that were not read in advance.
@@ -339,14 +340,14 @@ impl Scenario {
         })
     }
 
-    /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one
-    /// after another.
+    /// Returns `true` if any run takes as long as it says, by the machine's clock. Such runs are
+    /// done one after another.
     pub fn is_live(&self) -> bool {
         self.points.is_live()
     }
 
-    /// What the clock leaves out of what the file says, and what a sweep varies without effect, in
-    /// sentences.
+    /// Notes, in sentences, on settings of the file that the clock leaves out, and on axes without
+    /// effect.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = notes::of(self.points.known(), &self.expects);
         notes.extend(effect::notes(&self.sweep, &self.points));
@@ -361,7 +362,7 @@ impl Scenario {
         &self.points.first().recorded.queues
     }
 
-    /// Whether anything is to be recorded.
+    /// Returns `true` if anything is to be recorded.
     pub fn records_anything(&self) -> bool {
         !self.recorded_queues().is_empty()
             || self.records_tcp()
@@ -373,22 +374,22 @@ impl Scenario {
             || self.records_packets()
     }
 
-    /// Whether ACKs, retransmissions and losses of all flows are to be recorded.
+    /// Returns `true` if ACKs, retransmissions and losses of all flows are to be recorded.
     pub fn records_tcp(&self) -> bool {
         self.points.first().recorded.tcp
     }
 
-    /// Whether every segment that a host sends or receives is to be recorded.
+    /// Returns `true` if every segment that a host sends or receives is to be recorded.
     pub fn records_siftr(&self) -> bool {
         self.points.first().recorded.siftr
     }
 
-    /// Whether the measurements of enhanced round-trip times are to be recorded.
+    /// Returns `true` if the measurements of enhanced round-trip times are to be recorded.
     pub fn records_ertt(&self) -> bool {
         self.points.first().recorded.ertt
     }
 
-    /// Whether every flow of a workload is to be recorded.
+    /// Returns `true` if every flow of a workload is to be recorded.
     pub fn records_flows(&self) -> bool {
         self.points.first().recorded.flows
     }
@@ -403,12 +404,12 @@ impl Scenario {
         self.points.first().recorded.reordering.as_ref().map(|reordering| reordering.every)
     }
 
-    /// Whether the displacement of each packet is to be recorded.
+    /// Returns `true` if the displacement of each packet is to be recorded.
     pub fn records_displacement(&self) -> bool {
         self.points.first().recorded.displacement
     }
 
-    /// Whether packets are to be captured in any run.
+    /// Returns `true` if packets are to be captured in any run.
     pub fn records_packets(&self) -> bool {
         self.points.known().any(|plan| !plan.recorded.captures.is_empty())
     }

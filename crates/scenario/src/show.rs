@@ -29,7 +29,7 @@ pub(crate) struct Defaults {
 /// The number of a table, and that of a key in it.
 type At = (u32, u32);
 
-/// What was used in a table.
+/// The values used in a table.
 #[derive(Clone, Debug)]
 struct Filling {
     path: Arc<str>,
@@ -41,7 +41,7 @@ struct Used {
     points: usize,
     /// `None` once two points differ.
     value: Option<Value>,
-    /// The same for the points of each kind.
+    /// The values at the points of each kind.
     by_kind: Vec<(&'static str, Option<Value>)>,
 }
 
@@ -128,8 +128,8 @@ impl Defaults {
         text + &write::document_with(root.table().unwrap_or(&Default::default()), fill)
     }
 
-    /// What is written of a key, with the kind under which it is, if not for all; nothing if it has
-    /// to stay out.
+    /// The values written for a key, with the kind under which they are, if not for all; none if
+    /// the key has to stay out.
     fn values(&self, (table, key): At) -> Vec<(Option<&'static str>, &Value)> {
         let Filling { path, keys } = &self.tables[table as usize];
         let used = &keys[key as usize].1;

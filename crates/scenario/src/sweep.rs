@@ -70,7 +70,7 @@ impl Values {
         Box::new(listed.iter().map(|choice| (Cow::Borrowed(&choice.node), choice.name())))
     }
 
-    /// What the value is called; `None`: as it is written.
+    /// The name of a value; `None`: as it is written.
     pub(crate) fn name(&self, index: usize) -> Option<&str> {
         match self {
             Values::Listed(values) => values[index].name(),
@@ -78,7 +78,7 @@ impl Values {
         }
     }
 
-    /// Which of the values that are listed this is.
+    /// Index of the value among those that are listed.
     fn choice(&self, row: usize) -> usize {
         match self {
             Values::Listed(_) => row,
@@ -98,12 +98,11 @@ impl Values {
     }
 }
 
-/// One axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     /// The path as written.
     pub(crate) name: String,
-    /// What it sets: several keys where `*` stands for ids.
+    /// The keys that it sets: several where `*` stands for ids.
     pub(crate) paths: Vec<Path>,
     pub(crate) place: Place,
     pub(crate) values: Values,
@@ -136,18 +135,18 @@ pub(crate) struct Sweep {
     groups: Vec<Group>,
     /// The combinations that are points, in ascending order; all unless set.
     kept: Option<Arc<[usize]>>,
-    /// What was left out, in sentences.
+    /// Notes, in sentences, on combinations that were left out.
     pub(crate) notes: Vec<String>,
     /// Runs of each point, at most.
     pub(crate) repeat: u64,
     /// The fewest runs of each point, where `until` ends them.
     pub(crate) at_least: u64,
-    /// Whether the file asks for a sweep at all.
+    /// `true` if the file asks for a sweep at all.
     pub(crate) declared: bool,
 }
 
 impl Sweep {
-    /// How many points there are.
+    /// Number of points.
     pub(crate) fn points(&self) -> usize {
         let all = || self.groups.iter().map(|group| group.len).product();
         self.kept.as_ref().map_or_else(all, |kept| kept.len())
@@ -162,20 +161,20 @@ impl Sweep {
         self.kept.as_ref().map_or(point, |kept| kept[point])
     }
 
-    /// Which value each axis has at a point; the last group moves fastest.
+    /// Index of each axis's value at a point; the last group moves fastest.
     pub(crate) fn indices(&self, point: usize) -> Vec<usize> {
         let rows = self.rows(self.combination(point));
         self.axes.iter().map(|axis| rows[axis.group]).collect()
     }
 
-    /// Which value each axis has at a point, of those that the file lists: draws of one value are
-    /// one.
+    /// Index of each axis's value at a point, among those that the file lists: draws of one value
+    /// are one.
     pub(crate) fn choices(&self, point: usize) -> Vec<usize> {
         self.axes.iter().zip(self.indices(point)).map(|(axis, row)| axis.values.choice(row)).collect()
     }
 
-    /// Whether values of an axis are listed, and meet all of the others: what is wrong at every
-    /// point with one of them is the value.
+    /// Returns `true` if values of an axis are listed, and meet all of the others: an error at
+    /// every point with one of them is due to the value.
     pub(crate) fn is_chosen(&self, axis: usize) -> bool {
         let Axis { group, values, .. } = &self.axes[axis];
         match self.groups[*group].section {
@@ -256,7 +255,8 @@ impl Sweep {
         some.into_iter().collect()
     }
 
-    /// Whether an axis is of this key in the table at this path, or of a table that holds it.
+    /// Returns `true` if an axis is of this key in the table at this path, or of a table that holds
+    /// it.
     pub(crate) fn varies(&self, table: &[String], key: &str) -> bool {
         let holds = |path: &Path| table.starts_with(path) || path.strip_prefix(table).is_some_and(|rest| rest == [key]);
         self.axes.iter().any(|axis| axis.paths.iter().any(holds))
@@ -367,8 +367,8 @@ pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<
 
 const REPEAT: (&str, &str) = ("repeat", "runs of each point");
 
-/// Reads how often points are repeated: so often, or at least and at most so often. What says when
-/// it is enough is read where metrics are known.
+/// Reads how often points are repeated: so often, or at least and at most so often. The condition
+/// that ends repetitions is read where metrics are known.
 fn repeat(fields: &mut Fields<'_>) -> (u64, u64) {
     if fields.peek("repeat").is_none_or(|node| node.table().is_none()) {
         let repeat = fields.or(REPEAT, 1, Whole(1, MAX_RUNS));
@@ -391,7 +391,7 @@ fn repeat(fields: &mut Fields<'_>) -> (u64, u64) {
     (min, max.unwrap_or(min))
 }
 
-/// What the sections of a sweep are read with.
+/// The context in which the sections of a sweep are read.
 struct Reader<'r> {
     root: &'r Node,
     cx: &'r Context<'r>,

@@ -14,7 +14,7 @@ use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::scenario::Override;
 use crate::traces::Traces;
 
-/// What a scenario may name in an environment.
+/// The names for learners that a scenario may use in an environment.
 #[derive(Clone, Debug)]
 pub struct Learning {
     /// The learners by the names of `cc = { kind = "external", agent = NAME }`; the first one also

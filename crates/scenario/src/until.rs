@@ -31,7 +31,8 @@ impl Until {
         format!("the mean of {} within {} %", self.measurement.name(), self.ci95 * 100.0)
     }
 
-    /// Whether the mean of these values is known well enough. Values that are all the same are.
+    /// Returns `true` if the mean of these values is known well enough. Values that are all the
+    /// same are.
     pub(crate) fn is_met(&self, values: &[f64]) -> bool {
         let mean = statistics::mean(values).filter(|mean| mean.is_finite());
         let (Some(mean), Some(interval)) = (mean, statistics::t_interval(values, CONFIDENCE)) else { return false };

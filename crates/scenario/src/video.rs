@@ -16,7 +16,7 @@ use crate::quantity::{Flag, Kind, Number, OneOf, OrOff, PlainRate, Problem, Time
 const MAX_RUNGS: usize = 64;
 /// The most segments that a buffer holds.
 const MAX_SEGMENTS: u64 = 10_000;
-/// What a ladder looks like.
+/// The form of a ladder.
 const EXAMPLE: &str = "bitrates in ascending order, such as [\"1mbit\", \"2.5mbit\", \"5mbit\"]";
 
 pub(crate) const ALGORITHMS: OneOf<'_> = OneOf { what: "algorithm", names: &["bba", "bola"] };

@@ -40,7 +40,7 @@ const CLASSES: [u64; 2] = [100_000, 10_000_000];
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Workload {
     pub(crate) id: String,
-    /// What the flows of each path have in common.
+    /// The common properties of the flows of each path.
     groups: Vec<Arc<FlowGroup>>,
     pattern: WorkloadPattern,
     classes: Vec<SizeClass>,
@@ -51,12 +51,12 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// What its flows have in common, for each path, with its name.
+    /// The common properties of its flows, for each path, with its name.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (String, &FlowGroup)> {
         self.groups.iter().map(|group| (format!("workloads.{}", self.id), &**group))
     }
 
-    /// What its flows take memory for.
+    /// The population of flows for which memory is taken.
     pub(crate) fn population(&self) -> Population<'_> {
         Population {
             group: &self.groups[0],
@@ -67,7 +67,7 @@ impl Workload {
         }
     }
 
-    /// It in repetition `run`.
+    /// The workload in repetition `run`.
     pub(crate) fn summed(&self, seed: u64, run: u64) -> SumSpec {
         let stream = |part| Random::for_component(seed, run, &format!("workloads.{}.{part}", self.id));
         let streams = WorkloadStreams { gaps: stream("gaps"), sizes: stream("sizes"), paths: stream("paths") };
@@ -294,7 +294,7 @@ fn check_number(fields: &mut Fields<'_>, pattern: &WorkloadPattern, arriving: Sp
     }
 }
 
-/// That `link` is one of these.
+/// Finds a link by its name.
 fn link_named(fields: &Fields<'_>, node: &Node, links: &[LinkSpec]) -> Option<usize> {
     let found = node.str().and_then(|name| links.iter().position(|link| link.name == name));
     if found.is_none() {
@@ -308,7 +308,6 @@ fn link_named(fields: &Fields<'_>, node: &Node, links: &[LinkSpec]) -> Option<us
     found
 }
 
-/// What `arrivals` may hold.
 fn arrivals_domain() -> Domain {
     Domain::Either(vec![Domain::Time { positive: true }, Domain::Table])
 }

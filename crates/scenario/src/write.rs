@@ -10,8 +10,8 @@ pub(crate) fn document(root: &Table) -> String {
     document_with(root, |_, _, _| None)
 }
 
-/// The same, with other items in place of those of arrays, which are known by the key of the array
-/// and their numbers.
+/// The document with other items in place of those of arrays, which are identified by the key of
+/// the array and their numbers.
 pub(crate) fn document_with(root: &Table, other: impl Fn(&str, usize, &Node) -> Option<Node>) -> String {
     let mut out = String::new();
     let (tables, scalars): (Vec<&Entry>, Vec<&Entry>) = root.0.iter().partition(|entry| is_section(&entry.node));

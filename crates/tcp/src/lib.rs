@@ -4,8 +4,8 @@
 //! [`Endpoint`] is one end of one connection: the state machine (RFC 9293, RFC 5961), options and
 //! PAWS (RFC 7323), SACK (RFC 2018, RFC 2883), loss recovery (RFC 6675, RFC 6582, RFC 3042, RFC
 //! 9937), timeouts (RFC 6298), delayed acknowledgments and flow control (RFC 5681, RFC 9293), ECN
-//! (RFC 3168, RFC 8257, RFC 9768). How much may be in flight is decided by a congestion controller
-//! of `ackclock-cc`. The settings of real stacks are in [`profile`].
+//! (RFC 3168, RFC 8257, RFC 9768). A congestion controller of `ackclock-cc` decides how much may be
+//! in flight. The settings of real stacks are in [`profile`].
 //!
 //! [`Listener`] is a listening socket whose children are endpoints; [`reset_for`] answers segments
 //! that belong to no connection. The socket calls ([`Endpoint::connect`], [`Endpoint::send`],

@@ -1,4 +1,4 @@
-//! What those who watch a run see of it: the last values of links and flows, their counts since
+//! The view of a run for those who watch it: the last values of links and flows, their counts since
 //! the beginning, and a bounded history.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub(crate) struct Board {
     pub(crate) lateness_limit: Option<Span>,
     /// The end of the last interval.
     pub(crate) now: Time,
-    /// How many intervals have ended.
+    /// Number of intervals that have ended.
     pub(crate) ticks: u64,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
@@ -34,7 +34,7 @@ pub(crate) struct Board {
     controllers: Vec<(String, String)>,
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Flow,
@@ -88,17 +88,17 @@ pub(crate) struct Link {
     pub(crate) totals: LinkTotals,
     pub(crate) rates: History,
     pub(crate) backlogs: History,
-    /// In ms.
+    /// Histories in ms.
     pub(crate) sojourns: History,
 }
 
-/// What happened to packets in the last second of the machine, about.
+/// The fates of packets in the last second of the machine, about.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     last: VecDeque<[u64; 2]>,
 }
 
-/// What a link direction has counted.
+/// The counts of a link direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkTotals {
     pub(crate) bytes: u64,
@@ -121,11 +121,11 @@ pub(crate) struct Flow {
     tick: u64,
     pub(crate) totals: FlowTotals,
     pub(crate) goodputs: History,
-    /// In ms.
+    /// Histories in ms.
     pub(crate) rtts: History,
 }
 
-/// What a flow has counted.
+/// The counts of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FlowTotals {
     pub(crate) delivered_bytes: u64,
@@ -135,7 +135,7 @@ pub(crate) struct FlowTotals {
     pub(crate) timeouts: u64,
 }
 
-/// What a run in real time adds.
+/// The additional state of a run in real time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
     pub(crate) moment: Moment,
@@ -150,11 +150,11 @@ pub(crate) struct Live {
 pub(crate) struct History {
     values: VecDeque<f32>,
     room: usize,
-    /// How many there have been.
+    /// Number of values so far.
     pushed: usize,
 }
 
-/// What several values are shown as.
+/// The value shown for several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     Mean,
@@ -174,8 +174,8 @@ impl History {
         self.pushed += 1;
     }
 
-    /// So many of the last values, `each` of them as one, the oldest first. A value stays with
-    /// those beside it.
+    /// The last values in groups of `each`, at most `most` groups, the oldest first. A value stays
+    /// with its neighbours.
     pub(crate) fn together(&self, most: usize, each: usize, shown: Shown) -> Vec<f64> {
         let first = self.pushed - self.values.len();
         let mut groups: Vec<(usize, f64, f64)> = Vec::new();
@@ -194,7 +194,7 @@ impl History {
         groups[groups.len().saturating_sub(most)..].iter().map(value).collect()
     }
 
-    /// So many intervals passed in which there was nothing.
+    /// Adds intervals in which there was nothing.
     fn skip(&mut self, intervals: u64) {
         (0..intervals.min(self.room as u64)).for_each(|_| self.push(0.0));
     }
@@ -229,7 +229,7 @@ impl Recent {
 }
 
 impl Board {
-    /// That of a run that has not begun.
+    /// The board of a run that has not begun.
     pub(crate) fn new(spec: &RunSpec) -> Board {
         let queue = |link: &str, direction: &str| {
             let spec = spec.links.iter().find(|spec| spec.name == link);
@@ -315,8 +315,8 @@ impl Board {
         hosts.clone_into(&mut live.hosts);
     }
 
-    /// Whether a run in real time is too late to be valid, as far as is known by now; `None` if it
-    /// is not in real time, or has no limit.
+    /// Returns `true` if a run in real time is too late to be valid, as far as is known by now;
+    /// `None` if it is not in real time, or has no limit.
     pub(crate) fn is_late(&self) -> Option<bool> {
         let (live, limit) = (self.live.as_ref()?, self.lateness_limit?);
         let Moment { lateness, unread, longest_stall, .. } = live.moment;
@@ -324,7 +324,7 @@ impl Board {
         Some(beyond(lateness.run_p99) || beyond(unread.run_p99) || longest_stall > ackclock_live::LONGEST_STALL)
     }
 
-    /// How much of the run is over, from 0 to 1.
+    /// The part of the run that is over, from 0 to 1.
     pub(crate) fn progress(&self) -> f64 {
         let whole = self.duration.as_secs_f64();
         if whole > 0.0 { (self.now.as_secs_f64() / whole).min(1.0) } else { 1.0 }
@@ -402,7 +402,7 @@ impl Flow {
         self.rtts.push(point.rtt.or(point.srtt).unwrap_or_default().as_millis_f64());
     }
 
-    /// For how many intervals it has been idle.
+    /// Number of intervals for which it has been idle.
     pub(crate) fn idle(&self, board: &Board) -> u64 {
         board.ticks.saturating_sub(self.tick)
     }

@@ -1,5 +1,5 @@
-//! What a person may change of a run while it goes on: keys of its links, and on the virtual clock
-//! its pace.
+//! The changes that a person may make to a run while it goes on: keys of its links, and on the
+//! virtual clock its pace.
 //!
 //! Changes are read here, on the thread of whoever asks; the run takes them when it comes by, and
 //! waits for nobody. `server` is the socket of `--control`.
@@ -34,7 +34,7 @@ const LONGEST: usize = 1000;
 const TOGETHER: usize = 64;
 const MOST: usize = 10_000;
 
-/// How often one who has handed a change in looks whether it was made.
+/// Interval at which the author of a change looks whether it was made.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The run that is controlled: a scenario of several has several.
@@ -53,14 +53,14 @@ struct Shared {
     is_live: bool,
     control: Control,
     tempo: Tempo,
-    /// What was made so far, in order.
+    /// The changes made so far, in order.
     made: Mutex<Vec<(DirectionId, Change)>>,
     /// One after another.
     setting: Mutex<()>,
 }
 
 impl Controls {
-    /// Those of the only run of a scenario, which goes at this speed.
+    /// The controls of the only run of a scenario, which goes at this speed.
     pub fn of(scenario: &Scenario, speed: Option<Speed>) -> Controls {
         let shared = Shared {
             is_live: scenario.is_live(),
@@ -104,7 +104,7 @@ impl Controls {
         }
         self.shared.tempo.wake();
         let at = loop {
-            // It is told before the run says that it is over.
+            // The time of the change is set before the run says that it is over.
             let is_over = control.is_over();
             match when.at() {
                 Some(at) => break at,
@@ -188,7 +188,7 @@ impl Controls {
         self.shared.control.now()
     }
 
-    /// Whether the virtual clock stands still.
+    /// Returns `true` if the virtual clock stands still.
     pub(crate) fn is_paused(&self) -> bool {
         self.shared.tempo.is_paused()
     }
@@ -198,7 +198,7 @@ impl Controls {
         self.shared.tempo.speed()
     }
 
-    /// What the loop of a live run takes changes from.
+    /// The source of changes for the loop of a live run.
     pub fn control(&self) -> Control {
         self.shared.control.clone()
     }
@@ -236,14 +236,14 @@ impl Controls {
     }
 }
 
-/// What is said once a run is over.
+/// The answer once a run is over.
 pub(crate) const OVER: &str = "the run is over";
 
 fn over() -> String {
     OVER.to_owned()
 }
 
-/// Whether texts can stand in a capture and in a line.
+/// Checks that texts can stand in a capture and in a line.
 fn check(texts: &[&str]) -> Result<(), String> {
     if texts.is_empty() || texts.len() > TOGETHER {
         return Err(format!("{} changes; expected 1 to {TOGETHER} at a time, KEY=VALUE", texts.len()));

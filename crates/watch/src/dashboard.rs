@@ -12,7 +12,7 @@ use super::state::{Change, State, Wish};
 use super::terminal::{self, Input, Screen};
 use super::view::{self, Theme};
 
-/// How long it waits for a key before it draws again.
+/// Time that the dashboard waits for a key before it draws again.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Keys between two frames: who holds one down sees what it does.

@@ -22,7 +22,7 @@ const EVERY: Span = Span::from_millis(100);
 /// Intervals of a run that is as fast as it can, if they are longer than that.
 const INTERVALS: u64 = 1000;
 
-/// What was handed over and is not on the board yet.
+/// Data handed over that is not on the board yet.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     pub(super) keys: Vec<Key>,
@@ -32,7 +32,7 @@ pub(super) struct Inbox {
     pub(super) lost: u64,
 }
 
-/// What is known of a run that is watched.
+/// The state of a run that is watched.
 #[derive(Debug)]
 pub struct Watch {
     in_real_time: bool,
@@ -43,8 +43,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a run that has not begun, whose clock goes so much faster than the machine's, or as fast
-    /// as it can.
+    /// The watch of a run that has not begun, whose clock goes so much faster than the machine's,
+    /// or as fast as it can.
     pub fn new(spec: &RunSpec, speed: Option<f64>) -> Watch {
         let in_real_time = spec.live.as_ref().is_some_and(|live| live.clock == Clock::Real);
         let every = if in_real_time { EVERY } else { EVERY.max(spec.duration / INTERVALS) };
@@ -60,7 +60,7 @@ impl Watch {
         watch
     }
 
-    /// Whether the run goes by the machine's clock.
+    /// Returns `true` if the run goes by the machine's clock.
     pub(crate) fn in_real_time(&self) -> bool {
         self.in_real_time
     }
@@ -78,7 +78,7 @@ impl Watch {
         self.every.store(every as u64, Ordering::Relaxed);
     }
 
-    /// What is known of the run by now.
+    /// The state of the run by now.
     pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
         // The run is not kept from handing over while this is taken in.

@@ -29,7 +29,7 @@ impl Area {
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) area: Area,
-    /// Row by row. What is behind a wide character is not shown.
+    /// Row by row. A cell behind a wide character is not shown.
     pub(super) cells: Vec<(char, Style)>,
     pub(super) cursor: Option<(usize, usize)>,
 }
@@ -58,7 +58,7 @@ impl Frame {
         }
     }
 
-    /// What changes a terminal that shows another frame, of the same size, to this one.
+    /// Writes the changes from another frame, of the same size, that a terminal shows to this one.
     pub(super) fn write(&self, shown: &Frame, out: &mut impl Write) -> io::Result<()> {
         let width = self.area.width.max(1);
         let rows = self.cells.chunks(width).zip(shown.cells.chunks(width)).enumerate();

@@ -31,7 +31,7 @@ pub use terminal::check as check_terminal;
 #[derive(Debug)]
 pub struct Watching {
     watch: Arc<Watch>,
-    /// What keys of the dashboard change.
+    /// The controls of the dashboard's keys.
     dashboard: Option<Controls>,
     /// Answers as long as it is there.
     server: Option<Server>,
@@ -59,7 +59,7 @@ impl Watching {
         Feed::new(self.watch.clone())
     }
 
-    /// Who is told of a live run.
+    /// The observer of a live run.
     pub fn watch(&self) -> Arc<Watch> {
         self.watch.clone()
     }
@@ -71,7 +71,7 @@ impl Watching {
         let over = AtomicBool::new(false);
         let shown = thread::scope(|scope| {
             let shown = scope.spawn(|| dashboard::show(&self.watch, controls, &over));
-            // Also after a panic: the scope waits for the dashboard.
+            // The dashboard also ends after a panic: the scope waits for it.
             let end = End(&over, controls);
             run();
             drop(end);
@@ -80,7 +80,7 @@ impl Watching {
         match shown {
             Ok(Ok(())) => {}
             Ok(Err(error)) => say(&format!("note: the dashboard has ended: {error}")),
-            // It has said why.
+            // The panic has been reported.
             Err(_) => say("note: the dashboard has ended by a defect of ackclock; the run was not affected"),
         }
     }

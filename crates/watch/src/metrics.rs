@@ -14,7 +14,7 @@ use super::board::{Board, Flow, Kind, Link};
 /// The type of what [`text`] writes.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Whether a value only grows.
+/// The type of a metric: one that only grows, or any.
 #[derive(Clone, Copy, Debug)]
 enum Type {
     Counter,
@@ -267,7 +267,7 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/watch.md");
         let page = fs::read_to_string(path).unwrap();
         let written = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
-        // Those that have no value here are in the tables all the same.
+        // Metrics without a value here are in the tables all the same.
         let listed = LINKS.iter().map(|metric| metric.0).chain(FLOWS.iter().map(|metric| metric.0));
         let names = written.map(str::to_owned).chain(listed.map(|name| format!("ackclock_{name}")));
         let missing: Vec<String> = names.filter(|name| !page.contains(&format!("`{name}`"))).collect();

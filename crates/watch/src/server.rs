@@ -17,7 +17,7 @@ use anyhow::Context;
 use super::feed::Watch;
 use super::metrics;
 
-/// How often it looks for clients, and whether it is to end.
+/// Interval at which the thread looks for clients, and for its end.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Looks until it takes in what the run has handed over, though nobody asks.
@@ -33,7 +33,7 @@ const LONGEST: usize = 8 << 10;
 const READS: usize = 16;
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The same for the answer, which may be long.
+/// Number of writes within which the answer, which may be long, has to leave.
 const WRITES: usize = 256;
 
 /// Where to listen: an address of this machine's loopback, and a port; 0 is any.
@@ -108,7 +108,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It does not wait for clients.
+            // The thread does not wait for clients.
             let _ = thread.join();
         }
     }
@@ -123,7 +123,7 @@ fn serve(listener: &TcpListener, watch: &Arc<Watch>, over: &AtomicBool) {
                 clients.fetch_add(1, Ordering::Relaxed);
                 let (watch, here) = (watch.clone(), clients.clone());
                 let begun = thread::Builder::new().spawn(move || {
-                    // Whatever is wrong, the client is told, or has left.
+                    // An error has been told to the client, unless it has left.
                     let _ = answer(&stream, &watch);
                     here.fetch_sub(1, Ordering::Relaxed);
                 });
@@ -166,7 +166,7 @@ fn forget(mut stream: &TcpStream) {
 }
 
 fn answer(stream: &TcpStream, watch: &Watch) -> io::Result<()> {
-    // It may have what the listener has.
+    // The stream may have the listener's settings.
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

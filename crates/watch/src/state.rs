@@ -1,4 +1,4 @@
-//! What a person has chosen in the dashboard, and what keys do.
+//! The state of the dashboard that a person has chosen, and the effects of keys.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ const SHORTEST: f64 = 1e5;
 /// Characters of an assignment.
 const LONGEST: usize = 200;
 
-/// What keys change of a run.
+/// The interface by which keys change a run.
 pub(crate) trait Change {
     /// Sets a key of the scenario, from `KEY=VALUE`; what was done.
     fn set(&self, text: &str) -> Result<String, String>;
@@ -29,7 +29,7 @@ pub(crate) trait Change {
     fn get(&self, key: &str) -> Result<String, String>;
     fn pause(&self, paused: bool) -> Result<String, String>;
     fn speed(&self, factor: f64) -> Result<String, String>;
-    /// Whether the clock stands still.
+    /// Returns `true` if the clock stands still.
     fn is_paused(&self) -> bool;
     /// Seconds of the run in a second; `None` is as fast as it can.
     fn pace(&self) -> Option<f64>;
@@ -61,13 +61,13 @@ impl Change for Controls {
     }
 }
 
-/// What the dashboard is to do about a key.
+/// The request of a key to the dashboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Nothing,
     /// The run ends, as by a signal.
     End,
-    /// The same again: the dashboard goes.
+    /// A repetition of the key: the dashboard goes.
     Leave,
 }
 
@@ -86,13 +86,13 @@ pub(crate) struct Message {
     pub(crate) is_error: bool,
 }
 
-/// What a person has chosen.
+/// A person's choices.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
     pub(crate) link: usize,
     pub(crate) flow: usize,
-    /// What has been typed behind a colon.
+    /// The text typed behind a colon.
     pub(crate) prompt: Option<String>,
     pub(crate) help: bool,
     pub(crate) messages: VecDeque<Message>,
@@ -100,7 +100,7 @@ pub(crate) struct State {
     pub(crate) speed: Option<f64>,
     pub(crate) paused: bool,
     pub(crate) ending: bool,
-    /// What was typed last.
+    /// The text typed last.
     before: String,
 }
 
@@ -234,7 +234,7 @@ impl State {
             Ok(text) => (text, false),
             Err(text) => (text, true),
         };
-        // It has one line.
+        // The message has one line.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if self.messages.len() == MESSAGES {
             self.messages.pop_front();
@@ -258,7 +258,7 @@ fn scaled(
     change.set(&format!("{key}={value}"))
 }
 
-/// So many bits per second, by their first three digits. No link is stopped by a key.
+/// The rate of `bps`, rounded to its first three digits. No link is stopped by a key.
 fn rounded(bps: f64) -> Result<Rate, String> {
     let bps = bps.clamp(1.0, Rate::MAX.as_bps() as f64) as u64;
     let unit = 10u64.pow(bps.ilog10().saturating_sub(2));
@@ -276,7 +276,7 @@ fn rounded_delay(nanos: f64, up: bool) -> Span {
     Span::from_micros((micros + unit / 2) / unit * unit)
 }
 
-/// How much faster than the machine's clock the run's is.
+/// The ratio of the run's clock to the machine's.
 pub(super) fn speed_text(speed: f64) -> String {
     if speed >= 1.0 {
         format!("{}x", text::three(speed).trim_end_matches('0').trim_end_matches('.'))

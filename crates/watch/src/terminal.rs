@@ -16,7 +16,7 @@ use crossterm::{event, execute, queue};
 
 use super::frame::Frame;
 
-/// Whether the dashboard has the terminal.
+/// `true` while the dashboard has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Held while something is written to it.
@@ -25,7 +25,7 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// For how long a panic waits for a frame that another thread draws.
 const FRAME: (usize, Duration) = (100, Duration::from_millis(1));
 
-/// Whether there is a terminal for a dashboard.
+/// Checks that there is a terminal for a dashboard.
 ///
 /// # Errors
 /// There is none.
@@ -38,7 +38,7 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What there is to read.
+/// The kinds of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     None,

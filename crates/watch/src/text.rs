@@ -39,7 +39,7 @@ pub(super) fn spark(values: impl Iterator<Item = f64>, most: f64, width: usize) 
     let height = |value: f64| {
         let share = if most > 0.0 { value / most } else { 0.0 };
         match (share * 8.0).round().clamp(0.0, 8.0) as usize {
-            // What is not nothing is seen.
+            // A value above zero is always visible.
             0 if value > 0.0 => '▁',
             eighths => BLOCKS[eighths],
         }

@@ -108,7 +108,7 @@ fn header(frame: &mut Frame, area: Area, board: &Board, state: &State, theme: Th
     frame.put(area, 1, &[(format!("{left}["), theme.plain()), ("█".repeat(done), theme.line()), (rest, theme.plain())]);
 }
 
-/// How punctual a run in real time is, and the packets of its hosts.
+/// The punctuality of a run in real time, and the packets of its hosts.
 fn live_line(live: &Live) -> String {
     let moment = &live.moment;
     let ms = |span: Option<ackclock_units::Span>| millis(span.map(ackclock_units::Span::as_millis_f64));

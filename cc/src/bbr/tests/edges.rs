@@ -102,7 +102,7 @@ fn an_undo_is_of_its_own_episode() {
     cc.exit_fast_recovery();
     (cc.window.cwnd, cc.model.inflight_longterm) = (50 * MSS, 60 * MSS);
     cc.handle_loss_signal(&flight(3000, 50));
-    // It has grown on in recovery, and is cut.
+    // The window has grown on in recovery, and is cut.
     cc.window.cwnd = 80 * MSS;
     cc.handle_loss_signal(&flight(3100, 50));
     (cc.window.cwnd, cc.model.inflight_longterm) = (20 * MSS, 10 * MSS);
@@ -126,13 +126,13 @@ fn the_first_timeout_saves() {
         cc.window.cwnd = 50 * MSS;
         cc.model.inflight_longterm = 60 * MSS;
         cc.enter_timeout_recovery(Time::from_millis(3000), repeated);
-        // What was saved at the loss is kept, 70; the window of then comes back with it.
+        // The value saved at the loss is kept, 70; the window of then comes back with it.
         let expected = if lost_at.is_some() { 70 } else { saved };
         cc.window.cwnd = MSS;
         cc.on_signal(&flight(3200, 20), Signal::Spurious);
         assert_eq!(segments(&cc), expected, "{lost_at:?} {repeated}");
     }
-    // Of another moment: the window of the timeout's.
+    // The loss is of another moment: the window is that of the timeout.
     let mut cc = steady(State::ProbeBwCruise);
     cc.window.cwnd = 70 * MSS;
     cc.handle_loss_signal(&flight(2000, 100));
@@ -144,7 +144,7 @@ fn the_first_timeout_saves() {
     assert_eq!(segments(&cc), 50);
 }
 
-/// And it bounds what is in flight in the short term, where nothing bounds it and nothing is
+/// A timeout bounds the data in flight in the short term, where nothing bounds it and nothing is
 /// probed.
 #[test]
 fn a_timeout_bounds_what_is_in_flight() {

@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     pub loss: f64,
     /// ACKs arrive at multiples of this.
     pub ack_slot: Span,
-    /// What the application writes, bit/s; `None` is all that fits.
+    /// Rate of the application's writes, bit/s; `None` is all that fits.
     pub application: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Path {
     pub now: Time,
     random: Random,
     link_free_at: Time,
-    /// What is in flight, in order.
+    /// Packets in flight, in order.
     packets: VecDeque<Packet>,
     /// When an ACK arrives, and of what; nothing of a lost segment.
     acks: VecDeque<(Time, u64)>,

@@ -7,7 +7,7 @@ use super::super::State;
 use super::path::{Path, Setup};
 use crate::fixture::MSS;
 
-/// After the first 5 s.
+/// A path after the first 5 s.
 fn steady(setup: Setup) -> Path {
     let mut path = Path::new(setup);
     path.run(Span::from_secs(5));
@@ -186,11 +186,12 @@ fn an_application_below_the_bandwidth_keeps_startup_going_and_the_queue_empty() 
     assert!(goodput >= 0.97 * 2e6, "{goodput}");
     assert!(queue <= MSS as f64, "{queue}");
     assert!(!path.cc.full_bw.reached);
-    // It writes all it can: the bandwidth is found.
+    // The application writes all it can: the bandwidth is found.
     path.setup.application = None;
     path.run(Span::from_secs(2));
     assert!(path.cc.full_bw.reached);
-    // And little again: the bandwidth is remembered (draft, "Experimental Status").
+    // The application writes little again: the bandwidth is remembered (draft, "Experimental
+    // Status").
     path.setup.application = Some(2_000_000);
     path.run(Span::from_secs(20));
     assert!(path.cc.model.max_bw() * 8.0 >= 0.98 * 1e7);

@@ -38,7 +38,8 @@ impl Rounds {
         self.cdg.on_ack(&flight(self.millis, cwnd(&self.cdg)), &ack(1, rtt))
     }
 
-    /// The same, of which only a duplicate ACK with SACK tells; whether a back-off is called for.
+    /// Takes a round trip that only a duplicate ACK with SACK shows, and returns the step that it
+    /// calls for.
     fn duplicate(&mut self, rtt: u64) -> Step {
         self.arrive(rtt, true);
         self.cdg.step
@@ -399,7 +400,8 @@ fn a_loss_during_congestion_recovery_costs_nothing_more() {
     assert_eq!(cwnd(&cdg), 14);
     cdg.on_signal(&flight(0, 14), Signal::Loss);
     assert_eq!((cwnd(&cdg), cdg.state.recovery), (14, Recovery::Fast));
-    // The same where the endpoint says nothing, because one reduction per window is its rule.
+    // The back-off also stands where the endpoint sends no signal, because one reduction per window
+    // is its rule.
     let mut cdg = avoiding(CALM, 20);
     cdg.back_off(&flight(0, 20));
     let _ = cdg.on_ack(&flight(0, 14), &ack(1, 100));
@@ -433,7 +435,7 @@ fn a_back_off_on_a_duplicate_ack_waits_for_the_next() {
     rounds.cdg.queue = Queue::Full;
     rounds.cdg.on_signal(&flight(rounds.millis, 20), Signal::Loss);
     assert_eq!(rounds.cdg.window().cwnd, 21_285);
-    // It proves the loss itself, which comes first: half, and no back-off.
+    // The duplicate proves the loss itself, which comes first: half, and no back-off.
     let mut rounds = steep();
     rounds.cdg.queue = Queue::Full;
     rounds.cdg.on_signal(&flight(rounds.millis, 20), Signal::Loss);

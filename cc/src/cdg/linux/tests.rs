@@ -30,8 +30,8 @@ fn round(cdg: &mut LinuxCdg, number: u64, min: u64, max: u64) -> Verdict {
     cdg.on_ack(&f, &ack(2, 100))
 }
 
-/// So long that a gradient of it backs off with certainty: 42 * 10^6 / 10^6 is beyond the cut-off
-/// at 16.8.
+/// A delay so long that a gradient of it backs off with certainty: 42 * 10^6 / 10^6 is beyond the
+/// cut-off at 16.8.
 const LONG: u64 = 1_000_000;
 
 #[test]
@@ -170,12 +170,12 @@ fn a_loss_brings_the_window_down_from_the_shadow_window() {
     cdg.path.shadow_wnd = 100 * MSS;
     cdg.on_signal(&f, Signal::Loss);
     assert_eq!((cwnd(&cdg), cdg.path.shadow_wnd), (50, 50 * MSS));
-    // Not above the window itself: min(400 / 2, 60).
+    // The shadow window counts up to the window itself: min(400 / 2, 60).
     let mut cdg = established_with(LinuxCdgConfig::default(), 60, true);
     cdg.path.shadow_wnd = 400 * MSS;
     cdg.on_signal(&f, Signal::Loss);
     assert_eq!((cwnd(&cdg), cdg.path.shadow_wnd), (60, 60 * MSS));
-    // Not below half of the window; odd numbers of segments lose their half.
+    // The result is at least half of the window; odd numbers of segments lose their half.
     let mut cdg = established_with(LinuxCdgConfig::default(), 60, true);
     cdg.path.shadow_wnd = 51 * MSS;
     cdg.on_signal(&f, Signal::Ecn);
@@ -221,7 +221,7 @@ fn a_loss_is_tolerated_while_the_queue_is_not_full() {
         cdg.on_signal(&flight(100, 60), Signal::Loss);
         assert_eq!(cwnd(&cdg), if queue == Queue::NonFull { 60 } else { 30 });
     }
-    // Otherwise nobody asks.
+    // The queue is not inferred without `use_tolerance`.
     let mut cdg = established_with(LinuxCdgConfig::default(), 60, true);
     cdg.gradient(rtt(32, 32), rtt(0, 0));
     assert_eq!(cdg.path.queue, Queue::Unknown);
@@ -275,7 +275,8 @@ fn slow_start_of(hystart_detect: u32, acks: impl Iterator<Item = (u64, u64)>) ->
 
 #[test]
 fn slow_start_ends_with_a_long_train_of_acks() {
-    // Of 20 ms the train may be 10 ms long. The first begins it, and the eleventh ms is beyond.
+    // The train may be 10 ms long with an RTT of 20 ms. The first begins it, and the eleventh ms is
+    // beyond.
     let every_ms = || (0..).map(|n| (1_000_000 + n * 1000, 20_000));
     assert_eq!(slow_start_of(1, every_ms().take(100)), Some(11));
     assert_eq!(slow_start_of(3, every_ms().take(100)), Some(11));

@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner
 
 use crate::conformance::model::{EVERY, Promise, chaos, keeps_twice, plan, survives};
 
-/// What is wrong with a controller.
+/// The fault of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     TwoSegmentsAfterTimeout,
@@ -199,7 +199,7 @@ fn runner() -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
-/// What the model says of a controller with this fault.
+/// The model's verdict on a controller with this fault.
 fn caught(fault: Fault) -> Option<String> {
     let others = || vec![Broken::boxed(fault)];
     match runner().run(&plan(), |plan| keeps_twice(Broken::boxed(fault), Broken::boxed(fault), &others, &[], &plan)) {

@@ -1,5 +1,5 @@
-//! What each controller asks for, and what undone reductions and idle times come to: the same for
-//! all, by the numbers.
+//! The requests of each controller, and the results of undone reductions and idle times: the same
+//! for all, by the numbers.
 
 use ackclock_cc::{
     Ack, Arrival, CcSpec, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, Sent, Signal, Verdict, Window,
@@ -43,8 +43,9 @@ fn timeout(repeated: bool) -> Signal {
     Signal::Timeout { repeated, kept: 0 }
 }
 
-/// Who measures by ACKs has to see them, who measures enhanced RTTs the departures as well; the
-/// codepoint is RFC 8257's and RFC 9331's; who rules the window says so.
+/// A controller that measures by ACKs has to see them, one that measures enhanced RTTs the
+/// departures as well; the codepoint is RFC 8257's and RFC 9331's; a controller that rules the
+/// window says so.
 #[test]
 fn each_asks_for_what_it_uses() {
     let arrivals = Needs { arrivals: true, ..Needs::default() };
@@ -95,8 +96,8 @@ fn enhanced_round_trips_are_shown_by_those_that_measure_them() {
     }
 }
 
-/// What a timeout takes away is what was there then: not the window before an earlier loss, and not
-/// what a second timeout found.
+/// A timeout takes away the window that was there then: not the window before an earlier loss, and
+/// not the one that a second timeout finds.
 #[test]
 fn an_undo_puts_back_what_the_last_reduction_took() {
     for mut cc in avoiding().filter(|cc| cc.name() != "bbr") {
@@ -108,7 +109,7 @@ fn an_undo_puts_back_what_the_last_reduction_took() {
         cc.on_signal(&flight(2500, 20), timeout(true));
         cc.on_signal(&flight(2600, 20), Signal::Spurious);
         assert_eq!(cc.window(), before, "{}", cc.name());
-        // It is put back once.
+        // The window is put back once.
         cc.on_signal(&flight(2700, 20), timeout(false));
         cc.on_signal(&flight(2800, 20), Signal::Spurious);
         assert_eq!(cc.window(), before, "{}", cc.name());
@@ -119,8 +120,8 @@ fn an_undo_puts_back_what_the_last_reduction_took() {
     }
 }
 
-/// RFC 5681 section 4.1: the restart window is the initial window. Those that rule their window
-/// keep it (Linux does nothing for them then).
+/// RFC 5681 section 4.1: the restart window is the initial window. Controllers that rule their
+/// window keep it (Linux does nothing for them then).
 #[test]
 fn idle_time_brings_the_window_down_to_the_initial_one() {
     for mut cc in avoiding() {

@@ -11,7 +11,7 @@ use ackclock_cc::{
 use ackclock_units::{Span, Time};
 use proptest::prelude::*;
 
-/// What is checked. A name is what a failure says.
+/// The checked promises. A name is what a failure says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// After a timeout the window is one segment, beside what is kept in flight (RFC 5681 section
@@ -34,9 +34,9 @@ pub(crate) enum Promise {
     /// From a loss, mark or back-off to the end of its recovery neither window nor threshold come
     /// down once more, but for a timeout.
     OneReduction,
-    /// What was taken back leaves a window that is at least what it was.
+    /// An undone reduction leaves a window that is at least the one before it.
     UndoRestores,
-    /// And such a threshold.
+    /// An undone reduction leaves a threshold that is at least the one before it.
     UndoRestoresThreshold,
     /// An undo takes nothing away.
     UndoTakesNothing,
@@ -54,9 +54,9 @@ pub(crate) enum Promise {
     PacingIsConstant,
     /// A controller that takes over has the window of the one before.
     TakeOverKeepsWindow,
-    /// And its threshold.
+    /// A controller that takes over has the threshold of the one before.
     TakeOverKeepsThreshold,
-    /// The same operations lead to the same windows.
+    /// Equal operations lead to equal windows.
     Deterministic,
 }
 
@@ -105,13 +105,13 @@ pub(crate) enum Op {
     Signal(Signal),
     Lost(Lost),
     Sent(Sent),
-    /// It is the subflow of this number; of no connection with others if there is none.
+    /// The controller is the subflow of this number; of no connection with others if there is none.
     Couple(usize, [Subflow; 3]),
     /// Another controller takes over: which one, modulo their number.
     Switch(usize),
 }
 
-/// What an operation sees besides the time.
+/// The operation's view besides the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub(crate) in_flight: u64,
@@ -164,7 +164,7 @@ pub(crate) fn apply(cc: &mut dyn CongestionControl, f: &Flight, op: &Op) -> Verd
     Verdict::Continue
 }
 
-/// Which recovery is under way.
+/// The recovery under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Episode {
     None,
@@ -185,7 +185,7 @@ struct Model<'a> {
     fast: bool,
     /// The last signal was a timeout.
     timed_out: bool,
-    /// What `Spurious` has to restore.
+    /// The window that `Spurious` has to restore.
     restores: Option<Window>,
     /// A timeout has brought the window below two segments, and it has not come back.
     below_two: bool,
@@ -202,7 +202,7 @@ impl Model<'_> {
         Err(TestCaseError::fail(format!("{promise:?}, {name}: {:?}", self.cc)))
     }
 
-    /// Whether the endpoint would do this now.
+    /// Returns `true` if the endpoint would do this now.
     fn happens(&self, op: &Op) -> bool {
         match (op, self.episode) {
             (Op::Signal(Signal::CountedAcks(_)), _) => self.needs.reno_halving,
@@ -215,7 +215,7 @@ impl Model<'_> {
             // marks tell little.
             (Op::Signal(Signal::Loss), Episode::Signalled) if !self.fast => self.needs.ecn != EcnUse::Data,
             (Op::Signal(Signal::Loss | Signal::Ecn), _) => false,
-            // What is in recovery is in flight.
+            // Data in recovery is in flight.
             (Op::Signal(Signal::IdleRestart), _) => false,
             _ => true,
         }
@@ -323,7 +323,7 @@ impl Model<'_> {
         self.always(f)
     }
 
-    /// What holds at any time.
+    /// Checks the promises that apply at any time.
     fn always(&mut self, f: &Flight) -> Result<(), TestCaseError> {
         let window = self.cc.window();
         self.below_two &= window.cwnd < 2 * self.segment;
@@ -395,7 +395,7 @@ pub(crate) fn keeps(
             model.cc = others.swap_remove(which % others.len());
             model.begin(&f, Some(window))?;
             if model.episode == Episode::Own {
-                // That was of the other one; this one may back off at once.
+                // The back-off was of the other controller; this one may back off at once.
                 model.episode = Episode::None;
             }
         } else if model.happens(op) {
@@ -468,7 +468,7 @@ fn rate() -> impl Strategy<Value = RateSample> {
     )
 }
 
-/// What it acknowledges follows from the view.
+/// An arrival, whose acknowledged bytes follow from the view.
 fn arrival() -> impl Strategy<Value = Arrival> {
     let acked = prop_oneof![1 => Just(0), 3 => bytes()];
     let marks = prop_oneof![3 => Just(0), 1 => bytes()];

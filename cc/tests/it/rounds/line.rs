@@ -1,6 +1,6 @@
 //! A sender on a line: its controller, a window of data in flight, and a receiver that acknowledges
-//! every segment. What the controller hears and when is as an endpoint with SACK, timestamps and
-//! the loss window of RFC 5681 tells it; its window alone says how much is sent (no PRR).
+//! every segment. The controller hears the calls of an endpoint with SACK, timestamps and the loss
+//! window of RFC 5681, at the same times; its window alone says how much is sent (no PRR).
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(crate) const BASE: Span = Span::from_millis(100);
 /// none for others, whose round-trip times are therefore constant.
 const SERVICE: Span = Span::from_micros(250);
 
-/// What happens in a round.
+/// The event of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     None,
@@ -29,7 +29,7 @@ pub(crate) enum Event {
     Timeout,
     /// The first segment is late, and declared lost.
     FalseLoss,
-    /// It arrives, and with it the proof that nothing was lost.
+    /// The late segment arrives, and with it the proof that nothing was lost.
     Undo,
 }
 
@@ -41,7 +41,7 @@ struct Segment {
     arrives: Time,
     again: bool,
     marked: bool,
-    // What the delivery rate is sampled with.
+    // The counts from which the delivery rate is sampled.
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
@@ -68,12 +68,12 @@ pub(crate) struct Line {
     /// A late segment that is declared lost.
     late: Option<Segment>,
     recovery: Recovery,
-    /// What was sent before the last timeout ends here.
+    /// The end of the data sent before the last timeout.
     timeout_point: u64,
     srtt: Option<Span>,
     latest_rtt: Option<Span>,
     min_rtt: Option<Span>,
-    /// What the queue adds to the round-trip time.
+    /// The queue's part of the round-trip time.
     pub(crate) queue: Span,
     /// Marks on what was sent before are answered.
     answered: u64,
@@ -124,7 +124,7 @@ impl Line {
         line
     }
 
-    /// What leaves with the window full, at a time.
+    /// The flight with the window full, at a time.
     fn flight(&self) -> Flight {
         let cwnd = self.cc.window().cwnd;
         let in_flight = self.in_flight();
@@ -186,7 +186,7 @@ impl Line {
         }
     }
 
-    /// Whether the window has room for a segment, whatever the pacing says.
+    /// Returns `true` if the window has room for a segment, whatever the pacing says.
     fn has_room(&self) -> bool {
         self.in_flight() + MSS <= self.cc.window().cwnd
     }

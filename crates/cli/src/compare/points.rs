@@ -23,14 +23,14 @@ const CONFIDENCE: f64 = 0.95;
 pub(super) struct Point<'a> {
     pub(super) a: Vec<&'a Run>,
     pub(super) b: Vec<&'a Run>,
-    /// Those with the same seed, if one side has no others.
+    /// Pairs of runs with the same seed, if one side has no others.
     pairs: Option<Vec<[&'a Run; 2]>>,
     pub(super) test: Test,
     /// The probabilities of what the table shows, adjusted for their number.
     pub(super) adjusted: BTreeMap<String, f64>,
 }
 
-/// How means are compared.
+/// The comparison of means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Test {
     PairedT,
@@ -164,7 +164,7 @@ impl<'a> Point<'a> {
         Point { a, b, pairs, test, adjusted: BTreeMap::new() }
     }
 
-    /// How many runs are compared in pairs, if they are.
+    /// Number of runs compared in pairs, if they are.
     pub(super) fn paired(&self) -> Option<usize> {
         self.pairs.as_ref().map(Vec::len)
     }
@@ -186,7 +186,8 @@ impl<'a> Point<'a> {
         Compared { a: Spread::of(&a), b: Spread::of(&b), difference, p: p.flatten() }
     }
 
-    /// Whether all repetitions of a side have the same numbers, so that nothing in them is random.
+    /// Returns `true` if all repetitions of a side have the same numbers, so that nothing in them
+    /// is random.
     pub(super) fn are_same(runs: &[&Run]) -> bool {
         runs.len() > 1 && runs.windows(2).all(|pair| pair[0].numbers == pair[1].numbers)
     }

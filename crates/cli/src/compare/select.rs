@@ -1,4 +1,4 @@
-//! Which points of a sweep a side has: those with chosen values on its axes.
+//! The choice of the points of a sweep for a side: those with chosen values on its axes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::args::compare::Choice;
 /// The most values or axes that an error lists.
 const MOST: usize = 20;
 
-/// What is chosen of a side, as its runs come in.
+/// The chosen runs of a side, as they come in.
 #[derive(Debug)]
 pub(super) struct Selection<'a> {
     flag: &'static str,
@@ -28,7 +28,7 @@ impl<'a> Selection<'a> {
         Selection { flag, choices, axes: None, values: vec![Vec::new(); choices.len()] }
     }
 
-    /// Whether a run is among those that are chosen.
+    /// Returns `true` if a run is among those that are chosen.
     pub(super) fn takes(&mut self, summary: &Value, given: &str) -> anyhow::Result<bool> {
         if self.axes.is_none() {
             let axes: Vec<&String> =
@@ -56,7 +56,7 @@ impl<'a> Selection<'a> {
         Ok(takes)
     }
 
-    /// Whether there was any run.
+    /// Returns `true` if there was any run.
     pub(super) fn has_seen(&self) -> bool {
         self.values.iter().any(|values| !values.is_empty())
     }
@@ -101,8 +101,8 @@ fn axis(choice: &Choice, axes: &[&String], given: &str) -> anyhow::Result<String
     }
 }
 
-/// Whether a value is the one that was written: as text, as a number, as JSON, or as the kind of a
-/// table without other keys.
+/// Returns `true` if a value is the one that was written: as text, as a number, as JSON, or as the
+/// kind of a table without other keys.
 fn is(value: &Value, written: &str) -> bool {
     let number = || value.as_f64().is_some_and(|value| written.parse().is_ok_and(|written: f64| written == value));
     let kind = || value.as_object().filter(|table| table.len() == 1)?.get("kind").map(plain);

@@ -22,7 +22,7 @@ const MAX_HELD: u64 = 1 << 30;
 /// Lists of the summary whose entries have an id.
 pub(super) const WITH_ID: [&str; 7] = ["flows", "sums", "kinds", "groups", "workloads", "links", "commands"];
 
-/// One of the two results.
+/// One of the two compared results.
 #[derive(Debug)]
 pub(super) struct Side {
     /// Its name: what was given, and what was selected of it.
@@ -48,8 +48,8 @@ pub(super) struct Run {
 }
 
 impl Side {
-    /// Reads a directory of `--out`, a file of summaries, or one run of either: `DIR:7`.
-    /// Of a sweep those points that have the chosen values.
+    /// Reads a directory of `--out`, a file of summaries, or one run of either: `DIR:7`. Points of
+    /// a sweep are taken if they have the chosen values.
     pub(super) fn read(given: &str, flag: &'static str, choices: &[Choice]) -> anyhow::Result<Side> {
         let (path, only) = locate(given)?;
         let mut selection = Selection::new(flag, choices);
@@ -69,7 +69,7 @@ impl Side {
                     path.display()
                 );
             }
-            // Of a sweep that was broken off, runs may be missing between others.
+            // A sweep that was broken off may lack runs between others.
             let index = summary["index"].as_u64().unwrap_or(number as u64);
             if only.is_none_or(|only| only as u64 == index) && selection.takes(&summary, given)? {
                 if summary["failed"] == true {
@@ -146,7 +146,7 @@ fn numbers(summary: &Value) -> Map<String, Value> {
     let mut found = Map::new();
     for (key, value) in summary.as_object().into_iter().flatten() {
         match value {
-            // What the runs were, and parts of them.
+            // Keys that identify a run, and parts of it, are no metrics.
             _ if ["schema", "params", "run", "index", "seed", "windows", "expectations"].contains(&key.as_str()) => {}
             Value::Array(entries) if WITH_ID.contains(&key.as_str()) => with_ids(key, entries, &mut found),
             _ => collect(key, value, &mut found),
@@ -191,12 +191,12 @@ impl Run {
         Run { numbers: numbers(&summary), params, summary }
     }
 
-    /// What a run and its counterpart have in common: their parameters and numbers.
+    /// The key that a run and its counterpart share: their parameters and numbers.
     pub(super) fn key(&self) -> (String, String) {
         (self.point(), self.summary["run"].to_string())
     }
 
-    /// The same without the number.
+    /// The key without the number.
     pub(super) fn point(&self) -> String {
         Value::from(self.params.clone()).to_string()
     }
@@ -208,13 +208,11 @@ impl Run {
         parts.join(", ")
     }
 
-    /// Its parameters.
     pub(super) fn parameters(&self) -> Vec<String> {
         let of_point = ackclock_report::names(&self.summary).filter(|(axis, _)| self.params.contains_key(*axis));
         of_point.map(|(axis, name)| format!("{axis} = {name}")).collect()
     }
 
-    /// The ids of a list.
     pub(super) fn ids(&self, list: &str) -> impl Iterator<Item = &str> {
         self.summary[list].as_array().into_iter().flatten().filter_map(|entry| entry["id"].as_str())
     }

@@ -1,4 +1,4 @@
-//! What flows have together, beside what each has: the sums of the table of a run.
+//! The sums of flows, beside the values of each: those of the table of a run.
 
 use ackclock_trace::FlowSummary;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use super::{Both, Comparison, Pair, Run};
 use crate::args::compare::Correction;
 use crate::table::Table;
 
-/// What is shown of the whole run: a list or nothing, and a metric.
+/// The metrics shown of the whole run: a list or nothing, and a metric.
 const WHOLE: [(&str, &str); 5] = [
     ("", "duration_s"),
     ("", "packets"),
@@ -128,7 +128,7 @@ pub(super) fn text(comparison: &Comparison<'_>) -> String {
     out
 }
 
-/// What the columns of points are.
+/// The legend of the columns of points.
 fn legend(points: &[Point<'_>], correction: Correction) -> String {
     let mut tests: Vec<Test> = points.iter().map(|point| point.test).collect();
     tests.sort_unstable();
@@ -166,7 +166,7 @@ fn legend(points: &[Point<'_>], correction: Correction) -> String {
     out
 }
 
-/// What a run was.
+/// The identity of a run.
 fn heading(run: &Run) -> String {
     let summary = &run.summary;
     let text = |key: &str| summary[key].as_str().unwrap_or("?");
@@ -299,7 +299,7 @@ fn add_spread(
 }
 
 fn probability(p: Option<f64>) -> String {
-    // What has a probability of 0 could not have been.
+    // A probability of 0 would mean an impossible event.
     let text = |p: f64| if p < 0.0005 { "<0.001".to_owned() } else { format!("{p:.3}") };
     p.map_or_else(|| "-".to_owned(), text)
 }
@@ -328,7 +328,7 @@ fn add_drops(table: &mut Table, pair: &Pair<'_>, link: &str) {
     reasons.sort_unstable();
     reasons.dedup();
     for reason in reasons {
-        // What has no entry was not dropped.
+        // A reason without an entry stands for no drops.
         let both = pair.both(&format!("{prefix}{reason}"));
         let both = Both { a: Some(both.a.unwrap_or(0.0)), b: Some(both.b.unwrap_or(0.0)) };
         let [a, b] = [both.a, both.b].map(|count| format!("{:.0}", count.unwrap_or(0.0)));

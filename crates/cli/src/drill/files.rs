@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
-    /// What went wrong before the file could be read.
+    /// The error before the file could be read.
     pub(crate) problem: Option<String>,
 }
 

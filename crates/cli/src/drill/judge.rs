@@ -10,7 +10,7 @@ use super::files::{self, Found};
 use super::record::{Ending, Place, Record, one_line, printable};
 use crate::args::DrillArgs;
 
-/// How many lines of the trace a failure shows.
+/// Lines of the trace that a failure shows.
 const CONTEXT: usize = 8;
 
 /// Runs scripts with the settings of a command line.

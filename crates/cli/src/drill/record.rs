@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use ackclock_units::Span;
 
-/// How a script ended.
+/// The outcome of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Everything was as the script says.
@@ -13,7 +13,7 @@ pub(crate) enum Ending {
     Failed,
     /// The script asks for something that this runner or this endpoint does not have.
     Unsupported,
-    /// It could not be read, or is no script.
+    /// The file could not be read, or is no script.
     Error,
 }
 
@@ -30,17 +30,17 @@ pub(crate) struct Record {
     /// The file, printable.
     pub(crate) path: String,
     pub(crate) ending: Ending,
-    /// Of what was found; the file as a whole has none.
+    /// The place of the finding; the file as a whole has none.
     pub(crate) place: Option<Place>,
-    /// What was found, on one line; empty for a script that passed.
+    /// The finding, on one line; empty for a script that passed.
     pub(crate) what: String,
-    /// The same at length, lines with their ends; may be empty.
+    /// The finding at length, lines with their ends; may be empty.
     pub(crate) report: String,
     /// Lines with shell commands, none of which was run.
     pub(crate) shell_lines: Vec<u32>,
-    /// What `#ifdef` leaves out of it: lines and words.
+    /// The parts that `#ifdef` leaves out: lines and words.
     pub(crate) left_out: Vec<(u32, String)>,
-    /// How long the script took on its own clock.
+    /// Duration of the script on its own clock.
     pub(crate) took: Span,
 }
 
@@ -57,7 +57,7 @@ impl Record {
         out
     }
 
-    /// What there is to say of lines that nothing was made of, if there are any.
+    /// A note on lines without effect, if there are any.
     pub(crate) fn note(&self) -> Option<String> {
         let lines: Vec<String> = self.shell_lines.iter().map(u32::to_string).collect();
         let shell = match lines.len() {
@@ -107,7 +107,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// How many scripts ended how.
+/// The number of scripts with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) passed: usize,
@@ -169,7 +169,7 @@ pub(crate) fn printable(text: &str) -> String {
     crate::console::escaped(text, |c| matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')).into_owned()
 }
 
-/// The same on one line.
+/// The text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(&text.replace('\n', " "))
 }

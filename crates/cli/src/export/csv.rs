@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{Run, each_summary};
 
-/// What a summary lists, apart from the run itself and the series.
+/// The lists of a summary, apart from the run itself and the series.
 const LISTS: [&str; 8] = ["flows", "links", "groups", "kinds", "windows", "workloads", "commands", "expectations"];
 
 /// Writes a table of all runs of a directory, or of one.
@@ -95,7 +95,7 @@ fn series<W: Write>(
 #[derive(Debug, Default)]
 struct Columns {
     parameters: Parameters,
-    /// Those of the rows, in the order in which they came.
+    /// The columns of the rows, in the order in which they came.
     values: Vec<String>,
     seen: BTreeSet<String>,
 }
@@ -116,7 +116,7 @@ impl Columns {
     fn header<'c>(&'c self, values: &'c [String]) -> Vec<String> {
         let mut header = vec!["index".to_owned(), "run".to_owned()];
         header.extend(self.parameters.columns());
-        // What a row calls as the run's own columns is the run's number there, too.
+        // A column with the name of one of the run's own is the run's number in the rows, too.
         header.extend(values.iter().cloned());
         header
     }

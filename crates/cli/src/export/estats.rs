@@ -1,4 +1,4 @@
-//! What the instruments of a connection have, under their names in RFC 4898.
+//! The instruments of a connection, under their names in RFC 4898.
 //!
 //! # Source
 //! RFC 4898, TCP-ESTATS-MIB, whose names Web10G (Linux) and EStats (Windows) have; `tcp.csv`

@@ -45,11 +45,11 @@ pub(super) fn write(run: &Run, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What an interval has of a flow, a group or a link, by column.
+/// The values of an interval for a flow, a group or a link, by column.
 #[derive(Debug)]
 struct Point {
     from: f64,
-    /// Of the interval's end, among all of them.
+    /// The place of the interval's end, among all of them.
     place: usize,
     values: [Option<f64>; VALUES.len()],
     /// Goodput of what a client asked for.
@@ -86,7 +86,7 @@ const MARKED: usize = 11;
 #[derive(Debug, Default)]
 struct Records {
     ends: Vec<f64>,
-    /// By kind and id.
+    /// Points by kind and id.
     points: BTreeMap<(String, String), Vec<Point>>,
 }
 
@@ -160,7 +160,7 @@ impl Records {
     }
 }
 
-/// Whether the data of a flow is what its client asks for, against the flow's direction.
+/// Returns `true` if a flow's data is requested by its client, against the flow's direction.
 fn is_asked_for(flow: &Value) -> bool {
     let of = &flow["application"];
     ["requests", "pages", "video"].iter().any(|part| !of[part].is_null()) || of["load"]["transfer"] == "download"
@@ -221,7 +221,7 @@ impl Results {
         }
     }
 
-    /// What Flent computes of the streams of one direction.
+    /// Adds the series that Flent computes of the streams of one direction.
     fn add_computed(&mut self, direction: &str, streams: &[Stream<'_>], records: &Records, with_fairness: bool) {
         let all: Vec<Vec<Option<f64>>> =
             streams.iter().map(|stream| records.over_time(stream.points, GOODPUT)).collect();
@@ -236,7 +236,7 @@ impl Results {
 /// The contents of the file.
 fn data(run: &Run, records: &Records) -> anyhow::Result<Value> {
     let streams = streams(run, records);
-    // Of datagrams, pings alone have a round trip.
+    // Pings are the only datagrams with a round trip.
     let is_ping =
         |stream: &&Stream<'_>| !stream.is_tcp && stream.points.iter().any(|point| point.values[RTT].is_some());
     let pings: Vec<Stream<'_>> = streams.iter().filter(is_ping).copied().collect();
@@ -325,7 +325,7 @@ fn metadata(
     })
 }
 
-/// What is computed of the values that several series have at each time; none of no value.
+/// The computed series of the values that several series have at each time; no value gives none.
 fn combined(all: &[Vec<Option<f64>>], records: &Records, compute: impl Fn(&[f64]) -> f64) -> Vec<Option<f64>> {
     let at = |place: usize| -> Vec<f64> { all.iter().filter_map(|series| series[place]).collect() };
     let computed = |values: Vec<f64>| (!values.is_empty()).then(|| compute(&values)).filter(|value| value.is_finite());

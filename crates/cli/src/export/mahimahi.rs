@@ -56,7 +56,7 @@ pub(super) fn write(run: &Run, link: &str, drops: bool, out: &mut dyn Write) -> 
                 writeln!(out, "{now} - {bytes} {}", now - arrived)?;
             }
             "drop" => {
-                // It has arrived before, or does now.
+                // The dropped packet has arrived before, or does now.
                 if waited.is_none() {
                     writeln!(out, "{now} + {bytes}")?;
                 }
@@ -135,7 +135,7 @@ fn in_intervals(mut series: Sheet, link: &str) -> anyhow::Result<Vec<Stretch>> {
 struct Opportunities {
     /// In reverse order; the last one from the time that was reached.
     stretches: Vec<Stretch>,
-    /// What has gathered of the next opportunity.
+    /// The part of the next opportunity that has gathered.
     gathered: u128,
 }
 
@@ -157,7 +157,7 @@ impl Opportunities {
                 continue;
             }
             let time = lacking.div_ceil(rate);
-            // It is not longer than the stretch, which has 64 bits.
+            // The time is not longer than the stretch, which has 64 bits.
             let at = stretch.from + time as u64;
             if at > until {
                 return None;

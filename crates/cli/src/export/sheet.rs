@@ -50,7 +50,7 @@ impl Sheet {
         self.reader.read_record(&mut self.row).with_context(|| format!("cannot read {}", self.name))
     }
 
-    /// What the row has in a column.
+    /// The row's text in a column.
     pub(super) fn text(&self, column: usize) -> &str {
         self.row.get(column).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl Sheet {
         fixed.map(Some).ok_or_else(|| self.wrong(column, &format!("a number with at most {digits} decimals")))
     }
 
-    /// The same where there must be one.
+    /// The number in a column that must have one.
     pub(super) fn required(&self, column: usize, digits: usize) -> anyhow::Result<u64> {
         self.fixed(column, digits)?.ok_or_else(|| self.wrong(column, "a number"))
     }

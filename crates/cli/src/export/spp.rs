@@ -1,8 +1,8 @@
 //! Round-trip times by synthetic packet pairs (SPP), from the captures at both ends of a flow.
 //!
-//! A packet towards the receiver and one back make a pair. What passed between them at the sender,
-//! less what passed between them at the receiver, is the round trip of the path, without the time
-//! that the receiver took to answer.
+//! A packet towards the receiver and one back make a pair. The time between them at the sender,
+//! less the time between them at the receiver, is the round trip of the path, without the time that
+//! the receiver took to answer.
 //!
 //! # Source
 //! S. Zander, G. Armitage, "Minimally-intrusive frequent round trip time measurements using
@@ -27,7 +27,7 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
 
 use super::{Run, sheet};
 
-/// Of what is read at once, and the longest block.
+/// Size of one read, and of the longest block.
 const PIECE: usize = 1 << 20;
 /// `epb_flags` (pcapng, section 4.3.1): the option and its directions.
 const FLAGS: u16 = 2;
@@ -90,7 +90,7 @@ fn both(sender: &Path, receiver: &Path) -> anyhow::Result<(Vec<Passed>, Vec<Pass
     read(sender, |at, inbound, key| known.entry((inbound, key)).or_default().push_back(at))?;
     let (mut towards, mut back) = (Vec::new(), Vec::new());
     read(receiver, |at, inbound, key| {
-        // What arrives at one end has left the other.
+        // A packet that arrives at one end has left the other.
         if let Some(sent) = known.get_mut(&(!inbound, key)).and_then(VecDeque::pop_front) {
             let passed = Passed { receiver: at, sender: sent };
             if inbound { towards.push(passed) } else { back.push(passed) }
@@ -128,7 +128,8 @@ fn read(path: &Path, mut packet: impl FnMut(u64, bool, Box<[u8]>)) -> anyhow::Re
     }
 }
 
-/// What of a packet is the same at both ends: all but ECN and DSCP, TTL and the checksum of IPv4.
+/// The part of a packet that is the same at both ends: all but ECN and DSCP, TTL and the checksum
+/// of IPv4.
 fn identity(packet: &[u8]) -> Box<[u8]> {
     let mut key = Box::<[u8]>::from(packet);
     for place in [1, 8, 10, 11] {

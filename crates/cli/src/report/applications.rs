@@ -12,7 +12,7 @@ struct Kind {
     name: &'static str,
     /// Names of columns, and digits after the point.
     columns: &'static [(&'static str, usize)],
-    /// What is in them, if an application is of this kind.
+    /// Values of the columns, if an application is of this kind.
     values: fn(&ApplicationSummary) -> Option<Vec<Option<f64>>>,
 }
 
@@ -97,7 +97,7 @@ fn times(of: &Spread) -> [Option<f64>; 4] {
     [of.mean, quantiles.p50, quantiles.p95, of.distribution.max]
 }
 
-/// What is shown of one flow, or the medians of many.
+/// The values shown of one flow, or the medians of many.
 #[derive(Debug)]
 struct Line {
     name: String,

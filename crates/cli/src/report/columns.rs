@@ -15,7 +15,7 @@ use crate::table::{Cell, Table};
 /// The most lines that are listed.
 const MOST: usize = 10_000;
 
-/// What is in a column.
+/// The contents of a column.
 #[derive(Clone, Debug)]
 enum Content {
     /// One of the table of a sweep.
@@ -23,12 +23,12 @@ enum Content {
     Metric(Column),
 }
 
-/// What is shown of the runs of a point on a line.
+/// The values shown of the runs of a point on a line.
 #[derive(Debug)]
 struct Line {
     names: Vec<String>,
     runs: usize,
-    /// By column and run.
+    /// Values by column and run.
     values: Vec<Vec<f64>>,
 }
 
@@ -36,7 +36,7 @@ struct Line {
 #[derive(Debug)]
 pub(crate) struct Columns {
     contents: Vec<Content>,
-    /// Whether flows have lines of their own.
+    /// `true` if flows have lines of their own.
     each_flow: bool,
     /// The runs of the point at hand: each line with its name and a value for each column.
     point: Vec<Vec<(String, Vec<Option<f64>>)>>,
@@ -44,7 +44,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Those of these names; none without any.
+    /// Reads the columns of these names; none without any.
     pub(crate) fn read(names: &[String], scenario: &Scenario) -> anyhow::Result<Option<Columns>> {
         let mut contents = Vec::new();
         for name in names {
@@ -106,7 +106,7 @@ impl Columns {
     /// The table, and how many names its lines have; the number of runs follows, if they are
     /// repeated.
     pub(super) fn table(&self, scenario: &Scenario) -> (Table, usize) {
-        // What failed has no flow, but says so.
+        // A failed run has no flow, but says so.
         let has_names = self.each_flow || self.lines.iter().any(|line| line.runs == 0);
         let flow = has_names.then(|| if self.each_flow { "flow".to_owned() } else { String::new() });
         let axes: Vec<&str> = scenario.axes().collect();
@@ -160,7 +160,7 @@ impl Columns {
     }
 }
 
-/// How a column is shown.
+/// The form of a column.
 struct Shown {
     heading: String,
     unit: MetricUnit,
@@ -184,7 +184,7 @@ fn plain_heading(column: usize) -> String {
     [" Mbit/s", " ms", " %"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(&text).to_owned()
 }
 
-/// What is expected of a name that is no metric, and no heading either.
+/// An error with the expected names for a name that is no metric, and no heading either.
 fn explained(error: UnknownColumn) -> anyhow::Error {
     let headings: Vec<String> = (0..COLUMNS.len()).map(plain_heading).collect();
     let near = nearest(&error.name, headings.iter().map(String::as_str));

@@ -13,12 +13,12 @@ const COLUMNS: [&str; 10] =
 /// Digits after the point.
 const DIGITS: [usize; COLUMNS.len()] = [3, 0, 2, 2, 2, 3, 3, 3, 1, 2];
 
-/// What is shown of one flow, or the medians of many, in one run.
+/// The values shown of one flow, or the medians of many, in one run.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     name: String,
     application: &'static str,
-    /// In the order of [`COLUMNS`].
+    /// Values in the order of [`COLUMNS`].
     values: [Option<f64>; COLUMNS.len()],
 }
 

@@ -88,7 +88,7 @@ pub(super) fn text(summary: &Summary<Map<String, Value>>) -> String {
     )
 }
 
-/// What was changed while it went on.
+/// The changes made during the run.
 fn changes(summary: &Summary<Map<String, Value>>) -> String {
     let line = |change: &ChangeSummary| format!("changed at {:.3} s: {}\n", change.at_ns as f64 * 1e-9, change.set);
     let lines: String = summary.changes.iter().map(line).collect();

@@ -34,7 +34,7 @@ pub(crate) fn ending(
     out
 }
 
-/// What can be done next.
+/// The next possible steps.
 fn next(out: Option<&Path>, has_more: bool) -> String {
     let mut steps = Vec::new();
     match out {

@@ -12,12 +12,12 @@ const COLUMNS: Listed = Listed {
     metrics: &["flows", "goodput_bps", "fairness_jain", "delay_p50_ms", "delay_p95_ms", "loss_ratio"],
 };
 
-/// What is shown of a kind, in one run.
+/// The values shown of a kind, in one run.
 #[derive(Clone, Debug)]
 struct Line {
     /// Transport, kind and direction.
     names: [&'static str; 3],
-    /// In the order of [`COLUMNS`].
+    /// Values in the order of [`COLUMNS`].
     values: Vec<Option<f64>>,
 }
 

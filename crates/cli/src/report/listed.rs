@@ -30,7 +30,6 @@ impl Listed {
         self.metrics.iter().map(|metric| number(metric.split('.').fold(&entry, |value, key| &value[key]))).collect()
     }
 
-    /// A table of entries.
     pub(super) fn table<T: Serialize>(&self, heading: &str, entries: &[T]) -> Table {
         let names = [heading].into_iter().chain(self.names.iter().skip(1).copied()).map(str::to_owned);
         let mut table = Table::new(self.names.len(), names.chain(self.headings()));

@@ -10,10 +10,10 @@ const COLUMNS: [&str; 5] = ["lateness p50 ms", "p99", "packets", "processor %", 
 /// Digits after the point.
 const DIGITS: [usize; COLUMNS.len() - 1] = [3, 3, 0, 1];
 
-/// What a run shows.
+/// The values shown of a run.
 #[derive(Debug)]
 struct Line {
-    /// In the order of [`COLUMNS`].
+    /// Values in the order of [`COLUMNS`].
     values: [Option<f64>; DIGITS.len()],
     is_valid: bool,
 }

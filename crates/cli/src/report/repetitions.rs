@@ -1,9 +1,9 @@
-//! Whether the repetitions of a point differ at all.
+//! The test whether the repetitions of a point differ at all.
 
 use ackclock_trace::Summary;
 
-/// What tells the runs of a point apart, if anything does: how much has happened in them, and what
-/// came of it.
+/// The values that distinguish the runs of a point, if anything does: the amount of events in them,
+/// and their results.
 #[derive(Clone, Debug, PartialEq)]
 struct Trail {
     events: u64,
@@ -45,7 +45,7 @@ impl Repetitions {
         (self.first, self.runs, self.differ) = (None, 0, false);
     }
 
-    /// What is to be said of it.
+    /// The note about it.
     pub(super) fn note(&self) -> Option<String> {
         let points = match (self.same_points, self.points) {
             (0, _) => return None,

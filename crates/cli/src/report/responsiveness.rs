@@ -11,7 +11,7 @@ const COLUMNS: [&str; 9] =
 /// Digits after the point.
 const DIGITS: [usize; COLUMNS.len()] = [0, 0, 0, 1, 1, 1, 1, 0, 0];
 
-/// What a run shows, in the order of [`COLUMNS`].
+/// The values shown of a run, in the order of [`COLUMNS`].
 type Line = [Option<f64>; COLUMNS.len()];
 
 fn line(summary: &Summary<Map<String, Value>>) -> Option<Line> {

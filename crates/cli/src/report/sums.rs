@@ -4,13 +4,13 @@ use ackclock_trace::statistics::median;
 use ackclock_trace::{FlowSummary, SentPackets, jain};
 use serde::Serialize;
 
-/// What several flows have together.
+/// The sums of several flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Sum {
-    /// How many flows.
+    /// Number of flows.
     pub(crate) flows: u64,
-    /// What arrived over the duration of the run: the sum of rates of different times would be more
-    /// than a link carries.
+    /// The bytes that arrived over the duration of the run: the sum of rates of different times
+    /// would be more than a link carries.
     pub(crate) goodput_bps: Option<f64>,
     /// Jain's index of their goodputs, each over its own time.
     pub(crate) fairness_jain: Option<f64>,

@@ -42,12 +42,12 @@ const REQUESTS: Listed = Listed {
     ],
 };
 
-/// What is shown of a workload, of one of its size classes, or of the requests of an incast, in one
-/// run.
+/// The values shown of a workload, of one of its size classes, or of the requests of an incast, in
+/// one run.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     name: String,
-    /// In the order of [`COLUMNS`].
+    /// Values in the order of [`COLUMNS`].
     values: Vec<Option<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which scenarios there are, and which of them are meant.
+//! The gallery's scenarios, and the selection among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use crate::console::{say, tell};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) folder: String,
-    /// Without its extension.
+    /// The file's name without its extension.
     pub(crate) file: String,
     pub(crate) path: PathBuf,
 }
@@ -39,7 +39,7 @@ impl Chosen {
     }
 }
 
-/// What the names on the command line mean.
+/// The scenarios that the names on the command line mean.
 #[derive(Default)]
 pub(crate) struct Selection {
     pub(crate) chosen: Vec<Chosen>,

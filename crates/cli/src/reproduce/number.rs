@@ -18,7 +18,7 @@ pub(crate) struct Unit {
 
 const NONE: Unit = Unit { name: "", scale: 1.0 };
 
-/// What names of metrics end in, and how such numbers are shown.
+/// The suffixes of the names of metrics, and the form of such numbers.
 const UNITS: [(&str, Unit); 4] = [
     ("_bps", Unit { name: " Mbit/s", scale: 1e-6 }),
     ("_ms", Unit { name: " ms", scale: 1.0 }),
@@ -45,7 +45,7 @@ impl Measure {
     }
 }
 
-/// What a metric is relative to: another one, or a point by the values of axes.
+/// The reference of a metric: another one, or a point by the values of axes.
 fn relative(other: &str, axes: &[&str]) -> String {
     if !other.contains(" = ") {
         return words(other);
@@ -67,7 +67,7 @@ fn unit(measured: &str) -> Unit {
     path.split('.').rev().find_map(of).unwrap_or(NONE)
 }
 
-/// Without lists, units and the like.
+/// The name without lists, units and the like.
 fn words(text: &str) -> String {
     let short = |word: &str| {
         let inner = LISTS.iter().find_map(|list| word.strip_prefix(list)).unwrap_or(word);

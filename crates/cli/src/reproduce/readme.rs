@@ -133,7 +133,7 @@ pub(crate) fn difference(path: &Path, folder: &Folder) -> anyhow::Result<Option<
     Ok(Some(format!("differs: {}: its lines end differently", path.display())))
 }
 
-/// Whether a README has a place for a table.
+/// Returns `true` if a README has a place for a table.
 pub(crate) fn has_place(path: &Path) -> bool {
     fs::read_to_string(path).is_ok_and(|text| text.contains(BEGIN))
 }

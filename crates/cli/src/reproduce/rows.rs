@@ -11,7 +11,7 @@ use super::gallery::Chosen;
 use super::number::{Measure, Unit};
 use crate::report;
 
-/// What becomes of a published result.
+/// The verdict on a published result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// All of its expectations are met at all of their points.
@@ -43,20 +43,18 @@ impl Verdict {
 /// An expectation of a row, over all points to which it applies.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// Its file.
     pub(crate) file: String,
     /// The metric, in short.
     pub(crate) metric: String,
-    /// What was found at the point that is furthest from its bound, or nearest to it if all are
-    /// met.
+    /// The value at the point that is furthest from its bound, or nearest to it if all are met.
     pub(crate) value: String,
-    /// That of the runs, if there are several, and what else is to be said of the value.
+    /// The spread of the runs, if there are several, and further remarks on the value.
     pub(crate) spread: String,
     pub(crate) expected: String,
     /// The values of the axes there.
     pub(crate) point: String,
     pub(crate) met: usize,
-    /// The same where the median of the runs has to meet the bounds in place of each run.
+    /// Points met if the median of the runs has to meet the bounds in place of each run.
     met_by_median: usize,
     pub(crate) points: usize,
 }
@@ -66,7 +64,7 @@ impl Line {
         Verdict::of(self.met, self.points)
     }
 
-    /// What was found, and what was expected.
+    /// The found and the expected value.
     pub(crate) fn text(&self) -> String {
         let metric = if self.metric.is_empty() { String::new() } else { format!("{}: ", self.metric) };
         let expected = if self.expected.is_empty() { String::new() } else { format!(", expected {}", self.expected) };
@@ -104,7 +102,7 @@ impl Row {
         self.judged(|line| line.met)
     }
 
-    /// What it would be by the medians of runs, if that is another result.
+    /// The verdict by the medians of runs, if that is another one.
     pub(crate) fn other_by_median(&self) -> Option<Verdict> {
         Some(self.by_median()).filter(|verdict| *verdict != self.verdict())
     }
@@ -173,7 +171,7 @@ impl Folder {
         self.rows.sort_by(|one, other| naturally(&one.source, &other.source));
     }
 
-    /// How many rows there are, and of each kind.
+    /// Number of rows, in all and of each kind.
     pub(crate) fn totals(&self) -> String {
         totals([self])
     }
@@ -194,7 +192,7 @@ pub(crate) fn totals<'a>(folders: impl IntoIterator<Item = &'a Folder>) -> Strin
 
 fn line(scenario: &Scenario, file: &str, evaluations: &[&Evaluation]) -> Line {
     let margins = evaluations.iter().map(|one| (margin(one), *one));
-    // Of equal ones the first.
+    // The first among equals counts.
     let worst = margins.reduce(|least, one| if one.0.total_cmp(&least.0) == Ordering::Less { one } else { least });
     let met = evaluations.iter().filter(|one| one.met).count();
     let met_by_median = evaluations.iter().filter(|one| one.met || is_met_by_median(one)).count();
@@ -220,7 +218,8 @@ fn line(scenario: &Scenario, file: &str, evaluations: &[&Evaluation]) -> Line {
     }
 }
 
-/// Whether each run has to meet the bounds, and their median does. All have to have a value.
+/// Returns `true` if each run has to meet the bounds, and their median does. All runs have to have
+/// a value.
 fn is_met_by_median(evaluation: &Evaluation) -> bool {
     let Some(spread) = &evaluation.spread else { return false };
     let median = spread.quantile(50);

@@ -52,7 +52,7 @@ impl Network {
         }
     }
 
-    /// Whether an address is in one of its subnets.
+    /// Returns `true` if an address is in one of its subnets.
     fn has(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => u32::from(address) >> 2 == u32::from(self.four[0]) >> 2,

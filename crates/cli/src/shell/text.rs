@@ -16,25 +16,25 @@ pub(super) const SHELL: &str = "shell";
 /// The host at the other end, and its command.
 pub(super) const PEER: &str = "peer";
 
-/// How deep shells are nested, in the environment of the innermost.
+/// The nesting of shells, in the environment of the innermost.
 const LEVEL: &str = "ACKCLOCK_SHELL";
 
-/// What the prompt shows: the links of all shells around.
+/// The links of all shells around, which the prompt shows.
 const LINK: &str = "ACKCLOCK_LINK";
 
-/// What is asked for, with values that have been looked at.
+/// The request, with values that have been checked.
 #[derive(Debug)]
 pub(super) struct Wish {
     /// Keys of the link and of its way back.
     link: String,
     back: String,
-    /// What the prompt shows.
+    /// The text in the prompt.
     label: String,
-    /// How many shells are around.
+    /// Number of shells around.
     pub(super) level: u32,
     internet: bool,
     peer: Option<String>,
-    /// What runs, for /bin/sh.
+    /// The command, for /bin/sh.
     command: String,
     /// The file that names the machine's name servers, if `/etc/resolv.conf` would not do.
     resolver: Option<&'static str>,
@@ -137,7 +137,7 @@ pub(super) fn scenario(wish: &Wish, network: &Network) -> String {
 /// Where systemd-resolved has the name servers that it asks itself.
 const UPSTREAM: &str = "/run/systemd/resolve/resolv.conf";
 
-/// What to have as `/etc/resolv.conf`, if that one names a resolver on the machine's loopback
+/// The replacement for `/etc/resolv.conf`, if that one names a resolver on the machine's loopback
 /// device alone: nobody listens on that of the shell.
 fn resolver() -> Option<&'static str> {
     let servers = |path| {
@@ -153,10 +153,10 @@ fn resolver() -> Option<&'static str> {
 pub(super) const MADE_BY: &str = "# Made by `ackclock shell`: it ends with the shell, and `forward` of the link is up, from \
                                   the shell to the other end.\n";
 
-/// How long a shell can last.
+/// The longest life of a shell.
 const LONGEST: &str = "8760h";
 
-/// How long before the shell the peer's command begins.
+/// The peer's command begins this long before the shell.
 const HEAD_START: &str = "500ms";
 
 /// Stands in a command for what sets the prompt.
@@ -176,8 +176,8 @@ fn command(args: &ShellArgs) -> anyhow::Result<String> {
     Ok(format!("exec {}", words.join(" ")))
 }
 
-/// What makes a shell show the link in its prompt. Bash sets its prompt by itself when it starts:
-/// the first thing that it does after that is to put the link before it.
+/// The commands that make a shell show the link in its prompt. Bash sets its prompt by itself when
+/// it starts: the first thing that it does after that is to put the link before it.
 fn prompt(label: &str) -> String {
     let shown = format!("[{label}] ");
     let is_bash = env::var("SHELL").is_ok_and(|shell| shell.ends_with("/bash"));
@@ -218,7 +218,7 @@ fn share(text: &str) -> anyhow::Result<f64> {
 
 /// A string of TOML.
 fn quoted(text: &str) -> String {
-    // What JSON writes TOML reads, but for one character.
+    // TOML reads strings of JSON, but for one character.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 

@@ -63,7 +63,7 @@ fn half_width(values: &[f64]) -> f64 {
     T[values.len() - 2] * (variance / count).sqrt() / mean
 }
 
-/// What is in a directory, by name.
+/// The contents of a directory, by name.
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
@@ -149,7 +149,7 @@ fn a_sweep_goes_on_from_wherever_it_was_killed() {
     let summary = String::from_utf8(whole[Path::new("summary.jsonl")].clone()).expect("text");
     let ends: Vec<usize> = summary.match_indices('\n').map(|(end, _)| end + 1).collect();
     for kept in 0..ends.len() {
-        // As a kill leaves it: lines of the first so many runs, and half of one.
+        // A kill leaves lines of the first so many runs, and half of one.
         let begun = run(&folder, SWEEP, &["--out", "killed", "--overwrite"]);
         assert_eq!(begun.status, 0, "{begun:?}");
         let killed = folder.join("killed");

@@ -36,7 +36,7 @@ fn targets(text: &str) -> Vec<String> {
     links(text).into_iter().map(|(_, target)| target).collect()
 }
 
-/// The same with their texts.
+/// The links with their texts.
 fn links(text: &str) -> Vec<(String, String)> {
     let mut in_code = false;
     let mut found = Vec::new();
@@ -182,7 +182,8 @@ fn every_key_of_the_json_is_described() {
     let described: BTreeSet<&str> =
         page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
     assert!(described.contains("goodput_bps") && described.contains("sojourn_ms"));
-    // Those with entries by name, and objects whose keys the scenario or a program decides.
+    // The maps are the keys with entries by name, and objects whose keys the scenario or a program
+    // decides.
     let by_name = page.lines().filter(|line| line.contains(" by name |") || line.contains("| object |"));
     let mut maps: BTreeSet<&str> =
         by_name.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
@@ -211,7 +212,7 @@ fn every_key_of_the_json_is_described() {
         assert!(!text.is_empty(), "{scenario}: {}", String::from_utf8_lossy(&output.stderr));
         text.lines().for_each(|line| keys(&serde_json::from_str(line).expect("JSON"), &maps, &mut found));
     }
-    // What the command line adds to a run is in the text of the page.
+    // The keys that the command line adds to a run are in the text of the page.
     found.retain(|key| !["expectations", "failed", "error"].contains(&key.as_str()));
     assert!(found.len() > 150, "{}", found.len());
     let missing: Vec<&String> = found.iter().filter(|key| !described.contains(key.as_str())).collect();

@@ -112,7 +112,7 @@ fn ctrl_c_ends_a_run_and_keeps_its_results() {
         "note: run 0 was not completed; the results are partial, and expectations are not evaluated\n"
     );
     is_partial(&folder.join("out"));
-    // What was captured until then is whole, and can be replayed.
+    // The capture until then is whole, and can be replayed.
     let replay = ackclock()
         .current_dir(&folder)
         .args(["--scenario", "scenario.toml", "--set", "run.replay=out.pcapng", "--out", "again"])
@@ -154,7 +154,7 @@ fn ctrl_c_ends_a_run_in_virtual_time_beside_a_live_one() {
     let said: Said = child.wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 130, "{said:?}");
     assert!(said.err.contains("note: run.clock = virtual was not completed; the results are partial"), "{said:?}");
-    // What the live run has measured is kept.
+    // The results of the live run are kept.
     let read = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("it is there");
     assert_eq!(read("summary.jsonl"), format!("{first}\n"));
     assert_eq!(serde_json::from_str::<Value>(&read("manifest.json")).expect("JSON")["partial"], true);
@@ -169,7 +169,8 @@ fn a_device_that_vanishes_ends_a_run_and_keeps_its_results() {
     let child = started(&folder, "van");
     let netns = format!("ackt-vanright-{}", std::process::id());
     let removed = Command::new("ip").args(["-n", &netns, "link", "delete", "ack0"]).status();
-    // As a process in a namespace of the run it may be ended with that, after it has done its work.
+    // The command is a process in a namespace of the run: it may be ended with that, after it has
+    // done its work.
     removed.expect("ip runs");
     let said: Said = child.wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 3, "{said:?}");
@@ -199,7 +200,7 @@ fn a_command_that_fails_is_told() {
 #[test]
 fn a_damaged_capture_is_bad_input_and_what_came_before_is_kept() {
     let folder = folder("broken-off-capture");
-    // Of tcpdump: raw IP, packets with seconds, microseconds, and their length twice.
+    // The capture is tcpdump's: raw IP, packets with seconds, microseconds, and their length twice.
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut packet = vec![0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 77, 9, 1, 10, 77, 9, 2];
     packet.extend([0x13, 0x88, 0x13, 0x88, 0, 8, 0, 0]);

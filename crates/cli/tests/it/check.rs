@@ -84,7 +84,8 @@ fn standard_input_is_a_scenario() {
     assert_eq!(fed(&folder, &["check", "-"], b"\xff").status, 2);
     let twice = fed(&folder, &["check", "-", "-"], b"");
     assert!(twice.status == 2 && twice.err.contains("given twice"), "{}", twice.err);
-    // The same results from a file, by position, and from a stream; files are found from here.
+    // The results from a file, by position, and from a stream are the same; files are found from
+    // here.
     let traced = SMALL.replace("rate = \"10mbit\"", "trace = { file = \"below/link.trace\", format = \"mahimahi\" }");
     fs::create_dir(folder.join("below")).unwrap();
     fs::write(folder.join("below/link.trace"), "1\n2\n3\n").unwrap();

@@ -48,7 +48,7 @@ fn a_live_scenario_runs_on_the_virtual_clock() {
     let folder = folder("clock_virtual");
     let said = run(&folder, LIVE, &["--clock", "virtual", "--out", "out"]);
     assert_eq!(said.status, 0, "{}", said.err);
-    // What is left out is said.
+    // The missing parts are reported.
     assert!(said.err.lines().all(|line| line.starts_with("note: ")), "{}", said.err);
     for part in ["runs no commands: ping", "the kernel of `left` is stood in for by linux-6.1"] {
         assert!(said.err.contains(part), "{part} in {}", said.err);

@@ -242,7 +242,7 @@ fn repetitions_are_compared_by_their_spread() {
     let metrics = point["metrics"].as_object().expect("metrics");
     let counted = metrics.values().filter(|metric| !metric["p_adjusted"].is_null()).count();
     assert!(counted > 5 && found["tests"] == counted, "{counted}");
-    // What differs in the scenario comes first.
+    // The differences of the scenario come first.
     assert_eq!(found["parameters"], json!([{ "key": "links.wire.rate", "a": "\"10mbit\"", "b": "\"2mbit\"" }]));
     let said = compare(&folder, &["fast", "slow"]);
     assert!(said.out.contains("links.wire.rate  \"10mbit\"  \"2mbit\""), "{}", said.out);
@@ -279,7 +279,7 @@ fn the_test_follows_the_seeds_and_the_flags() {
     let none = compare(&folder, &["fast", "slow", "--correct", "none"]);
     assert_eq!(goodput(&["fast", "slow", "--correct", "none"]).2, None);
     assert!(!none.out.contains("Holm") && none.out.contains("None is adjusted"), "{}", none.out);
-    // The same scenario once more: five of its six repetitions are the same runs.
+    // The scenario is run once more: five of its six repetitions are the same runs.
     let said = compare(&folder, &["fast", "again"]);
     assert!(said.out.contains("note: 5 seeds are on both sides, and p is of these\n"), "{}", said.out);
     assert_eq!(goodput(&["fast", "again"]).1, 1.0);
@@ -319,14 +319,14 @@ fn points_of_one_sweep_are_compared_by_their_axes() {
         assert_eq!(pair["a"]["params"]["links.wire.delay"], pair["b"]["params"]["links.wire.delay"]);
         assert_eq!(pair["a"]["run_seed"], pair["b"]["run_seed"]);
     }
-    // What moves along does not keep points apart.
+    // The keys that move along do not keep points apart.
     let found = json_of(&folder, &["all", "all", "--a", "rate=10mbit", "--b", "rate=2mbit"]);
     assert_eq!(found["points"].as_array().map(Vec::len), Some(6));
     assert_eq!(
         found["parameters"],
         json!([{ "key": "flows.f.bytes", "a": "\"100kB\"", "b": "\"20kB\"" }, { "key": "links.wire.rate", "a": "\"10mbit\"", "b": "\"2mbit\"" }])
     );
-    // Of two directories, one of which has a single point.
+    // The sides are two directories, one of which has a single point.
     assert_eq!(run(&folder, SMALL, &["--out", "one", "--set", "sweep.repeat=2"]).status, 0);
     let found = json_of(&folder, &["all", "one", "--a", "queue=pie", "--a", "delay=5ms", "--a", "rate=10mbit"]);
     assert_eq!(found["runs"].as_array().map(Vec::len), Some(2));

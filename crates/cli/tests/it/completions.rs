@@ -1,4 +1,4 @@
-//! What editors, shells and `man` are given: `ackclock schema`, `completions` and `man`.
+//! The files for editors, shells and `man`: `ackclock schema`, `completions` and `man`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn validator() -> Validator {
     jsonschema::draft7::new(&schema()).expect("a schema")
 }
 
-/// What is wrong with a scenario.
+/// The errors of a scenario.
 fn errors(validator: &Validator, toml: &str) -> Vec<String> {
     let document: Value = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
     validator.iter_errors(&document).map(|error| format!("{} at {}", error, error.instance_path)).collect()
@@ -43,7 +43,7 @@ fn every_scenario_is_valid() {
         }
     }
     assert!(checked > 50, "{checked}");
-    // What `new` begins with, and what `--show-config` fills in.
+    // The files from `new` and from `--show-config` are valid.
     assert_eq!(errors(&validator, &said(&["new"])), Vec::<String>::new());
     let folder = crate::common::folder("schema_shown");
     let shown = crate::common::run(&folder, crate::common::SMALL, &["--show-config"]).out;
@@ -86,7 +86,7 @@ fn forms(root: &Value, part: &Value) -> Vec<Value> {
     part["anyOf"].as_array().map_or_else(|| vec![part.clone()], |forms| forms.iter().map(resolved).collect())
 }
 
-/// Whether a part of a schema has a key below a path.
+/// Returns `true` if a part of a schema has a key below a path.
 fn has(root: &Value, part: &Value, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     forms(root, part).iter().any(|form| {

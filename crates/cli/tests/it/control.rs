@@ -119,13 +119,13 @@ fn a_virtual_run_that_was_changed_is_repeated_to_the_byte() {
     {
         assert!(list.lines().any(|listed| listed == line), "{line}: {list}");
     }
-    // It is by the clock: no more than a few seconds of it have passed.
+    // The run goes by the clock: no more than a few seconds of it have passed.
     done(&dir, &["pause"]);
     let paused = done(&dir, &["status"]);
     assert!(paused.starts_with("paused at "), "{paused}");
     thread::sleep(Duration::from_millis(200));
     assert_eq!(done(&dir, &["status"]), paused);
-    // What is set while it stands still is made.
+    // The changes set while it stands still are made.
     done(&dir, &["set", "links.wire.forward.loss=0.001"]);
     done(&dir, &["resume"]);
     done(&dir, &["speed", "100"]);
@@ -187,7 +187,7 @@ fn stop_ends_a_run_as_an_interrupt_does() {
     assert_eq!(done(&dir, &["stop"]), "ends\n");
     assert_eq!(going.end().status, 130);
     assert!(!dir.join("run.sock").exists());
-    // And one that stands still.
+    // A run that stands still ends as well.
     let going = Going::start(&dir, BULK, &["--speed", "0.01"]);
     done(&dir, &["pause"]);
     done(&dir, &["stop"]);
@@ -204,7 +204,7 @@ fn a_socket_is_of_its_user_and_of_one_run() {
     let second = run(&dir, BULK, &["--control", "run.sock"]);
     assert_eq!(second.status, 2);
     assert!(second.err.contains("a program listens there already"), "{}", second.err);
-    // That of a killed run is replaced.
+    // The socket of a killed run is replaced.
     going.kill();
     assert!(dir.join("run.sock").exists());
     let refused = ctl(&dir, &["list"]);

@@ -173,7 +173,7 @@ fn what_clients_ask_for_is_a_download_of_flent() {
     let output = ackclock().current_dir(&folder).args(["export", "out", "--format", "flent"]).output().unwrap();
     let data: Value = serde_json::from_reader(GzDecoder::new(&*output.stdout)).unwrap();
     let summary = summary(&folder);
-    // What a player in reverse asks for goes forward.
+    // The data requested by a player in reverse goes forward.
     for (series, id, bytes) in [
         ("TCP download BE::1", "asks.0", "/application/requests/response_bytes"),
         ("TCP download BE::2", "browses.0", "/application/pages/response_bytes"),
@@ -358,7 +358,7 @@ fn estats_end_with_the_numbers_of_the_summary() {
     }
 }
 
-/// What a program prints to both, or `None` where it is not installed.
+/// A program's output to both streams, or `None` where it is not installed.
 #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn output(folder: &Path, program: &str, args: &[&str]) -> Option<(bool, Vec<u8>, String)> {
     let Ok(output) = Command::new(program).current_dir(folder).args(args).output() else {
@@ -374,7 +374,7 @@ fn mahimahis_scripts_agree_with_the_summary() {
     assert_eq!(run(&folder, BOTH, &["--out", "out", "-q"]).status, 0);
     assert_eq!(export(&folder, &[&FORWARD[..], &["-o", "wire.log"]].concat()).status, 0);
     let link = &summary(&folder)["links"][0];
-    // They need gnuplot for their figures, but print their numbers before.
+    // The programs need gnuplot for their figures, but print their numbers before.
     let Some((_, _, printed)) = output(&folder, "mm-throughput-graph", &["500", "wire.log"]) else { return };
     assert!(printed.starts_with("Average capacity: 4.00 Mbits/s\n"), "{printed}");
     let used = printed.split_once('(').and_then(|(_, rest)| rest.split_once("% utilization")).unwrap().0;
@@ -426,7 +426,7 @@ fn a_table_has_all_runs_with_their_parameters() {
         (rows.next().expect("a header"), rows.collect())
     };
     let (header, rows) = table(&[]);
-    // What is not of one unit in all runs stays as it is.
+    // A column that is not of one unit in all runs stays as it is.
     let first =
         ["index", "run", "links.wire.rate", "links.wire.rate unit", "flows.f.cc", "links.wire.queue.limit", "id"];
     assert_eq!(header[..7], first);

@@ -48,7 +48,7 @@ fn numbers(cell: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Whether both numbers are the same one, rounded to their digits.
+/// Returns `true` if both numbers are the same one, rounded to their digits.
 fn agree(quoted: &str, printed: &str) -> bool {
     let digits = |text: &str| text.split_once('.').map_or(0, |(_, digits)| digits.len());
     let value = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);

@@ -242,8 +242,8 @@ fn a_directory_is_filled_by_one_run_at_a_time() {
     child.wait().expect("it has ended");
     // A killed run holds nothing.
     assert_eq!(run(&folder, SMALL, &["--out", "out", "--overwrite"]).status, 0);
-    // Of many at the same time those complete it that do not meet another, and each leaves it
-    // complete.
+    // Many runs start at the same time: those that do not meet another complete the output, and
+    // each leaves it complete.
     let runs: Vec<Child> = (0..8)
         .map(|_| {
             let mut command = ackclock();
@@ -270,7 +270,7 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
     fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
     let said = run(&folder, SMALL, &args);
     assert_eq!(said.status, 0, "{}", said.err);
-    // It was complete but for its name.
+    // The output was complete but for its name.
     assert_eq!(files(&out.join("unfinished-1")), complete);
     assert!(said.err.contains("are kept in out/unfinished-1"), "{}", said.err);
     fs::remove_dir_all(out.join("unfinished-1")).expect("removed");
@@ -329,7 +329,7 @@ fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {
     assert_eq!((said.status, said.err.as_str()), (0, "note: 180 of 180 runs had finished before\n"));
     assert!(kills >= 2, "{kills}");
     assert_eq!(files(&folder.join("out")), files(&folder.join("whole")));
-    // What it holds of another scenario is not taken for this one.
+    // The output of another scenario is not taken for this one's.
     let said: Said =
         start(&["--out", "out", "--resume", "--set", "run.seed=7"]).wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 2);

@@ -55,7 +55,7 @@ fn a_script_that_passes_is_a_line() {
 fn a_failure_is_reported_with_what_was_expected_and_what_came() {
     let said = drill(&with("drill_fails", &[("bad.pkt", &failing())]), &["bad.pkt"]);
     assert_eq!((said.status, said.err.as_str()), (1, ""));
-    // What the window of the endpoint is, is not the matter of this test.
+    // The endpoint's window is not the matter of this test.
     let is_ours = |line: &&str| line.contains("actual: ") || line.contains("  > ");
     let without_windows: Vec<String> = said
         .out

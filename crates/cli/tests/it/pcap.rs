@@ -139,7 +139,7 @@ fn captures_agree_with_the_summary_and_change_nothing_in_it() {
             assert_eq!(marked(0), 0);
             assert!((marked(1) > 0) == (link["marked"] != 0), "{queue}, {name}");
         }
-        // Of the transfer: all of its data, and no packet that the other flows sent.
+        // The capture of the transfer has all of its data, and no packet that the other flows sent.
         let flow = &with["flows"][0];
         let (_, packets) = read(&folder.join("out/f.0.sender.pcapng"));
         let out: Vec<&Packet> = packets.iter().filter(|packet| packet.bytes[12..16] == [10, 0, 0, 1]).collect();
@@ -149,7 +149,7 @@ fn captures_agree_with_the_summary_and_change_nothing_in_it() {
         assert_eq!(data.len() as u64, flow["sent_packets"].as_u64().unwrap(), "{queue}");
         assert!(data.iter().map(|&data| u64::from(data)).sum::<u64>() >= flow["acked_bytes"].as_u64().unwrap());
         assert!(packets.iter().all(|packet| packet.bytes.len() <= 96 && packet.bytes[13..15] == [0, 0]));
-        // Of the call: UDP, with its DSCP, and as many datagrams as arrived.
+        // The capture of the call has UDP, with its DSCP, and as many datagrams as arrived.
         let (_, packets) = read(&folder.join("out/call.0.receiver.pcapng"));
         let received = with["flows"][2]["datagrams"]["received"].as_u64().unwrap();
         assert_eq!(packets.len() as u64, received, "{queue}");
@@ -189,7 +189,7 @@ fn what_is_no_place_for_a_capture_is_refused() {
     assert!(said.status == 2 && said.err.contains("pcap_snaplen"), "{said:?}");
 }
 
-/// What a program prints, or `None` where it is not installed.
+/// A program's output, or `None` where it is not installed.
 #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn output(program: &str, args: &[&str]) -> Option<(String, String)> {
     let Ok(output) = Command::new(program).args(args).output() else {

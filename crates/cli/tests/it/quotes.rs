@@ -1,5 +1,5 @@
-//! What the README and the book quote: scenarios that are valid, and results that are those of the
-//! program.
+//! The quotations of the README and the book: scenarios that are valid, and results that are those
+//! of the program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -93,7 +93,7 @@ fn results(folder: &str) -> BTreeMap<String, String> {
     rows.map(|row| (row[1].to_owned(), row[0].to_owned())).collect()
 }
 
-/// What rows are together.
+/// The joint result of rows.
 fn together(results: &[&str]) -> &'static str {
     let all = |test: fn(&str) -> bool| results.iter().all(|&result| test(result));
     if all(|result| result == "ok") {

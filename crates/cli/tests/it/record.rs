@@ -101,7 +101,7 @@ fn an_earlier_output_goes_with_its_folders() {
     fs::write(out.join("runs/0003/notes.txt"), "mine").unwrap();
     good(&run(&folder, recording(&sweep()), &["--out", "out", "-q", "--set", "links.wire.delay=9ms"]));
     assert_eq!(listed(&out), ["summary.jsonl", "runs/0000/queue.csv", "runs/0001/queue.csv"]);
-    // What somebody put there stays.
+    // A stranger's file stays.
     assert_eq!(names(&out.join("runs")), ["0000", "0001", "0003"]);
     assert_eq!(names(&out.join("runs/0003")), ["notes.txt"]);
     fs::remove_file(out.join("runs/0003/notes.txt")).unwrap();
@@ -165,7 +165,7 @@ fn a_killed_run_leaves_nothing_that_looks_complete() {
     child.wait().expect("it has ended");
     let left = names(&out);
     assert!(left.len() > 5 && left.iter().all(|name| name.starts_with('.') && name.ends_with(".partial")), "{left:?}");
-    // It is in nobody's way, and is put aside under the names that it would have got.
+    // The remains are in nobody's way, and are put aside under the names that they would have got.
     fs::write(out.join(".mine.partial"), "").unwrap();
     let finished = read(&out.join(".summary.jsonl.partial"));
     let said = run(&folder, recording(SMALL), &["--out", "out", "-q", "--overwrite"]);
@@ -379,8 +379,8 @@ fn siftr_logs_every_segment_of_both_hosts() {
     // that is acknowledged.
     assert!(total("num_inbound_skipped_pkts_inpcb=") >= 2 && total("num_outbound_skipped_pkts_inpcb=") == 1, "{last}");
     assert!(last.ends_with("flow_list=10.0.0.1;40000-10.0.0.2;5001,10.0.0.2;5001-10.0.0.1;40000,"), "{last}");
-    // What the sender sends and takes in is what the summary counts, SYN, FIN and ACKs without data
-    // beside it.
+    // The sender's packets in both directions are those that the summary counts, SYN, FIN and ACKs
+    // without data beside it.
     let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
     let sent = summary["flows"][0]["sent_packets"].as_u64().expect("a number") as usize;
     let of = |way: &str, host: &str| rows.iter().filter(|row| row[0] == way && row[3] == host).count();
@@ -531,7 +531,7 @@ fn every_record_alone_and_each_pair_change_no_result() {
             good(&said);
             has_these(&folder.join("out"), &kinds);
             let with = read(&folder.join("out/summary.json"));
-            // What was measured beside it, not what was there.
+            // The summaries differ only in the reordering, which is measured in addition.
             let plain = |text: &str| {
                 let mut value: Value = serde_json::from_str(text).expect("JSON");
                 for key in ["links", "flows", "workloads"] {
@@ -548,7 +548,7 @@ fn every_record_alone_and_each_pair_change_no_result() {
             assert!(said.err.contains("`[record]` asks for are only written with --out"), "{lines:?}: {}", said.err);
         }
     }
-    // What was resolved is the same scenario.
+    // The resolved scenario is the same.
     let shown = run(&folder, changing(), &["--show-config"]);
     good(&run(&folder, &shown.out, &["--out", "again", "-q"]));
     assert_eq!(read(&folder.join("again/summary.json")), without);

@@ -39,8 +39,8 @@ metric  = "flows.f.1.goodput_bps"
 at_most = 1
 "#;
 
-/// What drives the page: every kind of figure with every metric, every subject, menus, tooltips,
-/// zoom, both colours. Errors are noted by the page itself.
+/// A script that drives the page: every kind of figure with every metric, every subject, menus,
+/// tooltips, zoom, both colours. Errors are noted by the page itself.
 const DRIVE: &str = r##"
     const marks = [], tips = [];
     const set = (list, value) => { list.value = value; list.dispatchEvent(new Event("change")); };
@@ -181,12 +181,12 @@ fn the_page_needs_nothing_else_and_repeats() {
         let markup = page.split("<script>").next().unwrap();
         assert!(!markup.contains(tag), "{tag}");
     }
-    // What is in the scenario ends no element of the page.
+    // The scenario's text ends no element of the page.
     assert!(page.contains("<title>Two &lt;controllers> &amp; queues</title>"));
     assert_eq!(page.matches("</script>").count(), 4);
 }
 
-/// How many texts and shapes a figure has.
+/// Number of texts and shapes in a figure.
 fn drawn(file: &Path) -> (u32, u32) {
     let svg = fs::read_to_string(file).unwrap();
     let mut reader = quick_xml::Reader::from_str(&svg);
@@ -301,7 +301,7 @@ fn comparisons_are_counted_as_the_terminal_does() {
     assert!(document.contains(text));
 }
 
-/// What a run from outside is changed in.
+/// The changes of a run from outside.
 const CHANGES: &str = r#"{"at_ns": 700000000, "set": "links.wire.rate=2mbit"}
 {"at_ns": 700000000, "set": "links.wire.delay=30ms"}
 {"at_ns": 1200000000, "set": "links.wire.rate=5mbit"}

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::common::{SMALL, Said, ackclock, folder, sweep};
 use serde_json::Value;
 
-/// What the small transfer comes to is not known to these tests beyond what its link allows: 100 kB
-/// at 10 Mbit/s last 80 ms at least, and a round trip 10 ms.
+/// The expectations of the small transfer, whose results are not known to these tests beyond the
+/// limits of its link: 100 kB at 10 Mbit/s last 80 ms at least, and a round trip 10 ms.
 const EXPECTS: &str = "
 [[expect]]
 source    = \"Figure 10\"
@@ -161,7 +161,7 @@ fn json_has_a_row_in_each_line() {
         (&expectations[4]["params"]["links.wire.delay"], &expectations[4]["met"]),
         (&"9ms".into(), &false.into())
     );
-    // The same at any number of threads.
+    // The output is the same at any number of threads.
     assert_eq!(reproduce(&dir, &["paper", "--json", "--threads", "2", "--quiet"]).out, said.out);
 }
 

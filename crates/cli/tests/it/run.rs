@@ -1,4 +1,4 @@
-//! What a run prints, and how it ends.
+//! The output of a run, and its end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -78,7 +78,7 @@ fn several_kinds_of_traffic_have_a_row_for_each_direction() {
     assert!((jain - sum * sum / (2.0 * squares)).abs() < 1e-12, "{jain}");
     assert_eq!(rows[2]["delay_p95_ms"], summary["flows"][3]["datagrams"]["delay_ms"]["p95"]);
     assert_eq!(rows[2]["loss_ratio"], summary["flows"][3]["datagrams"]["loss_ratio"]);
-    // The same in the text of a run, and of a sweep.
+    // The text of a run, and of a sweep, has the same values.
     let row = |text: &str, words: &[&str]| {
         let found = text.lines().find(|line| words.iter().all(|word| line.contains(word)));
         found.unwrap_or_else(|| panic!("{words:?} in {text}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()

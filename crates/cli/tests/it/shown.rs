@@ -1,5 +1,5 @@
-//! What pages show in blocks of code can be used: the flags of commands exist, the scenarios that
-//! they name take what they set, and the keys in parts of scenarios are keys.
+//! The usability of code blocks in pages: the flags of commands exist, the scenarios that they name
+//! accept the settings, and the keys in parts of scenarios are keys.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// How the program is called in pages; with an example of it or in Python it is another program.
+/// The program's names in pages; with an example of it or in Python it is another program.
 const CALLS: [&str; 3] = ["ackclock", "target/release/ackclock", "cargo run --release --"];
 
 /// The arguments of the commands in the blocks of code of a page, one list for each.
@@ -60,7 +60,7 @@ fn words(command: &str) -> Vec<String> {
     words.into_iter().map(filled).collect()
 }
 
-/// What is set in a command for a scenario.
+/// The settings in a command for a scenario.
 fn set(command: &[String]) -> Vec<&String> {
     command.windows(2).filter(|pair| pair[0] == "--set").map(|pair| &pair[1]).collect()
 }
@@ -99,7 +99,7 @@ fn commands_in_pages_are_taken() {
                     wrong.push(format!("{}: {}: {why}", file.display(), command.join(" ")));
                 }
             };
-            // Flags before it are read, and nothing is run. What `ctl` sends may begin with `--`.
+            // Flags before it are read, and nothing is run. A request of `ctl` may begin with `--`.
             let own = command.iter().take_while(|word| *word != "--").map(String::as_str);
             let own = own.take(if command[0] == "ctl" { 1 } else { usize::MAX });
             fails(said(&own.chain(["--help"]).collect::<Vec<_>>()));

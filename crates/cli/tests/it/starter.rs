@@ -21,7 +21,7 @@ fn what_it_writes_is_valid_and_runs_with_and_without_its_comments() {
     let run = said(&folder, &["first.toml"]);
     assert_eq!(run.status, 0, "{}", run.err);
     assert!(run.out.contains("expectations: 1 checked, all met"), "{}", run.out);
-    // What is commented out is valid too: keys after `# `, sections after `# [`.
+    // The commented parts are valid too: keys after `# `, sections after `# [`.
     let keys = ["[", "repeat", "axes", "queue", "tcp"];
     let lines = printed.out.lines().map(|line| match line.strip_prefix("# ") {
         Some(key) if keys.iter().any(|known| key.starts_with(known)) => key,

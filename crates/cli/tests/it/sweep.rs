@@ -145,7 +145,7 @@ fn partial_results_are_not_replaced_silently() {
     refused(SMALL.to_owned(), &format!("3 runs of 6 {end}"));
     assert_eq!(run(&folder, sweep(), &["--out", "out", "-q", "--overwrite"]).status, 0);
     assert_eq!(read(out.join("summary.jsonl")), whole);
-    // As a kill leaves it: hidden files and the plan.
+    // A kill leaves hidden files and the plan.
     let first: String = whole.split_inclusive('\n').take(1).collect();
     let manifest: Value = serde_json::from_str(&read(out.join("manifest.json"))).expect("JSON");
     let plan = serde_json::json!({ "ackclock": manifest["ackclock"], "scenario": manifest["scenario"] });
@@ -178,7 +178,8 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn columns_can_be_chosen() {
     let folder = folder("sweep_columns");
-    // Of points: the link sends the same bytes at each, of which the first column is a share.
+    // The columns are of points: the link sends the same bytes at each, of which the first column
+    // is a share.
     let paths = "links.wire.forward.utilization,flows.*.fct_s,links.*.offered";
     let said = run(&folder, sweep(), &["--columns", paths]);
     assert_eq!(said.status, 0, "{}", said.err);
@@ -202,7 +203,7 @@ fn columns_can_be_chosen() {
     }
     assert_eq!(table.len(), 3);
     assert!(said.out.contains("6 runs, medians ± standard deviations over the 2 runs of a point"), "{}", said.out);
-    // Of flows, by headings and metrics; a single run has the same table.
+    // The columns are of flows, by headings and metrics; a single run has the same table.
     for (scenario, lines) in [(sweep(), 3), (SMALL.to_owned(), 1)] {
         let said = run(&folder, scenario, &["--columns", "goodput,sent_packets,RTT p50"]);
         assert_eq!((said.status, rows(&said.out).len()), (0, lines), "{said:?}");
@@ -211,7 +212,7 @@ fn columns_can_be_chosen() {
         }
         assert!(rows(&said.out).iter().all(|row| row.contains(&"f.0")), "{}", said.out);
     }
-    // What is put together of parts has it too.
+    // The merged output of parts has it too.
     for part in ["0/2", "1/2"] {
         run(&folder, sweep(), &["--shard", part, "--out", &format!("part{}", &part[..1]), "-q"]);
     }
@@ -262,7 +263,7 @@ fn values_have_their_names_everywhere() {
     assert_eq!(labels(5), ["pie ecn true", "2mbit"]);
     assert_eq!(lines[0]["params"]["links.wire.queue"], serde_json::json!({ "kind": "pfifo", "limit": "9p" }));
     assert_eq!(lines[5]["expectations"][2]["labels"]["links.wire.queue"], "pie");
-    // The same in CSV, where a label of a number stands beside it.
+    // The CSV file has the same, where a label of a number stands beside it.
     let of = |args: &[&str]| -> String {
         let output = ackclock().current_dir(&folder).args(args).output().expect("the binary runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

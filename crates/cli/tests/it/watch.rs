@@ -244,7 +244,7 @@ fn a_virtual_run_is_shown_and_changed_by_keys() {
     terminal.press("]");
     terminal.wait_for("12500us");
 
-    // What is wrong is said.
+    // The error is shown.
     terminal.enter(":links.nonsense.rate=1mbit");
     terminal.wait_for("nonsense");
     terminal.press("?");
@@ -295,7 +295,7 @@ fn signals_and_ctrl_c_end_it_and_give_the_terminal_back() {
     terminal.press("C-c");
     assert_eq!(terminal.ended().1, 130);
     let _ = fs::remove_file(terminal.folder.join("after"));
-    // Also while the clock stands still, and from elsewhere.
+    // Signals also work while the clock stands still, and from elsewhere.
     for signal in ["TERM", "HUP"] {
         let _ = fs::remove_file(terminal.folder.join("after"));
         terminal.enter("clear");

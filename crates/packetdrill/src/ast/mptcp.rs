@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-/// One MPTCP option. What is `None` or `Auto` is chosen by the runner in a packet that arrives, and
-/// not compared in one that is expected.
+/// One MPTCP option. The runner chooses fields that are `None` or `Auto` in a packet that arrives,
+/// and does not compare them in one that is expected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MptcpSpec {
     /// `mpcapable v1 flags[flag_h] key[a, b] mpcdatalen N`
@@ -21,7 +21,7 @@ pub enum MptcpSpec {
     JoinSyn {
         /// B.
         backup: bool,
-        /// Of the address that it comes from.
+        /// The id of the address that it comes from.
         address_id: Option<u8>,
         /// The receiver's.
         token: TokenSpec,
@@ -32,7 +32,7 @@ pub enum MptcpSpec {
     JoinSynAck {
         /// B.
         backup: bool,
-        /// Of the address that it comes from.
+        /// The id of the address that it comes from.
         address_id: Option<u8>,
         /// The leftmost 64 bits of it.
         hmac: HmacSpec,
@@ -128,7 +128,7 @@ pub enum AddressHmac {
 pub struct AddressSpec {
     /// The variable.
     pub name: String,
-    /// What it is set to: `a=inet_addr("198.51.100.2")`.
+    /// The assigned value: `a=inet_addr("198.51.100.2")`.
     pub value: Option<IpAddr>,
 }
 
@@ -167,10 +167,10 @@ pub struct NumberSpec {
     pub count: Count,
 }
 
-/// How a number of the data sequence space is written.
+/// The notation of a number of the data sequence space.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Count {
-    /// Not at all.
+    /// No number is written.
     Auto,
     /// From the initial number of its direction; the first byte is 1.
     Relative(u64),

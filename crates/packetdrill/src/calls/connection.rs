@@ -173,7 +173,7 @@ impl Kernel {
         Done::value(0)
     }
 
-    /// What connect() returns, once it is known.
+    /// The result of connect(), once it is known.
     pub(crate) fn connected(&mut self, id: SocketId) -> Option<Done> {
         let (state, error) = match &mut self.sockets.get_mut(id)?.kind {
             Kind::Open(endpoint) if endpoint.state() == State::Closed => {

@@ -14,7 +14,7 @@ mod percent;
 /// The longest string, in bytes, and the longest tuple.
 const MAX_LENGTH: usize = 1 << 16;
 
-/// How deep tuples may be nested.
+/// Deepest nesting of tuples.
 const MAX_NESTING: usize = 8;
 
 type Outcome<T> = Result<T, String>;

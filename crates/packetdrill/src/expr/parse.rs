@@ -10,7 +10,7 @@ mod expression;
 
 use expression::{binary, constant};
 
-/// How deep expressions may be nested, operators in a row counted; also how deep blocks may.
+/// Deepest nesting of expressions, operators in a row counted; also of blocks.
 const MAX_DEPTH: u16 = 64;
 
 #[derive(Clone, Debug)]
@@ -204,7 +204,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// What follows a condition: a colon, and statements on the same line or a block.
+    /// Reads the part after a condition: a colon, and statements on the same line or a block.
     fn suite(&mut self, mut reader: Reader<'a>, indent: usize, depth: u16) -> Result<Vec<Statement>, ParseError> {
         reader.expect(":")?;
         self.at += 1;

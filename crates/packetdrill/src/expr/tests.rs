@@ -1,4 +1,4 @@
-//! What Python gives for the same code, worked out with the language reference.
+//! Python's results for the same code, worked out with the language reference.
 
 use std::fmt::Write as _;
 
@@ -202,7 +202,7 @@ fn assigned_names_last_from_one_piece_of_code_to_the_next() {
     run_in(&mut env, "cwnd += 2\ncwnd *= 10").unwrap();
     run_in(&mut env, "assert cwnd == 120 and LIMIT == 2147483647").unwrap();
     assert_eq!(env.get("cwnd"), Some(&Value::Int(120)));
-    // What the runner defines is defined anew each time.
+    // The runner's variables are defined anew each time.
     run_in(&mut env, "tcpi_rtt = 1; TCP_CA_Open = 7; assert tcpi_rtt == 1 and TCP_CA_Open == 7").unwrap();
     run_in(&mut env, "assert tcpi_rtt == 100250 and TCP_CA_Open == 0").unwrap();
 }
@@ -338,7 +338,7 @@ fn nesting_is_bounded() {
             "{start}: {error}"
         );
     }
-    // As deep as it may be, with little stack.
+    // The deepest nesting works with little stack.
     let deepest = |depth: usize| {
         let text = format!("assert {}1{}", "(1+".repeat(depth), ")".repeat(depth));
         Program::parse(&text, 1).map(|program| program.run(&mut Env::new(), &|_| None).is_ok())

@@ -17,7 +17,7 @@ pub(super) enum Kind {
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) place: Range<usize>,
-    /// From 1, in the code.
+    /// The line in the code, from 1.
     pub(super) line: u32,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Token {
 pub(super) struct Line {
     /// Columns of space before it.
     pub(super) indent: usize,
-    /// Whether it is the rest of the line of `%{`, whose indentation nobody chose.
+    /// `true` if this is the rest of the line of `%{`, whose indentation nobody chose.
     pub(super) inline: bool,
     pub(super) tokens: Vec<Token>,
 }

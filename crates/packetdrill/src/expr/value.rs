@@ -54,7 +54,7 @@ impl Value {
         }
     }
 
-    /// Whether it counts as true.
+    /// Returns `true` if the value counts as true.
     pub fn truth(&self) -> bool {
         match self {
             Value::None => false,
@@ -80,7 +80,7 @@ impl Value {
         }
     }
 
-    /// As Python's `repr` writes it: strings have quotation marks.
+    /// The notation of Python's `repr`: strings have quotation marks.
     pub fn repr(&self) -> String {
         match self {
             Value::Text(text) => {
@@ -103,7 +103,7 @@ impl Value {
         }
     }
 
-    /// How `a` and `b` are ordered; `None` if they are not.
+    /// The order of `a` and `b`; `None` if they have none.
     pub(super) fn order(&self, other: &Value) -> Option<Ordering> {
         match (self.number(), other.number()) {
             (Some(Number::Int(a)), Some(Number::Int(b))) => Some(a.cmp(&b)),
@@ -141,7 +141,7 @@ pub(super) fn range_len(first: i128, end: i128, step: i128) -> i128 {
 }
 
 impl fmt::Display for Value {
-    /// As Python's `str` writes it.
+    /// Writes the value as Python's `str` does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::None => f.write_str("None"),

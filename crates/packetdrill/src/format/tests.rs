@@ -1,4 +1,4 @@
-//! What is written is what was read.
+//! The written text is what was read.
 
 use ackclock_packet::SackBlocks;
 use proptest::prelude::*;

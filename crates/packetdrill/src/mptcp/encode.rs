@@ -19,7 +19,8 @@ const FIRST_KEY: u64 = 0x5c31_97a0_0000_0001;
 struct Place<'a> {
     side: Side,
     spec: &'a TcpSpec,
-    /// What the host sent in its place: what the script leaves open is taken from it.
+    /// The option that the host sent in its place: values that the script leaves open are taken
+    /// from it.
     actual: Option<&'a MptcpOption>,
 }
 
@@ -58,7 +59,8 @@ impl Names {
             let place = Place { side: Side::Host, spec: expected, actual: actual.as_ref() };
             let data = match self.encode(spec, place, subflow) {
                 Ok(bytes) => bytes.get(2..).unwrap_or_default().to_vec(),
-                // It is something else, or what it refers to is not known: no option has no data.
+                // The host sent another option, or the names in this one are unknown: no option has
+                // no data.
                 Err(_) => Vec::new(),
             };
             *option = OptionSpec::Other { name: spec.to_string(), kind: MPTCP, data };

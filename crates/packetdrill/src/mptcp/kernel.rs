@@ -42,7 +42,7 @@ impl Kernel {
         open.into_iter().chain(listening.into_iter().flat_map(|listener| listener.children()))
     }
 
-    /// What makes the controllers of subflows.
+    /// The factory of subflows' controllers.
     pub(crate) fn make_controller(&self, controller: &'static Controller) -> MakeController {
         let host = self.host.clone();
         Box::new(move |_| host.congestion_control(controller))

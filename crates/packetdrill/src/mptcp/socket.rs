@@ -16,17 +16,17 @@ use super::following;
 
 /// `net.mptcp.add_addr_timeout`.
 const ADD_ADDR_TIMEOUT: Span = Span::from_secs(120);
-/// What `common/server.sh` and `common/client.sh` of the public scripts set both limits to.
+/// Value to which `common/server.sh` and `common/client.sh` of the public scripts set both limits.
 const SUITE_LIMIT: u8 = 8;
 
-/// What `ip mptcp` sets.
+/// The settings of `ip mptcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MptcpHost {
     /// Addresses of endpoints that are announced (`signal`).
     pub(crate) signalled: Vec<IpAddr>,
-    /// How many addresses of the peer are used for further subflows.
+    /// Number of the peer's addresses that are used for further subflows.
     pub(crate) accepted: u8,
-    /// How many subflows a connection has beyond the first.
+    /// Number of subflows of a connection beyond the first.
     pub(crate) subflows: u8,
     /// `address_id` of an expected `mp_join_syn_ack` is compared.
     pub(crate) check_address_id: bool,
@@ -70,8 +70,8 @@ impl MptcpHost {
         Some(())
     }
 
-    /// What the scripts of the public suite run first: both accept addresses and subflows, and a
-    /// server announces the address behind its own.
+    /// Applies the first commands of the scripts of the public suite: both sides accept addresses
+    /// and subflows, and a server announces the address behind its own.
     pub(crate) fn set_up_suite(&mut self, server: bool, local: IpAddr) {
         self.signalled.clear();
         self.signalled.extend(server.then(|| following(local, 1)));
@@ -120,7 +120,7 @@ impl Multipath {
         }
     }
 
-    /// Whether it waits for the handshake.
+    /// Returns `true` if the socket waits for the handshake.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self.state(), State::SynSent | State::SynReceived | State::Listen)
     }
@@ -163,7 +163,7 @@ impl Multipath {
         self.read_shut || self.connection.peer_finished() || self.state() == State::Closed
     }
 
-    /// What `poll` reports.
+    /// The events that `poll` reports.
     pub(crate) fn readiness(&self) -> Readiness {
         if self.is_opening() {
             return Readiness::default();
@@ -266,7 +266,8 @@ impl MultipathListener {
         self.ready() > 0
     }
 
-    /// Whether another connection may begin (`sk_acceptq_is_full`), of which `half_open` may.
+    /// Returns `true` if another connection may begin (`sk_acceptq_is_full`), of which `half_open`
+    /// may.
     pub(super) fn has_room(&self, half_open: usize) -> bool {
         let ready = self.ready();
         !self.closed && ready <= self.backlog && self.children.len() - ready < half_open

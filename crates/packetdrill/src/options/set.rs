@@ -37,8 +37,8 @@ enum Changed {
 }
 
 impl Changed {
-    /// Whether an MPTCP socket heeds it: subflows have the knobs of the time at which their
-    /// connection begins.
+    /// Returns `true` if an MPTCP socket heeds the change: subflows have the knobs of the time at
+    /// which their connection begins.
     fn applies_to_subflows(self, is_open: bool) -> bool {
         match self {
             Changed::Nothing => true,
@@ -61,8 +61,8 @@ impl Changed {
     }
 }
 
-/// What a number has changed, or why it is refused. `None` if the group has no such option, or none
-/// that takes this number.
+/// The change by a number, or the error that refuses it. `None` if the group has no such option, or
+/// none that takes this number.
 type Stored = Option<Result<Changed, Errno>>;
 
 impl Kernel {
@@ -107,7 +107,7 @@ impl Kernel {
         let options = self.sockets[id].options.clone();
         let config = options.config(&self.host);
         match &mut self.sockets[id].kind {
-            // Those who listen give their options to children.
+            // Listening sockets give their options to children.
             Kind::New | Kind::MultipathListening(_) | Kind::Multipath(_) => {}
             Kind::Listening(listener) => *listener.config_mut() = config,
             Kind::Open(endpoint) => match changed {

@@ -7,10 +7,10 @@ use crate::ast::{Action, Call, EventTime, Expr};
 use crate::error::ParseError;
 use crate::lexer::{Kind, Token};
 
-/// How deep arguments may be nested.
+/// Deepest nesting of arguments.
 const MAX_DEPTH: usize = 32;
 
-/// How many values `|` may join.
+/// Most values that `|` may join.
 const MAX_TERMS: usize = 64;
 
 impl<'a> Parser<'a> {

@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands in brackets before the flags.
+    /// Reads the brackets before the flags.
     fn ip_info(&mut self, direction: Direction, foreign: &mut Foreign) -> Result<IpInfo, ParseError> {
         let close = if self.next()?.kind == Kind::Sign('(') { ')' } else { ']' };
         let mut ip = IpInfo::default();

@@ -250,7 +250,7 @@ fn packets_of_other_protocols_are_kept() {
     let kinds = |text: &str| {
         let (kind, kept) = foreign(&format!("+0 {text}\n"));
         assert_eq!(kept, text);
-        // What follows is not part of it.
+        // The following text is not part of it.
         assert_eq!(events(&format!("+0 {text}\n.5 close(3) = 0\n")).len(), 2, "{text}");
         kind
     };
@@ -449,7 +449,7 @@ fn errors_know_their_place() {
     assert_eq!(at("+0 %{\nassert 1\nassert )\n}%"), (3, 8));
     assert_eq!(at("+0 `never"), (1, 4));
     assert_eq!(at("+0 f(1, 2"), (1, 10));
-    // What is missing at the end of a line is missing there, not where the next one starts.
+    // A token missing at the end of a line is missing there, not where the next one starts.
     assert_eq!(at("+0 < . 0:0(0) // no window\n\n+0 close(3) = 0"), (1, 14));
     assert_eq!(at("+0 close(3)\n+0 close(4) = 0"), (1, 12));
     assert_eq!(at("+0 close(3) = 0\nclose(4) = 0"), (2, 1));

@@ -39,7 +39,7 @@ impl<'a> Run<'a> {
         Ok(Window { from, to, any })
     }
 
-    /// How far from `at` something may happen.
+    /// Tolerance of the time `at`.
     pub(super) fn tolerance(&self, at: Time, since: Time) -> Span {
         let host = &self.kernel.host;
         let share = u128::from(at.since(since).as_nanos()) * u128::from(host.tolerance_ppm) / 1_000_000;
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
             match self.kernel.resume(self.now, waiting) {
                 Step::Blocked(waiting) => {
                     self.pending = Some(Pending { call, line: call_line, waiting, started, end });
-                    // It may have written a part.
+                    // The call may have written a part.
                     self.collect(line)?;
                 }
                 Step::Done(done) => {

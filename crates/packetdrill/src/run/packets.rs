@@ -176,7 +176,7 @@ impl Run<'_> {
     fn next_packet(&mut self, line: u32, window: Window, expected: &TcpSpec, index: usize) -> Result<Outgoing, Stop> {
         let limit = self.limit(window);
         loop {
-            // What other connections send is not looked at, unless they are subflows of one of
+            // Packets of other connections are not looked at, unless they are subflows of one of
             // MPTCP, of which nothing gets lost. Their packets have no order among them.
             self.outgoing.retain(|sent| sent.connection == index || sent.packet.ends.is_some());
             let at = self.outgoing.iter().position(|sent| sent.connection == index);

@@ -1,5 +1,5 @@
-//! Which connection a packet of the script is of: the last one between the addresses that it names,
-//! or else that of the last socket, stranger or subflow.
+//! The connection of a packet of the script: the last one between the addresses that it names, or
+//! else that of the last socket, stranger or subflow.
 
 use std::net::IpAddr;
 
@@ -43,8 +43,8 @@ impl Run<'_> {
         self.connections.get(self.under_test?)?.subflow.ends
     }
 
-    /// The addresses of a subflow that the script opens, the host's first. What it does not name
-    /// is that of the subflow before; the script's address gets a new name for a new one.
+    /// The addresses of a subflow that the script opens, the host's first. Addresses without a name
+    /// are those of the subflow before; the script's address gets a new name for a new one.
     fn new_ends(&mut self, spec: &TcpSpec, current: Option<[IpAddr; 2]>) -> [IpAddr; 2] {
         let default = current.unwrap_or(self.kernel.host.ends());
         let next = self.names.next_remote().filter(|_| current.is_some());
@@ -58,7 +58,8 @@ impl Run<'_> {
         [local.unwrap_or(default[0]), remote.unwrap_or(default[1])]
     }
 
-    /// Whether a connection has the addresses that a packet names, as far as the names are known.
+    /// Returns `true` if a connection has the addresses that a packet names, as far as the names
+    /// are known.
     fn is_between(&self, connection: &Connection, spec: &TcpSpec) -> bool {
         let Some(ends) = connection.subflow.ends else { return false };
         host_first(spec).into_iter().zip(ends).all(|(name, end)| {
@@ -129,8 +130,8 @@ impl Run<'_> {
         if window.any { END_OF_TIME } else { window.to + self.tolerance(window.to, self.last) }
     }
 
-    /// Whether a packet is of what the script tests: the connection under test, or a subflow of the
-    /// same socket that it knows.
+    /// Returns `true` if a packet is of the tested connections: the connection under test, or a
+    /// subflow of the same socket that it knows.
     pub(super) fn is_tested(&self, sent: &Outgoing) -> bool {
         let is_known = !self.connections[sent.connection].subflow.is_unexpected;
         let is_sibling = sent.packet.ends.is_some() && sent.connection >= self.first_of_socket && is_known;

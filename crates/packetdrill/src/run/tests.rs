@@ -103,7 +103,7 @@ fn the_tolerance_is_a_setting() {
     passes(&run(&format!("--set=tolerance=10ms\n{text}")));
     let mut settings = Settings::new();
     settings.set("tolerance", "9ms").unwrap();
-    // What is chosen outside wins.
+    // A setting from outside wins.
     assert_eq!(run_text(&format!("--tolerance_usecs=10000\n{text}"), &settings).result.name(), "failed");
 }
 
@@ -131,7 +131,7 @@ fn a_packet_that_nobody_expects_is_an_error() {
     fails(&format!("{write}+.1 < . 1:1(0) ack 1501 win 32792"), 11, "was never expected");
     let next = format!("{write}+.1 < . 1:1(0) ack 1501 win 32792\n+0 write(4, ..., 1) = 1\n+0 > P. 1501:1502(1) ack 1");
     fails(&next, 13, "length: expected 1, got 500");
-    // Also what leaves at the time of the last event.
+    // A packet that leaves at the time of the last event counts, too.
     fails(write, 10, "was never expected");
     let mut settings = Settings::new();
     settings.set("check_end", "off").unwrap();

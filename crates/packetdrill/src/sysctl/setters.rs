@@ -43,7 +43,7 @@ impl Request<'_> {
         self.set_key(key, if on { "on" } else { "off" })
     }
 
-    /// Whether the host detects losses as Linux does.
+    /// Returns `true` if the host detects losses as Linux does.
     fn is_linux(&self) -> bool {
         use LossDetector::{FreeBsd9, Reno, Rfc6675, Tahoe};
         !matches!(self.host.config.loss_detector, Rfc6675 | FreeBsd9 | Tahoe(_) | Reno(_))
@@ -57,7 +57,7 @@ pub(super) fn fast_open_key(request: &mut Request<'_>) -> Applied {
     Ok(Some("fastopen_key".to_owned()))
 }
 
-/// Not in any release: how many cookies are kept.
+/// Sets the number of cookies that are kept, which no release can: 0 empties the cache.
 pub(super) fn fast_open_cookies(request: &mut Request<'_>) -> Applied {
     if request.number(0)? == 0 {
         request.host.fast_open.cache.flush();
@@ -111,7 +111,8 @@ pub(super) fn frto(request: &mut Request<'_>) -> Applied {
     request.set_switch("frto", on)
 }
 
-/// Of its bits the first is TCP_RACK_LOSS_DETECTION; the other two change how RACK does it.
+/// Sets the loss detector from bits: the first is TCP_RACK_LOSS_DETECTION; the other two change how
+/// RACK does it.
 pub(super) fn recovery(request: &mut Request<'_>) -> Applied {
     let value = request.number(0)?;
     if value > 1 {

@@ -1,7 +1,7 @@
 //! A shell line as its commands and words.
 
-/// Commands of a line: what `;`, `&`, `&&` and `||` part. What is piped into something else is one
-/// command, and `2>&1` a redirection.
+/// Commands of a line: what `;`, `&`, `&&` and `||` part. A pipeline is one command, and `2>&1` a
+/// redirection.
 pub(super) fn split_commands(line: &str) -> Vec<String> {
     let mut commands = vec![String::new()];
     let mut quote = None;

@@ -6,7 +6,7 @@ use super::setters;
 use crate::host::Host;
 use crate::settings::Settings;
 
-/// What a value did, for the trace, if it did anything; or why it is not supported.
+/// The effect of a value, for the trace, if it had any; or the reason why it is not supported.
 pub(super) type Applied = Result<Option<String>, String>;
 
 /// A value for a sysctl of a host, whose settings in `chosen` stay.
@@ -22,7 +22,7 @@ pub(super) struct Row {
     effect: Effect,
 }
 
-/// What a value does.
+/// The effect of a value.
 enum Effect {
     /// A setting is on unless the number is 0.
     Switch(&'static str),
@@ -80,7 +80,7 @@ const fn special(name: &'static str, set: fn(&mut Request<'_>) -> Applied) -> Ro
 pub(super) const TABLES: [&[Row]; 2] = [LINUX, FREEBSD];
 
 const LINUX: &[Row] = &[
-    // What both ends agree on.
+    // Features that both ends agree on.
     switch("net.ipv4.tcp_sack", "sack"),
     switch("net.ipv4.tcp_dsack", "dsack"),
     switch("net.ipv4.tcp_timestamps", "timestamps"),
@@ -169,8 +169,8 @@ const LINUX: &[Row] = &[
     same("net.ipv4.route.min_pmtu", "min_pmtu"),
     time("net.ipv4.route.mtu_expires", "mtu_expires", 1, "s"),
     special("net.ipv4.ip_no_pmtu_disc", setters::no_path_mtu_discovery),
-    // They concern what scripts cannot see here, or what comes with a loss detector that is chosen
-    // by `--set`.
+    // Settings without effect here: scripts cannot see it, or it comes with a loss detector that is
+    // chosen by `--set`.
     nothing("net.ipv4.tcp_tso_win_divisor"),
     nothing("net.ipv4.tcp_min_tso_segs"),
     nothing("net.ipv4.tcp_no_metrics_save"),
@@ -180,7 +180,7 @@ const LINUX: &[Row] = &[
 ];
 
 const FREEBSD: &[Row] = &[
-    // What both ends agree on.
+    // Features that both ends agree on.
     switch("net.inet.tcp.sack.enable", "sack"),
     special("net.inet.tcp.rfc1323", setters::rfc1323),
     special("net.inet.tcp.ecn.enable", setters::ecn),
@@ -231,12 +231,13 @@ const FREEBSD: &[Row] = &[
     switch("net.inet.tcp.icmp_may_rst", "icmp_may_rst"),
     special("net.inet.tcp.minmss", setters::least_segment),
     special("net.inet.tcp.hostcache.purgenow", setters::purge_routes),
-    // What is here is what they say by default; another value is something that is not here.
+    // Settings whose default is the behaviour here; another value is a feature that is missing
+    // here.
     only("net.inet.tcp.blackhole", 0),
     only("net.inet.udp.blackhole", 0),
     only("net.inet.tcp.syncookies_only", 0),
     only("net.inet.tcp.udp_tunneling_port", 0),
-    // They concern what scripts cannot see here.
+    // Settings whose effect scripts cannot see here.
     nothing("net.inet.tcp.hostcache.purge"),
     nothing("net.inet.tcp.syncookies"),
     nothing("net.inet.tcp.udp_tunneling_overhead"),

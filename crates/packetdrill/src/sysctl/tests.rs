@@ -106,7 +106,7 @@ fn what_the_sysctls_of_loss_recovery_do() {
     assert_eq!(after("freebsd-14", "net.ipv4.tcp_recovery=0").0.loss_detector, LossDetector::Rfc6675);
     assert!(after("linux-6.18", "net.ipv4.tcp_ecn=3").1.unsupported.is_some());
     assert!(after("linux-7.3", "net.ipv4.tcp_ecn=3").1.unsupported.is_none());
-    // Of tail loss probes and F-RTO, what the host has.
+    // The value turns tail loss probes and F-RTO on where the host has them.
     for (value, tlp) in [(0, false), (2, false), (3, true)] {
         assert_eq!(after("linux-6.1", &format!("net.ipv4.tcp_early_retrans={value}")).0.tlp, tlp, "{value}");
     }

@@ -1,4 +1,4 @@
-//! What `docs/packetdrill.md` says is so: its scripts pass, and it lists every key.
+//! The claims of `docs/packetdrill.md`: its scripts pass, and it lists every key.
 
 use std::fs;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //!
 //! Texts are scripts of the TCP endpoint and of MPTCP with lines, words and numbers changed.
 //! `ACKCLOCK_FUZZ_SECONDS` says how long the ignored test goes on, `ACKCLOCK_FUZZ_CORPUS` names
-//! another folder of scripts to begin with, `ACKCLOCK_FUZZ_SEED` another beginning. What makes the
-//! runner panic is left in a file, which the failing test names.
+//! another folder of scripts to begin with, `ACKCLOCK_FUZZ_SEED` another beginning. A script that
+//! makes the runner panic is left in a file, which the failing test names.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,8 +20,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The longest text that is made.
 const MAX_BYTES: usize = 1 << 16;
 
-/// What stands for a number or a word now and then: limits of types, and what the language gives a
-/// meaning.
+/// Replacements for a number or a word now and then: limits of types, and words with a meaning in
+/// the language.
 const WORDS: &str = "\
     0  1  -1  255  256  65535  65536  2147483647  2147483648  4294967295  4294967296  9223372036854775807  \
     9223372036854775808  -9223372036854775808  99999999999999999999  1e308  0x  0xffffffffffffffff  0.000000001  \

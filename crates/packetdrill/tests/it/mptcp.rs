@@ -64,7 +64,7 @@ fn a_difference_is_told_in_the_words_of_the_script() {
     );
     let said = "option: expected dss dack4=1 dsn8=2 ssn=1 dll=10 nocs, got dss dack4=1 dsn8=1 ssn=1 dll=10 nocs";
     assert_eq!(failure(&outcome), (9, said));
-    // Also of another option, and of keys by their names.
+    // The difference of another option is reported as well, with keys by their names.
     let capable = "0 socket(..., SOCK_STREAM, IPPROTO_MPTCP) = 3\n\
         +0 bind(3, ..., ...) = 0\n\
         +0 listen(3, 1) = 0\n\

@@ -23,13 +23,13 @@ use ackclock_units::{Span, parse_span};
 
 use kinds::{Mutant, REMOVED, Terms};
 
-/// How many of a kind have to be rejected.
+/// The share of a kind that has to be rejected, per cent.
 const LEAST_PERCENT: f64 = 98.0;
 
-/// How many survivors of a kind are named.
+/// Most survivors of a kind that are named.
 const NAMED: usize = 5;
 
-/// What became of the mutants of a kind.
+/// The fates of the mutants of a kind.
 #[derive(Debug, Default)]
 struct Tally {
     rejected: usize,
@@ -63,18 +63,18 @@ fn scripts_below(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the host did that can be seen from outside.
+/// The host's actions that can be seen from outside.
 fn effects(outcome: &Outcome) -> Vec<(u64, &str)> {
     let seen = outcome.trace.iter().filter(|line| matches!(line.kind, TraceKind::Outbound | TraceKind::Call));
     seen.map(|line| (line.time.as_nanos(), line.text.as_str())).collect()
 }
 
-/// How many packets the host sent.
+/// Number of packets that the host sent.
 fn sent(outcome: &Outcome) -> usize {
     outcome.trace.iter().filter(|line| line.kind == TraceKind::Outbound).count()
 }
 
-/// What the script says of the comparison, and otherwise packetdrill's tolerance of 4 ms.
+/// The script's terms of the comparison, and otherwise packetdrill's tolerance of 4 ms.
 fn terms(script: &Script) -> Terms {
     let mut terms = Terms { tolerance: Span::from_millis(4), ignore_psh: false };
     for option in &script.options {
@@ -205,7 +205,7 @@ fn mutants_are_what_they_are_meant_to_be() {
     assert_eq!(outcome.result, ScriptResult::Passed, "{outcome}");
     let mut kinds = Vec::new();
     kinds::each(&script, terms(&script), &mut |mutant| kinds.push(mutant.kind));
-    // Of the last line: every block moved four ways, and one more block.
+    // The last line gives: every block moved four ways, and one more block.
     assert_eq!(kinds.iter().filter(|&&kind| kind == "SACK block shifted").count(), 4);
     assert_eq!(kinds.iter().filter(|&&kind| kind == "SACK block added").count(), 1);
     // Two packets are expected, both without a window.

@@ -1,6 +1,6 @@
 //! Points that are repeated until enough is known of them.
 //!
-//! Which runs a point needs depends on the runs before, and on nothing else, so that results are
+//! The runs that a point needs depend on the runs before, and on nothing else, so that results are
 //! the same with any number of threads. A thread that finds no run that is needed for sure begins
 //! one that may be; if it is not, its result is dropped.
 
@@ -32,22 +32,22 @@ pub(super) struct Adaptive<'a> {
 struct State {
     /// In order.
     open: VecDeque<Open>,
-    /// How many points have been begun.
+    /// Number of points begun.
     begun: usize,
-    /// How many runs settled points have, where that is fewer than the most.
+    /// Number of runs of settled points, where that is fewer than the most.
     settled: BTreeMap<usize, usize>,
-    /// Whether no more runs are to be begun.
+    /// `true` if no more runs are to be begun.
     closed: bool,
 }
 
 /// A point of which more runs may be needed.
 struct Open {
     point: usize,
-    /// How many runs have been begun.
+    /// Number of runs begun.
     begun: usize,
-    /// What the first of them have measured.
+    /// Measures of the first of them.
     runs: Vec<Measures>,
-    /// What others have, whose predecessors have not ended.
+    /// Measures of others, whose predecessors have not ended.
     others: BTreeMap<usize, Measures>,
 }
 
@@ -58,7 +58,7 @@ impl Open {
 }
 
 impl<'a> Adaptive<'a> {
-    /// What is left of a walk, for so many threads.
+    /// The rest of a walk, for so many threads.
     pub(super) fn from(walk: &Walk<'a>, threads: usize, progress: &'a dyn Progress) -> Adaptive<'a> {
         let scenario = walk.scenario();
         let offset = walk.of_point().len();
@@ -149,7 +149,7 @@ impl Jobs<Result<Done, Failure>> for Adaptive<'_> {
     }
 }
 
-/// What a run has measured, none at all if it failed; `None` if it ends the sweep.
+/// The measures of a run, none at all if it failed; `None` if it ends the sweep.
 fn measures(scenario: &Scenario, result: &Result<Done, Failure>) -> Option<Measures> {
     match result {
         Ok(done) if done.broken_off.is_none() => Some(scenario.measure_summary(&done.summary)),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Which jobs there are, and in which order they are begun.
+/// The jobs, and the order in which they are begun.
 pub(super) trait Jobs<T>: Sync {
     /// The next job to begin; `None` if there is none left.
     fn next(&self) -> Option<usize>;
@@ -14,7 +14,7 @@ pub(super) trait Jobs<T>: Sync {
     /// A job has ended.
     fn end(&self, _job: usize, _result: &T) {}
 
-    /// Whether a job has turned out not to be needed.
+    /// Returns `true` if a job has turned out not to be needed.
     fn is_left_out(&self, _job: usize) -> bool {
         false
     }
@@ -49,7 +49,7 @@ pub(super) fn in_order<T: Send, J: Jobs<T>>(
     mut sink: impl FnMut(usize, T) -> ControlFlow<()>,
 ) {
     let stop = AtomicBool::new(false);
-    // Whoever is far ahead of the sink waits for it: results take memory.
+    // A worker that is far ahead of the sink waits for it: results take memory.
     let (sender, results) = mpsc::sync_channel(2 * threads);
     let worker = |sender: mpsc::SyncSender<(usize, T)>| {
         while !stop.load(Ordering::Relaxed)

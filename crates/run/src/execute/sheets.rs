@@ -66,7 +66,7 @@ impl<'a> Sheets<'a> {
         })
     }
 
-    /// What writes them, and hands on what is watched.
+    /// The recorders that write them, and hand on the watched records.
     pub(crate) fn recorders<'r>(&'r mut self, feed: Option<&'r mut dyn WatchSink>) -> Recorders<'r> {
         let directions = self.directions;
         Recorders {

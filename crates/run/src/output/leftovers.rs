@@ -16,7 +16,7 @@ use super::{COMMANDS, MANIFEST, RUNS, SUMMARIES, depth_of, is_ours, names_in, re
 /// Folders for it: `unfinished-1` and so on.
 const KEPT: &str = "unfinished-";
 
-/// Whether a name is that of a folder with what was left before.
+/// Returns `true` if a name is that of a folder with earlier results.
 pub(super) fn is_kept(name: &OsString) -> bool {
     let number = name.to_str().and_then(|name| name.strip_prefix(KEPT));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -76,13 +76,13 @@ pub(super) fn put_aside(
     for name in published {
         let from = dir.join(name);
         if left.iter().any(|(_, hidden)| hidden == name) {
-            // Of an output before, which this one was about to replace.
+            // The file is of an earlier output, which this one was about to replace.
             let _ = fs::remove_file(from);
         } else if from.is_file() {
             left.push((from, name.clone()));
         }
     }
-    // What was being run says nothing by itself.
+    // The plan of the runs says nothing by itself.
     left.retain(|(from, name)| !super::resume::is_plan(name) || fs::remove_file(from).is_err());
     // A manifest that was cut off says nothing.
     left.retain(|(from, name)| name != MANIFEST || read_manifest(from).is_some() || fs::remove_file(from).is_err());

@@ -13,8 +13,8 @@ use crate::partial;
 /// The file that is locked; it says who has locked it.
 const LOCK: &str = "lock";
 
-/// How often the lock is tried, and how long after each time. A program that was killed may hold it
-/// for a moment: children that it was about to start have its files until they begin.
+/// Attempts to lock, and the pause after each. A program that was killed may hold it for a moment:
+/// children that it was about to start have its files until they begin.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -51,7 +51,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = (&file).take(100).read_to_string(&mut holder);
-                    // It may just have been made.
+                    // The lock may just have been made.
                     let holder = if holder.is_empty() { "another run" } else { &holder };
                     return Err(InUse { dir: dir.display().to_string(), holder: holder.to_owned() }.into());
                 }

@@ -21,25 +21,24 @@ use crate::selection::{Selection, Walk};
 /// The hidden file that says what is being run, while it is.
 const PLAN: &str = "plan.json";
 
-/// The same until it is written.
+/// The plan until it is written.
 const NEW_PLAN: &str = "new-plan.json";
 
-/// What was there already.
+/// The results already there.
 #[derive(Debug)]
 pub(super) struct Resumed {
     /// Where further results go; `None` if there are all.
     pub(super) summary: Option<Partial>,
     pub(super) records: Vec<Sealed>,
-    /// How many runs had finished.
+    /// Number of finished runs.
     pub(super) runs: usize,
 }
 
-/// Whether a name is that of the file that says what is being run.
 pub(super) fn is_plan(name: &str) -> bool {
     [PLAN, NEW_PLAN].contains(&name)
 }
 
-/// Whether a sweep was begun here that has not come to its end.
+/// Returns `true` if a sweep was begun here that has not come to its end.
 pub(super) fn has_plan(dir: &Path) -> bool {
     read_manifest(&partial::hidden(dir, PLAN)).is_some()
 }
@@ -61,7 +60,7 @@ pub(super) fn plan(output: &Output, scenario: &Scenario) -> anyhow::Result<PathB
     if read_manifest(&path).as_ref() == Some(&plan) {
         return Ok(path);
     }
-    // It is there as a whole, or not at all.
+    // The plan is there as a whole, or not at all.
     let begun = partial::hidden(dir, NEW_PLAN);
     let write = || {
         let mut file = File::create(&begun)?;
@@ -94,7 +93,7 @@ pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selectio
     if complete.as_ref().is_some_and(|manifest| manifest["partial"] != true) {
         let runs = super::leftovers::count_lines(&dir.join(SUMMARIES))
             .with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
-        // It was killed between this manifest and its own end.
+        // The run was killed between this manifest and its own end.
         let _ = fs::remove_file(partial::hidden(dir, PLAN));
         return Ok(Some(Resumed { summary: None, records: Vec::new(), runs }));
     }
@@ -107,7 +106,7 @@ pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selectio
     hide(dir, SUMMARIES)?;
     let mut walk = Walk::new(scenario, selection.clone());
     let resumed = Partial::resume(dir, SUMMARIES, |line| {
-        // Of a sweep that was interrupted, runs may be missing between others.
+        // A sweep that was interrupted may lack runs between others.
         let run = serde_json::from_slice::<Value>(line).ok();
         let Some((run, next)) = run.zip(walk.next()).filter(|(run, next)| run["index"] == *next) else { return false };
         let measures = if walk.is_adaptive() && run["failed"] != true { scenario.measure(&run) } else { Vec::new() };
@@ -119,7 +118,7 @@ pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selectio
         Some(summary) => summary,
         None => Partial::create(dir, SUMMARIES)?,
     };
-    // What runs have recorded that had not finished, and what no run can have recorded.
+    // The records of runs that had not finished go, and those that no run can have written.
     let finished = |name: &str| {
         let number = name.strip_prefix(RUNS).and_then(|rest| rest.get(1..1 + digits)?.parse::<usize>().ok());
         number.is_some_and(|number| next.is_none_or(|next| number < next))
@@ -135,7 +134,7 @@ pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selectio
     Ok(Some(Resumed { summary: Some(summary), records, runs }))
 }
 
-/// What finished runs have recorded, in the order of the runs; whatever else is hidden goes.
+/// The records of finished runs, in the order of the runs; whatever else is hidden goes.
 fn records(dir: &Path, scenario: &Scenario, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Sealed>> {
     let mut records = Vec::new();
     let mut left: Vec<String> =

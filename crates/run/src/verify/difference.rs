@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The longest line that is looked at, in bytes: a summary of 100,000 flows has some 200 MB.
 const MAX_LINE: u64 = 1 << 30;
 
-/// How many characters of a value or a line are shown.
+/// Number of characters of a value or a line that are shown.
 const SHOWN: usize = 120;
 
 /// The first difference of a file and its repetition, in a sentence: by its key in a summary, else

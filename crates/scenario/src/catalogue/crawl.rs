@@ -47,8 +47,8 @@ delay = "10ms"
 ];
 
 /// The sections that a document can have, each with what the parser demands before it reads on. The
-/// name of a link or host, which may be any, is NAME. What is varied is read again with all else of
-/// its document, so that there are several.
+/// name of a link or host, which may be any, is NAME. A varied section is read again with the rest
+/// of its document, so that there are several.
 const BASES: [&str; 6] = [
     r#"
 schema = 1
@@ -163,21 +163,21 @@ at_least = 0
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     pub(crate) path: String,
-    /// What it may hold, in every document in which it was found.
+    /// The domains, in every document in which the key was found.
     pub(crate) domains: Vec<Domain>,
     /// Its defaults, as TOML; more than one if they depend on other keys.
     pub(crate) defaults: Vec<String>,
-    /// Whether it must be there, in every document that has its section.
+    /// `true` if the key is required in every document that has its section.
     pub(crate) required: bool,
-    /// Whether some kinds demand it.
+    /// `true` if some kinds demand it.
     pub(crate) demanded: bool,
-    /// What it means; empty for a parameter of an algorithm.
+    /// The meaning; empty for a parameter of an algorithm.
     pub(crate) meaning: &'static str,
 }
 
 impl Found {
-    /// Whether other keys decide its default. Where it stands for a table, the default is that of
-    /// `kind`, and what it has is that of a document in which it is a name alone.
+    /// Returns `true` if other keys decide its default. Where it stands for a table, the default is
+    /// that of `kind`, and what it has is that of a document in which it is a name alone.
     pub(crate) fn varies(&self) -> bool {
         let is_kind = self.domains.iter().any(|domain| matches!(domain, Domain::Kind(_)));
         self.defaults.len() > usize::from(!is_kind)
@@ -241,7 +241,7 @@ impl Crawl {
         self.vary(root, &new);
     }
 
-    /// Whether a key was unknown, or has further values here.
+    /// Adds a key; returns `true` if it was unknown, or has further values here.
     fn note(&mut self, key: &Key) -> bool {
         let path = generic(&key.path);
         let known = self.found.contains_key(&path);

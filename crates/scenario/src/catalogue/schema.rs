@@ -47,7 +47,7 @@ impl Node {
         node
     }
 
-    /// As a table; `kinds` are the names of tables with keys of one kind alone.
+    /// The schema of a table; `kinds` are the names of tables with keys of one kind alone.
     fn table(&self, kinds: &[&str]) -> Value {
         let mut properties: Map<String, Value> =
             self.keys.iter().map(|(name, node)| (name.clone(), node.schema())).collect();
@@ -96,7 +96,7 @@ impl Node {
     }
 }
 
-/// What a key may hold; kinds are added to `kinds`.
+/// Gathers the forms of a domain; kinds are added to `kinds`.
 fn gather(domain: &Domain, forms: &mut Vec<Value>, kinds: &mut Vec<&'static str>) {
     forms.push(match domain {
         Domain::Flag => json!({ "type": "boolean" }),
@@ -123,7 +123,7 @@ fn gather(domain: &Domain, forms: &mut Vec<Value>, kinds: &mut Vec<&'static str>
     });
 }
 
-/// What an editor shows of a key.
+/// Adds an editor's description of a key.
 fn describe(found: &Found, schema: &mut Map<String, Value>) {
     let domain = found.domain();
     let (meaning, unit, range) = (found.meaning, unit_of(&domain), range_of(&domain));
@@ -141,14 +141,14 @@ fn describe(found: &Found, schema: &mut Map<String, Value>) {
 /// Tables that stand in several places become definitions, which are referred to.
 #[derive(Default)]
 struct Definitions {
-    /// How often each stands somewhere, as text.
+    /// Number of occurrences of each table, as text.
     seen: BTreeMap<String, usize>,
     made: Map<String, Value>,
     names: BTreeMap<String, String>,
 }
 
 impl Definitions {
-    /// Whether a part is worth a definition.
+    /// The text of a part, if it is worth a definition.
     fn text(part: &Value) -> Option<String> {
         part.get("properties").map(|_| part.to_string()).filter(|text| text.len() > 300)
     }
@@ -165,7 +165,7 @@ impl Definitions {
         if let Some(text) = Definitions::text(value) {
             let seen = self.seen.entry(text).or_default();
             *seen += 1;
-            // What is in it counts once.
+            // Its contents count once.
             if *seen > 1 {
                 return;
             }

@@ -121,7 +121,7 @@ fn keys_page() -> String {
     out
 }
 
-/// Whether a key is a parameter of an algorithm, which has a source.
+/// Returns `true` if a key is a parameter of an algorithm, which has a source.
 fn is_parameter(name: &str) -> bool {
     [".queue.", ".cc.", ".hystart."]
         .iter()
@@ -136,7 +136,7 @@ fn every_key_has_a_meaning() {
     assert!(without.is_empty(), "nothing says what these mean: {without:?}");
 }
 
-/// Whether a key is of the table of a distribution, but not the one that says which.
+/// Returns `true` if a key is of the table of a distribution, but not the one that says which.
 fn is_of_distribution(name: &str) -> bool {
     static KEYS: LazyLock<BTreeSet<String>> =
         LazyLock::new(|| sections().into_iter().flat_map(|item| item.keys).map(|key| key.name).collect());
@@ -339,7 +339,7 @@ fn the_keys_are_those_of_every_section_with_all_kinds_and_hosts() {
     ] {
         key(&keys, section, name);
     }
-    // Of `ecn`, all that queues, hosts and datagrams read under this name.
+    // The entry of `ecn` has the values for queues, hosts and datagrams.
     assert!(key(&keys, "flows", "flows[].ecn").range.contains("`\"accecn\"`"));
     assert!(key(&keys, "flows", "flows[].ecn").range.contains("`\"ect1\"`"));
     assert_eq!(key(&keys, "links", "links.NAME.overhead").default, "`\"0B\"`");

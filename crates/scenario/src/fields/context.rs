@@ -1,4 +1,4 @@
-//! What reading a document needs beside it, and what it notes on the way.
+//! The context in which a document is read, and the notes taken on the way.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
     /// Algorithms from outside.
     pub(crate) own: &'a Own,
-    /// What `cc = "external"` stands for, in an environment: names, the first of which need not be
-    /// given.
+    /// The agents that `cc = "external"` stands for, in an environment: names, the first of which
+    /// need not be given.
     pub(crate) agents: &'a [(String, Arc<Agent>)],
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.

@@ -17,7 +17,7 @@ const RESULTS: OneOf = OneOf { what: "kind of results", names: &["each", "sum"] 
 /// Flows in a second.
 const RATES: Number = Number(1e-3, 1e9);
 
-/// What the keys of a group say about its arrivals and its results.
+/// The arrivals and results of a group, from its keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrivals {
     /// Flows in a second, if they arrive at random.
@@ -58,7 +58,7 @@ pub(crate) fn read(
 }
 
 impl Group {
-    /// What its flows take memory for.
+    /// The population of flows for which memory is taken.
     pub(crate) fn population(&self) -> Population<'_> {
         let arrivals = self.arrivals.rate.filter(|_| self.arrivals.sums);
         let (mean_bytes, most_alive) = (self.alike.bytes, MAX_ALIVE as u64);

@@ -35,12 +35,12 @@ pub(super) const INTERRUPTS: slots::Keys = slots::Keys {
     bytes: ("bytes", "largest number of bytes per interrupt"),
 };
 
-/// Those of the sender and of the receiver; `None` hands over at once.
+/// The interrupts of the sender and of the receiver; `None` hands over at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Interrupts(pub(super) [Option<Slots>; 2]);
 
 impl Interrupts {
-    /// How many hosts of a flow have any.
+    /// Number of hosts of a flow that have any.
     pub(super) fn len(&self) -> u64 {
         self.0.iter().flatten().count() as u64
     }

@@ -33,7 +33,7 @@ impl Times {
         }
     }
 
-    /// What else says when connections start.
+    /// The other keys that decide when connections start.
     pub(super) fn others(&self, stagger: Span) -> [(&'static str, Span); 3] {
         let every = self.restart_every.unwrap_or(Span::ZERO);
         [("stagger", stagger), ("start_jitter", self.start_jitter), ("restart_every", every)]

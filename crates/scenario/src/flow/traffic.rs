@@ -1,4 +1,4 @@
-//! What a group of flows sends, and between which hosts.
+//! The traffic of a group of flows, and its hosts.
 
 use ackclock_emulator::Slots;
 use ackclock_sim::spec::{Application, DatagramSpec, FlowSpec, HostSpec};
@@ -14,7 +14,7 @@ use crate::keys::{self, Domain};
 use crate::link::slots;
 use crate::quantity::{Bytes, Kind as _, Problem};
 
-/// What a group sends, and between which hosts.
+/// The traffic of a group, and its hosts.
 pub(super) enum Traffic {
     Connection {
         sender: Host,
@@ -27,7 +27,7 @@ pub(super) enum Traffic {
     Datagrams(DatagramSpec),
 }
 
-/// The same, as the flows of the group hold it.
+/// The traffic as the flows of the group hold it.
 pub(super) struct Load {
     pub(super) sender: HostSpec,
     pub(super) receiver: HostSpec,
@@ -89,7 +89,7 @@ pub(crate) fn hosts_over_path(fields: &mut Fields<'_>) -> [Host; 2] {
 fn hosts(fields: &mut Fields<'_>, route: &Route) -> ([Host; 2], Interrupts) {
     let mut sender = host::read(fields, None, route.places[0]);
     if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.split, &mut sender) {
-        // Which path the first data takes depends on it.
+        // The path of the first data depends on it.
         endpoint.config.transfer.bare_handshake_ack = true;
     }
     let facing_kernel = route.ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);

@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::keys::{self, Domain};
 use crate::quantity::{Bytes, Flag, Kind, OneOf, Problem};
 
-/// What a buffer that is tuned is called.
+/// The name of a buffer that is tuned.
 const AUTO: &str = "auto";
 const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes", "segments"] };
 /// The least buffer of a socket of Linux (`SOCK_MIN_RCVBUF`), rounded up.

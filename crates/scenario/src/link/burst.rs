@@ -16,7 +16,7 @@ use crate::document::{Node, Value};
 use crate::keys::Domain;
 use crate::quantity::{Bytes, Kind, OneOf, Problem};
 
-/// What the bucket of an HTB class without `burst` is called.
+/// The name of the bucket of an HTB class without `burst`.
 const NAMES: OneOf = OneOf { what: "token bucket", names: &["htb"] };
 /// `mtu` of `htb_parse_class_opt`, bytes.
 const MTU: u64 = 1600;
@@ -54,7 +54,7 @@ impl Kind for Burst {
     }
 }
 
-/// Whether the bucket is that of an HTB class without `burst`.
+/// Returns `true` if the bucket is that of an HTB class without `burst`.
 pub(super) fn is_htb(node: &Node) -> bool {
     node.str() == Some(NAMES.names[0])
 }

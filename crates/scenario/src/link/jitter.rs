@@ -18,7 +18,7 @@ const DISTRIBUTIONS: [&str; JitterDistribution::ALL.len()] = {
     names
 };
 
-/// Of every distribution of jitter.
+/// The meaning of every distribution of jitter.
 const JITTER: &str = "`uniform`: 0 to `jitter` is added; `normal`, `pareto`, `paretonormal` or a table: deviations to both \
                       sides, of which `jitter` is the unit, as in netem";
 

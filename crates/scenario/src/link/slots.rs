@@ -23,7 +23,7 @@ pub(crate) struct Keys {
     pub(crate) bytes: (&'static str, &'static str),
 }
 
-/// Those of a link.
+/// The keys of a link's slots.
 pub(crate) const SLOTS: Keys = Keys {
     key: ("slots", "transmission in slots at intervals, several packets in each"),
     delay: ("delay", "time from one slot to the next"),

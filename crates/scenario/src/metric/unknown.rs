@@ -1,4 +1,4 @@
-//! What is wrong with a metric that there is not.
+//! The errors of metrics that do not exist.
 
 use super::{Of, Part, Shape, Unknown, fields, glob};
 use crate::report::{listed, nearest};
@@ -37,7 +37,7 @@ pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let prefix = of.prefix();
     let ids: Vec<String> = shape.ids(of).take(1000).collect();
     let fields = fields(part, of);
-    // Whatever can be told apart as an id is kept; the rest is compared with every name.
+    // The part that can be told apart as an id is kept; the rest is compared with every name.
     let rest = &text[prefix.len()..].strip_prefix('.').unwrap_or("");
     let cuts = rest.match_indices('.').map(|(at, _)| at);
     let selected = cuts.filter(|&at| ids.iter().any(|id| glob(&rest[..at], id))).max();

@@ -1,4 +1,4 @@
-//! What runs need, estimated before they begin.
+//! Estimates of the resources that runs need, before they begin.
 
 use std::collections::BTreeMap;
 

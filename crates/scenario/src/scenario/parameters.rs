@@ -1,4 +1,4 @@
-//! What varies from run to run, and what its values are called.
+//! The values that vary from run to run, and their names.
 
 use std::collections::BTreeMap;
 
@@ -25,20 +25,20 @@ impl Scenario {
         self.rows(run).map(|(axis, row)| (axis.name.as_str(), name(axis, row))).collect()
     }
 
-    /// The same of the axes whose values are not their own names.
+    /// The names of values on axes whose values are not their own names.
     pub fn labels(&self, run: usize) -> BTreeMap<String, String> {
         self.rows(run).filter_map(|(axis, row)| Some((axis.name.clone(), axis.values.name(row)?.to_owned()))).collect()
     }
 
     /// The values that axes have at any point, with their axes, and whether they are called
-    /// otherwise. Of what is drawn from a range that is one.
+    /// otherwise. An axis that is drawn from a range gives one value.
     pub fn values(&self) -> impl Iterator<Item = (&str, Json, bool)> {
         self.sweep.axes.iter().flat_map(|axis| {
             axis.values.choices().map(|(node, name)| (axis.name.as_str(), json(&node), name.is_some()))
         })
     }
 
-    /// Which value each axis has in a run.
+    /// The row of each axis in a run.
     fn rows(&self, run: usize) -> impl Iterator<Item = (&Axis, usize)> {
         self.sweep.axes.iter().zip(self.sweep.indices(run / self.repeat()))
     }

@@ -1,4 +1,4 @@
-//! What a scenario measures in its runs, and what these come to together.
+//! The measurements of a scenario in its runs, and their combined results.
 
 use std::cell::OnceCell;
 
@@ -23,7 +23,7 @@ impl Scenario {
         self.points.known()
     }
 
-    /// How many points are wrong, of those that were read in advance. Their runs fail.
+    /// Number of wrong points among those that were read in advance. Their runs fail.
     pub fn wrong(&self) -> usize {
         self.points.wrong().len()
     }
@@ -49,24 +49,24 @@ impl Scenario {
         notes
     }
 
-    /// Whether points are repeated until a confidence interval is narrow enough.
+    /// Returns `true` if points are repeated until a confidence interval is narrow enough.
     pub fn is_adaptive(&self) -> bool {
         self.until.is_some()
     }
 
-    /// Whether a point needs no more runs than it has had, given what was measured in each of
-    /// these, in order. A sweep that is not adaptive needs all.
+    /// Returns `true` if a point needs no further runs, given the measures of each of its runs, in
+    /// order. A sweep that is not adaptive needs all.
     pub fn is_settled(&self, runs: &[Measures]) -> bool {
         let enough = |until: &Until| {
-            // What a run has failed to measure is no value.
+            // A failed measurement is no value.
             let values: Vec<f64> = runs.iter().filter_map(|run| *run.get(self.expects.len())?).collect();
             runs.len() as u64 >= self.sweep.at_least && until.is_met(&values)
         };
         runs.len() >= self.repeat() || self.until.as_ref().is_some_and(enough)
     }
 
-    /// What ends the repetitions of a point, in words, and the points of which that was never met,
-    /// from the measures of all runs in their order.
+    /// The condition that ends the repetitions of a point, in words, and the points that never met
+    /// it, from the measures of all runs in their order.
     pub fn unsettled(&self, measures: &[Option<Measures>]) -> Option<(String, Vec<usize>)> {
         let until = self.until.as_ref()?;
         let values = |runs: &[Option<Measures>]| -> Option<Vec<f64>> {
@@ -80,20 +80,20 @@ impl Scenario {
         Some((until.text(), points.map(|(point, _)| point).collect()))
     }
 
-    /// What is measured of each run: by the expectations, and to see whether a point is settled.
+    /// The measurements of each run: those of the expectations, and the one that settles a point.
     fn measurements(&self) -> impl Iterator<Item = &Measurement> {
         let until = self.until.iter().map(|until| &until.measurement);
         self.expects.iter().map(|expect| &expect.measurement).chain(until)
     }
 
-    /// What the expectations come to in one run, from its summary as JSON, and what says whether
-    /// its point is settled.
+    /// The measures of one run from its summary as JSON: the expectations', and the one that
+    /// settles its point.
     pub fn measure(&self, summary: &Json) -> Measures {
         self.measurements().map(|measurement| measurement.measure(summary)).collect()
     }
 
-    /// The same from the summary itself, whose flows become JSON one by one, those that are looked
-    /// at.
+    /// The measures from the summary itself, whose flows become JSON one by one, if they are
+    /// needed.
     pub fn measure_summary<P>(&self, summary: &Summary<P>) -> Measures {
         let mut gathered: Vec<Gathered> = self.measurements().map(Measurement::nothing_gathered).collect();
         if gathered.is_empty() {
@@ -109,7 +109,7 @@ impl Scenario {
         self.measurements().zip(gathered).map(|(measured, gathered)| measured.measure_with(&rest, gathered)).collect()
     }
 
-    /// How many expectations there are.
+    /// Number of expectations.
     pub fn expectations(&self) -> usize {
         self.expects.len()
     }
@@ -120,20 +120,20 @@ impl Scenario {
         expects.filter_map(|(number, expect)| Some((number, expect.claim.as_deref()?)))
     }
 
-    /// How many comparisons [`Scenario::evaluations`] makes, at most if the sweep is adaptive: one
-    /// for each run, or for each point by a statistic of its runs.
+    /// Number of comparisons that [`Scenario::evaluations`] makes, at most if the sweep is
+    /// adaptive: one for each run, or for each point by a statistic of its runs.
     pub fn checks(&self) -> usize {
         self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
     }
 
-    /// What became of every expectation at every point that it is about, from the measures of all
-    /// runs in their order; `None` for those that a settled point did not need.
+    /// The outcome of every expectation at every point that it is about, from the measures of all
+    /// runs in their order; `None` for runs that a settled point did not need.
     pub fn evaluations(&self, measures: &[Option<Measures>]) -> Vec<Evaluation> {
         let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
         self.expects.iter().enumerate().flat_map(judged).collect()
     }
 
-    /// What of that was not met, in the order of the points and runs.
+    /// The misses among the evaluations, in the order of the points and runs.
     pub fn misses(&self, evaluations: &[Evaluation]) -> Vec<Miss> {
         let mut misses: Vec<Miss> = evaluations.iter().flat_map(Evaluation::misses).collect();
         misses.sort_by_key(|miss| (miss.point, miss.run));

@@ -17,7 +17,8 @@ impl Scenario {
         self.inputs.collect(&self.root, MAX_TRACE)
     }
 
-    /// Whether any run is fed with a capture, whose path is relative to the working directory.
+    /// Returns `true` if any run is fed with a capture, whose path is relative to the working
+    /// directory.
     pub fn is_replay(&self) -> bool {
         self.points.known().any(|plan| matches!(plan.timing.clock, Some(Clock::Replay(_))))
     }

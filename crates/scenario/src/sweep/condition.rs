@@ -1,5 +1,5 @@
-//! Which points there are, and parameters that follow from others: [`Expression`]s over the values
-//! of axes.
+//! The points of a sweep by conditions, and parameters that follow from others: [`Expression`]s
+//! over the values of axes.
 
 use super::expression::{self, BYTES, BYTES_PER_SECOND, EXPECTED, Expression, Found, NONE, PACKETS, SECONDS};
 use super::sample::Unit;
@@ -13,7 +13,7 @@ const MAX_POINTS: usize = 100_000_000;
 
 /// An expression of the file.
 pub(super) struct Written<'n> {
-    /// What errors call it.
+    /// The name in errors.
     key: String,
     node: &'n Node,
     pub(super) expression: Expression,
@@ -55,7 +55,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What was found, unless it is wrong, which is reported.
+    /// Returns the result; an error is reported.
     pub(super) fn known<T>(&self, of: &Written<'_>, found: Result<T, String>) -> Option<T> {
         found.map_err(|problem| self.fail(of, &problem)).ok()
     }

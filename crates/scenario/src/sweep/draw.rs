@@ -13,7 +13,7 @@ use crate::report::Diagnostic;
 /// Sampling ends if fewer draws than one in so many meet the condition.
 const FEWEST: usize = 1000;
 
-/// Of fewer that were kept nothing is concluded about this share.
+/// The fewest kept draws from which this share is concluded.
 const ENOUGH: usize = 100;
 
 /// An axis whose values come one by one.

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use ackclock_units::{Size, parse_rate, parse_size, parse_span};
 
-/// How deep parentheses may be nested: expressions are read by recursion.
+/// Deepest nesting of parentheses: expressions are read by recursion.
 const MAX_DEPTH: usize = 50;
 
 /// The longest text, in bytes: operators that follow each other are read in turn, and evaluated by
@@ -27,7 +27,7 @@ pub(super) const BYTES: Unit = [0, 1, 0];
 pub(super) const PACKETS: Unit = [0, 0, 1];
 pub(super) const BYTES_PER_SECOND: Unit = [-1, 1, 0];
 
-/// What an expression comes to.
+/// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Found {
     Number(f64, Unit),
@@ -116,7 +116,7 @@ impl Expression {
         if reader.rest.is_empty() { Ok(read) } else { Err(format!("`{}` is left over", reader.rest)) }
     }
 
-    /// What it comes to, where parameters have these values.
+    /// The value, where parameters have these values.
     pub(super) fn value(&self, of: &dyn Fn(usize) -> Found) -> Result<Found, String> {
         match self {
             Expression::Constant(found) => Ok(found.clone()),
@@ -132,7 +132,7 @@ impl Expression {
         }
     }
 
-    /// Whether it is true.
+    /// The truth of the expression, where parameters have these values.
     pub(super) fn truth(&self, of: &dyn Fn(usize) -> Found) -> Result<bool, String> {
         match self.value(of)? {
             Found::Truth(truth) => Ok(truth),
@@ -228,7 +228,7 @@ impl<'t> Reader<'t> {
             return Err("it is nested too deeply".to_owned());
         }
         let read = if self.take("not") {
-            // It binds less closely than comparisons.
+            // `not` binds less closely than comparisons.
             self.level(2).map(|inner| Expression::Not(Box::new(inner)))
         } else if self.take("-") {
             self.unary().map(|inner| Expression::Minus(Box::new(inner)))

@@ -1,7 +1,7 @@
 //! The names of the values of an axis: labels of the file, or what tells a value from the others.
 //!
-//! A number, a text and a flag are their own names. Of tables that is their `kind`, behind which
-//! are the keys in which tables of the same kind differ.
+//! A number, a text and a flag are their own names. The name of a table is its `kind`, followed by
+//! the keys in which tables of the same kind differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::write::inline;
 /// The key of a table that is no part of the value.
 const LABEL: &str = "label";
 
-/// What is labelled, if it is no table.
+/// The key of a labelled value that is no table.
 const VALUE: &str = "value";
 
 const EXPECTED: &str = "expected a table with a label, such as { label = \"drop-tail\", kind = \"pfifo\" }, or a labelled \
@@ -21,9 +21,9 @@ const EXPECTED: &str = "expected a table with a label, such as { label = \"drop-
 /// A value of an axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// Without its label.
+    /// The value, without its label.
     pub(crate) node: Node,
-    /// As the file has it.
+    /// The label as in the file.
     label: Option<Node>,
     /// `None`: as the value is written.
     name: Option<Box<str>>,
@@ -77,7 +77,7 @@ impl Choice {
         self.name.as_deref()
     }
 
-    /// As the file has it.
+    /// The value as in the file.
     pub(super) fn written(&self) -> Node {
         let Some(label) = &self.label else { return self.node.clone() };
         let mut table = Table::default();
@@ -134,7 +134,7 @@ fn name(path: &str, choices: &mut [Choice], report: &Report) -> bool {
     fits
 }
 
-/// The same where labels are known to be right.
+/// Gives the names, where labels are known to be right.
 fn give_names(choices: &mut [Choice]) {
     let is_plain =
         |choice: &Choice| choice.label.is_none() && !matches!(choice.node.value, Value::Table(_) | Value::Array(_));

@@ -36,7 +36,7 @@ const MOST: u64 = u32::MAX as u64;
 /// Significant digits of what is drawn.
 const DIGITS: usize = 4;
 
-/// What values are of.
+/// The quantity of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Span,
@@ -59,23 +59,23 @@ pub(super) enum Range {
         log: bool,
     },
     Among(Vec<Choice>),
-    /// What follows from others, in a unit that the first value says: parts are the values.
+    /// A range that follows from others, in the unit of the first value: parts are the values.
     Derived(Option<Unit>),
 }
 
-/// What was drawn for an axis.
+/// The values drawn for an axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
     pub(super) range: Range,
     /// Parts of the range, from 0 to below 1.
     pub(super) parts: Vec<f64>,
     place: Place,
-    /// Whether an argument has set the only value.
+    /// `true` if an argument has set the only value.
     pinned: bool,
 }
 
 impl Drawn {
-    /// What is derived, or a value in its place.
+    /// A derived axis, or a value in its place.
     pub(super) fn derived(pin: Option<Node>, place: Place) -> Drawn {
         let pinned = pin.is_some();
         let range = pin.map_or(Range::Derived(None), |pin| Range::Among(vec![names::pinned(pin, &[])]));
@@ -142,7 +142,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn shown(unit: Unit, value: f64) -> Value {
-    // Not negative: what parses is not.
+    // The value is not negative: a parsed one never is.
     let whole = value.round() as u64;
     match unit {
         Unit::Span => Span::from_nanos(whole).into(),
@@ -234,7 +234,7 @@ impl Reader<'_> {
             let drawn = Drawn { range, parts: Vec::new(), place: axis.node.place.clone(), pinned };
             columns.push(Column { entry: axis, paths, before, drawn, source });
         }
-        // What refers to a range that is wrong is not wrong itself.
+        // An axis that refers to a wrong range is not wrong itself.
         if columns.len() < table.0.len() {
             return;
         }

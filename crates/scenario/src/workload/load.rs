@@ -67,7 +67,7 @@ fn incast(fields: &mut Fields<'_>, wanted: Option<f64>) -> Option<(Arrivals, f64
     Some((Arrivals::Incast { senders, every }, senders as f64))
 }
 
-/// How many flows in a second carry the load; `None` if it was reported, or there is none.
+/// Number of flows in a second that carry the load; `None` if it was reported, or there is none.
 fn per_second(fields: &mut Fields<'_>, setting: Setting<'_>, traffic: &Traffic<'_>, load: Option<f64>) -> Option<f64> {
     let link = fields.get(("link", "link that `load` is a share of"));
     let Some(entry) = fields.get("load") else {

@@ -70,8 +70,8 @@ fn the_latency_of_a_message_is_its_transmission_and_the_delay() {
     // The first one waits for the SYN and its answer, 48 us and 20 ms each: 2 * 20.048 + 20.8416.
     assert_eq!(found.latency_ms.distribution.max, Some(60.9376));
     assert_eq!(found.blocked_s, 0.0);
-    // But for the opening, of which the last ACK comes 20.0416 ms later, nothing else holds it
-    // back.
+    // Nothing but the application holds the flow back after the opening, whose last ACK comes
+    // 20.0416 ms later.
     assert!(flow.limited_s.app > 9.9 && flow.limited_s.cwnd < 0.06, "{:?}", flow.limited_s);
     assert_eq!(flow.completed_s, None);
 }
@@ -83,7 +83,7 @@ fn a_constant_rate_is_kept_until_the_link_is_full() {
     let found = messages(&flow);
     assert_eq!(found.written, 12_500);
     assert!((flow.goodput_bps / 5e6 - 1.0).abs() < 0.01, "{}", flow.goodput_bps);
-    // At 20 Mbit/s the link of 10 carries 1448 bytes of each 1500. What is written above that fills
+    // At 20 Mbit/s the link of 10 carries 1448 bytes of each 1500. Data written above that fills
     // the send buffer, and from then on the application is blocked.
     let keys = "send_buffer = \"200kB\"\napplication = { kind = \"cbr\", rate = \"20mbit\", size = \"1000B\" }";
     let flow = run("20s", keys);
@@ -175,9 +175,9 @@ fn a_response_of_two_rounds_takes_two_round_trips() {
     let keys = "host = \"rfc\"\n\
                 application = { kind = \"request\", size = \"200B\", response = \"20kB\", requests = 1 }";
     let flow = run("5s", keys);
-    // The request is there after 2 * 20.048 + 20.2016 ms. Of 13 packets of 1500 bytes and one of
-    // 1228, 10 are sent at once; the ACK of the first two comes back after 2 * 1.2 + 20 + 20.0416
-    // ms and lets the other 4 go, 3 * 1.2 + 0.9824 + 20 ms.
+    // The request is there after 2 * 20.048 + 20.2016 ms. Ten of 13 packets of 1500 bytes and one
+    // of 1228 are sent at once; the ACK of the first two comes back after 2 * 1.2 + 20 + 20.0416 ms
+    // and lets the other 4 go, 3 * 1.2 + 0.9824 + 20 ms.
     assert_eq!(requests(&flow).completion_ms.distribution.max, Some(127.3216));
 }
 
@@ -233,7 +233,7 @@ fn requests_survive_losses() {
 fn a_stop_ends_an_application() {
     let keys = "stop = \"950ms\"\napplication = { kind = \"cbr\", rate = \"80kbit\", size = \"1000B\" }";
     let flow = run("5s", keys);
-    // At 0, 100, ... 900 ms.
+    // The messages are written at 0, 100, ... 900 ms.
     assert_eq!((messages(&flow).written, messages(&flow).delivered), (10, 10));
 }
 

@@ -116,11 +116,11 @@ fn a_queue_may_become_another_one() {
     let with = ["links.bottleneck.forward.queue=codel", "links.bottleneck.forward.queue.target=7ms"];
     let QueueSpec::Codel(codel) = queue(change(&with).unwrap()) else { panic!("CoDel") };
     assert_eq!(codel, CodelConfig { target: Span::from_millis(7), ..CodelConfig::default() });
-    // The same discipline keeps what is not said.
+    // A change of the same discipline keeps the parameters that are not given.
     let same = ["links.bottleneck.forward.queue.kind=fq_codel", "links.bottleneck.forward.queue.limit=77p"];
     let QueueSpec::FqCodel(fair) = queue(change(&same).unwrap()) else { panic!("fq_codel") };
     assert_eq!((fair.target, fair.limit), (Span::from_millis(10), 77));
-    // What comes later is of the new one, also what it does not change in use.
+    // A later change is of the new discipline, also in the parameters that it leaves alone.
     let made = change(&with).unwrap().into_iter().map(|(of, change)| (of, Change { at: Time::from_secs(1), ..change }));
     let made: Vec<_> = made.collect();
     let later = |text: &str| scenario().change(0, &[text], Time::from_secs(3), &made);
@@ -219,14 +219,14 @@ fn values_are_those_of_the_moment() {
         assert_eq!([get(2, &made, &key), get(5, &made, &key)], [before, after], "{key}");
     }
     assert_eq!(get(5, &made, "links.bottleneck.reverse.rate"), "1mbit");
-    // What cannot be changed is not listed.
+    // Keys that cannot be changed are not listed.
     assert_eq!(value(1, &[], "links.lte.forward.rate"), None);
     assert_eq!(value(1, &[], "links.bucket.forward.rate"), None);
     assert_eq!(value(1, &[], "links.shared.forward.rate"), None);
     assert_eq!(get(1, &[], "links.bucket.reverse.rate"), "10mbit");
 }
 
-/// What is listed can be set to the value that it has, but for models of loss.
+/// Listed keys can be set to the value that they have, but for models of loss.
 #[test]
 fn what_is_listed_can_be_set() {
     let scenario = scenario();

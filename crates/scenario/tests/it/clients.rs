@@ -50,7 +50,7 @@ fn a_video_starts_when_its_first_segment_has_come() {
     // and one of 1364, 6 * 1.2 + 1.0912 ms; four times 20 ms.
     assert_eq!(seen.startup_s, Some(0.088_668_8));
     assert_eq!(seen.download_ms.distribution.max, Some(88.6688));
-    // It is played to its end when the connection is long closed.
+    // The segment is played to its end when the connection is long closed.
     assert_eq!((seen.segments, seen.played_s, seen.response_bytes), (1, 4.0, 10_000));
     assert_eq!((seen.bitrate_bps, seen.rebuffers, seen.switches), (20e3, 0, 0));
     assert!(flow.goodput_bps > 300.0 * 8.0 / 0.2, "the flow is over: {}", flow.goodput_bps);
@@ -291,8 +291,8 @@ fn a_stop_ends_a_browser() {
     let keys = "stop = \"130ms\"\napplication = { kind = \"web\", page = \"1000B\", objects = 5, object = \"1kB\" }";
     let flow = run("10mbit", "10s", keys);
     // The document is there after 81.2 ms, the object on its connection after 122.3 ms; the four
-    // others wait for their handshakes until 122.5 ms, and their requests are out. What comes then
-    // is read and not used.
+    // others wait for their handshakes until 122.5 ms, and their requests are out. Later data is
+    // read and not used.
     let found = pages(&flow);
     assert_eq!((found.begun, found.objects, found.response_bytes), (1, 2, 6000));
     assert_eq!((found.loaded, flow.progress.delivered_bytes), (0, 6 * 300));
@@ -312,8 +312,8 @@ fn connections_of_a_client_take_two_paths() {
         let bytes = application.pages.as_ref().map(|pages| (pages.loaded, pages.response_bytes));
         let bytes = bytes.or_else(|| application.requests.as_ref().map(|all| (all.answered, all.response_bytes)));
         assert_eq!(bytes, Some(if keys == web { (1, 65_000) } else { (7, 7000) }));
-        // What the client sends alternates in each connection, beginning with the first path; what
-        // comes back takes the first.
+        // The client's packets alternate in each connection, beginning with the first path; the
+        // answers take the first.
         let packets = |id: &str| summary.links.iter().find(|link| link.id == id).expect("it is listed").packets.offered;
         let [first, second] = ["wire.forward", "other.forward"].map(packets);
         assert!(second > 0 && (0..=connections).contains(&(first as i64 - second as i64)), "{first} {second}");
@@ -331,7 +331,8 @@ fn what_is_recorded_changes_nothing_for_a_browser() {
     let summary = |keeps: bool| {
         let mut world = ackclock_sim::World::new(&spec);
         if keeps {
-            // As where something is recorded: no place of a connection is used again.
+            // The world works as where something is recorded: no place of a connection is used
+            // again.
             world.keep_places();
         }
         world.run(Recorders::default(), &mut |_| ControlFlow::Continue(())).expect("the data is intact");

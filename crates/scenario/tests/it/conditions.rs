@@ -104,13 +104,14 @@ fn draws_that_do_not_meet_a_condition_are_replaced() {
     // 1.2 kB.
     let mean = drawn.iter().map(|(_, max)| max / 1000.0).sum::<f64>() / 200.0;
     assert!((mean - 66.7).abs() < 4.0 * 1.2, "{mean}");
-    // Of the draws, 1 - (70 / 80)^2 / 2 are refused, with a deviation of sqrt(0.617 * 0.383 / 522).
+    // The share of refused draws is 1 - (70 / 80)^2 / 2, with a deviation of sqrt(0.617 * 0.383 /
+    // 522).
     let notes = sample.notes().join("\n");
     let refused_draws = notes.split("`sweep.sample.where` refuses ").nth(1).and_then(|rest| rest.split(' ').next());
     let refused_draws: f64 = refused_draws.expect("it is said").parse().expect("a number");
     let share = refused_draws / (refused_draws + 200.0);
     assert!((share - 0.617).abs() < 4.0 * 0.0213, "{share}");
-    // What nothing meets ends.
+    // A condition that nothing meets ends the sampling.
     let error = refused(&text.replace("queue.min + 10kB", "queue.min + 80kB"));
     assert!(error.contains("sweep.sample.where: 0 of ") && error.contains("fewer than one in 1000"), "{error}");
 }

@@ -79,7 +79,7 @@ fn an_outage_stops_a_flow_and_costs_no_packet_where_it_holds_them() {
     assert!(forward(&lost).packets.dropped["link"] > 100, "{:?}", forward(&lost).packets.dropped);
     assert_eq!(forward(&lost).packets.rate_bps, Some(10_000_000));
     assert!(lost.flows[0].retransmissions.needed > 100, "{:?}", lost.flows[0].retransmissions);
-    // What is held is only late.
+    // Held packets are only late.
     assert_eq!(held.flows[0].retransmissions.needed, 0);
     assert!(
         forward(&held).load.sojourn_ms.max.is_some_and(|longest| longest >= 1000.0),

@@ -3,8 +3,8 @@
 //!
 //! The keys are those that the parser knows, asked of its errors, and the values are made from
 //! their defaults; so a key that is new is tried by itself, and fails here if nothing comes of it.
-//! What can have no effect is listed with the reason in `without.rs`, and what is listed there and
-//! has an effect fails too.
+//! Keys that can have no effect are listed with the reason in `without.rs`, and a key that is
+//! listed there and has an effect fails too.
 
 mod stages;
 mod without;
@@ -21,7 +21,7 @@ use toml::de::{DeTable, DeValue};
 use stages::{STAGES, SUBJECTS, Subject};
 use without::WITHOUT;
 
-/// What parses as a value of a key that has no default, or has `false`.
+/// Values that parse for a key that has no default, or has `false`.
 const ANY: &[&str] = &[
     "true",
     "\"20ms\"",
@@ -92,8 +92,8 @@ fn expected(error: &str) -> Vec<String> {
     note.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// What a run of the stage with these settings comes to, but for what only names it; `None` if they
-/// are no scenario.
+/// The result of a run of the stage with these settings, without mere names; `None` if they are no
+/// scenario.
 fn result(stage: &str, settings: &[String]) -> Option<String> {
     let spec = parse(stage, settings).ok()?.spec(0);
     let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");

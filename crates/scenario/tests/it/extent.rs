@@ -43,7 +43,7 @@ fn a_time_is_that_at_the_rate_of_the_link() {
     // 10 Mbit/s * 50 ms / 8 = 62 500 bytes; 41.7 full packets.
     assert_eq!(limit("bfifo", "\"50ms\""), Limit::Bytes(62_500));
     assert_eq!(limit("pfifo", "\"50ms\""), Limit::Packets(42));
-    // What is no whole byte: 3 bit/s for a second.
+    // A size that is no whole byte is rounded: 3 bit/s for a second.
     assert_eq!(limit_on("rate = \"3bit\"", "bfifo", "\"1s\""), Limit::Bytes(1));
     // Framing counts: 62 500 / 1538 = 40.6.
     let framed = "rate = \"10mbit\"\noverhead = \"38B\"";
@@ -91,7 +91,7 @@ fn thresholds_and_other_disciplines_have_them_as_well() {
         panic!("fq_codel");
     };
     assert_eq!((fq.limit, fq.memory_limit), (100, 120_000));
-    // What a time is by itself stays one.
+    // A parameter that is a time by itself stays one.
     let codel = "queue = { kind = \"codel\", target = \"5ms\", ce_threshold = \"1ms\" }";
     let QueueSpec::Codel(codel) = queue(&format!("{link}\n{codel}")) else { panic!("CoDel") };
     assert_eq!(codel.target, ackclock_units::Span::from_millis(5));
@@ -187,7 +187,7 @@ fn an_aggregate_has_all_rates_and_the_longest_round_trip() {
     for flow in [format!("paths = {paths}"), format!("transport = \"mptcp\"\nsubflows = {paths}")] {
         let aggregate = text("{ bdp = 1, aggregate = \"f\" }", &flow);
         assert_eq!(limits(&aggregate), [Limit::Packets(209); 2]);
-        // Of each link itself: 5 Mbit/s for 80 ms, 20 Mbit/s for 10 ms.
+        // The product is that of each link itself: 5 Mbit/s for 80 ms, 20 Mbit/s for 10 ms.
         assert_eq!(limits(&text("\"1bdp\"", &flow)), [Limit::Packets(34), Limit::Packets(17)]);
     }
     for (limit, flow, message) in [

@@ -1,4 +1,4 @@
-//! What the keys of a scenario become in its runs.
+//! The effect of a scenario's keys on its runs.
 
 use ackclock_aqm::{DqRateEstimator, Limit};
 use ackclock_cc::{
@@ -171,7 +171,7 @@ fn a_loss_detector_is_a_name_or_a_table() {
     let order = DetectorRules { marks_last: true, ..DetectorRules::LINUX_4_4 };
     let later = AdaptiveRules { fack: false, early_retransmit: false, order, ..adaptive };
     assert_eq!(detector("host = \"linux-6.1\"\nloss_detector = \"linux\""), LossDetector::Linux(later));
-    // What the table does not say is the profile's.
+    // Keys missing from the table are the profile's.
     let table = "loss_detector = { kind = \"linux\", max_reordering = \"50p\", fack = false }";
     let rules = AdaptiveRules {
         max_reordering: 50,

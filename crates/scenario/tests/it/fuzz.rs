@@ -255,7 +255,7 @@ fn deep_nesting_is_refused() {
     }
 }
 
-/// What is large but small for its limits is read in a time that grows with its size alone.
+/// Files that are large but within the limits are read in a time that grows with their size alone.
 #[test]
 fn large_files_are_read_or_refused() {
     let base = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";

@@ -18,7 +18,7 @@ fn text(keys: &str) -> String {
 /// The impairments of both directions.
 fn read(keys: &str) -> [Impairments; 2] {
     let scenario = Scenario::parse("scenario.toml", text(keys).as_bytes(), &[]).expect("a scenario");
-    // What is shown is the same scenario.
+    // The shown file is the same scenario.
     let shown = Scenario::parse("shown.toml", scenario.resolved().as_bytes(), &[]).expect("what is shown is one");
     assert_eq!(scenario.spec(0).links, shown.spec(0).links);
     let link = scenario.spec(0).links.remove(0);
@@ -92,10 +92,10 @@ fn what_a_link_corrupts_crosses_the_rest_of_the_path_and_is_found_by_the_receive
     // Four standard deviations of a binomial number.
     let n = summary.links[0].packets.dequeued as f64;
     assert!((corrupted[0] as f64 - 0.02 * n).abs() < 4.0 * (n * 0.02 * 0.98).sqrt(), "{corrupted:?} of {n}");
-    // It went on over the second link, which lost nothing.
+    // The traffic continued over the second link, which lost nothing.
     assert_eq!(summary.links[0].packets.dequeued, summary.links[2].packets.offered);
     assert_eq!(summary.links[2].packets.dropped.get("link"), None);
-    // Whose fault the retransmissions were.
+    // The causes of the retransmissions.
     let reasons = &flow.retransmissions.by_queue["receiver"];
     assert!(flow.retransmissions.needed > 0);
     assert_eq!(reasons.get("checksum"), Some(&flow.retransmissions.needed), "{reasons:?}");

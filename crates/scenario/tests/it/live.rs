@@ -1,4 +1,4 @@
-//! What hosts, paths between them and commands become in a run, on each clock.
+//! Hosts, paths between them and commands in a run, on each clock.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -185,7 +185,7 @@ fn what_a_clock_leaves_out_is_said() {
             "expectations about `live` and `commands` apply on the live clock alone: 1 left out",
         ]
     );
-    // What does not apply is neither met nor missed.
+    // An expectation that does not apply is neither met nor missed.
     assert_eq!(scenario.checks(), 1);
     assert_eq!(scenario.evaluations(&[Some(vec![None, Some(5.0)])]).len(), 1);
 }

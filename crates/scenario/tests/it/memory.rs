@@ -1,4 +1,4 @@
-//! What reading and showing very much takes: for each flow and each key as much as for the one
+//! The cost of reading and showing very much: for each flow and each key as much as for the one
 //! before.
 
 use ackclock_scenario::Scenario;

@@ -1,4 +1,4 @@
-//! What the values of axes are called, and points that are wrong.
+//! The names of axis values, and points that are wrong.
 
 use ackclock_scenario::{Override, Scenario};
 
@@ -54,7 +54,7 @@ fn tables_are_called_by_what_tells_them_apart() {
     assert_eq!(queues("{ kind = \"pie\", ecn = true }, { kind = \"pie\" }"), ["pie ecn true", "pie"]);
     let several = "{ kind = \"codel\", target = \"5ms\", limit = \"90p\" }, { kind = \"codel\", target = \"1ms\", limit = \"80p\" }";
     assert_eq!(queues(several), ["codel target 5ms limit 90p", "codel target 1ms limit 80p"]);
-    // What is alike but for the way it is written.
+    // Values that differ only in notation have names of their own.
     assert_eq!(queues("\"pie\", { kind = \"pie\", ecn = true }, \"codel\""), ["pie", "pie ecn true", "codel"]);
     // Lists are their entries, and texts and numbers are their own names.
     let lists = "axes.\"links.a.loss.packets\" = [[15, 29], [3]]\naxes.\"flows.f.count\" = [1]";

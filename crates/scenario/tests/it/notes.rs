@@ -1,4 +1,4 @@
-//! What is said of a scenario that is valid, and may not be what was meant.
+//! The notes on a scenario that is valid, and may not be what was meant.
 
 use ackclock_scenario::{Override, Scenario};
 

@@ -78,7 +78,7 @@ fn trace(flow: &str) -> Vec<[u64; 5]> {
 const UNITS: &str = "segmentation_offload = true\nsplit_unit = \"unit\"";
 
 /// Table 4.3 of the thesis: after each of 14 ACKs. The first segment outstanding is 1 there, and
-/// the third of the stream here. What an ACK lets be sent again is counted there with it, here
+/// the third of the stream here. Retransmissions that an ACK allows are counted there with it, here
 /// with the next one.
 const TABLE: [[u64; 5]; 14] = [
     [1, 1, 3, 0, 3],

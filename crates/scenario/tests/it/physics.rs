@@ -47,7 +47,7 @@ const STEPS: u64 = 20_000;
 /// No case takes as long, whatever the machine; one that does hangs.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What a case came to.
+/// Counts of the cases.
 #[derive(Debug, Default)]
 struct Tally {
     cases: u64,
@@ -59,7 +59,7 @@ struct Tally {
 fn violations(document: &Document, relation: u64, steps: u64, tally: &RefCell<Tally>) -> Vec<Violation> {
     let outcome = match outcome::within(&document.text(), steps) {
         Ok(outcome) => outcome,
-        // Too much to do at its very beginning.
+        // The scenario has too much to do at its very beginning.
         Err(Failure::Heavy(_)) => return Vec::new(),
         Err(Failure::Stuck(at)) => {
             return vec![Violation { law: "time goes on", found: format!("it stands still at {} ns", at.as_nanos()) }];
@@ -74,7 +74,7 @@ fn violations(document: &Document, relation: u64, steps: u64, tally: &RefCell<Ta
     found
 }
 
-/// The same, a panic included.
+/// The violations, a panic included.
 fn survives(case: &Case, steps: u64, tally: &RefCell<Tally>) -> Vec<Violation> {
     let checked = catch_unwind(AssertUnwindSafe(|| violations(&case.document, case.seed, steps, tally)));
     checked.unwrap_or_else(|panic| {
@@ -228,7 +228,7 @@ fn every_key_is_drawn_or_named() {
         }
         let document = draw::scenario(seed);
         for key in Scenario::keys(&document.text()) {
-            // Whatever links, hosts and flows are called.
+            // The names of links, hosts and flows do not count.
             let parts: Vec<&str> = key.path.split('.').collect();
             let named = ["links", "hosts"].contains(&parts[0]);
             let parts =

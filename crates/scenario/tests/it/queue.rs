@@ -1,4 +1,4 @@
-//! What the keys of a queue discipline become.
+//! The effect of the keys of a queue discipline.
 
 use ackclock_aqm::{ControlLaw, DqRateEstimator, RedBottom};
 use ackclock_scenario::{Override, Scenario};
@@ -29,7 +29,7 @@ fn the_departure_rate_is_measured_as_linux_or_the_rfc_does() {
     }
 }
 
-/// The same link, with arguments or axes.
+/// A link with this queue, with arguments or axes.
 fn with(sweep: &str, arguments: &[&str]) -> Scenario {
     let queue =
         "queue = { kind = \"pie\", limit = \"180p\", pie = { target = \"20ms\" }, codel = { target = \"3ms\" } }";
@@ -63,7 +63,7 @@ fn what_is_set_later_wins_over_the_table_of_a_kind() {
     ] {
         let scenario = with(kinds, arguments);
         assert_eq!(targets(&scenario), expected, "{arguments:?}");
-        // What is shown is one value, and the same scenario again.
+        // The shown file has one value, and is the same scenario again.
         let shown = scenario.resolved();
         let again = Scenario::parse("shown.toml", shown.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(targets(&again), expected, "{shown}");

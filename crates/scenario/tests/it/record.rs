@@ -1,5 +1,5 @@
-//! What is recorded of queues adds up to the summary, for every discipline there is, and changes
-//! nothing in it.
+//! The records of queues add up to the summary, for every discipline there is, and recording
+//! changes nothing in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -233,7 +233,7 @@ fn displacements_by_sequence_numbers_are_those_of_what_is_sent_first() {
         let flow = &summary.flows[0];
         let found = &flow.reordering["sequence"];
         assert!(rows.is_sorted_by_key(|row| row.at), "in order of arrival");
-        // What was lost leaves gaps, and sequence numbers rise with their places.
+        // Lost packets leave gaps, and sequence numbers rise with their places.
         let mut places: Vec<(u64, u64)> = rows.iter().map(|row| (row.number, row.seq)).collect();
         places.sort_unstable();
         assert!(places.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "each place once");

@@ -83,7 +83,7 @@ fn loaded(transfer: &str, replenish: &str) -> Summary<()> {
 
 #[test]
 fn queues_and_send_buffers_count() {
-    // What the foreign probes take of 125 kB in 0.1 s: SYN or SYN-ACK, the part of the handshake of
+    // The foreign probes' part of 125 kB in 0.1 s: SYN or SYN-ACK, the part of the handshake of
     // TLS, request or response, three ACKs.
     for (transfer, probe) in [("upload", 60.0 + 569.0 + 152.0 + 156.0), ("download", 60.0 + 3656.0 + 152.0 + 156.0)] {
         let summary = loaded(transfer, ", replenish = false");
@@ -134,7 +134,7 @@ fn places_of_connections_decide_nothing() {
 fn too_many_open_probes_are_left_out() {
     let summary = run("schema = 1\nrun.duration = \"12s\"\nlinks.a = { rate = \"unlimited\", delay = \"20s\" }\n\
          [[flows]]\nid = \"probe\"\npath = [\"a\"]\napplication = { kind = \"probe\", interval = \"10ms\" }\n");
-    // Those of ten seconds are open.
+    // The probes of ten seconds are open.
     let found = probes(&summary.flows[0]);
     assert_eq!((found.made, found.skipped, found.answered), (1000, 200, 0));
     assert_eq!((summary.responsiveness_rpm, parts(&summary).foreign_rpm), (None, None));
@@ -150,7 +150,7 @@ fn a_stopped_load_closes() {
              [[flows]]\nid = \"other\"\npath = [\"a\"]\nstart = \"15s\"\n"
         ));
         let load = summary.flows[0].application.as_ref().and_then(|of| of.load.clone()).expect("load");
-        // It has the link for itself, and what is in buffers at its end still comes.
+        // The load has the link for itself, and data in buffers at its end still arrives.
         let bytes = load.bytes as f64;
         assert!(bytes > 5.0e6 && bytes < 12e6, "{transfer}: {load:?}");
         assert_eq!(probes(&summary.flows[0]).made, 5, "{transfer}");

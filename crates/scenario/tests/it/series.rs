@@ -209,7 +209,7 @@ fn the_books_of_a_link_are_those_of_all_its_queues() {
     let sum = |of: &dyn Fn(&SeriesRecord<'_>) -> u64| -> u64 { rows["wire.forward"].iter().map(|row| of(row)).sum() };
     let dropped: u64 = found.packets.dropped.values().sum();
     assert_eq!((sum(&|row| row.packets), sum(&|row| link(row).dropped_packets)), (found.packets.dequeued, dropped));
-    // What waited was discarded twice, and the flows go on.
+    // The waiting packets were discarded twice, and the flows go on.
     let purged = |dropped: &BTreeMap<&'static str, u64>| dropped.get("purge").copied().unwrap_or(0);
     let early = purged(&summary.windows[0].links[0].packets.dropped);
     assert!(early > 0 && early < purged(&found.packets.dropped), "{early} {found:?}");
@@ -306,7 +306,7 @@ fn values_are_those_of_arithmetic() {
         assert!((bytes as f64 * 8.0 / 2.0 / 1e7 - 1.0).abs() < 0.002 && length == Span::from_secs(2));
     }
     let wire = link(rows["wire.forward"].last().unwrap());
-    // What is in flight waits, but for 20 ms of propagation (16.7 packets) and one in transmission.
+    // Data in flight waits, but for 20 ms of propagation (16.7 packets) and one in transmission.
     assert!((25..=28).contains(&wire.backlog_packets), "{wire:?}");
     assert_eq!(wire.backlog_bytes, 1500 * wire.backlog_packets);
     let sojourn = wire.sojourn.unwrap().as_secs_f64();

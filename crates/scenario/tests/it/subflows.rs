@@ -1,4 +1,4 @@
-//! What is recorded of the subflows of `transport = "mptcp"`, and what became of what they sent.
+//! The records of the subflows of `transport = "mptcp"`, and the fates of their data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -34,7 +34,7 @@ fn sum(flow: &FlowSummary, of: impl Fn(&SubflowSummary) -> u64) -> u64 {
     multipath(flow).subflows.iter().map(of).sum()
 }
 
-/// What each subflow has come to is what the flow has, and each of its retransmissions was judged.
+/// Asserts that the subflows add up to the flow, and that each retransmission was judged.
 fn adds_up(flow: &FlowSummary) {
     assert_eq!(sum(flow, |one| one.sent.sent_packets), flow.sent.sent_packets);
     assert_eq!(sum(flow, |one| one.recoveries.timeouts), flow.recoveries.timeouts);
@@ -49,7 +49,7 @@ fn adds_up(flow: &FlowSummary) {
         assert_eq!(judged.needed + one.spurious_retransmits, one.sent.retransmitted_packets, "{one:?}");
         assert_eq!(judged.by_queue.values().flat_map(BTreeMap::values).sum::<u64>(), judged.needed);
     }
-    // What is sent on a subflow in vain was given to two.
+    // Data sent on a subflow in vain was given to two.
     assert!(sum(flow, |one| one.needless_bytes) <= sum(flow, |one| one.reinjected_bytes), "{flow:?}");
 }
 
@@ -97,10 +97,11 @@ fn what_is_reinjected_is_needless_if_it_had_arrived() {
     // The link breaks off: what was on its way is lost, and comes twice after its return.
     let [all, needless, twice] = reinjected(&format!("schedule = [{}]\n", out([5000, 9000])));
     assert!(all > 50_000 && needless == 0 && twice > 0, "{all} {needless} {twice}");
-    // If only acknowledgments are lost, those of the connection come over the other path.
+    // The acknowledgments of the connection come over the other path if only acknowledgments are
+    // lost.
     assert_eq!(reinjected(&format!("reverse = {{ schedule = [{}] }}\n", out([5000, 9000]))), [0; 3]);
-    // What is lost at first is lost again. What arrives in between, 80 ms at 5 Mbit/s or 50 kB with
-    // its headers, is kept by the subflow and goes out once more when its timer expires.
+    // Data lost at first is lost again. Data that arrives in between, 80 ms at 5 Mbit/s or 50 kB
+    // with its headers, is kept by the subflow and sent once more when its timer expires.
     let [all, needless, _] = reinjected(&format!("schedule = [{}, {}]\n", out([5000, 5020]), out([5100, 5900])));
     assert!(all > needless + 10_000 && (40_000..50_000).contains(&needless), "{all} {needless}");
 }

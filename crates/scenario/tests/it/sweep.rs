@@ -276,7 +276,7 @@ fn of_very_many_points_a_part_is_read_in_advance() {
     let wrong = scenario.read_spec(2_999_999).map(|spec| spec.run).expect_err("it stops before it starts");
     assert!(wrong.render(false).contains("flows.f: stops before it starts"), "{}", wrong.render(false));
     assert!(scenario.read_spec(2_999_999 - 6).is_ok());
-    // What is wrong with a single value is found in advance.
+    // An error in a single value is found in advance.
     let error =
         Scenario::parse("test.toml", text.replace("\"777ms\"", "\"777mss\"").as_bytes(), &[]).expect_err("wrong");
     assert!(error.render(false).contains("unknown unit `mss`"), "{}", error.render(false));
@@ -332,7 +332,7 @@ fn an_argument_changes_runs() {
     }
     for (text, set) in [
         ("", &["links.c.queue.limit=180p"][..]),
-        // What is there, and what holds anyway, also in other words.
+        // Values that exist, or apply anyway, also in other words.
         ("", &["links.a.delay=5ms"]),
         ("", &["links.a.delay=0.005s"]),
         ("", &["links.c.queue.pie.target=15ms"]),

@@ -14,7 +14,7 @@ fn run(text: &str) -> Summary<()> {
     ackclock_sim::run(&scenario(text).spec(0), &mut |_| ControlFlow::Continue(())).expect("the data is intact")
 }
 
-/// The same with a place for each flow.
+/// A run with a place for each flow.
 fn run_keeping(text: &str) -> Summary<()> {
     let mut world = World::new(&scenario(text).spec(0));
     world.keep_places();

@@ -1,5 +1,4 @@
-//! What is measured in parts of a run, and in sliding windows: it adds up to what is measured on
-//! the whole.
+//! The measurements in parts of a run, and in sliding windows: they add up to those of the whole.
 
 use std::ops::ControlFlow;
 
@@ -99,7 +98,7 @@ fn goodput_in_windows_is_what_arrives_for_the_first_time() {
     assert!(mean < throughput.mean.expect("windows") * 1448.0 / 1500.0);
     let [low, median] = [goodput.quantiles.p5, goodput.quantiles.p50].map(|value| value.expect("windows"));
     assert!(low < 0.99 * median, "losses show");
-    // What is delivered in order at the end is at least what arrived less what waits.
+    // Data delivered in order at the end is at least the arrived data less the waiting data.
     assert!(flow.sent.retransmitted_packets > 0);
 }
 
@@ -114,7 +113,7 @@ fn a_segment_that_was_lost_arrives_for_the_first_time_when_it_comes_again() {
     assert!(first.packets > sent_once.packets, "some came again for the first time");
     assert!(first.duplicates > 0 && first.duplicates < flow.sent.retransmitted_packets);
     assert_eq!((sent_once.duplicates, first.beyond), (0, 0));
-    // It comes at least a round trip behind its place.
+    // The data comes at least a round trip behind its place.
     let late = |places: &ackclock_trace::PacketReordering| places.displacement.max.expect("packets");
     assert!(late(first) > 2.0 * late(sent_once), "{} {}", late(first), late(sent_once));
     assert!((first.early + first.on_time + first.late - 1.0).abs() < 1e-9);

@@ -14,7 +14,7 @@ fn run(text: &str) -> Summary<()> {
     ackclock_sim::run(&scenario(text).spec(0), &mut |_| ControlFlow::Continue(())).expect("the data is intact")
 }
 
-/// The same with a row for each flow: the columns of each.
+/// A run with a row for each flow: the columns of each.
 fn run_with_rows(text: &str) -> (Summary<()>, Vec<Vec<String>>) {
     let mut rows = FlowCsv::new(Vec::new());
     let recorders = Recorders { flows: Some(&mut rows), ..Recorders::default() };
@@ -36,7 +36,7 @@ fn row<'s>(summary: &'s Summary<()>, id: &str) -> &'s WorkloadSummary {
     summary.workloads.iter().find(|row| row.id == id).expect("there is such a row")
 }
 
-/// In ms.
+/// Times in ms.
 fn sent(bytes: u64) -> f64 {
     bytes as f64 * 8e-6
 }
@@ -46,16 +46,16 @@ fn equal(found: Option<f64>, exact: f64) -> bool {
     found.is_some_and(|found| (found - exact).abs() < 5e-7)
 }
 
-/// Within 1 %, relative.
+/// Asserts equality within 1 %, relative.
 fn near(found: f64, exact: f64) -> bool {
     (found / exact - 1.0).abs() < 0.01
 }
 
 #[test]
 fn a_lone_flow_takes_handshake_rounds_and_serialization() {
-    // SYN and SYN-ACK have 60 bytes, an ACK 52, and a segment carries 1448 in 1500. Of the first
-    // window of 10 each segment is acknowledged at once, and each ACK releases two more: the last
-    // ones leave when those before have.
+    // SYN and SYN-ACK have 60 bytes, an ACK 52, and a segment carries 1448 in 1500. Each segment of
+    // the first window of 10 is acknowledged at once, and each ACK releases two more: the last ones
+    // leave when those before have.
     let delay = 10.0;
     let first_ack = 4.0 * delay + sent(60 + 60 + 1500 + 52);
     let cases = [
@@ -266,7 +266,7 @@ fn a_workload_that_grows_without_bound_stops_with_what_there_is() {
     // 25 flows arrive in a second, and 12.5 complete.
     assert!((2.0..12.0).contains(&at.as_secs_f64()), "{at}");
     let all = row(&summary, "w");
-    // It ends there and then, and every flow is accounted for.
+    // The run ends there and then, and every flow is accounted for.
     assert!(summary.partial && summary.duration_s == at.as_secs_f64(), "{}", summary.duration_s);
     assert!(all.unfinished <= 61 && summary.groups[0].alive == 61, "{all:?}");
     assert!(all.completed > 10 && all.started == all.completed + all.unfinished, "{all:?}");

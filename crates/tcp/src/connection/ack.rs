@@ -1,4 +1,4 @@
-//! What an acknowledgment does (RFC 9293 section 3.10.7.4, fifth check).
+//! The effects of an acknowledgment (RFC 9293 section 3.10.7.4, fifth check).
 //!
 //! The steps of [`Endpoint::input_ack`]: the ACK is validated; the scoreboard takes in what it
 //! reports and acknowledges; round trips, marks and delivery are sampled; the congestion state

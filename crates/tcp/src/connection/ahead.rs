@@ -1,4 +1,4 @@
-//! What the next segment of an endpoint will touch, fetched into the cache before it arrives.
+//! Prefetching of the state that an endpoint's next segment will touch, before it arrives.
 //!
 //! With so many connections that their state does not stay in the cache, a driver that knows which
 //! endpoint comes next can have the state fetched while it deals with another one.

@@ -13,13 +13,13 @@ pub(crate) struct Reset {
     pub(crate) seq: u32,
     pub(crate) ack: u32,
     pub(crate) flags: Flags,
-    /// It ends this very connection, and carries its timestamps.
+    /// The reset ends this very connection, and carries its timestamps.
     pub(crate) stamped: bool,
     /// Its window field.
     pub(crate) window: u16,
 }
 
-/// What is to be answered, and what was answered lately.
+/// The pending answer, and the answers sent lately.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// A challenge waits to be sent.
@@ -32,7 +32,7 @@ pub(crate) struct Answers {
     rare: Option<Box<Rare>>,
 }
 
-/// What most connections never have.
+/// Answers that most connections never send.
 #[derive(Debug, Default)]
 struct Rare {
     reset: Option<Reset>,
@@ -47,7 +47,7 @@ struct Rare {
 }
 
 impl Answers {
-    /// Whether one waits to be sent.
+    /// Returns `true` if an answer waits to be sent.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.challenge | self.probe | self.waits
@@ -99,8 +99,8 @@ impl Answers {
         self.challenge
     }
 
-    /// The ACK that is written now is the challenge if one is due, and else the probe. Whether it
-    /// is the challenge.
+    /// The ACK that is written now is the challenge if one is due, and else the probe. Returns
+    /// `true` if it is the challenge.
     pub(crate) fn take_ack(&mut self) -> bool {
         let challenge = std::mem::take(&mut self.challenge);
         self.probe &= challenge;
@@ -163,8 +163,8 @@ impl Endpoint {
     }
 
     /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section
-    /// 3.10.7.4, first check). Those without data or FIN could go on for ever between two ends that
-    /// disagree, and are limited by Linux.
+    /// 3.10.7.4, first check). Such answers to segments without data or FIN could go on for ever
+    /// between two ends that disagree, and are limited by Linux.
     pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
         let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
         if carries_data || self.answers.may_answer(now, &self.config.states) {

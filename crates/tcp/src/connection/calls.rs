@@ -6,21 +6,21 @@ use ackclock_units::{Span, Time};
 use super::socket::WriteFlags;
 use crate::{Endpoint, Error, FastOpenAttempt, SpaceRule, State};
 
-/// Which half of the connection [`Endpoint::shutdown`] ends.
+/// The half of the connection that [`Endpoint::shutdown`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
     /// Nothing more is read.
     Read,
     /// Nothing more is written: a FIN follows the last byte.
     Write,
-    /// Both.
+    /// Both halves.
     Both,
 }
 
-/// What [`Endpoint::recv`] found.
+/// The result of [`Endpoint::recv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes, at least one.
+    /// The number of bytes, at least one.
     Data(u64),
     /// Nothing yet: EAGAIN.
     WouldBlock,
@@ -30,10 +30,10 @@ pub enum Received {
     Failed(Error),
 }
 
-/// What [`Endpoint::send`] did.
+/// The result of [`Endpoint::send`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// So many bytes were taken, at least one unless none were given.
+    /// The number of bytes taken, at least one unless none were given.
     Taken(u64),
     /// The buffer is full, or the connection not open yet: EAGAIN.
     WouldBlock,
@@ -41,7 +41,7 @@ pub enum Sending {
     Failed(Error),
 }
 
-/// What `poll` reports, by Linux's rules (`tcp_poll`).
+/// The events that `poll` reports, by Linux's rules (`tcp_poll`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
     /// POLLIN: data, the end of it, or an error can be read.
@@ -70,8 +70,8 @@ impl Endpoint {
     }
 
     /// Opens the connection actively, as [`Endpoint::connect`], with the option that `attempt`
-    /// says. What has been written when the SYN is sent goes with it as far as it fits, if
-    /// `attempt` has data go along.
+    /// says. Data written before the SYN is sent goes with it as far as it fits, if `attempt` has
+    /// data go along.
     pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
         self.connect();
         if self.state == State::SynSent && self.sender.sequence.nxt() == 0 {
@@ -204,8 +204,8 @@ impl Endpoint {
         self.socket.linger()
     }
 
-    /// Whether everything that was written, and the FIN, is acknowledged or given up: what a
-    /// lingering close waits for.
+    /// Returns `true` if all written data and the FIN are acknowledged or given up; a lingering
+    /// close waits for this.
     pub fn is_close_complete(&self) -> bool {
         matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
     }
@@ -225,7 +225,7 @@ impl Endpoint {
         self.socket.take_error()
     }
 
-    /// What `poll` reports.
+    /// The events that `poll` reports.
     pub fn readiness(&self) -> Readiness {
         let closed = self.state == State::Closed;
         let read_closed =
@@ -241,8 +241,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether a writer that polls may write, or is woken ([`SpaceRule`]). If not, it wants room: a
-    /// buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
+    /// Returns `true` if a writer that polls may write, or is woken ([`SpaceRule`]). If not, it
+    /// wants room: a buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
     #[inline]
     pub fn is_writable(&mut self) -> bool {
         match self.config.transfer.send_space {
@@ -252,14 +252,14 @@ impl Endpoint {
         }
     }
 
-    /// How many bytes an application that writes `bytes` at a time, for as long as it can, may
-    /// write at once with the same effect.
+    /// Number of bytes that an application that writes `bytes` at a time, for as long as it can,
+    /// may write at once with the same effect.
     #[inline]
     pub fn writes_at_once(&self, bytes: u64) -> u64 {
         match self.config.transfer.send_space {
-            // It goes on until the buffer is full.
+            // The writer continues until the buffer is full.
             SpaceRule::Bytes => u64::MAX,
-            // It goes on for as long as a third is free.
+            // The writer continues while a third is free.
             SpaceRule::Segments | SpaceRule::Tuned if self.sender.writing.notsent_lowat().is_none() => {
                 let room = (self.sender.queue.buffer / 3 * 2).saturating_sub(self.sender.queued());
                 (room - room % bytes).max(bytes)

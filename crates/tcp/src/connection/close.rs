@@ -1,4 +1,4 @@
-//! How a connection closes.
+//! Closing a connection.
 
 use ackclock_packet::Flags;
 use ackclock_units::Time;

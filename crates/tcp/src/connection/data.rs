@@ -1,4 +1,4 @@
-//! What payload and a FIN do (RFC 9293 section 3.10.7.4, seventh and eighth check).
+//! Processing of payload and FIN (RFC 9293 section 3.10.7.4, seventh and eighth check).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
@@ -54,8 +54,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether this is the next number, and a FIN alone that is taken in although the window is
-    /// closed.
+    /// Returns `true` if `left` is the next number and the segment is a FIN alone, which is
+    /// accepted although the window is closed.
     #[cold]
     fn lets_fin_in(&self, segment: &Segment, left: u64) -> bool {
         let bare_fin = segment.flags.contains(Flags::FIN) && segment.payload.len == 0;
@@ -81,7 +81,7 @@ impl Endpoint {
         self.answers.send_before(ack);
     }
 
-    /// What decides about the ACK beside the data.
+    /// Describes what, beside the data, decides about the ACK.
     #[inline]
     pub(crate) fn describe_arrival(&mut self, now: Time, segment: &Segment) {
         if !self.receiver.is_described() {

@@ -1,4 +1,4 @@
-//! What is due at a time: the one place that knows every timer of a connection.
+//! The deadlines of a connection: the one place that knows every timer.
 
 use ackclock_units::Time;
 
@@ -108,8 +108,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether a SYN/ACK that was answered already is not repeated for now; it has been `timeouts`
-    /// times.
+    /// Returns `true` if a SYN/ACK that was already answered is not repeated for now; it has been
+    /// `timeouts` times.
     fn holds_syn_ack(&self, timeouts: u32) -> bool {
         self.state == State::SynReceived && self.socket.is_deferred() && timeouts + 1 < self.config.states.defer_accept
     }

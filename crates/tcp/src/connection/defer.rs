@@ -14,8 +14,8 @@ use ackclock_units::{Span, Time};
 
 use crate::Endpoint;
 
-/// How many expiries of a timer that starts at `first` and doubles up to `most` take `time` (Linux
-/// `secs_to_retrans`): 0 for none, 255 at most.
+/// Number of expiries that take `time`, for a timer that starts at `first` and doubles up to `most`
+/// (Linux `secs_to_retrans`): 0 for none, 255 at most.
 pub fn retries_within(time: Span, first: Span, most: Span) -> u32 {
     let (mut retries, mut wait, mut passed) = (0, first, Span::ZERO);
     while passed < time && retries < 255 {
@@ -26,7 +26,7 @@ pub fn retries_within(time: Span, first: Span, most: Span) -> u32 {
     retries
 }
 
-/// How long so many expiries take (Linux `retrans_to_secs`).
+/// Duration of `retries` expiries (Linux `retrans_to_secs`).
 pub fn time_of_retries(retries: u32, first: Span, most: Span) -> Span {
     let (mut wait, mut passed) = (first, Span::ZERO);
     for _ in 0..retries.min(255) {
@@ -37,7 +37,8 @@ pub fn time_of_retries(retries: u32, first: Span, most: Span) -> Span {
 }
 
 impl Endpoint {
-    /// Whether a listening socket drops this segment to its child because it waits for data.
+    /// Returns `true` if a listening socket drops this segment to its child because it waits for
+    /// data.
     #[cold]
     pub(crate) fn defers(&mut self, now: Time, segment: &Segment) -> bool {
         let waits = self.sender.rtt.timeouts() < self.config.states.defer_accept;

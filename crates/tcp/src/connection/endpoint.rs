@@ -54,7 +54,7 @@ pub struct Ports {
     pub remote: u16,
 }
 
-/// What a segment that arrived acknowledged, for the application and for measurements.
+/// The data that a segment acknowledged, for the application and for measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledgment {
     /// Bytes of our stream that it newly acknowledged.
@@ -62,7 +62,7 @@ pub struct Acknowledgment {
     /// The RTT of data that it measured: from the transmission of a segment sent once to its first
     /// acknowledgment.
     pub rtt: Option<Span>,
-    /// It was an acceptable acknowledgment.
+    /// The segment was an acceptable acknowledgment.
     pub is_ack: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Acknowledgment {
 pub struct Stats {
     /// Segments with data (or a FIN) sent, retransmissions included.
     pub sent_packets: u64,
-    /// Of these, sent again.
+    /// Packets of these that were sent again.
     pub retransmitted_packets: u64,
     /// SYNs sent again, on hosts that count them among their retransmissions
     /// ([`crate::StateRules::counts_syns`]).
@@ -112,7 +112,7 @@ impl std::ops::Add for Stats {
     }
 }
 
-/// One end of one connection. What most segments touch lies together.
+/// One end of one connection. The fields that most segments touch lie together.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -127,20 +127,17 @@ pub struct Endpoint {
     pub(super) liveness: Liveness,
     pub(super) handshake: Handshake,
 
-    /// What arrives.
     pub(super) receiver: Receiver,
-
-    /// What is sent.
     pub(super) sender: Sender,
 
     /// Shared by the endpoints of one kind of host; a socket option gives this one its own.
     pub(super) config: Arc<Config>,
     pub(super) socket: Socket,
 
-    // What few connections have.
+    // Parts that few connections have.
     /// Its part in Fast Open, if it has one.
     pub(super) opening: Option<Box<Opening>>,
-    /// What is remembered of its destination, until it is established.
+    /// Metrics remembered of the destination, until the connection is established.
     pub(super) recalled: Option<Box<Metrics>>,
     pub(super) soft_errors: SoftErrors,
 }
@@ -220,7 +217,7 @@ impl Endpoint {
         self.ports
     }
 
-    /// Whether it is a living connection with this port of the peer.
+    /// Returns `true` if this is a living connection with this port of the peer.
     pub(crate) fn is_at(&self, remote: u16) -> bool {
         self.ports.remote == remote && self.state != State::Closed
     }
@@ -235,8 +232,8 @@ impl Endpoint {
         self.error
     }
 
-    /// Whether both sides have closed and everything is acknowledged; the state may still be
-    /// TIME-WAIT.
+    /// Returns `true` if both sides have closed and everything is acknowledged; the state may still
+    /// be TIME-WAIT.
     #[inline]
     pub fn is_finished(&self) -> bool {
         let all_acked =
@@ -245,7 +242,7 @@ impl Endpoint {
             || (self.state == State::Closed && self.error.is_none() && all_acked() && self.peer_finished())
     }
 
-    /// Whether the peer has closed and every byte before its FIN has arrived.
+    /// Returns `true` if the peer has closed and every byte before its FIN has arrived.
     #[inline]
     pub fn peer_finished(&self) -> bool {
         self.receiver.is_finished()

@@ -16,7 +16,7 @@ impl Endpoint {
         self.sender.syn_lost = true;
     }
 
-    /// Whether this segment would end SYN-RECEIVED by opening the connection.
+    /// Returns `true` if this segment would end SYN-RECEIVED by opening the connection.
     pub(crate) fn completes(&self, segment: &Segment) -> bool {
         self.state == State::SynReceived
             && segment.flags.contains(Flags::ACK)
@@ -121,7 +121,8 @@ impl Endpoint {
         Acknowledgment { acked: ack - 1, rtt: None, is_ack: true }
     }
 
-    /// Whether the timestamp that a SYN/ACK echoes is none that was sent since the first SYN.
+    /// Returns `true` if the timestamp that a SYN/ACK echoes is none that was sent since the first
+    /// SYN.
     fn echoes_another(&self, now: Time, segment: &Segment) -> bool {
         let first = self.handshake.stamp();
         segment.timestamps.filter(|stamps| self.config.timestamps && stamps.echo != 0).is_some_and(|stamps| {
@@ -129,7 +130,7 @@ impl Endpoint {
         })
     }
 
-    /// What a SYN tells: sequence number, options.
+    /// Takes sequence number and options from a SYN.
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize(segment.seq);
         self.sender.negotiated.agree(now, &self.config, segment);

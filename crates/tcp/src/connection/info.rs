@@ -83,7 +83,7 @@ impl Endpoint {
         }
     }
 
-    /// What is in flight, and what was lost of it.
+    /// The segments in flight, and those of them that were lost.
     fn loss_info(&self, now: Time) -> TcpInfo {
         let counts = self.loss_counts();
         let counters = &self.sender.counters;
@@ -138,7 +138,7 @@ impl Endpoint {
         }
     }
 
-    /// What Accurate ECN adds.
+    /// The fields of Accurate ECN.
     fn ecn_info(&self) -> TcpInfo {
         let accurate = self.sender.ecn.mode() == EcnFeedback::Accurate;
         let ([received_e1_bytes, received_e0_bytes, received_ce_bytes], delivered) = self.sender.ecn.byte_totals();

@@ -1,5 +1,6 @@
-//! What an arriving segment does (RFC 9293 section 3.10.7), and which are acceptable: timestamps
-//! (PAWS, RFC 7323 section 5) and sequence numbers (first check; RFC 5961 for resets and SYNs).
+//! Processing of arriving segments (RFC 9293 section 3.10.7), and the tests of acceptability:
+//! timestamps (PAWS, RFC 7323 section 5) and sequence numbers (first check; RFC 5961 for resets and
+//! SYNs).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
@@ -137,7 +138,7 @@ impl Endpoint {
         Acknowledgment::default()
     }
 
-    /// Whether a segment that begins at `left` passes PAWS (RFC 7323 section 5).
+    /// Returns `true` if a segment that begins at `left` passes PAWS (RFC 7323 section 5).
     pub(crate) fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
         // An old duplicate of the SYN is for the state machine to answer.
         let slack = if self.state == State::TimeWait { 0 } else { self.config.states.paws_slack };
@@ -170,7 +171,8 @@ impl Endpoint {
         window > 0 && right > next && left < next + window
     }
 
-    /// Whether a segment that ends at `right`, beyond the window, is too long. A FIN takes no room.
+    /// Returns `true` if a segment that ends at `right`, beyond the window, is too long. A FIN
+    /// takes no room.
     #[cold]
     fn refuses_overlong(&self, segment: &Segment, right: u64) -> bool {
         let data = right - u64::from(segment.flags.contains(Flags::FIN));

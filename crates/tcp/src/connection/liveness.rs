@@ -1,4 +1,4 @@
-//! Whether the peer is still there.
+//! Detection of a peer that is no longer there.
 
 use ackclock_units::Time;
 
@@ -36,7 +36,7 @@ impl Liveness {
         (self.heard_at, self.probes) = (now, 0);
     }
 
-    /// Whether nothing acceptable has arrived after `at`.
+    /// Returns `true` if nothing acceptable has arrived after `at`.
     pub(crate) fn silent_since(&self, at: Time) -> bool {
         at >= self.heard_at
     }

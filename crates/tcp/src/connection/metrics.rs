@@ -1,4 +1,4 @@
-//! How a connection uses what its host remembers of the destination, and adds to it.
+//! The use of a host's remembered metrics of the destination by a connection, and their update.
 
 use ackclock_cc::Window;
 use ackclock_units::Span;

@@ -1,5 +1,5 @@
-//! What the two ends agreed on in the handshake: the segment size, SACK, window scaling and
-//! timestamps, with the state that timestamps keep for the connection (RFC 7323).
+//! The parameters that the two ends agreed on in the handshake: the segment size, SACK, window
+//! scaling and timestamps, with the state that timestamps keep for the connection (RFC 7323).
 
 use ackclock_packet::{Flags, Segment, Timestamps};
 use ackclock_units::{Span, Time};
@@ -109,7 +109,7 @@ impl Negotiated {
         Timestamps { value: self.clock(now), echo: self.recent }
     }
 
-    /// How many milliseconds ago, modulo 2^32, the timestamp was sent that `segment` echoes.
+    /// Age in milliseconds, modulo 2^32, of the timestamp that `segment` echoes.
     #[inline]
     pub(crate) fn echo_age(&self, now: Time, segment: &Segment) -> Option<u32> {
         let stamps = segment.timestamps.filter(|stamps| self.timestamps && stamps.echo != 0)?;
@@ -125,8 +125,8 @@ impl Negotiated {
             || segment.timestamps.is_none_or(|timestamps| self.is_current(now, timestamps.value, slack))
     }
 
-    /// Whether a TSval is older than TS.Recent by no more than `slack` ticks, or TS.Recent is too
-    /// old itself to tell (RFC 7323 section 5.5).
+    /// Returns `true` if a TSval is older than TS.Recent by no more than `slack` ticks, or
+    /// TS.Recent is too old itself to tell (RFC 7323 section 5.5).
     fn is_current(&self, now: Time, value: u32, slack: u32) -> bool {
         (value.wrapping_add(slack).wrapping_sub(self.recent) as i32) >= 0 || now.since(self.recent_at) > PAWS_IDLE
     }
@@ -142,7 +142,7 @@ impl Negotiated {
         }
     }
 
-    /// Whether a segment has timestamps exactly if they are agreed on, and its own is ahead of
+    /// Returns `true` if `timestamps` are present exactly when agreed on, and TSval is ahead of
     /// TS.Recent by less than [`MOST_AHEAD`].
     #[inline]
     pub(crate) fn expects(&self, timestamps: Option<Timestamps>) -> bool {

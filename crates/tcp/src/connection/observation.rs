@@ -1,4 +1,4 @@
-//! What can be read of a connection while it runs: counts, limits, windows and snapshots.
+//! Observation of a connection while it runs: counts, limits, windows and snapshots.
 
 use ackclock_units::Time;
 
@@ -38,7 +38,7 @@ impl Endpoint {
         self.sender.loss.recovery.state()
     }
 
-    /// How long the sender was in which congestion state until `now`.
+    /// The time that the sender spent in each congestion state until `now`.
     pub fn ca_state_time(&self, now: Time) -> CaStateTime {
         self.sender.loss.states.read(now, self.sender.loss.recovery.state())
     }
@@ -51,17 +51,17 @@ impl Endpoint {
         self.sender.stamp(now)
     }
 
-    /// What holds the sender back, if it has stopped.
+    /// The limit that holds the sender back, if it has stopped.
     pub fn limited_by(&self) -> Option<Limit> {
         self.sender.held.reason()
     }
 
-    /// How long the sender was held back by what until `now`.
+    /// The time for which each limit held the sender back until `now`.
     pub fn limited_time(&self, now: Time) -> LimitedTime {
         self.sender.held.read(now)
     }
 
-    /// Whether the segment that was sent last is of the same unit as the one before it.
+    /// Returns `true` if the segment that was sent last is of the same unit as the one before it.
     pub fn continues_unit(&self) -> bool {
         self.sender.units.as_ref().is_some_and(|units| units.continues(self.sender.stats.sent_packets))
     }
@@ -121,26 +121,26 @@ impl Endpoint {
         self.sender.sent_as
     }
 
-    /// Notes from now on what is declared lost, for [`Endpoint::loss_declarations`]. Whoever
-    /// asks for it has to fetch it.
+    /// Notes from now on what is declared lost, for [`Endpoint::loss_declarations`]. The caller has
+    /// to fetch these.
     pub fn observe_losses(&mut self) {
         self.sender.loss.board.observe_losses();
     }
 
-    /// Whether anything was declared lost since the last time.
+    /// Returns `true` if anything was declared lost since the last time.
     #[inline]
     pub fn has_loss_declarations(&self) -> bool {
         self.sender.loss.board.has_loss_declarations()
     }
 
-    /// What was declared lost since the last time; nothing unless it is observed.
+    /// The segments declared lost since the last call; none unless declarations are observed.
     #[inline]
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
         self.sender.loss.board.loss_declarations()
     }
 
-    /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or
-    /// beyond a gap; a FIN is the byte after the last one.
+    /// Returns `true` if the receiver has every byte of `offset..end` of the peer's stream, in
+    /// order or beyond a gap; a FIN is the byte after the last one.
     #[inline]
     pub fn holds(&self, offset: u64, end: u64) -> bool {
         self.receiver.holds(offset + 1, end + 1)

@@ -1,4 +1,4 @@
-//! Which segment goes out next: an answer, a SYN, data or an acknowledgment.
+//! The selection of the next segment: an answer, a SYN, data or an acknowledgment.
 
 use ackclock_packet::Segment;
 use ackclock_units::{Ecn, Time};

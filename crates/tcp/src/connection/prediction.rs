@@ -76,8 +76,8 @@ impl Endpoint {
         Some(self.sender.acknowledgment(acked.into()))
     }
 
-    /// Whether a segment is in order, ordinary in its header and within the window, and nothing is
-    /// missing or waited for in either direction.
+    /// Returns `true` if a segment is in order, ordinary in its header and within the window, and
+    /// nothing is missing or waited for in either direction.
     #[inline(always)]
     fn is_expected(&self, segment: &Segment, ecn: Ecn) -> bool {
         let flags = segment.flags.bits() & !Flags::PSH.bits();

@@ -1,4 +1,4 @@
-//! What a host remembers of a destination from one connection to the next.
+//! The metrics that a host remembers of a destination from one connection to the next.
 //!
 //! # Source
 //! Linux 2.4.0, `net/ipv4/tcp_input.c`: `tcp_update_metrics`, called when a connection enters
@@ -12,7 +12,7 @@ use ackclock_units::Span;
 
 use crate::CaState;
 
-/// What is remembered, counted in segments. The default knows nothing.
+/// The remembered metrics, counted in segments. The default knows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// The slow start threshold; 0 is unknown.

@@ -93,7 +93,7 @@ impl Endpoint {
         Acknowledgment::default()
     }
 
-    /// Whether the segment brings data that nobody will read any more.
+    /// Returns `true` if the segment brings data that nobody will read any more.
     pub(crate) fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
         let shut = self.socket.is_orphan() || self.socket.is_read_shut() && self.config.states.reset_after_shutdown;
         shut && matches!(self.state, State::FinWait1 | State::FinWait2)

@@ -1,4 +1,4 @@
-//! How a segment is written: SYN, data, acknowledgment and answer, each with its options.
+//! The writing of segments: SYN, data, acknowledgment and answer, each with its options.
 
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};

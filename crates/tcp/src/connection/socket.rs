@@ -5,7 +5,7 @@ use ackclock_units::Span;
 
 use crate::Error;
 
-/// How one call of [`crate::Endpoint::write_with`] ends.
+/// Flags of one call of [`crate::Endpoint::write_with`], about its last byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteFlags {
     /// MSG_MORE: more follows, so that a last partial segment may wait.
@@ -14,14 +14,14 @@ pub struct WriteFlags {
     pub eor: bool,
 }
 
-/// What the application has asked of its socket, and what has not been reported to it yet.
+/// The application's settings of its socket, and the errors not yet reported to it.
 #[derive(Debug, Default)]
 pub(crate) struct Socket {
     /// The connection began with [`crate::Endpoint::listen`].
     passive: bool,
     /// Nothing more is read.
     read_shut: bool,
-    /// What arrives is thrown away.
+    /// Arriving data is discarded.
     discards: bool,
     /// The handshake's last ACK was dropped, since no data came with it.
     deferred: bool,
@@ -34,14 +34,14 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    // How it came about, and where it stands.
+    // The origin and the stage of the connection.
 
     /// The connection begins with a SYN of the peer.
     pub(crate) fn listen(&mut self) {
         self.passive = true;
     }
 
-    /// Whether the connection began with a SYN of the peer.
+    /// Returns `true` if the connection began with a SYN of the peer.
     pub(crate) fn is_passive(&self) -> bool {
         self.passive
     }
@@ -51,7 +51,7 @@ impl Socket {
         self.deferred = true;
     }
 
-    /// Whether that has happened.
+    /// Returns `true` if the handshake's last ACK was dropped for lack of data.
     pub(crate) fn is_deferred(&self) -> bool {
         self.deferred
     }
@@ -61,7 +61,7 @@ impl Socket {
         self.orphan = true;
     }
 
-    /// Whether the application has closed: nobody will read, write or ask again.
+    /// Returns `true` if the application has closed: nobody will read, write or ask again.
     pub(crate) fn is_orphan(&self) -> bool {
         self.orphan
     }
@@ -78,7 +78,7 @@ impl Socket {
         self.read_shut
     }
 
-    /// Whether what arrives is thrown away.
+    /// Returns `true` if arriving data is discarded.
     #[inline]
     pub(crate) fn discards(&self) -> bool {
         self.discards

@@ -1,4 +1,4 @@
-//! What an application may set on its socket while the connection runs.
+//! Options that an application may set on its socket while the connection runs.
 
 use std::any::Any;
 
@@ -13,7 +13,7 @@ const MIN_RECEIVE_BUFFER: u64 = 2304;
 const MIN_SEND_BUFFER: u64 = 4608;
 
 impl Endpoint {
-    /// TCP_NODELAY: small segments do not wait for acknowledgments. What waits goes out.
+    /// TCP_NODELAY: small segments do not wait for acknowledgments. A waiting segment is sent.
     pub fn set_nodelay(&mut self, on: bool) {
         self.configure(|config| config.nagle = !on);
         if on {
@@ -47,8 +47,8 @@ impl Endpoint {
         self.configure(|config| config.states.syn_retries = retries);
     }
 
-    /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts
-    /// that follow Linux.
+    /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Hosts that
+    /// follow Linux have this option.
     pub fn set_quick_ack(&mut self, on: bool) {
         self.sender.burst.end();
         self.receiver.set_quick_ack(on);
@@ -80,7 +80,7 @@ impl Endpoint {
     /// the window and the threshold over, and a reduction that runs is finished (Linux
     /// `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
-        // What has failed stays, so that the run learns of it.
+        // A failure is kept, so that the run learns of it.
         if self.sender.cc.inspect().failure.is_some() {
             return;
         }
@@ -98,7 +98,7 @@ impl Endpoint {
     }
 
     /// The controller, if its decisions come from outside or from a policy, with what it sees of
-    /// the sender. What it decides holds from the next [`Endpoint::transmit`] on.
+    /// the sender. Its decisions apply from the next [`Endpoint::transmit`] on.
     pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
         self.sender.burst.end();
         let flight = self.sender.flight(now);
@@ -130,7 +130,7 @@ impl Endpoint {
         self.sender.queue.buffer
     }
 
-    /// SO_RCVBUF: Linux doubles it for its overhead. What was offered stays offered.
+    /// SO_RCVBUF: Linux doubles it for its overhead. An offered window stays offered.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
         self.sender.burst.end();
         let bytes = match self.config.transfer.window {

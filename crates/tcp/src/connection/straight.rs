@@ -6,18 +6,18 @@ use ackclock_units::{Ecn, Time};
 
 use crate::{Endpoint, State};
 
-/// What the straight way comes to.
+/// The outcome of the straight path.
 pub(super) enum Straight {
     /// A segment is written.
     Sent(Ecn),
     /// Nothing is to be sent, and that is noted.
     Nothing,
-    /// It does not apply.
+    /// The straight path does not apply.
     No,
 }
 
 impl Endpoint {
-    /// Whether new data and acknowledgments are all that may be due.
+    /// Returns `true` if new data and acknowledgments are all that may be due.
     #[inline]
     fn is_plain(&self) -> bool {
         self.state == State::Established
@@ -26,7 +26,7 @@ impl Endpoint {
             && !self.handshake.owes_bare_ack()
     }
 
-    /// What is to be sent now, where that is plain.
+    /// Determines the next segment by the straight path, where it applies.
     #[inline(always)]
     pub(super) fn go_straight(&mut self, now: Time, out: &mut Segment) -> Straight {
         let unsent = (self.sender.sequence.written() + 1).wrapping_sub(self.sender.sequence.nxt());

@@ -1,5 +1,5 @@
-//! What a layer above several endpoints, of which each is a subflow of one connection (RFC 8684),
-//! asks of them beyond the calls of a socket.
+//! The interface for a layer above several endpoints, each of which is a subflow of one connection
+//! (RFC 8684), beyond the calls of a socket.
 
 use ackclock_cc::{Shared, Subflow, Window};
 use ackclock_packet::{Flags, Segment};
@@ -47,13 +47,13 @@ impl Endpoint {
         self.sender.rate_of_window()
     }
 
-    /// Whether its controller asks for the state of its siblings
+    /// Returns `true` if the controller asks for the state of its siblings
     /// ([`ackclock_cc::Needs::siblings`]).
     pub fn is_coupled(&self) -> bool {
         self.sender.observer.needs.siblings
     }
 
-    /// What the controllers of its siblings may know of it.
+    /// The state of this subflow that the controllers of its siblings may read.
     pub fn as_sibling(&mut self) -> Subflow {
         let Window { cwnd, ssthresh } = self.sender.cc.window();
         let mss = self.sender.negotiated.mss();
@@ -74,7 +74,8 @@ impl Endpoint {
         self.sender.cc.take_over(window);
     }
 
-    /// Whether an acknowledgment number is of something that was sent and not acknowledged.
+    /// Returns `true` if an acknowledgment number covers data that was sent and is not yet
+    /// acknowledged.
     pub fn acknowledges_new(&self, ack: u32) -> bool {
         self.sender
             .sequence
@@ -82,9 +83,9 @@ impl Endpoint {
             .is_some_and(|ack| self.sender.sequence.una() < ack && ack <= self.sender.sequence.nxt())
     }
 
-    /// Whether a segment passes the checks of TCP (RFC 9293 section 3.10.7, RFC 5961, RFC 7323), so
-    /// that options of a layer above may be acted upon: it is no SYN of an open connection, lies in
-    /// the window, and acknowledges what may be acknowledged. It is taken in by
+    /// Returns `true` if a segment passes the checks of TCP (RFC 9293 section 3.10.7, RFC 5961, RFC
+    /// 7323), so that options of a layer above may be acted upon: it is no SYN of an open
+    /// connection, lies in the window, and acknowledges what may be acknowledged. It is taken in by
     /// [`Endpoint::input`] as before.
     pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
         match self.state {
@@ -107,7 +108,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a sequence number is that of the first byte of our stream.
+    /// Returns `true` if a sequence number is that of the first byte of our stream.
     pub fn is_first_number(&self, seq: u32) -> bool {
         seq == self.sender.sequence.isn().wrapping_add(1)
     }

@@ -1,8 +1,8 @@
-//! What the handshake is waiting for, and what it still has to send.
+//! The state of the handshake: awaited segments, and segments still to be sent.
 
 use ackclock_units::Time;
 
-/// What is sent and awaited until the connection is open.
+/// Segments sent and awaited until the connection is open.
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
     /// A SYN, or its answer, is to be sent.
@@ -48,13 +48,13 @@ impl Handshake {
         self.bare_ack = alone;
     }
 
-    /// Whether that ACK is still to be sent.
+    /// Returns `true` if the last ACK of the handshake is still to be sent.
     #[inline]
     pub(crate) fn owes_bare_ack(&self) -> bool {
         self.bare_ack
     }
 
-    /// Whether the next ACK is that one.
+    /// Returns `true` if the next ACK is the last one of the handshake, and clears the flag.
     #[inline]
     pub(crate) fn take_bare_ack(&mut self) -> bool {
         std::mem::take(&mut self.bare_ack)

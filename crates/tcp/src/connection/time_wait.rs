@@ -43,7 +43,7 @@ impl Endpoint {
         let ack = self.sender.sequence.lift(segment.ack);
         let is_ack = current && ack == Some(self.sender.sequence.nxt());
         let arrival = Acknowledgment { is_ack, ..Acknowledgment::default() };
-        // As in other states, one that was overtaken counts too.
+        // An echo that was overtaken counts too, as in other states.
         let echoes =
             current && ack.is_some_and(|ack| ack <= self.sender.sequence.nxt()) && self.sender.hears_echo(segment);
         self.sender.stats.ece_acks += u64::from(echoes);
@@ -51,7 +51,7 @@ impl Endpoint {
             return arrival;
         }
         self.timers.wait_out(now + self.config.time_wait);
-        // What answers in Linux has no SACK blocks any more (tcp_timewait_state_process,
+        // Linux's answers have no SACK blocks any more (tcp_timewait_state_process,
         // tcp_v4_timewait_ack).
         let reports = answers != TimeWaitAnswers::Linux && !bare && !flags.contains(Flags::SYN);
         if let Some(left) = left.filter(|&left| left > 0 && reports) {

@@ -27,13 +27,13 @@ impl Timers {
         self.time_wait_at.min(self.handshake_at).min(self.fin_wait_2_at)
     }
 
-    /// Whether TIME-WAIT, or FIN-WAIT-2, is over.
+    /// Returns `true` if TIME-WAIT, or FIN-WAIT-2, is over.
     #[inline]
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.time_wait_at.min(self.fin_wait_2_at) <= now
     }
 
-    /// Whether a handshake is to be given up, or a SYN/ACK repeated.
+    /// Returns `true` if a handshake is to be given up, or a SYN/ACK repeated.
     #[inline]
     pub(crate) fn is_handshake_due(&self, now: Time) -> bool {
         self.handshake_at <= now

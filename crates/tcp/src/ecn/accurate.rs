@@ -15,7 +15,7 @@ use crate::send::Sender;
 /// while none does (RFC 9768 section 3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
 const MARKS_WITHOUT: u8 = 3;
-/// The same in Linux (`TCP_ACCECN_ACE_MAX_DELTA`).
+/// Linux's threshold (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MARKS_LINUX: u8 = 6;
 
 /// The ACE field that reports with which codepoint a SYN, or its answer, arrived (RFC 9768 tables 2
@@ -34,14 +34,15 @@ pub(super) fn reflected(ace: u8) -> Option<Ecn> {
     [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|&codepoint| reflection(codepoint) == ace)
 }
 
-/// Whether the network may have turned one codepoint into the other (RFC 9768 section 3.2.2.3).
+/// Returns `true` if the network may have turned one codepoint into the other (RFC 9768 section
+/// 3.2.2.3).
 fn may_become(sent: Ecn, arrived: Ecn) -> bool {
     sent == arrived || (sent.is_capable() && sent != Ecn::Ce && arrived.is_capable())
 }
 
-/// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved`
-/// modulo 8: the most that is consistent with that, where it may have wrapped (RFC 9768 appendix
-/// A.2.1).
+/// Number of marked packets among `packets` newly delivered ones, if the counter has moved by
+/// `moved` modulo 8: the most that is consistent with that, where it may have wrapped (RFC 9768
+/// appendix A.2.1).
 pub(crate) fn safest_marks(packets: u64, moved: u8) -> u64 {
     let moved = u64::from(moved & 7);
     if packets < 8 { moved } else { packets - ((packets - moved) & 7) }
@@ -52,12 +53,12 @@ impl Sender {
         self.config.transfer.acc_ecn.rule
     }
 
-    /// Whether all packets of a connection with Accurate ECN are ECN-capable.
+    /// Returns `true` if all packets of a connection with Accurate ECN are ECN-capable.
     pub(super) fn has_capable_control(&self) -> bool {
         self.config.transfer.capable_control || self.acc_ecn_rule() == AccEcnRule::Linux
     }
 
-    /// Whether our SYN or its answer may have arrived so, unless it is not looked at (Linux
+    /// Returns `true` if our SYN or its answer may have arrived so, or is not checked (Linux
     /// `tcp_ecn_fallback` 0).
     pub(super) fn may_have_become(&self, arrived: Ecn) -> bool {
         self.config.states.ecn_syn_retries == u32::MAX || may_become(self.ecn.agreed.syn_sent, arrived)
@@ -111,7 +112,7 @@ impl Sender {
         }
     }
 
-    /// The same of a challenge.
+    /// Reports in a challenge how the answer to our SYN arrived.
     #[cold]
     pub(crate) fn reflect_in_challenge(&mut self, out: &mut Segment) {
         if std::mem::take(&mut self.ecn.echo.challenge_reflects) {
@@ -154,8 +155,8 @@ impl Sender {
         marks
     }
 
-    /// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved`
-    /// modulo 8 (RFC 9768 appendix A.2; Linux `__tcp_accecn_process`).
+    /// Number of marked packets among `packets` newly delivered ones, if the counter has moved by
+    /// `moved` modulo 8 (RFC 9768 appendix A.2; Linux `__tcp_accecn_process`).
     fn likely_marks(&self, packets: u64, moved: u8, bytes: BytesTold, progress: &Progress) -> u64 {
         let (least, most) = (u64::from(moved), safest_marks(packets, moved));
         if least == most {

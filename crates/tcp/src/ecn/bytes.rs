@@ -13,7 +13,7 @@ const LATEST: u64 = (1 << 23) - 1;
 /// Options that are sent after a change: the first may cover both sides of it.
 const AFTER_CHANGE: u8 = 2;
 
-/// What has been seen of the peer's option.
+/// The options seen from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Seen {
     Nothing,
@@ -59,8 +59,8 @@ const fn place(codepoint: Ecn) -> Option<usize> {
     }
 }
 
-/// What a counter begins with (RFC 9768 section 3.2.1): zero could not be told from one that was
-/// zeroed on the way.
+/// The initial value of a counter (RFC 9768 section 3.2.1): zero would be indistinguishable from
+/// one that was zeroed on the way.
 const fn beginning(codepoint: Ecn) -> u32 {
     match codepoint {
         Ecn::Ect0 | Ecn::Ect1 => 1,
@@ -68,13 +68,13 @@ const fn beginning(codepoint: Ecn) -> u32 {
     }
 }
 
-/// How far a field is ahead of what was known, of 24 bits.
+/// The distance of a 24-bit field from its last known value.
 fn moved(codepoint: Ecn, field: u32, known: u32) -> i32 {
     let ahead = field.wrapping_sub(beginning(codepoint)).wrapping_sub(known) & MASK;
     (ahead << 8).cast_signed() >> 8
 }
 
-/// What an ACK reports of bytes.
+/// The byte counts that an ACK reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BytesTold {
     /// The counters can be relied on.
@@ -132,7 +132,7 @@ impl ByteCounters {
         true
     }
 
-    /// Whether an option reports anything new.
+    /// Returns `true` if an option reports anything new.
     pub(super) fn is_news(&self, option: &AccEcn) -> bool {
         let news =
             |(codepoint, field)| place(codepoint).is_some_and(|at| moved(codepoint, field, self.delivered[at]) != 0);

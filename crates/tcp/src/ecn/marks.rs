@@ -1,5 +1,5 @@
-//! How marks are reported and read: by ECE as RFC 3168 and RFC 8257 have it, or by Accurate ECN,
-//! for which `accurate` counts.
+//! The reporting and reading of marks: by ECE as in RFC 3168 and RFC 8257, or by Accurate ECN, for
+//! which `accurate` counts.
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
@@ -11,7 +11,7 @@ use crate::receiver::Receiver;
 use crate::send::Sender;
 
 impl Sender {
-    /// Whether an ACK reports marks, as far as its flags show.
+    /// Returns `true` if an ACK reports marks, as far as its flags show.
     #[inline]
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {
@@ -23,9 +23,8 @@ impl Sender {
         }
     }
 
-    /// What an ACK reports of marks, once it is known what it delivers: how many segments were
-    /// marked. `echo` is what [`Sender::hears_echo`] says, `outstanding` if anything was in
-    /// flight.
+    /// The number of marked segments that an ACK reports, once it is known what it delivers. `echo`
+    /// is what [`Sender::hears_echo`] says, `outstanding` if anything was in flight.
     #[inline]
     pub(crate) fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {
@@ -51,7 +50,7 @@ impl Sender {
     }
 
     /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
-    /// counts it. Whether an ACK is to be sent at once.
+    /// counts it. Returns `true` if an ACK is to be sent at once.
     #[inline]
     pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn, owes_ack: bool) -> bool {
         self.ecn.agreed.mode == EcnFeedback::Accurate && self.count_accurately(segment.payload.len, ecn, owes_ack)

@@ -1,4 +1,4 @@
-//! What the handshake agrees on about ECN: the flags and the codepoints of SYNs and their answers.
+//! The handshake's agreement about ECN: the flags and the codepoints of SYNs and their answers.
 
 use ackclock_cc::{EcnFeedback, EcnUse};
 use ackclock_packet::{Flags, Segment};
@@ -22,7 +22,7 @@ impl Sender {
         let mode = match (self.accepted_ecn(), syn.flags.ace()) {
             (EcnFeedback::None, _) | (_, ace::NONE) => EcnFeedback::None,
             (EcnFeedback::Accurate, ace::CLASSIC_SYN) => EcnFeedback::Classic,
-            // Whatever else is asked for (RFC 9768 section 3.1.3).
+            // Other requests are those of later versions (RFC 9768 section 3.1.3).
             (EcnFeedback::Accurate, _) => EcnFeedback::Accurate,
             (accepted, ace::CLASSIC_SYN | ace::ACCURATE_SYN) => accepted,
             _ => EcnFeedback::None,
@@ -86,7 +86,7 @@ impl Sender {
         self.set_ecn(usable, on);
     }
 
-    /// Whether packets of ours may be ECN-capable, and whether the peer's may.
+    /// Sets the permission for our packets to be ECN-capable, and for the peer's.
     pub(super) fn set_ecn(&mut self, enabled: bool, echoes: bool) {
         (self.ecn.agreed.sends, self.ecn.agreed.echoes) = (enabled, echoes);
         self.choose_codepoints();
@@ -105,9 +105,9 @@ impl Sender {
         };
     }
 
-    /// Whether a SYN sent now asks for ECN: once it has been sent again a middlebox may have
-    /// dropped it for the flags (RFC 3168 section 6.1.1.1). Accurate ECN is asked for once more
-    /// (RFC 9768 section 3.1.4.1).
+    /// Returns `true` if a SYN sent now asks for ECN: once it has been sent again a middlebox may
+    /// have dropped it for the flags (RFC 3168 section 6.1.1.1). Accurate ECN is asked for once
+    /// more (RFC 9768 section 3.1.4.1).
     fn asks_for_ecn(&self) -> bool {
         let retries = match self.config.ecn {
             EcnFeedback::None => return false,

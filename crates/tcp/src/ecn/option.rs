@@ -40,7 +40,7 @@ impl Sender {
         }
     }
 
-    /// Whether a segment sent at `now` has the option, if there is room.
+    /// Returns `true` if a segment sent at `now` has the option, if there is room.
     fn sends_option(&self, counters: &ByteCounters, now: Time) -> bool {
         let rules = &self.config.transfer.acc_ecn;
         let agreed = rules.option != AccEcnOption::Off && counters.seen != Seen::Nothing;
@@ -75,7 +75,7 @@ impl Sender {
         }
     }
 
-    /// What an ACK reports of bytes.
+    /// Takes the byte counts that an ACK reports.
     #[inline]
     pub(super) fn take_bytes(&mut self, segment: &Segment, progress: &Progress) -> BytesTold {
         let sent = self.counters.bytes_sent;

@@ -1,4 +1,4 @@
-//! What is known of ECN on one connection, without what the endpoint does about it.
+//! The ECN state of one connection, without the endpoint's reactions to it.
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
@@ -6,7 +6,7 @@ use ackclock_units::Ecn;
 
 use super::bytes::ByteCounters;
 
-/// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).
+/// The initial value of r.cep and s.cep (RFC 9768 section 3.2.1).
 pub(super) const FIRST_COUNT: u32 = 5;
 
 /// The average number of segments that an ACK delivers has a gain of 2^-6 and is in units of 1/64
@@ -25,7 +25,7 @@ pub(crate) struct EcnState {
     pub(super) bytes: Option<Box<ByteCounters>>,
 }
 
-/// What the handshake agreed on.
+/// The outcome of the handshake.
 #[derive(Debug)]
 pub(super) struct Agreed {
     pub(super) mode: EcnFeedback,
@@ -57,7 +57,7 @@ pub(super) struct Echo {
     pub(super) hurries: bool,
     /// Our first ACK reports how the answer to our SYN arrived.
     pub(super) reflects: bool,
-    /// So does the challenge that is due, after that answer has come again.
+    /// The challenge that is due also reports it, after that answer has come again.
     pub(super) challenge_reflects: bool,
 }
 
@@ -104,14 +104,14 @@ impl EcnState {
         }
     }
 
-    // What was agreed on.
+    // The agreed mode.
 
     /// The feedback that was agreed on, whether our packets are ECN-capable or not.
     pub(crate) fn mode(&self) -> EcnFeedback {
         self.agreed.mode
     }
 
-    /// Whether packets of ours may be ECN-capable.
+    /// Returns `true` if packets of ours may be ECN-capable.
     #[inline]
     pub(crate) fn is_usable(&self) -> bool {
         self.agreed.sends
@@ -122,7 +122,7 @@ impl EcnState {
         if self.agreed.sends { self.agreed.mode } else { EcnFeedback::None }
     }
 
-    /// Whether the peer's packets may be ECN-capable.
+    /// Returns `true` if the peer's packets may be ECN-capable.
     #[inline]
     pub(crate) fn may_arrive_marked(&self) -> bool {
         self.agreed.echoes
@@ -144,25 +144,26 @@ impl EcnState {
         self.agreed.data
     }
 
-    // What is reported to the peer.
+    // Reports to the peer.
 
-    /// Whether data with this codepoint changes DCTCP.CE (RFC 8257 section 3.2): what is still
-    /// unacknowledged gets an ACK with the old value, the data in hand one with the new value.
+    /// Returns `true` if data with this codepoint changes DCTCP.CE (RFC 8257 section 3.2): what is
+    /// still unacknowledged gets an ACK with the old value, the data in hand one with the new
+    /// value.
     #[inline]
     pub(crate) fn changes_echo(&self, arrived: Ecn) -> bool {
         self.agreed.mode == EcnFeedback::Dctcp && (arrived == Ecn::Ce) != self.echo.on
     }
 
-    /// Whether a segment that is not marked means nothing: not that marks ceased, where each change
-    /// is reported (RFC 8257 section 3.2), nor, being data that is not ECN-capable, that it was
-    /// sent again.
+    /// Returns `true` if an unmarked segment means nothing: not that marks ceased, where each
+    /// change is reported (RFC 8257 section 3.2), nor, being data that is not ECN-capable, that it
+    /// was sent again.
     #[inline]
     pub(crate) fn is_ordinary(&self, payload: u32, ecn: Ecn) -> bool {
         let echoes_by_packet = self.echo.on && self.agreed.mode == EcnFeedback::Dctcp;
         !echoes_by_packet && (payload == 0 || ecn != Ecn::NotEct)
     }
 
-    /// Whether the ECN echo is on.
+    /// Returns `true` if the ECN echo is on.
     pub(crate) fn is_echoing(&self) -> bool {
         self.echo.on
     }
@@ -172,7 +173,7 @@ impl EcnState {
         self.echo.received.wrapping_sub(FIRST_COUNT)
     }
 
-    // What the peer has reported.
+    // The peer's reports.
 
     /// The ACK in hand reports no marks.
     #[inline]
@@ -180,7 +181,7 @@ impl EcnState {
         (self.heard.marks, self.heard.bytes) = (false, 0);
     }
 
-    /// Whether the ACK in hand reports marks.
+    /// Returns `true` if the ACK in hand reports marks.
     #[inline]
     pub(crate) fn hears_marks(&self) -> bool {
         self.heard.marks
@@ -202,14 +203,14 @@ impl EcnState {
         self.heard.cwr = false;
     }
 
-    /// Whether the next new data segment carries CWR.
+    /// Returns `true` if the next new data segment carries CWR.
     pub(crate) fn owes_cwr(&self) -> bool {
         self.heard.cwr
     }
 
     // The AccECN option.
 
-    /// Whether the AccECN option is neither sent nor read.
+    /// Returns `true` if the AccECN option is neither sent nor read.
     #[inline]
     pub(crate) fn has_no_option(&self) -> bool {
         self.bytes.is_none()
@@ -236,7 +237,7 @@ impl Heard {
         };
     }
 
-    /// Whether ACKs mostly deliver many segments.
+    /// Returns `true` if ACKs mostly deliver many segments.
     pub(super) fn delivers_many(&self) -> bool {
         self.each > MOST_DELIVERED
     }

@@ -12,7 +12,7 @@ use ackclock_units::{Ecn, Time};
 use crate::connection::fast_open::{EarlyConnections, Judged};
 use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State, reset_for};
 
-/// What a new connection draws.
+/// The random numbers of a new connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
     /// Initial sequence number.
@@ -128,7 +128,7 @@ impl Listener {
         self.ready.len()
     }
 
-    /// Whether the segment is for a child: it belongs to no other connection.
+    /// Returns `true` if the segment is for a child: it belongs to no other connection.
     pub fn has_child(&self, segment: &Segment) -> bool {
         let port = segment.source_port;
         self.half_open.iter().chain(&self.ready).any(|child| child.is_at(port))

@@ -328,7 +328,7 @@ fn a_child_that_is_reset_once_it_was_accepted_counts_for_a_minute() {
     let reset = |port: u16| Segment { seq: 100 * u32::from(port) + 101, ..segment(port, Flags::RST, 0, 0) };
     let mut server = fast_server(1);
     server.input(fast_syn(1));
-    // Not accepted yet: its place is free at once.
+    // The place of a connection that is not accepted yet is free at once.
     server.input(reset(1));
     server.input(fast_syn(2));
     assert_eq!(server.sent(), ["1: S. 1000 201", "2: S. 2000 301"]);

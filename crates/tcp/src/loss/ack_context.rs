@@ -1,15 +1,15 @@
-//! What is known of an ACK while it is dealt with.
+//! The context of an ACK while it is processed.
 
 use ackclock_units::Time;
 
 use super::scoreboard::Progress;
 
-/// What a DSACK reports (RFC 2883).
+/// The contents of a DSACK (RFC 2883).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DuplicateReport {
     /// Segments that arrived twice, of those that our retransmissions explain.
     pub(crate) segments: u64,
-    /// They are the tail loss probe.
+    /// The duplicates are the tail loss probe.
     pub(crate) probe: bool,
 }
 
@@ -26,15 +26,16 @@ pub(crate) struct AckContext {
     /// [`units_declared_lost`](super::scoreboard::Scoreboard::units_declared_lost) before it.
     pub(crate) losses_before: u64,
     pub(crate) units_lost_before: u64,
-    /// It acknowledges less than what was acknowledged before it.
+    /// The ACK acknowledges less than an earlier one.
     pub(crate) is_old: bool,
     /// The segment carries data, or a SYN or FIN.
     pub(crate) has_data: bool,
-    /// It has data, acknowledges something or moves the window: no duplicate ACK (`FLAG_NOT_DUP`).
+    /// The ACK has data, acknowledges something or moves the window: no duplicate ACK
+    /// (`FLAG_NOT_DUP`).
     pub(crate) not_duplicate: bool,
-    /// It echoes a mark that calls for a reaction.
+    /// The ACK echoes a mark that calls for a reaction.
     pub(crate) ece: bool,
     pub(crate) duplicates: DuplicateReport,
-    /// What it newly reports of the segments in flight.
+    /// The ACK's new information about the segments in flight.
     pub(crate) progress: Progress,
 }

@@ -8,10 +8,9 @@
 //! that, however little it acknowledges: a second loss in the same window needs three duplicates
 //! of its own, and often a timeout. After a timeout both begin slow start at SND.UNA.
 //!
-//! What is sent again in order makes the receiver repeat itself, if it has the segments already.
-//! Three such duplicates are another fast retransmit, unless `bugfix` is set: then duplicates begin
-//! nothing until all is acknowledged that had been sent when the last fast retransmit or timeout
-//! was.
+//! Segments sent again in order make the receiver repeat itself, if it has them already. Three such
+//! duplicates are another fast retransmit, unless `bugfix` is set: then duplicates begin nothing
+//! until all is acknowledged that had been sent when the last fast retransmit or timeout was.
 //!
 //! # Source
 //! RFC 2001 and RFC 2581 section 3; `tcp_input.c` and `tcp_timer.c` of 4.3BSD-Tahoe and
@@ -55,7 +54,7 @@ use crate::send::sequence::SendSequence;
 use crate::{CaState, LossDetector};
 
 impl Loss {
-    /// Whether a mark has reduced the window, whose data is not all acknowledged yet.
+    /// Returns `true` if a mark has reduced the window, whose data is not all acknowledged yet.
     pub(crate) fn is_reduced_by_mark(&self) -> bool {
         self.recovery.state() == CaState::Cwr && !self.recovery.by_controller
     }
@@ -110,7 +109,7 @@ impl Sender {
         }
     }
 
-    /// What was sent within the window: limited transmit goes beyond it.
+    /// The flight within the window: limited transmit goes beyond it.
     fn flight_within(&self, now: Time) -> Flight {
         let flight = self.flight_size(now);
         Flight { in_flight: flight.in_flight.min(self.cc.window().cwnd), ..flight }
@@ -143,7 +142,7 @@ impl Sender {
     fn begin_inflated(&mut self, now: Time) {
         let mss = u64::from(self.negotiated.mss());
         let flight = self.flight_within(now);
-        // What a timeout has sent again is in flight like all else.
+        // Data that a timeout has sent again is in flight like all else.
         self.loss.board.settle();
         if !self.loss.is_reduced_by_mark() {
             self.note_unvalidated(now);
@@ -172,7 +171,7 @@ impl Sender {
         self.cc.on_signal(&Flight { in_flight, ..flight }, Signal::RecoveryEnd);
         self.end_validation(now);
         self.loss.recovery.force = false;
-        // What a timeout had left to be sent again still is.
+        // Data that a timeout had yet to resend still waits.
         let left = self.loss.board.next_lost().is_some();
         self.loss.enter(now, if left { CaState::Loss } else { CaState::Open });
         if !left {

@@ -184,8 +184,8 @@ impl Sender {
         self.pass_in_flight(now, &flight, Ack { acked, delivered: acked, ..Ack::default() }, acked);
     }
 
-    /// What the controller may know; the window grows as long as the peer's is no smaller
-    /// (`CCF_CWND_LIMITED`).
+    /// The flight as the controller may see it; the window grows as long as the peer's is no
+    /// smaller (`CCF_CWND_LIMITED`).
     fn flight_of_freebsd(&self, now: Time) -> Flight {
         let flight = self.flight(now);
         if self.config.cwnd_validation != CwndValidation::Peer {
@@ -229,7 +229,7 @@ impl Sender {
     /// The third duplicate ACK.
     fn begin_fast_recovery(&mut self, now: Time) {
         let mss = u64::from(self.negotiated.mss());
-        // What a timeout has sent again is in flight like all else.
+        // Data that a timeout has sent again is in flight like all else.
         self.loss.board.settle();
         // For a mark the window has come down already (IN_CONGRECOVERY); a controller that backed
         // off by itself decides what that means.

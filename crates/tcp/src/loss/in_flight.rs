@@ -1,4 +1,4 @@
-//! What is in the network, and how much of the window it takes.
+//! The data in the network, and the part of the window that it takes.
 
 use ackclock_cc::{Flight, Window};
 use ackclock_units::Time;
@@ -114,7 +114,7 @@ impl Sender {
         pipe.max(self.loss.board.outstanding().saturating_sub(beyond * mss))
     }
 
-    /// What counts against the window in `tcp_output`, in every state but Open.
+    /// The bytes that count against the window in `tcp_output`, in every state but Open.
     fn window_used_bsd(&self) -> u64 {
         let (una, nxt) = (self.sequence.una(), self.sequence.nxt());
         let outstanding = self.loss.board.outstanding();
@@ -158,7 +158,7 @@ impl Sender {
         }
     }
 
-    /// What the controller may know.
+    /// The flight as the controller may see it.
     #[inline]
     pub(crate) fn flight(&self, now: Time) -> Flight {
         Flight {

@@ -1,4 +1,4 @@
-//! What is in flight, what is lost of it, and how the sender repairs that.
+//! The data in flight, its losses, and their repair by the sender.
 //!
 //! The [`scoreboard`] keeps the segments in flight and what ACKs report of them; the [`detector`]
 //! decides when a segment is lost; [`Loss`] owns them with the congestion state. Four engines of the
@@ -71,13 +71,13 @@ impl Loss {
         }
     }
 
-    /// Whether Linux's engine is in use.
+    /// Returns `true` if Linux's engine is in use.
     #[inline]
     pub(crate) fn linux_episodes(&self) -> bool {
         self.recovery.episodes == Episodes::Linux
     }
 
-    /// The same of an ACK that rides on data and says nothing.
+    /// Processes an ACK that rides on data and says nothing.
     #[inline]
     pub(crate) fn on_data_alone(&mut self) {
         if self.linux_episodes() {
@@ -85,7 +85,8 @@ impl Loss {
         }
     }
 
-    /// Whether the retransmission timer starts anew, or stops, once an ACK has been dealt with.
+    /// Returns `true` if the retransmission timer starts anew, or stops, once an ACK has been
+    /// processed.
     #[inline]
     pub(crate) fn restarts_timer_after(&self, context: &AckContext) -> bool {
         // Linux's engine has set it already, unless nothing is left; else RFC 6298 rules 5.2 and
@@ -106,7 +107,7 @@ impl Sender {
         }
     }
 
-    /// The same of an ACK of `whole` segments, where nothing is lost or reported.
+    /// Processes an ACK of `whole` segments, where nothing is lost or reported.
     #[inline]
     pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
         match self.loss.recovery.episodes {

@@ -5,27 +5,27 @@
 pub(crate) struct Probe {
     /// SND.NXT when it was sent (`tlp_high_seq`); 0 if there is none.
     pub(super) high: u64,
-    /// It repeats a segment.
+    /// The probe repeats a segment.
     pub(super) resent: bool,
-    /// It is to be sent.
+    /// The probe is to be sent.
     pub(super) due: bool,
-    /// It is being sent: Nagle's rule and the congestion window do not count.
+    /// The probe is being sent: Nagle's rule and the congestion window do not count.
     pub(super) unbounded: bool,
 }
 
 impl Probe {
-    /// It is in flight.
+    /// Returns `true` if the probe is in flight.
     #[inline]
     pub(crate) fn is_in_flight(&self) -> bool {
         self.high > 0
     }
 
-    /// It is in flight and repeats a segment.
+    /// Returns `true` if the probe is in flight and repeats a segment.
     pub(super) fn is_retransmission(&self) -> bool {
         self.high > 0 && self.resent
     }
 
-    /// Whether `left..right` is the segment that it repeats.
+    /// Returns `true` if `left..right` is the segment that the probe repeats.
     pub(super) fn is_in(&self, left: u64, right: u64, mss: u64) -> bool {
         self.high == right && right - left <= mss
     }
@@ -35,19 +35,20 @@ impl Probe {
         self.high = 0;
     }
 
-    /// It is to be sent now.
+    /// Returns `true` if the probe is to be sent now.
     #[cfg(test)]
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Whether it is to be sent now: asked once.
+    /// Returns `true` if the probe is to be sent now, and clears the flag.
     #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         std::mem::take(&mut self.due)
     }
 
-    /// It is being sent: Nagle's rule and the congestion window do not count.
+    /// Returns `true` if the probe is being sent: Nagle's rule and the congestion window do not
+    /// count.
     #[inline]
     pub(crate) fn is_unbounded(&self) -> bool {
         self.unbounded

@@ -32,14 +32,14 @@ pub(super) struct WindowReduction {
     at_start: u64,
 }
 
-/// What an ACK delivered, in bytes, and what is in flight after it.
+/// The bytes that an ACK delivered, and the data in flight after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     pub(super) delivered: u64,
     pub(super) in_flight: u64,
-    /// Of which were sent again.
+    /// Bytes of these that were sent again.
     pub(super) resent: u64,
-    /// It acknowledges something and shows no further loss (SafeACK).
+    /// The ACK acknowledges something and shows no further loss (SafeACK).
     pub(super) safe: bool,
 }
 
@@ -93,7 +93,7 @@ impl WindowReduction {
         self.delivered = at.as_nanos();
     }
 
-    /// That, asked once.
+    /// Takes the time given to [`WindowReduction::may_be_needless`].
     pub(super) fn take_needless(&mut self) -> Time {
         Time::from_nanos(std::mem::take(&mut self.delivered))
     }

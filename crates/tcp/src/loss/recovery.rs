@@ -14,10 +14,10 @@ use crate::send::Sender;
 use crate::stack::config::Episodes;
 use crate::{Prr, Stamp};
 
-/// What may be sent after an ACK (Linux's `REXMIT_*`).
+/// The data that may be sent after an ACK (Linux's `REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Resend {
-    /// What is lost, then new data.
+    /// Lost segments, then new data.
     #[default]
     Lost,
     /// New data alone: what is marked lost may not be.
@@ -43,7 +43,7 @@ pub(crate) struct Recovery {
     pub(super) resend: Resend,
     /// The window comes down because the controller said so ([`ackclock_cc::Verdict::Reduced`]).
     pub(super) by_controller: bool,
-    /// Whether the last timeout was spurious is being found out (RFC 5682).
+    /// F-RTO is testing whether the last timeout was spurious (RFC 5682).
     pub(super) frto: bool,
     /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step
     /// 4.3).
@@ -79,13 +79,13 @@ impl Recovery {
         self.state
     }
 
-    /// Whether nothing is lost, reported out of order or tested, as far as is known.
+    /// Returns `true` if nothing is lost, reported out of order or tested, as far as is known.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         (self.state as u64 | self.emulated_sacks | self.probe.high) == 0
     }
 
-    /// Whether the controller sets the window in every state.
+    /// Returns `true` if the controller sets the window in every state.
     #[inline]
     pub(crate) fn whole_control(&self) -> bool {
         self.whole_control
@@ -97,7 +97,7 @@ impl Recovery {
         self.review(prr);
     }
 
-    /// What follows from the state.
+    /// Updates the values derived from the state.
     fn review(&mut self, prr: Prr) {
         let bsd = self.episodes.of_bsd() && !self.whole_control;
         self.shapes = if bsd {
@@ -108,19 +108,19 @@ impl Recovery {
         self.counts_apart = self.state == CaState::Disorder || bsd && self.state != CaState::Open;
     }
 
-    /// Whether the window comes down, for a loss or a mark.
+    /// Returns `true` if the window comes down, for a loss or a mark.
     #[inline]
     pub(crate) fn in_reduction(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
-    /// Whether the endpoint shapes the window itself.
+    /// Returns `true` if the endpoint shapes the window itself.
     #[inline]
     pub(crate) fn shapes_window(&self) -> bool {
         self.shapes
     }
 
-    /// Whether something else than `pipe` counts against the window.
+    /// Returns `true` if something other than `pipe` counts against the window.
     #[inline]
     pub(super) fn counts_apart(&self) -> bool {
         self.counts_apart
@@ -169,7 +169,7 @@ impl Recovery {
         self.emulated_sacks = self.emulated_sacks.min(most);
     }
 
-    /// What is lost goes out as the window allows.
+    /// Lets lost segments leave as the window allows.
     pub(crate) fn resend_lost(&mut self) {
         self.resend = Resend::Lost;
     }
@@ -180,7 +180,7 @@ impl Recovery {
         self.resend == Resend::Lost || self.force
     }
 
-    /// Whether new data alone goes out, to find out whether the last timeout was spurious.
+    /// Returns `true` if new data alone is sent, to test whether the last timeout was spurious.
     #[inline]
     pub(crate) fn tests_timeout(&self) -> bool {
         self.resend == Resend::New
@@ -199,18 +199,19 @@ impl Recovery {
         self.state == CaState::Open && self.resend != Resend::New && !self.probe.due
     }
 
-    /// Whether the next retransmission goes out whatever the window.
+    /// Returns `true` if the next retransmission leaves whatever the window.
     #[inline]
     pub(crate) fn forces_retransmission(&self) -> bool {
         self.force
     }
 
-    /// Whether the next retransmission is the first after a timeout.
+    /// Returns `true` if the next retransmission is the first after a timeout.
     pub(crate) fn is_first_after_timeout(&self) -> bool {
         self.force && self.state == CaState::Loss
     }
 
-    /// Whether a rescue retransmission is allowed, with everything below `una` acknowledged.
+    /// Returns `true` if a rescue retransmission is allowed, with everything below `una`
+    /// acknowledged.
     pub(crate) fn may_rescue(&self, una: u64) -> bool {
         una > self.rescue_above
     }
@@ -234,8 +235,8 @@ impl Recovery {
 }
 
 impl Loss {
-    /// Whether FreeBSD 9's engine is in use, or that of Tahoe and Reno. A controller that sets the
-    /// window in every state was unknown to them, and has the engine of the RFCs.
+    /// Returns `true` if the engine of FreeBSD 9, or of Tahoe and Reno, is in use. A controller
+    /// that sets the window in every state was unknown to them, and has the engine of the RFCs.
     #[inline]
     pub(crate) fn bsd_episodes(&self) -> bool {
         self.recovery.episodes.of_bsd() && !self.recovery.whole_control
@@ -251,7 +252,7 @@ impl Loss {
         }
     }
 
-    /// What is in flight up to `point` is lost, and not to congestion
+    /// Declares the data in flight up to `point` lost, and not to congestion
     /// (`tcp_non_congestion_loss_retransmit`).
     pub(crate) fn begin_loss_without_reduction(&mut self, now: Time, point: u64) {
         self.enter(now, CaState::Loss);

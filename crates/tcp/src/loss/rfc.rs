@@ -164,7 +164,7 @@ impl Sender {
         self.pass_in_flight(now, &flight, ack, delivered);
     }
 
-    /// The same with what the controller may know.
+    /// Passes an ACK on with the flight that the controller may see.
     #[inline]
     pub(super) fn pass_in_flight(&mut self, now: Time, flight: &Flight, mut ack: Ack, delivered: u64) {
         self.add_samples(now, &mut ack);

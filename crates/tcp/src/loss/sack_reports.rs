@@ -1,5 +1,5 @@
-//! What the SACK option of an ACK reports: segments that arrived out of order, and duplicates
-//! (RFC 2018, RFC 2883); and what the order of arrival teaches the loss detector.
+//! The contents of an ACK's SACK option: segments that arrived out of order, and duplicates (RFC
+//! 2018, RFC 2883); and the lessons of the order of arrival for the loss detector.
 
 use ackclock_packet::Segment;
 
@@ -12,7 +12,7 @@ use crate::send::Sender;
 use crate::send::sequence::SendSequence;
 use crate::seq::lift;
 
-/// What had been reported before an ACK acknowledged anything.
+/// The reports before an ACK acknowledged anything.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReportsBefore {
     /// One past the position of the highest segment SACKed; 0 if none is.
@@ -34,7 +34,7 @@ impl Loss {
         }
     }
 
-    /// What is reported, before the ACK in hand acknowledges anything.
+    /// The reports before the ACK in hand acknowledges anything.
     #[inline]
     pub(crate) fn reports_before(&self) -> ReportsBefore {
         let reach = self.board.reported().map_or(0, |(_, end)| end);
@@ -91,7 +91,7 @@ impl Sender {
             }
         }
         self.loss.board.sack(&blocks[..len], progress);
-        // Not after a timeout, when what was retransmitted is not known well
+        // The detector learns nothing after a timeout, when the retransmissions are not known well
         // (`tcp_sacktag_write_queue`).
         let tested = self.loss.recovery.undo.test_high > 0 && self.sequence.una() <= self.loss.recovery.undo.test_high;
         if (self.loss.recovery.state() != CaState::Loss || self.loss.recovery.undo.is_possible()) && !tested {

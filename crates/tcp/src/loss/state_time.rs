@@ -1,20 +1,20 @@
-//! How long a sender has been in each congestion state.
+//! The time that a sender has spent in each congestion state.
 
 use ackclock_units::{Span, Time};
 
 use super::ca_state::CaState;
 
-/// How long a sender was in the congestion states other than [`CaState::Open`], in which it is for
-/// the rest of its time.
+/// Time in the congestion states other than [`CaState::Open`], which has the rest of the sender's
+/// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaStateTime {
-    /// In [`CaState::Disorder`].
+    /// Time in [`CaState::Disorder`].
     pub disorder: Span,
-    /// In [`CaState::Cwr`].
+    /// Time in [`CaState::Cwr`].
     pub cwr: Span,
-    /// In [`CaState::Recovery`].
+    /// Time in [`CaState::Recovery`].
     pub recovery: Span,
-    /// In [`CaState::Loss`].
+    /// Time in [`CaState::Loss`].
     pub loss: Span,
 }
 

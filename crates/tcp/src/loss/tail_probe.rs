@@ -23,8 +23,8 @@ const LONGEST_DELAY: Span = Span::from_millis(200);
 const LEAST: Span = Span::from_millis(10);
 
 impl Loss {
-    /// Whether an ACK moves the timer: it acknowledges something or reports what was
-    /// sent before the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
+    /// Returns `true` if an ACK moves the timer: it acknowledges something or reports a segment
+    /// sent before the latest (re)transmission of the first segment (`FLAG_SET_XMIT_TIMER`).
     pub(crate) fn restarts_timer(&self, progress: &Progress) -> bool {
         progress.acked > 0
             || match (progress.first_sacked_at, self.board.front()) {
@@ -33,7 +33,7 @@ impl Loss {
             }
     }
 
-    /// Whether of new data that is sent at one time not only the first segment has to do with the
+    /// Returns `true` if every new data segment sent at one time, not only the first, affects the
     /// retransmission timer.
     #[inline]
     pub(crate) fn each_moves_timer(&self) -> bool {
@@ -77,7 +77,7 @@ impl Sender {
         }
     }
 
-    /// Whether new data has to do with the retransmission timer, which runs if not.
+    /// Returns `true` if new data affects the retransmission timer, which runs if not.
     #[inline]
     pub(crate) fn follows_new_data(&self) -> bool {
         !self.timer.is_running() || self.config.tlp || self.timer.pending() == Pending::Reorder
@@ -157,7 +157,7 @@ impl Sender {
         least
     }
 
-    /// How long until a retransmission timer that started with the first segment would expire
+    /// Time until a retransmission timer that started with the first segment would expire
     /// (`tcp_rto_delta_us`).
     #[inline]
     pub(super) fn until_timeout(&self, now: Time) -> Span {

@@ -165,7 +165,7 @@ impl Sender {
         true
     }
 
-    /// What the first ACK after the first timeout is held against.
+    /// Notes the state with which the first ACK after the first timeout is compared.
     pub(super) fn doubt_timeout(&mut self, now: Time, rule: NeedlessTimeout) {
         let first = self.rtt.timeouts() == 0;
         let half = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2);

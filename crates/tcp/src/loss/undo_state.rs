@@ -1,8 +1,8 @@
-//! What the retransmissions of an episode have come to.
+//! The outcome of an episode's retransmissions.
 
 use ackclock_units::Time;
 
-/// What the retransmissions of an episode have led to.
+/// The outcome of an episode's retransmissions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// SND.UNA when the episode began (`undo_marker`); 0 when nothing can be undone.
@@ -19,7 +19,7 @@ pub(super) struct Undo {
     pub(super) test_high: u64,
     /// Segments of the connection that were reported twice.
     pub(super) reported_twice: u64,
-    /// Whether the ACK that the test waits for is the first or the second; 0 without a test
+    /// The number of the ACK that the test waits for, first or second; 0 without a test
     /// (`frto_counter`).
     pub(super) test_step: u8,
     /// The reduction was for a loss alone (`prior_ssthresh`): undoing restores the window.
@@ -55,7 +55,7 @@ impl Undo {
         self.marker
     }
 
-    /// Whether undoing restores the window.
+    /// Permits or forbids undoing to restore the window.
     pub(super) fn set_restores_window(&mut self, restores: bool) {
         self.restores_window = restores;
     }
@@ -76,8 +76,8 @@ impl Undo {
         self.pending = if self.pending == Undo::NONE { 1 } else { self.pending + 1 };
     }
 
-    /// `segments` more were reported twice. Whether the `resent` retransmissions of the connection
-    /// explain them all.
+    /// `segments` more were reported twice. Returns `true` if the `resent` retransmissions of the
+    /// connection explain them all.
     pub(super) fn explains(&mut self, segments: u64, resent: u64) -> bool {
         self.reported_twice += segments;
         self.reported_twice <= resent
@@ -91,13 +91,13 @@ impl Undo {
         }
     }
 
-    /// Whether every retransmission was reported as a duplicate.
+    /// Returns `true` if every retransmission was reported as a duplicate.
     pub(crate) fn all_duplicated(&self) -> bool {
         self.marker > 0 && self.none_pending()
     }
 
-    /// Whether nothing that was sent again may still turn out needed: a count below zero does not
-    /// say so.
+    /// Returns `true` if nothing that was sent again may still turn out needed: a count below zero
+    /// does not say so.
     pub(super) fn none_pending(&self) -> bool {
         self.pending == 0
     }

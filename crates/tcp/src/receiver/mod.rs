@@ -35,9 +35,9 @@ const NO_ERROR: u64 = u64::MAX;
 /// The data that a segment brought, sorted into new and known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// In order: `rcv_nxt` moved.
+    /// Data in order: `rcv_nxt` moved.
     InOrder,
-    /// Beyond a gap.
+    /// Data beyond a gap.
     OutOfOrder,
     /// Nothing new.
     Duplicate,
@@ -61,7 +61,7 @@ pub(crate) struct Receiver {
     ack_at: Time,
     /// The peer's FIN, [`NO_FIN`] before one has come.
     fin: u64,
-    /// What of it is for data in order.
+    /// The part of it for data in order.
     space: u64,
     buffer: u64,
     /// The peer's initial sequence number.
@@ -87,7 +87,7 @@ pub(crate) struct Receiver {
     /// The window that was offered last.
     last_window: u64,
     window_rule: WindowRule,
-    /// What lies beyond a gap.
+    /// Data beyond a gap.
     reassembly: Reassembly,
     sack: Sack,
 
@@ -95,11 +95,11 @@ pub(crate) struct Receiver {
     /// Linux `window_clamp`, 0 before the handshake is over.
     clamp: u64,
     linux_acks: LinuxAcks,
-    /// What the endpoint knows of the segment in hand.
+    /// The endpoint's knowledge of the segment in hand.
     context: Context,
     compression: Compression,
 
-    // What is seldom asked for.
+    // Counts that are seldom asked for.
     /// Data segments that brought nothing new.
     duplicate_segments: u64,
     /// The first stream offset whose bytes were not those of the stream, or [`NO_ERROR`].
@@ -147,7 +147,7 @@ impl Receiver {
         }
     }
 
-    /// By the rules of a stack.
+    /// Applies the rules of a stack.
     pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
         self.ack_rule = rules.acks;
         self.window_rule = rules.window;
@@ -183,7 +183,7 @@ impl Receiver {
         lower(self.next, self.irs)
     }
 
-    /// Whether a segment that begins at `left` is the next one.
+    /// Returns `true` if a segment that begins at `left` is the next one.
     #[inline]
     pub(crate) fn is_next(&self, left: u64) -> bool {
         left == self.next
@@ -244,7 +244,7 @@ impl Receiver {
         self.end_of_data().saturating_sub(self.read)
     }
 
-    /// Whether everything in order has been read, a FIN included, which nobody reads.
+    /// Returns `true` if everything in order has been read, a FIN included, which nobody reads.
     pub(crate) fn is_drained(&self) -> bool {
         self.read == self.next
     }
@@ -267,12 +267,12 @@ impl Receiver {
         }
     }
 
-    /// Whether a FIN has come, perhaps beyond a gap.
+    /// Returns `true` if a FIN has come, perhaps beyond a gap.
     pub(crate) fn has_fin(&self) -> bool {
         self.fin != NO_FIN
     }
 
-    /// Whether the peer's FIN and everything before it has arrived.
+    /// Returns `true` if the peer's FIN and everything before it has arrived.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         self.next > self.fin
@@ -284,19 +284,19 @@ impl Receiver {
         self.fin.saturating_add(1)
     }
 
-    /// Whether every unit of `left..right` has arrived.
+    /// Returns `true` if every unit of `left..right` has arrived.
     #[inline]
     pub(crate) fn holds(&self, left: u64, right: u64) -> bool {
         right <= self.next || self.reassembly.holds(left.max(self.next), right)
     }
 
-    /// Whether data is held beyond a gap.
+    /// Returns `true` if data is held beyond a gap.
     #[inline]
     pub(crate) fn has_gap(&self) -> bool {
         !self.reassembly.is_empty()
     }
 
-    /// How many segments of the peer's size wait behind a gap.
+    /// Number of segments of the peer's size that wait behind a gap.
     pub(crate) fn segments_out_of_order(&self) -> u64 {
         let segment = u64::from(self.peer_segment.max(1));
         self.reassembly.ranges().map(|(left, right)| (right - left).div_ceil(segment)).sum()
@@ -320,7 +320,7 @@ impl Receiver {
         Some(self.integrity_error).filter(|&place| place != NO_ERROR)
     }
 
-    // What arrives.
+    // Arrivals.
 
     /// Takes in units `[left, right)`, cut to the window; the last one may be a FIN.
     #[inline(always)]
@@ -332,8 +332,8 @@ impl Receiver {
         arrived
     }
 
-    /// Whether a segment with `payload` bytes and this sequence number is next in order and within
-    /// the window that was announced, with no gap and no FIN so far.
+    /// Returns `true` if a segment with `payload` bytes and this sequence number is next in order
+    /// and within the window that was announced, with no gap and no FIN so far.
     #[inline(always)]
     pub(crate) fn expects(&self, seq: u32, payload: u32) -> bool {
         seq == self.ack_number()
@@ -398,7 +398,7 @@ impl Receiver {
             self.acknowledged_out_of_order();
             self.tune_filled_gap(now, payload);
         }
-        // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is
+        // The data fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is
         // reported of the latest segment only (RFC 2883 section 4).
         self.ack_now = true;
         Arrived::InOrder
@@ -431,7 +431,7 @@ impl Receiver {
         self.sack.finish();
     }
 
-    // What an ACK reports.
+    // Contents of ACKs.
 
     /// The SACK option for the next ACK: at most `room` blocks, a duplicate first if `dsack`, then
     /// the ranges newest first.
@@ -439,13 +439,13 @@ impl Receiver {
         self.sack.blocks(&self.reassembly, (self.irs, self.next), room, dsack)
     }
 
-    /// Whether a duplicate waits to be reported.
+    /// Returns `true` if a duplicate waits to be reported.
     #[inline]
     pub(crate) fn has_duplicate(&self) -> bool {
         self.sack.has_duplicate(&self.reassembly, self.next)
     }
 
-    /// Whether an ACK has something to report that should not ride on data.
+    /// Returns `true` if an ACK has something to report that should not ride on data.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         self.has_gap() || self.has_duplicate()

@@ -22,7 +22,7 @@ pub(super) struct Reassembly {
 }
 
 impl Reassembly {
-    /// Whether nothing is held: there is no gap.
+    /// Returns `true` if nothing is held: there is no gap.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -47,7 +47,7 @@ impl Reassembly {
         self.ranges().map(|(left, right)| right - left).sum()
     }
 
-    /// Whether all of `left..right`, which lies beyond the gap, has arrived.
+    /// Returns `true` if all of `left..right`, which lies beyond the gap, has arrived.
     pub(super) fn holds(&self, left: u64, right: u64) -> bool {
         let at = self.ranges.partition_point(|&(_, range_right)| range_right < right);
         self.ranges.get(at).is_some_and(|&(range_left, _)| range_left <= left)

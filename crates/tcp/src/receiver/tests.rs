@@ -229,7 +229,7 @@ fn the_first_segments_are_acknowledged_quickly() {
     }
 }
 
-/// Which of the segments at these left edges, 1000 units each, are acknowledged at once.
+/// Returns which of the segments at these left edges, 1000 units each, are acknowledged at once.
 fn at_once<const N: usize>(receiver: &mut Receiver, lefts: [u64; N]) -> [bool; N] {
     lefts.map(|left| {
         receive(receiver, left, left + 1000);
@@ -325,7 +325,7 @@ fn data_after_an_idle_time_begins_quick_acks() {
 
 #[test]
 fn marks_and_retransmissions_begin_quick_acks_where_linux_has_it_so() {
-    // How many segments are acknowledged at once after a mark, after CWR, and after data that is
+    // The number of segments acknowledged at once after a mark, after CWR, and after data that is
     // not ECT, before and after some that was.
     let all = [
         (QuickAcks::linux_2_4(), [0, 0, 16, 16]),
@@ -365,7 +365,7 @@ fn compression_waits_for_quick_acks_and_counts_the_first_three_acks() {
     assert_eq!(at_once(&mut receiver, [2001, 4001, 6001, 8001, 10_001]), [true; 5]);
     assert_eq!(at_once(&mut receiver, [12_001]), [false]);
     ack(&mut receiver);
-    // What fills a part of the gap is acknowledged at once, and is the first of three.
+    // Data that fills a part of the gap is acknowledged at once, and is the first of three.
     assert_eq!(at_once(&mut receiver, [1, 14_001, 16_001, 18_001]), [true, true, true, false]);
     ack(&mut receiver);
     // A duplicate and the one after it are quick; the first three with this acknowledgment have

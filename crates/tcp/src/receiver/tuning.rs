@@ -1,4 +1,4 @@
-//! How Linux tunes the receive buffer: dynamic right-sizing.
+//! Linux's tuning of the receive buffer: dynamic right-sizing.
 //!
 //! The receiver measures its round trip, and how much the application copies in one. The buffer is
 //! to hold twice that and more while the rate grows, and the window follows it. A window is of
@@ -52,11 +52,12 @@ pub(super) struct Tuned {
     last_echo: Option<u32>,
     /// Where the stream was read to when the last data arrived.
     read: u64,
-    /// The same at the beginning of the interval, and when that was.
+    /// The position to which the stream was read at the beginning of the interval, and the time of
+    /// that.
     copied: (u64, Time),
-    /// What was copied in the best interval (`rcvq_space.space`).
+    /// Bytes copied in the best interval (`rcvq_space.space`).
     space: u64,
-    /// Of memory, the part that is for data, of 256.
+    /// The share of memory that is for data, of 256.
     ratio: u64,
     largest: u32,
 }
@@ -204,7 +205,7 @@ impl Tuned {
 }
 
 impl Receiver {
-    /// Of `space` bytes of memory, what is for data.
+    /// The part of `space` bytes of memory that is for data.
     #[inline(never)]
     pub(super) fn window_of(&self, space: u64) -> u64 {
         match &self.tuned {
@@ -341,7 +342,7 @@ impl Receiver {
         !in_order_alone && self.grow_tuned(payload)
     }
 
-    /// It was taken in.
+    /// Tunes the buffer after data beyond a gap was taken in.
     pub(super) fn tune_beyond_gap(&mut self) {
         let segment = u64::from(self.context.segment);
         let beyond = self.reassembly.end().saturating_sub(self.next);

@@ -1,4 +1,4 @@
-//! Which window is offered.
+//! The window that is offered.
 //!
 //! # Source
 //! Linux 6.1: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window`
@@ -198,7 +198,8 @@ impl Receiver {
         window.next_multiple_of(1 << self.shift)
     }
 
-    /// Of the buffer, what is for data: half (Linux `tcp_full_space` with `tcp_adv_win_scale` = 1).
+    /// The part of the buffer that is for data: half (Linux `tcp_full_space` with
+    /// `tcp_adv_win_scale` = 1).
     #[inline]
     pub(super) fn data_space(&self) -> u64 {
         if self.tuned.is_some() { self.window_of(self.buffer) } else { self.space }
@@ -250,7 +251,7 @@ impl Receiver {
         }
     }
 
-    /// What is left of the window that the peer knows of.
+    /// The remainder of the window that the peer knows of.
     #[inline]
     pub(crate) fn offered(&self) -> u64 {
         self.announced.saturating_sub(self.next)
@@ -261,7 +262,7 @@ impl Receiver {
         u64::from(self.peer_segment).min(self.half())
     }
 
-    /// Whether what was just read is announced at once.
+    /// Returns `true` if the room that was just read is announced at once.
     #[inline]
     pub(super) fn opens_window(&self) -> bool {
         let offered = self.offered();

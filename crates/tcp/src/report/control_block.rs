@@ -16,7 +16,7 @@ pub struct Snapshot {
     pub cwnd: u64,
     /// Slow start threshold, bytes; `u64::MAX` before there is one.
     pub ssthresh: u64,
-    /// What is believed to be in the network, bytes.
+    /// Estimate of the data in the network, bytes.
     pub pipe: u64,
     /// Smoothed RTT, once there was a sample.
     pub srtt: Option<Span>,

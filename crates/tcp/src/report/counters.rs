@@ -1,4 +1,4 @@
-//! What is counted for [`crate::TcpInfo`] in addition to [`crate::Stats`].
+//! Counters for [`crate::TcpInfo`] in addition to [`crate::Stats`].
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
@@ -10,7 +10,7 @@ use crate::loss::scoreboard::Progress;
 pub(crate) struct Counters {
     pub(crate) segments_out: u32,
     pub(crate) segments_in: u32,
-    /// Of these, the ones that took the short way of header prediction.
+    /// Segments of these that took the short path of header prediction.
     pub(crate) predicted: u64,
     pub(crate) data_segments_in: u32,
     /// FINs without data, which Linux counts as no data segments. A host gives up long before there
@@ -37,7 +37,7 @@ pub(crate) struct Counters {
     pub(crate) window_stopped: bool,
 }
 
-/// How long something has been so.
+/// The time for which a condition has applied.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
     /// [`Time::NEVER`] while it is not.
@@ -50,7 +50,7 @@ impl Stopwatch {
         Stopwatch { since: Time::NEVER, total: Span::ZERO }
     }
 
-    /// Whether it is so from `now` on.
+    /// Sets the condition from `now` on.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, on: bool) {
         if on == (self.since != Time::NEVER) {
@@ -64,7 +64,7 @@ impl Stopwatch {
         }
     }
 
-    /// For how long in all.
+    /// The time in all.
     pub(crate) fn read(&self, now: Time) -> Span {
         if self.since == Time::NEVER { self.total } else { self.total + now.since(self.since) }
     }
@@ -108,7 +108,7 @@ impl Counters {
         }
     }
 
-    /// What an ACK reported, `marks` of it as marked.
+    /// Counts the progress that an ACK reported, `marks` of it as marked.
     #[inline]
     pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {
         self.delivered_ce = self.delivered_ce.wrapping_add(marks as u32);

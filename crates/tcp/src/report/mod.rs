@@ -1,4 +1,4 @@
-//! What an endpoint reports about itself.
+//! An endpoint's reports about itself.
 
 pub(crate) mod control_block;
 pub(crate) mod counters;

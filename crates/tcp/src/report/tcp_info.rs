@@ -131,7 +131,7 @@ pub struct TcpInfo {
     pub accecn_fail_mode: u8,
 }
 
-/// As many as fit.
+/// The number, or as many as fit.
 pub(crate) fn count(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -24,7 +24,7 @@ impl Sender {
         self.window_answered(now);
     }
 
-    /// What the ACK in hand is held against.
+    /// Notes the state with which the ACK in hand is compared.
     #[inline(always)]
     pub(crate) fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
         if self.loss.board.samples_rates() {
@@ -61,7 +61,7 @@ impl Sender {
     /// The scoreboard takes in what the ACK reports and acknowledges, and the sender its window.
     #[inline(always)]
     pub(crate) fn account(&mut self, segment: &Segment, left: u64, ack: u64, context: &mut AckContext) {
-        // What SACK reports is older than what the same ACK acknowledges.
+        // SACKed data is older than the data that the same ACK acknowledges.
         if self.negotiated.sack() && !segment.sack.is_empty() {
             context.duplicates = self.take_sack(segment, ack, &mut context.progress);
         }
@@ -212,7 +212,7 @@ impl Sender {
         }
     }
 
-    /// What an acceptable ACK meant that acknowledged so many units.
+    /// The meaning of an acceptable ACK that acknowledged so many units.
     #[inline]
     pub(crate) fn acknowledgment(&self, acked: u64) -> Acknowledgment {
         Acknowledgment { acked, rtt: self.latest_sample, is_ack: true }

@@ -10,7 +10,7 @@ pub(super) mod straight;
 /// Full segments that may leave at one time, and what their headers have in common.
 #[derive(Debug)]
 pub(crate) struct Burst {
-    /// How many are left.
+    /// Segments left.
     left: u64,
     /// The congestion window has no room for another one, or for any.
     fills: bool,
@@ -46,8 +46,8 @@ impl Default for Burst {
 }
 
 impl Burst {
-    /// What came in as expected, or was read, may let more leave and changes acknowledgments; it
-    /// gives nobody anything to send who has nothing.
+    /// Ends the burst after an expected arrival or a read, which may let more leave and changes
+    /// acknowledgments; it gives nobody anything to send who has nothing.
     #[inline]
     pub(crate) fn interrupt(&mut self) {
         (self.left, self.fills) = (0, false);
@@ -59,19 +59,19 @@ impl Burst {
         (self.left, self.fills, self.idle) = (0, false, false);
     }
 
-    /// Whether an acknowledgment is all that may be due.
+    /// Returns `true` if an acknowledgment is all that may be due.
     #[inline]
     pub(crate) fn idles(&self) -> bool {
         self.idle
     }
 
-    /// Whether a segment is left to be sent at `now`.
+    /// Returns `true` if a segment is left to be sent at `now`.
     #[inline]
     pub(crate) fn goes_on(&self, now: Time) -> bool {
         self.left > 0 && self.stamp.at == now
     }
 
-    /// Whether it has come to its end because the congestion window is full.
+    /// Returns `true` if the burst has ended because the congestion window is full.
     #[inline]
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.fills && self.stamp.at == now

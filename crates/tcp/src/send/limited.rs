@@ -1,5 +1,5 @@
-//! What held the sender back, and for how long: one reason at a time, that at which it last
-//! stopped.
+//! The limits that held the sender back, with their times: one reason at a time, that at which it
+//! last stopped.
 
 use ackclock_units::{Span, Time};
 
@@ -19,7 +19,8 @@ pub enum Limit {
     Pacing,
 }
 
-/// How long a sender was held back by what, while its connection was open and it had not closed.
+/// The time for which each limit held a sender back, while its connection was open and it had not
+/// closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitedTime {
     /// The congestion window was full.
@@ -32,7 +33,7 @@ pub struct LimitedTime {
     pub pacing: Span,
 }
 
-/// What limits the sender and since when, and for how long each limit has applied before.
+/// The limit that applies to the sender and since when, and the earlier times of each limit.
 #[derive(Debug, Default)]
 pub struct LimitClock {
     reason: Option<Limit>,
@@ -41,12 +42,12 @@ pub struct LimitClock {
 }
 
 impl LimitClock {
-    /// What applies now.
+    /// The limit that applies now.
     pub(crate) fn reason(&self) -> Option<Limit> {
         self.reason
     }
 
-    /// From `now` on this limit applies, or none.
+    /// Applies this limit, or none, from `now` on.
     #[inline]
     pub fn set(&mut self, now: Time, reason: Option<Limit>) {
         if self.reason != reason {
@@ -60,7 +61,7 @@ impl LimitClock {
         (self.reason, self.since) = (reason, now);
     }
 
-    /// How long each limit has applied until `now`.
+    /// The time for which each limit has applied until `now`.
     pub fn read(&self, now: Time) -> LimitedTime {
         let mut total = self.total;
         let time = match self.reason {

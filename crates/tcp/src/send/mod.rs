@@ -1,5 +1,5 @@
-//! What leaves, and when: [`Sender`] owns the state of the sending half, and each module has a part
-//! of its behaviour. The engines of `loss` are its methods as well.
+//! The sending half: [`Sender`] owns the state, and each module has a part of its behaviour. The
+//! engines of `loss` are its methods as well.
 
 pub(crate) mod acknowledged;
 pub(crate) mod burst;

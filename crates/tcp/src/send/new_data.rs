@@ -178,8 +178,8 @@ impl Sender {
         Piece { push, ..piece }
     }
 
-    /// Whether a small segment waits, for an acknowledgment or because the application has said
-    /// that more follows (TCP_NOPUSH; MSG_MORE, until an ACK comes).
+    /// Returns `true` if a small segment waits, for an acknowledgment or because the application
+    /// has said that more follows (TCP_NOPUSH; MSG_MORE, until an ACK comes).
     #[cold]
     fn waits_for_more(&mut self, now: Time, payload: u32) -> bool {
         let rules = self.config.transfer.sending;
@@ -203,8 +203,8 @@ impl Sender {
         self.config.nagle && !self.loss.board.is_empty() && held
     }
 
-    /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a
-    /// smaller one.
+    /// Returns `true` if the congestion window has room for `payload` new bytes, after an idle time
+    /// perhaps a smaller one.
     #[inline(always)]
     fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
         if self.loss.board.is_empty() {

@@ -1,4 +1,4 @@
-//! What the congestion controller hears beside its reactions, if it has asked for it.
+//! The observations that the congestion controller has requested beside its reactions.
 
 use ackclock_cc::{Ack, Arrival, CongestionControl, EcnFeedback, Lost, Needs, RateSample};
 use ackclock_packet::{Flags, Segment};
@@ -8,14 +8,14 @@ use crate::CaState;
 use crate::connection::negotiated::MOST_AHEAD;
 use crate::send::Sender;
 
-/// What the controller asked for, and where the round trip stands that is counted for it.
+/// The controller's requests, and the round trip that is counted for it.
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub(crate) needs: Needs,
     round: u64,
-    /// What was next to be sent when the round began: it ends once that is acknowledged.
+    /// The next number to be sent when the round began: it ends once that is acknowledged.
     round_end: u64,
-    /// What had been written when the endpoint last looked for something to send.
+    /// The bytes written when the endpoint last looked for something to send.
     written: u64,
 }
 
@@ -37,12 +37,13 @@ impl Sender {
         self.review_prediction();
     }
 
-    /// What was agreed on, or the controller, has changed: whether segments are predicted at all.
+    /// Decides again whether segments are predicted at all, after a change of the agreement or the
+    /// controller.
     pub(crate) fn review_prediction(&mut self) {
         self.predicts = self.may_predict();
     }
 
-    /// Whether segments that are as expected may take the short way of header prediction.
+    /// Returns `true` if expected segments may take the short path of header prediction.
     pub(crate) fn may_predict(&self) -> bool {
         let needs = self.observer.needs;
         self.config.header_prediction
@@ -104,7 +105,7 @@ impl Sender {
         valid.map(|(_, right)| right).max().filter(|_| self.negotiated.sack())
     }
 
-    /// What was marked lost since it was last told.
+    /// Reports the segments marked lost since the last call.
     #[inline]
     pub(crate) fn tell_losses(&mut self, now: Time) {
         if self.loss.board.samples_rates() {
@@ -155,7 +156,7 @@ impl Sender {
         self.add_samples(now, &mut ack);
         if ack.delivered > 0 || ack.lost > 0 {
             let flight = self.flight(now);
-            // It has reduced the window as it likes; nothing comes down by itself.
+            // The controller has reduced the window as it likes; nothing comes down by itself.
             let _ = self.cc.on_ack(&flight, &ack);
         }
     }
@@ -175,7 +176,7 @@ impl Sender {
     pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
         let unsent = (written + 1).saturating_sub(self.sequence.nxt().max(1));
         let pipe = self.loss.pipe(&self.negotiated);
-        // As Linux: less than a segment may wait for more by Nagle's rule.
+        // Less than a segment may wait for more by Nagle's rule, as in Linux.
         let dry = unsent < u64::from(self.negotiated.mss())
             && !self.is_early(now)
             && pipe < self.cwnd()

@@ -2,10 +2,11 @@
 //! several segments, and one that could become larger with the next ACK is put off.
 //!
 //! A unit leaves as segments of the MSS back to back at one time, as behind a network card that
-//! cuts it. What it changes is when: a unit is decided as a whole, by the windows of that time, and
-//! a part of it is not sent for which there is room. Its segments share one time of sending, and
-//! pacing counts the unit. In the scoreboard each is an entry of its own, as everywhere; those of a
-//! unit are joined until a SACK or a retransmission cuts it, which Linux does at the same places.
+//! cuts it. The unit changes only the times: it is decided as a whole, by the windows of that time,
+//! and a part of it is not sent for which there is room. Its segments share one time of sending,
+//! and pacing counts the unit. In the scoreboard each is an entry of its own, as everywhere; those
+//! of a unit are joined until a SACK or a retransmission cuts it, which Linux does at the same
+//! places.
 //!
 //! # Source
 //! Linux 4.0.5, 6.1 and 6.18, `net/ipv4/tcp_output.c`: `tcp_write_xmit`, `tcp_cwnd_test`,
@@ -49,7 +50,7 @@ const MOST_JIFFIES: u64 = 1;
 /// A millisecond: the last write was recent (6.1), the next ACK is near (6.18).
 const RECENT: Span = Span::from_millis(1);
 
-/// What decides whether a unit is put off.
+/// The facts that decide whether a unit is put off.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     state: CaState,
@@ -67,22 +68,22 @@ struct Sight {
     is_tail: bool,
     fin: bool,
     ends: bool,
-    /// Since when something is put off, and now, in jiffies (4.0).
+    /// The time since which something is put off, and now, in jiffies (4.0).
     deferred: Option<u64>,
     jiffy: u64,
-    /// How long ago something was sent.
+    /// Time since something was sent.
     idle: Span,
-    /// How long ago the first segment in flight was sent, if there is one; and the round trip.
+    /// Time since the first segment in flight was sent, if there is one; and the round trip.
     age: Option<Span>,
     srtt: Span,
 }
 
-/// What becomes of a unit.
+/// The decision about a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
-    /// It is sent.
+    /// The unit is sent.
     Send,
-    /// It waits, for the congestion window, the peer's, or more data.
+    /// The unit waits, for the congestion window, the peer's, or more data.
     ForCwnd,
     ForPeer,
     ForMore,
@@ -135,14 +136,14 @@ impl OffloadRule {
     }
 }
 
-/// What becomes of the next segment.
+/// The decision about the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// It is sent, in one unit with the one before it or not.
+    /// The segment is sent, in one unit with the one before it or not.
     Goes { joins: bool },
-    /// It does not fit into the peer's window.
+    /// The segment does not fit into the peer's window.
     Window,
-    /// It is small, and waits for more or for an ACK.
+    /// The segment is small, and waits for more or for an ACK.
     Small,
     /// The congestion window is full, or it waits for others.
     Held,
@@ -157,7 +158,8 @@ struct Head {
 }
 
 impl Sender {
-    /// Whether a unit is begun that goes on at `now`: nothing holds the rest of it back.
+    /// Returns `true` if a unit is begun that continues at `now`: nothing holds the rest of it
+    /// back.
     #[inline]
     pub(crate) fn is_in_unit(&self, now: Time) -> bool {
         self.units
@@ -170,7 +172,7 @@ impl Sender {
         self.units.get_or_insert_default()
     }
 
-    /// What becomes of the next segment, of `available` unsent bytes and a window of `window`.
+    /// Decides about the next segment, of `available` unsent bytes and a window of `window`.
     #[inline(never)]
     pub(super) fn begin_unit(&mut self, now: Time, available: u64, window: u64) -> Unit {
         let nxt = self.sequence.nxt();
@@ -267,7 +269,7 @@ impl Sender {
         Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
-    /// Whether a unit waits that could become larger.
+    /// Returns `true` if a unit waits that could become larger.
     fn puts_off(&mut self, now: Time, head: Head, window: u64, most: u64) -> bool {
         let mss = u64::from(self.negotiated.mss());
         let jiffy = now.as_nanos() / JIFFY;

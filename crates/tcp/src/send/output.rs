@@ -1,4 +1,4 @@
-//! What to send next.
+//! The choice of the next data to send.
 
 use ackclock_units::Time;
 

@@ -11,7 +11,7 @@
 //! (`include/net/tcp.h`), SO_MAX_PACING_RATE (`net/core/sock.c`); `net/sched/sch_fq.c` carries the
 //! same times out in a queue of the host.
 //!
-//! What counts is payload: since release 4.20 the times are TCP's, which knows no headers then. The
+//! Only payload counts: since release 4.20 the times are TCP's, which knows no headers then. The
 //! first ten segments go unpaced. A retransmission waits for its time like new data, the first one
 //! after a timeout, a repeated tail and a window probe do not; a FIN alone waits but takes no time.
 //! ACKs, SYNs and resets have nothing to do with it.
@@ -54,7 +54,7 @@ impl Pacer {
         self.release_at = self.release_at.max(now) + Span::from_nanos(nanos - credit.min(nanos / 2));
     }
 
-    /// How long until the next segment may leave (`tcp_pacing_delay`).
+    /// Time until the next segment may leave (`tcp_pacing_delay`).
     #[inline]
     pub(crate) fn delay(&self, now: Time) -> Span {
         if self.on { self.release_at.since(now) } else { Span::ZERO }
@@ -77,7 +77,7 @@ impl Pacer {
         if self.on { self.release_at } else { Time::ZERO }
     }
 
-    /// Whether the sender stopped last because of it.
+    /// Returns `true` if the sender stopped last because of pacing.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         self.held
@@ -96,7 +96,7 @@ impl Sender {
         }
     }
 
-    /// Whether to pace is decided when a connection opens, and when its controller changes.
+    /// Decides about pacing, when a connection opens and when its controller changes.
     pub(crate) fn decide_pacing(&mut self, now: Time) {
         self.pacer.on = match self.config.pacing.when {
             PacingWhen::Off => false,
@@ -184,14 +184,14 @@ impl Sender {
         }
     }
 
-    /// Whether what is sent at `now` comes too early.
+    /// Returns `true` if data sent at `now` comes too early.
     #[inline]
     pub(crate) fn is_early(&self, now: Time) -> bool {
         self.pacer.delay(now) > Span::ZERO
     }
 
-    /// Whether data waits for its time. The first retransmission after a timeout and a window probe
-    /// do not.
+    /// Returns `true` if data waits for its time. The first retransmission after a timeout and a
+    /// window probe do not.
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
         let urgent = self.persist.has_expired() || self.loss.recovery.is_first_after_timeout();

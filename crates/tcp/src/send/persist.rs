@@ -1,8 +1,8 @@
-//! What is known of a closed window (RFC 9293 section 3.8.6.1).
+//! The state of a closed window (RFC 9293 section 3.8.6.1).
 
 use ackclock_units::Time;
 
-/// What is known of a closed window, and the timer that asks after it.
+/// The state of a closed window, and the timer of its probes.
 #[derive(Debug)]
 pub(crate) struct Persist {
     /// When the next probe is due; [`Time::NEVER`] while the window is not waited for.
@@ -44,7 +44,7 @@ impl Persist {
         self.due_at
     }
 
-    /// Whether the window is not waited for, and nothing is in flight that asks after it.
+    /// Returns `true` if the sender does not wait for the window, and no probe is in flight.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.due_at == Time::NEVER && !self.in_flight
@@ -66,25 +66,26 @@ impl Persist {
         self.expired
     }
 
-    /// What was sent, or found, is as good as a probe. Whether one was to be sent.
+    /// Notes that a segment sent, or an observation, is as good as a probe. Returns `true` if one
+    /// was to be sent.
     #[inline]
     pub(crate) fn satisfy(&mut self) -> bool {
         std::mem::take(&mut self.expired)
     }
 
-    /// Whether a probe without data is to be sent, once.
+    /// Returns `true` if a probe without data is to be sent, once.
     #[inline]
     pub(crate) fn take_empty(&mut self) -> bool {
         std::mem::take(&mut self.empty)
     }
 
-    /// Whether a probe with data is all that is in flight.
+    /// Returns `true` if a probe with data is all that is in flight.
     #[inline]
     pub(crate) fn is_in_flight(&self) -> bool {
         self.in_flight
     }
 
-    /// Whether what is sent next is a probe, or one that is repeated as data.
+    /// Returns `true` if the next segment is a probe, or one that is repeated as data.
     #[inline]
     pub(crate) fn rules(&self) -> bool {
         self.in_flight || self.refill
@@ -102,7 +103,7 @@ impl Persist {
         (self.due_at, self.backoff) = (Time::NEVER, 0);
     }
 
-    /// The window has opened. Whether a probe is in flight that now goes out again.
+    /// The window has opened. Returns `true` if a probe is in flight that is now sent again.
     pub(crate) fn window_opened(&mut self) -> bool {
         self.due_at = Time::NEVER;
         self.refill |= self.in_flight;

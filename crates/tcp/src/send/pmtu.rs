@@ -1,5 +1,5 @@
-//! How large the packets of a path may be: the estimate that ICMP messages lower (RFC 1191, RFC
-//! 8201), and probes that find it without them (RFC 4821).
+//! The size of a path's packets: the estimate that ICMP messages lower (RFC 1191, RFC 8201), and
+//! probes that find it without them (RFC 4821).
 //!
 //! # Source
 //! Linux 6.1: `tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`, `__ip_rt_update_pmtu`
@@ -33,7 +33,7 @@ const PLATEAUS: [u32; 12] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 128
 /// A window below which no probe is sent, in segments.
 const LEAST_WINDOW: u64 = 11;
 
-/// What is known of the path.
+/// The estimate of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// The most bytes of a packet (`icsk_pmtu_cookie`).
@@ -53,10 +53,10 @@ pub(crate) struct Path {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Probing {
     pub(crate) enabled: bool,
-    /// What passes, and what the path takes at most.
+    /// Bounds of the path's packet size: one that passes, and the most that it takes.
     low: u32,
     high: u32,
-    /// That of the probe in flight; 0 if there is none.
+    /// Size of the probe in flight; 0 if there is none.
     pub(crate) size: u32,
     /// The part of the stream that it carries.
     start: u64,
@@ -65,11 +65,11 @@ pub(crate) struct Probing {
     since: Time,
 }
 
-/// Whether a probe is sent now.
+/// The next step of probing.
 pub(crate) enum ProbeStep {
     /// No.
     No,
-    /// It waits for the congestion window, and so does everything else.
+    /// The probe waits for the congestion window, and so does everything else.
     Wait,
     /// One with this payload.
     Send(u32),
@@ -192,7 +192,7 @@ impl Sender {
         }
     }
 
-    /// A message says that a packet was too big. Whether the SYN is to be sent again.
+    /// A message says that a packet was too big. Returns `true` if the SYN is to be sent again.
     pub(crate) fn packet_too_big(&mut self, now: Time, state: State, error: &IcmpError) -> bool {
         let rules = &self.config.path;
         if !rules.discovery || rules.locked {
@@ -226,7 +226,7 @@ impl Sender {
         false
     }
 
-    /// The same was told again: it holds for longer, if half of its time is over.
+    /// Keeps an estimate that was reported again for longer, if half of its time is over.
     fn keep_estimate(&mut self, now: Time, timeout: Option<Span>) {
         if let Some(timeout) = timeout
             && now + timeout / 2 >= self.path.expires_at
@@ -372,7 +372,7 @@ impl Sender {
         self.put_window(Window { cwnd: cwnd * mss, ssthresh });
     }
 
-    /// Whether the loss in hand is that of a probe alone: then it was too large
+    /// Returns `true` if the loss in hand is that of a probe alone: then it was too large
     /// (`tcp_mtup_probe_failed`), and nothing is reduced.
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {

@@ -34,8 +34,8 @@ impl Sender {
 
     #[inline(never)]
     pub(crate) fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
-        // What the path does not take in one piece goes out in several (__tcp_retransmit_skb), and
-        // a probe of its MTU proves nothing any more.
+        // Data that the path does not take in one piece is sent in several (__tcp_retransmit_skb),
+        // and a probe of its MTU proves nothing any more.
         let sent = if sent.payload() > self.negotiated.mss() {
             self.loss.board.cut(sent, self.negotiated.mss())
         } else {

@@ -5,7 +5,7 @@ use ackclock_units::{Span, Time};
 use crate::CaState;
 use crate::send::Sender;
 
-/// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
+/// The current use of the retransmission timer, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Pending {
     /// The retransmission timeout.
@@ -38,13 +38,13 @@ impl RetransmissionTimer {
         self.retransmit_at
     }
 
-    /// Whether the retransmission timer runs.
+    /// Returns `true` if the retransmission timer runs.
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.retransmit_at != Time::NEVER
     }
 
-    /// What the retransmission timer is, or was last, for.
+    /// The current, or last, use of the retransmission timer.
     #[inline]
     pub(crate) fn pending(&self) -> Pending {
         self.pending
@@ -78,8 +78,7 @@ impl Sender {
         (self.timer.pending, self.timer.retransmit_at) = (pending, self.config.transfer.ticks.expiry(now, wait));
     }
 
-    /// The same, where what the timer is for waits for its time to be sent
-    /// (`tcp_reset_xmit_timer`).
+    /// Sets the timer where its segment waits for its time to be sent (`tcp_reset_xmit_timer`).
     #[inline]
     pub(crate) fn set_transmission_timer(&mut self, now: Time, pending: Pending, wait: Span) {
         self.set_timer(now, pending, wait + self.pacer.delay(now));
@@ -95,7 +94,7 @@ impl Sender {
         }
     }
 
-    /// How long `retries` retransmissions take if the timeout starts at `least` (Linux
+    /// Duration of `retries` retransmissions if the timeout starts at `least` (Linux
     /// `tcp_model_timeout`).
     pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
         let (least, most) = (least.as_nanos().max(1), self.config.max_rto.as_nanos());
@@ -152,7 +151,8 @@ impl Sender {
     }
 }
 
-/// What is left of `timeout` since `since`; a millisecond if nothing is, so that time goes on.
+/// The remainder of `timeout` since `since`; a millisecond if nothing is left, so that time goes
+/// on.
 pub(crate) fn remaining(now: Time, since: Time, timeout: Span) -> Span {
     let passed = now.since(since);
     if passed < timeout { timeout - passed } else { Span::from_millis(1) }

@@ -147,8 +147,8 @@ impl RttEstimator {
         }
     }
 
-    /// What earlier connections have measured, where it is more: the deviation is four times the
-    /// mean one, as RTTVAR is if it is in `quarters`.
+    /// Adopts the values that earlier connections have measured, where they are larger: the
+    /// deviation is four times the mean one, as RTTVAR is if it is in `quarters`.
     pub(crate) fn recall(&mut self, rtt: Span, deviation: Span, floor: Span, quarters: bool) {
         self.timeout.set(Span::ZERO);
         self.srtt = self.srtt.map(|srtt| srtt.max(rtt));
@@ -206,7 +206,7 @@ impl RttEstimator {
         timeout
     }
 
-    /// What is added to SRTT.
+    /// The term that is added to SRTT.
     pub(crate) fn variance(&self, config: &Config) -> Span {
         let variance = match config.transfer.rtt {
             RttRule::Rfc6298 => self.rttvar * 4,

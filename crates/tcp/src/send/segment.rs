@@ -2,7 +2,7 @@
 
 use crate::send::Sender;
 
-/// Which part of the sequence space goes into the next segment.
+/// The part of the sequence space of the next segment.
 pub(crate) struct Piece {
     pub(crate) seq: u64,
     pub(crate) payload: u32,
@@ -14,8 +14,8 @@ pub(crate) struct Piece {
 }
 
 impl Sender {
-    /// Whether a write ends in a segment, or half of the peer's largest window has gone since the
-    /// last PSH ([`crate::TransferRules::push_writes`], `pushed_seq`).
+    /// Returns `true` if a write ends in a segment, or half of the peer's largest window has gone
+    /// since the last PSH ([`crate::TransferRules::push_writes`], `pushed_seq`).
     #[cold]
     pub(crate) fn pushes(&self, piece: &Piece) -> bool {
         let (size, len) = (u64::from(self.config.transfer.write_size), u64::from(piece.payload));

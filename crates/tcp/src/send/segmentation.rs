@@ -1,4 +1,4 @@
-//! How Linux cuts the stream into segments, and what its send buffer takes.
+//! Linux's division of the stream into segments, and the capacity of its send buffer.
 //!
 //! # Source
 //! Linux 6.1: `tcp_sendmsg_locked`, `tcp_push`, `tcp_send_mss` (`net/ipv4/tcp.c`),
@@ -52,7 +52,7 @@ struct Mark {
     end: End,
 }
 
-/// What ends there.
+/// The kind of end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// A write: PSH.
@@ -63,10 +63,10 @@ enum End {
     Record,
 }
 
-/// What is known of the unsent part of the stream.
+/// The unsent part of the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// What the send buffer takes, bytes: it may grow, or be set.
+    /// Capacity of the send buffer, bytes: it may grow, or be set.
     pub(crate) buffer: u64,
     /// In order.
     marks: VecDeque<Mark>,
@@ -94,7 +94,7 @@ impl Queue {
         Queue { buffer, ..Queue::default() }
     }
 
-    /// Whether a write has found too little room.
+    /// Returns `true` if a write has found too little room.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
         self.short
@@ -118,7 +118,7 @@ impl Queue {
         self.mark(at, End::Record);
     }
 
-    /// How many of `available` bytes from `seq` on a segment may have at most: no more than the
+    /// Number of `available` bytes from `seq` on that a segment may have at most: no more than the
     /// record that they begin with.
     pub(crate) fn of_record(&self, seq: u64, available: u64) -> u64 {
         if self.marks.is_empty() { available } else { available.min(self.buffer_end(seq).saturating_sub(seq)) }
@@ -133,8 +133,8 @@ impl Queue {
         self.marks.iter().find(|mark| mark.end != End::Write && mark.at > seq).map_or(u64::MAX, |mark| mark.at)
     }
 
-    /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Whether it ends with PSH
-    /// (`tcp_transmit_skb`), which units of several segments do where `has_push`.
+    /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Returns `true` if it ends
+    /// with PSH (`tcp_transmit_skb`), which units of several segments do where `has_push`.
     pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, has_push: bool) -> bool {
         if bytes > 0 {
             (self.burst_end, self.burst_pushes) = (end, bytes > mss && has_push);
@@ -162,9 +162,9 @@ pub(crate) struct Cut {
 /// Why no segment can be cut now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoSegment {
-    /// It does not fit into the peer's window.
+    /// The segment does not fit into the peer's window.
     Window,
-    /// It is small, and waits for more or for an ACK.
+    /// The segment is small, and waits for more or for an ACK.
     Small,
 }
 
@@ -181,7 +181,7 @@ impl Sender {
         if payload + u64::from(fin) > window {
             return Err(NoSegment::Window);
         }
-        // What is followed by more in another buffer is not held back.
+        // Data followed by more in another buffer is not held back.
         let exempt = self.persist.has_expired() || self.loss.recovery.probe().is_unbounded();
         if payload == available && !fin && !exempt && self.waits(payload) {
             return Err(NoSegment::Small);
@@ -189,8 +189,8 @@ impl Sender {
         Ok(Cut { payload: payload as u32, fin })
     }
 
-    /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as
-    /// Minshall changed it (one small segment may be in flight), TCP_CORK and MSG_MORE.
+    /// Returns `true` if the last `payload` bytes written wait for more, or for an ACK: Nagle's
+    /// rule as Minshall changed it (one small segment may be in flight), TCP_CORK and MSG_MORE.
     pub(super) fn waits(&self, payload: u64) -> bool {
         if payload >= u64::from(self.full_payload()) || self.writing.pushes() {
             return false;
@@ -246,7 +246,7 @@ impl Sender {
     /// Segments of a peer with a small window are at most half of it, so that two fit.
     pub(crate) fn bound_segment(&mut self) {
         if self.config.transfer.sending == SendRule::Linux {
-            // Of a connection that the peer opened, the window of the SYN does not count.
+            // The window of the SYN does not count for a connection that the peer opened.
             self.sequence.forget_max_window();
             self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
         }
@@ -262,7 +262,7 @@ impl Sender {
         mss.min(self.half_window(u64::from(mss)).max(68 - 20) as u32)
     }
 
-    /// Whether a record ends among the next `bytes` bytes, or with them.
+    /// Returns `true` if a record ends among the next `bytes` bytes, or with them.
     pub(crate) fn ends_record_within(&self, bytes: u64) -> bool {
         let end = self.sequence.nxt() + bytes;
         self.queue.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
@@ -411,8 +411,8 @@ impl Sender {
         self.queue.pushed = at;
     }
 
-    /// How far what is written from `from` to `to` would be sent when what is before is: one burst
-    /// (`tcp_push_one`), or as many as the windows let go (`__tcp_push_pending_frames`).
+    /// The end of the data written from `from` to `to` that would be sent when earlier data is: one
+    /// burst (`tcp_push_one`), or as many as the windows admit (`__tcp_push_pending_frames`).
     fn pushed_to(&self, from: u64, to: u64, one: bool) -> u64 {
         let mss = u64::from(self.full_payload());
         let mut at = from;
@@ -431,9 +431,9 @@ impl Sender {
         at
     }
 
-    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it,
-    /// and it is less than half of the largest window that the peer offered (RFC 9293 section
-    /// 3.8.6.2.1).
+    /// Returns `true` if a segment of `payload` bytes is too small to be worth sending: the window
+    /// cuts it, and it is less than half of the largest window that the peer offered (RFC 9293
+    /// section 3.8.6.2.1).
     pub(crate) fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
         payload < self.full_payload()
             && u64::from(payload) < available
@@ -477,8 +477,8 @@ impl Sender {
         space > 0 && space >= queued / 2 && self.writing.is_below_lowat(2 * self.unsent())
     }
 
-    /// Whether the send buffer does not grow, since the congestion window is full: up to 4.x of all
-    /// that is unacknowledged (`tcp_should_expand_sndbuf`).
+    /// Returns `true` if the send buffer does not grow, since the congestion window is full: up to
+    /// 4.x of all that is unacknowledged (`tcp_should_expand_sndbuf`).
     fn fills_window(&self) -> bool {
         let mss = u64::from(self.negotiated.mss());
         match self.config.transfer.offload.fills_by_unacknowledged || self.counts_unacknowledged() {

@@ -38,7 +38,7 @@ pub(crate) struct Sender {
     pub(crate) sent_as: SentAs,
     /// The SYN or its answer was presumably lost.
     pub(crate) syn_lost: bool,
-    /// How many ACKs came before at the time of the last one, or something was sent.
+    /// The number of earlier ACKs at the time of the last one, or of the last transmission.
     pub(crate) order: u32,
     pub(crate) sequence: SendSequence,
     pub(crate) negotiated: Negotiated,
@@ -51,7 +51,7 @@ pub(crate) struct Sender {
     pub(crate) loss: Loss,
     pub(crate) counters: Counters,
 
-    // What is sent.
+    // The parts of sending.
     /// The endpoint's.
     pub(crate) config: Arc<Config>,
     pub(crate) cc: Box<dyn CongestionControl>,
@@ -67,7 +67,7 @@ pub(crate) struct Sender {
     pub(crate) writing: Writing,
     pub(crate) path: Path,
 
-    // What few connections have.
+    // Parts that few connections have.
     /// Its units of segments, where it sends such.
     pub(crate) units: Option<Box<Units>>,
 }

@@ -5,7 +5,7 @@ use ackclock_units::Time;
 
 use crate::seq::{lift, lower};
 
-/// What is sent, acknowledged and allowed by the peer.
+/// The sequence numbers sent, acknowledged and allowed by the peer.
 #[derive(Debug)]
 pub(crate) struct SendSequence {
     isn: u32,
@@ -90,7 +90,7 @@ impl SendSequence {
         self.fin_sent = fin;
     }
 
-    /// What was sent last ends at `end` now.
+    /// Moves the end of the last transmission to `end`.
     pub(crate) fn end_at(&mut self, end: u64) {
         self.nxt = end;
     }
@@ -120,18 +120,20 @@ impl SendSequence {
         (self.window, self.max_window) = (window, window);
     }
 
-    /// What was offered so far does not count among the largest windows.
+    /// Forgets the windows offered so far, which do not count among the largest.
     pub(crate) fn forget_max_window(&mut self) {
         self.max_window = self.window;
     }
 
-    /// Whether a segment that begins at `left` is newer than the one that last set the window.
+    /// Returns `true` if a segment that begins at `left` is newer than the one that last set the
+    /// window.
     #[inline]
     pub(crate) fn is_newer(&self, left: u64) -> bool {
         self.wl1 < left
     }
 
-    /// Whether a segment that begins at `left` begins where the one did that last set the window.
+    /// Returns `true` if a segment that begins at `left` begins where the one did that last set the
+    /// window.
     #[inline]
     pub(crate) fn is_level(&self, left: u64) -> bool {
         self.wl1 == left
@@ -159,24 +161,23 @@ impl SendSequence {
         self.written
     }
 
-    /// It has written `bytes` more.
+    /// Notes that the application has written `bytes` more.
     #[inline]
     pub(crate) fn write(&mut self, bytes: u64) {
         self.written += bytes;
     }
 
-    /// It has closed: a FIN follows the last byte.
+    /// Notes that the application has closed: a FIN follows the last byte.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Whether it has closed.
+    /// Returns `true` if the application has closed.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether the FIN was sent.
     #[inline]
     pub(crate) fn is_fin_sent(&self) -> bool {
         self.fin_sent

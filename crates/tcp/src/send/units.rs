@@ -9,21 +9,21 @@ pub(crate) struct Units {
     pub(super) at: Time,
     /// One past its last byte.
     pub(super) end: u64,
-    /// What of the last one that is sent again comes next, and one past its last unit.
+    /// The next part of the last unit that is sent again, and one past its last unit.
     pub(super) again: u64,
     pub(super) again_end: u64,
     /// One past the socket buffer that new data is taken from.
     pub(super) buffer_end: u64,
     /// The jiffy in which something was put off first, since the last unit (`tso_deferred`).
     pub(super) deferred: Option<u64>,
-    /// What [`crate::Stats::sent_packets`] is with the last segment that continued a unit.
+    /// The value of [`crate::Stats::sent_packets`] with the last segment that continued a unit.
     pub(super) continued: u64,
     /// The rate from which their size follows, bytes a second, as of the last ACK.
     pub(super) rate: Option<u64>,
 }
 
 impl Units {
-    /// Whether the last of `sent` segments is of the same unit as the one before it.
+    /// Returns `true` if the last of `sent` segments is of the same unit as the one before it.
     pub(crate) fn continues(&self, sent: u64) -> bool {
         self.continued > 0 && self.continued == sent
     }

@@ -31,10 +31,10 @@ const PERIODS: usize = 4;
 /// The shortest sampling period (section 4.2).
 const LEAST_SAMPLING: Span = Span::from_secs(1);
 
-/// What is known of the use of the window.
+/// The use of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Validation {
-    /// What RFC 7661 asks for, where it is followed.
+    /// The measurements of RFC 7661, where it is followed.
     measured: Option<Box<Measured>>,
     /// By RFC 2861: the most that was in flight since the window was last full, and when it was
     /// (`snd_cwnd_used`, `snd_cwnd_stamp`).
@@ -42,7 +42,7 @@ pub(crate) struct Validation {
     full_at: Time,
 }
 
-/// How much of the window was used, by RFC 7661.
+/// The used part of the window, by RFC 7661.
 #[derive(Debug)]
 struct Measured {
     pipe_ack: PipeAck,

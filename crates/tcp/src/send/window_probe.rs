@@ -116,8 +116,8 @@ impl Sender {
         Span::from_nanos(doubled).min(self.config.max_rto)
     }
 
-    /// The timer has expired; the peer was last heard `heard_at`. Whether the connection is to be
-    /// given up.
+    /// The timer has expired; the peer was last heard `heard_at`. Returns `true` if the connection
+    /// is to be given up.
     pub(crate) fn persist_due(&mut self, now: Time, heard_at: Time, is_orphan: bool) -> bool {
         self.persist.due_at = Time::NEVER;
         let since = *self.persist.since.get_or_insert(now);

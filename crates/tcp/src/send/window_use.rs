@@ -1,4 +1,4 @@
-//! Whether the congestion window is what holds the sender back.
+//! The test whether the congestion window holds the sender back.
 //!
 //! # Source
 //! RFC 2861; `tcp_cwnd_validate` and `tcp_is_cwnd_limited` of Linux 6.1 (`net/ipv4/tcp_output.c`,
@@ -6,7 +6,7 @@
 
 use ackclock_cc::Window;
 
-/// How much of the congestion window is used.
+/// The used part of the congestion window.
 #[derive(Debug, Default)]
 pub(crate) struct WindowUse {
     /// The last look for something to send ended because of the congestion window.
@@ -35,14 +35,16 @@ impl WindowUse {
         self.stopped = true;
     }
 
-    /// What the sender wants to send fits into the congestion window, or does not; returns which.
+    /// Records that the data to be sent fits into the congestion window, or does not; returns
+    /// `fits`.
     #[inline]
     pub(crate) fn admit(&mut self, fits: bool) -> bool {
         self.stopped = !fits;
         fits
     }
 
-    /// Whether the last look for something to send ended because of the congestion window.
+    /// Returns `true` if the last look for something to send ended because of the congestion
+    /// window.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped
@@ -54,8 +56,8 @@ impl WindowUse {
         self.grows_unfilled = grows;
     }
 
-    /// Whether the window may grow: it is used well enough, or need not be. In slow start one that
-    /// is half used still grows, or a burst could never be followed by a larger one.
+    /// Returns `true` if the window may grow: it is used well enough, or need not be. In slow start
+    /// a half used window still grows, or a burst could never be followed by a larger one.
     #[inline]
     pub(crate) fn may_grow(&self, window: impl Fn() -> Window) -> bool {
         self.full || self.grows_unfilled || {
@@ -64,7 +66,7 @@ impl WindowUse {
         }
     }
 
-    /// Whether the window was full in this round trip.
+    /// Returns `true` if the window was full in this round trip.
     #[cfg(test)]
     pub(crate) fn is_full(&self) -> bool {
         self.full

@@ -1,4 +1,4 @@
-//! What the application has asked of what it writes.
+//! The application's instructions about written data.
 
 /// Options that hold small segments back or let them go, and bound segments and what waits.
 #[derive(Debug, Default)]
@@ -21,12 +21,12 @@ impl Writing {
         self.push = true;
     }
 
-    /// It has gone out.
+    /// Notes that the pushed data was sent.
     pub(crate) fn pushed(&mut self) {
         self.push = false;
     }
 
-    /// Whether a partial segment goes out whatever the other rules.
+    /// Returns `true` if a partial segment leaves whatever the other rules.
     #[inline]
     pub(crate) fn pushes(&self) -> bool {
         self.push
@@ -46,7 +46,7 @@ impl Writing {
         self.more = more;
     }
 
-    /// Whether the application has said that more follows.
+    /// Returns `true` if the application has said that more follows.
     #[inline]
     pub(crate) fn expects_more(&self) -> bool {
         self.cork || self.more
@@ -68,7 +68,7 @@ impl Writing {
         self.notsent_lowat
     }
 
-    /// Whether `unsent` bytes are fewer than TCP_NOTSENT_LOWAT asks to wait for.
+    /// Returns `true` if `unsent` bytes are fewer than TCP_NOTSENT_LOWAT asks to wait for.
     #[inline]
     pub(crate) fn is_below_lowat(&self, unsent: u64) -> bool {
         self.notsent_lowat.is_none_or(|most| unsent < u64::from(most))

@@ -12,8 +12,8 @@ use crate::{
     TransferRules, WindowRule,
 };
 
-/// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
-/// settings of real stacks.
+/// The settings of a host. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has
+/// the settings of real stacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The MSS announced and the most sent before options are subtracted, in bytes: 1460 for an MTU
@@ -54,9 +54,9 @@ pub struct Config {
     pub rto_slop: Span,
     /// Send new data on the first two duplicate ACKs (RFC 3042). Default true.
     pub limited_transmit: bool,
-    /// How the window comes down during fast recovery. Default: RFC 9937.
+    /// The reduction of the window during fast recovery. Default: RFC 9937.
     pub prr: Prr,
-    /// How losses are detected. Default: RFC 6675.
+    /// The detection of losses. Default: RFC 6675.
     pub loss_detector: LossDetector,
     /// Take reductions back that turn out needless: by DSACK (RFC 3708) and by timestamps (RFC
     /// 3522, RFC 4015). Default false.
@@ -70,13 +70,13 @@ pub struct Config {
     /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1).
     /// Default true.
     pub slow_start_after_idle: bool,
-    /// What happens to a congestion window that is not used. Default: it does not grow.
+    /// The treatment of a congestion window that is not used. Default: it does not grow.
     pub cwnd_validation: CwndValidation,
     /// When segments leave at a rate, and at which. Default: when the controller has one.
     pub pacing: Pacing,
-    /// How long a connection stays in TIME-WAIT: twice the maximum segment lifetime. Default 60 s.
+    /// Duration of TIME-WAIT: twice the maximum segment lifetime. Default 60 s.
     pub time_wait: Span,
-    /// How often a segment is resent by timeout before the connection is given up. Default 15.
+    /// Number of timeouts that resend a segment before the connection is given up. Default 15.
     pub max_retries: u32,
     /// Opening, keeping and ending connections. Default: the RFCs.
     pub states: StateRules,
@@ -91,7 +91,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whose rules episodes follow: see [`LossDetector`].
+    /// The system whose rules episodes follow: see [`LossDetector`].
     pub(crate) fn episodes(&self) -> Episodes {
         match self.loss_detector {
             _ if self.undo || self.frto || self.tlp => Episodes::Linux,
@@ -104,8 +104,8 @@ impl Config {
         }
     }
 
-    /// Whether SACK is offered and agreed to: [`LossDetector::Tahoe`] and [`LossDetector::Reno`]
-    /// know none.
+    /// Returns `true` if SACK is offered and agreed to: [`LossDetector::Tahoe`] and
+    /// [`LossDetector::Reno`] know none.
     pub(crate) fn knows_sack(&self) -> bool {
         self.sack && self.episodes() != Episodes::Berkeley
     }
@@ -137,7 +137,7 @@ impl Config {
         }
     }
 
-    /// What a receive buffer that is not tuned holds of data, bytes.
+    /// The data that a receive buffer that is not tuned holds, bytes.
     pub fn receive_space(&self) -> u64 {
         self.transfer.window.space(self.receive_buffer)
     }
@@ -157,7 +157,7 @@ impl Config {
         self
     }
 
-    /// What the largest buffers hold of data, bytes: to receive, and to send.
+    /// The data that the largest buffers hold, bytes: to receive, and to send.
     pub fn largest_buffers(&self) -> [u64; 2] {
         let receive = self.transfer.receive_tuning.map_or(self.receive_buffer, |tuning| tuning.most);
         let send = self.transfer.send_tuning.map_or(self.send_buffer, |tuning| tuning.most);
@@ -366,7 +366,7 @@ pub struct DelayedAck {
     /// acknowledged at once, as in Linux's quick-ACK mode; 0 is no such mode, whatever `hurry`
     /// says. Default 0.
     pub quick: u32,
-    /// What else begins that mode. Default nothing.
+    /// Further events that begin that mode. Default nothing.
     pub hurry: QuickAcks,
     /// Linux acknowledges every segment while its receive window grows: by two segments for each
     /// one that arrives, from this many bytes up to the receive buffer. Default 0: no such growth.
@@ -452,7 +452,7 @@ pub struct QuickAcks {
 }
 
 impl QuickAcks {
-    /// Whether something beside the data of a segment counts.
+    /// Returns `true` if something beside the data of a segment counts.
     pub(crate) fn looks_closer(&self) -> bool {
         self.push || self.idle > 0
     }
@@ -508,7 +508,7 @@ impl Configurable for MinRto {
     }
 }
 
-/// How the window comes down during fast recovery.
+/// The reduction of the window during fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prr {
     /// At once to the slow start threshold; `pipe` holds back sending until it is below (RFC 6675
@@ -520,7 +520,7 @@ pub enum Prr {
     /// Proportional rate reduction with the slow start reduction bound, as in the figures of RFC
     /// 6937 section 3.1: what is resent does not count as in flight until it is acknowledged.
     Rfc6937,
-    /// The same with what is resent counted, as in stacks: Linux 3.2 to 4.x, FreeBSD.
+    /// SSRB with resent data counted, as in stacks: Linux 3.2 to 4.x, FreeBSD.
     Ssrb,
     /// Proportional rate reduction with the conservative bound unless ACKs make good progress (RFC
     /// 9937).
@@ -529,7 +529,7 @@ pub enum Prr {
 
 named! { Prr or Off: RateHalving = "rate-halving", Rfc6937 = "rfc6937", Ssrb = "ssrb", Rfc9937 = "rfc9937" }
 
-/// How losses are detected: a choice independent of the congestion controller.
+/// The detection of losses: a choice independent of the congestion controller.
 ///
 /// Episodes run as the RFCs write them with RFC 6675's, as FreeBSD 9 has them with FreeBSD 9's, and
 /// as the releases of Berkeley with Tahoe's and Reno's; neither of these asks [`Prr`]. With any
@@ -561,7 +561,7 @@ pub enum LossDetector {
     Rack,
 }
 
-/// Whose rules recovery episodes follow.
+/// The system whose rules recovery episodes follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Episodes {
     /// The RFCs'.
@@ -583,7 +583,7 @@ impl Episodes {
     }
 }
 
-/// How much new data TCP-NCR sends while it waits (RFC 4653 section 3).
+/// The amount of new data that TCP-NCR sends while it waits (RFC 4653 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NcrVariant {
     /// A segment for every two that are reported.
@@ -698,7 +698,7 @@ pub struct RrRules {
     /// The share of reordering that is to cause no false fast retransmit (FA ratio), at the start.
     /// Default 0.9, the paper's example of a fixed one.
     pub initial_ratio: f64,
-    /// What a false fast retransmit adds to it (S). Default 0.01.
+    /// The increment by a false fast retransmit (S). Default 0.01.
     pub step: f64,
 }
 

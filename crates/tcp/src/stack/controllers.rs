@@ -48,7 +48,7 @@ pub static CONTROLLERS: [Controller; CcSpec::NAMES.len()] = {
 };
 
 impl Profile {
-    /// What controllers take from the host.
+    /// The settings that controllers take from the host.
     pub fn stack(&self) -> Stack {
         Stack {
             linux: self.is_linux(),

@@ -3,7 +3,7 @@
 use ackclock_units::named;
 use ackclock_units::parameter::{Choice, Configurable, Domain, Visitor};
 
-/// How a host speaks Accurate ECN (RFC 9768), once both ends have agreed on it.
+/// A host's use of Accurate ECN (RFC 9768), once both ends have agreed on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccEcnRules {
     /// Where the RFC and Linux differ. Default: the RFC.
@@ -31,7 +31,7 @@ impl Default for AccEcnRules {
     }
 }
 
-/// What is done with packets and feedback where the RFC leaves a choice, or Linux does something
+/// The treatment of packets and feedback where the RFC leaves a choice, or Linux does something
 /// else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccEcnRule {
@@ -89,7 +89,7 @@ pub enum AccEcnOption {
     Minimum,
     /// On every segment that has room for what has changed.
     Full,
-    /// The same, also after it seems that ACKs with the option get lost.
+    /// The option is sent as by `Full`, even after it seems that ACKs with it get lost.
     Persist,
 }
 

@@ -1,4 +1,4 @@
-//! What systems do differently about losses, by name: the rows of systems are in
+//! Named behaviours about losses in which systems differ: the rows of systems are in
 //! [`crate::profile`], and the code asks for the behaviour, never for the system.
 
 use ackclock_units::named;
@@ -69,15 +69,15 @@ pub struct LossRules {
     pub ends_at_threshold: bool,
 }
 
-/// How many segments more than are in flight a bounded window has.
+/// The bound of a window, in segments more than are in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MaxBurst {
-    /// It is not bounded.
+    /// The window is not bounded.
     #[default]
     Any,
-    /// So many.
+    /// A number of segments.
     Segments(u8),
-    /// As many as the threshold of duplicates (`tcp_max_burst`).
+    /// The threshold of duplicates (`tcp_max_burst`).
     Threshold,
 }
 
@@ -131,12 +131,12 @@ impl TimerRules {
     }
 }
 
-/// What ACKs do to the retransmission timer. The default is RFC 6298's: it starts anew from now
-/// (rule 5.3), and each sample ends the back-off.
+/// The effects of ACKs on the retransmission timer. The default is RFC 6298's: it starts anew from
+/// now (rule 5.3), and each sample ends the back-off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimerRules {
-    /// It starts from the time at which the first segment in flight was sent, with the variance
-    /// added once more, and from now with the variance at least; from now after a timeout
+    /// The timer starts from the time at which the first segment in flight was sent, with the
+    /// variance added once more, and from now with the variance at least; from now after a timeout
     /// (`tcp_ack_packets_out`).
     pub from_first_segment: bool,
     /// An ACK that acknowledges nothing leaves it alone, whatever it reports

@@ -1,4 +1,4 @@
-//! What distinguishes one stack from another: the settings, and those of real stacks.
+//! The differences between stacks: the settings, and those of real stacks.
 
 pub(crate) mod config;
 pub(crate) mod controllers;

@@ -19,7 +19,7 @@ pub struct OffloadRule {
     pub over_buffers: bool,
     /// A FIN without data takes none of the congestion window (`tcp_cwnd_test`, until 6.9).
     pub free_fin: bool,
-    /// What is sent again goes out in units as well (`tcp_retransmit_skb`).
+    /// Retransmissions leave in units as well (`tcp_retransmit_skb`).
     pub resends: bool,
     /// The last segment of a unit has no PSH for that (`tcp_transmit_skb`, until 5.4).
     pub ends_without_push: bool,
@@ -32,7 +32,7 @@ pub struct OffloadRule {
 }
 
 impl OffloadRule {
-    /// Whether segments are handed down in units.
+    /// Returns `true` if segments are handed down in units.
     #[inline]
     pub fn is_on(self) -> bool {
         self.on

@@ -2,11 +2,11 @@
 
 use ackclock_units::Span;
 
-/// How a host takes ICMP errors, and how it finds the largest packet that a path takes. The default
-/// is what the RFCs say; [`crate::profile`] has the settings of real stacks.
+/// A host's reaction to ICMP errors, and its search for the largest packet that a path takes. The
+/// default is what the RFCs say; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRules {
-    /// What an ICMP error does. Default: RFC 1122 and RFC 5927.
+    /// The effect of an ICMP error. Default: RFC 1122 and RFC 5927.
     pub icmp: IcmpRule,
     /// Errors that prove a connection impossible end it in SYN-SENT (FreeBSD
     /// `net.inet.tcp.icmp_may_rst`); by [`IcmpRule::FreeBsd`] alone. Default true.
@@ -38,13 +38,14 @@ pub struct PathRules {
     pub timeout: Option<Span>,
     /// Path MTU discovery without messages (RFC 4821), as Linux has it. Default off.
     pub probing: MtuProbing,
-    /// Where it starts, bytes of payload and options (Linux `tcp_base_mss`). Default 1024.
+    /// First size of the search, bytes of payload and options (Linux `tcp_base_mss`). Default 1024.
     pub base_segment: u32,
-    /// It does not go below this, likewise (Linux `tcp_mtu_probe_floor`). Default 48.
+    /// Lower bound of the search, in the same bytes (Linux `tcp_mtu_probe_floor`). Default 48.
     pub probe_floor: u32,
-    /// It ends when the size is known to this many bytes (Linux `tcp_probe_threshold`). Default 8.
+    /// The search ends when the size is known to this many bytes (Linux `tcp_probe_threshold`).
+    /// Default 8.
     pub probe_threshold: u32,
-    /// and begins anew after this time (Linux `tcp_probe_interval`). Default 10 minutes.
+    /// Time after which the search begins anew (Linux `tcp_probe_interval`). Default 10 minutes.
     pub probe_interval: Span,
     /// Retransmissions by timeout after which a black hole is suspected (Linux `tcp_retries1`).
     /// Default 3.
@@ -105,7 +106,7 @@ impl PathRules {
     }
 }
 
-/// What an ICMP error does to a connection that it is about.
+/// The effect of an ICMP error on the connection that it is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IcmpRule {
     /// RFC 1122 section 4.2.3.9 while the connection is being opened: protocol and port unreachable

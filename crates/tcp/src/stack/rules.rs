@@ -3,24 +3,24 @@
 
 use ackclock_units::Span;
 
-/// How a host opens, keeps and ends connections. The default is what the RFCs say;
+/// A host's rules to open, keep and end connections. The default is what the RFCs say;
 /// [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRules {
-    /// How often a SYN is sent again before the connection is given up. Default 7: at an initial
-    /// timeout of one second the last wait ends after 183 s, the first number with at least 3
-    /// minutes (RFC 1122 section 4.2.3.5).
+    /// Retransmissions of a SYN before the connection is given up. Default 7: at an initial timeout
+    /// of one second the last wait ends after 183 s, the first number with at least 3 minutes (RFC
+    /// 1122 section 4.2.3.5).
     pub syn_retries: u32,
-    /// So many of the first timeouts of a SYN do not double the timeout, and come on top of
+    /// Number of first timeouts of a SYN that do not double the timeout, and come on top of
     /// [`StateRules::syn_retries`] (Linux `tcp_syn_linear_timeouts`). Default 0 (RFC 6298 rule
     /// 5.5).
     pub linear_syn_timeouts: u32,
-    /// How often an answer to a SYN is sent again before the half-open connection is forgotten.
-    /// Default 7, as above.
+    /// Retransmissions of an answer to a SYN before the half-open connection is forgotten. Default
+    /// 7, as above.
     pub synack_retries: u32,
-    /// How often a SYN that asks for ECN is sent again before one is sent that does not. Default 0
-    /// (RFC 3168 section 6.1.1.1). `u32::MAX` is never (Linux `tcp_ecn_fallback` 0), and then what
-    /// a handshake of Accurate ECN tells of the codepoints of its own packets is not looked at
+    /// Retransmissions of a SYN that asks for ECN before one is sent that does not. Default 0 (RFC
+    /// 3168 section 6.1.1.1). `u32::MAX` is never (Linux `tcp_ecn_fallback` 0), and then what a
+    /// handshake of Accurate ECN tells of the codepoints of its own packets is not looked at
     /// either.
     pub ecn_syn_retries: u32,
     /// A SYN that was sent this often without an answer is sent without options, for middleboxes
@@ -34,10 +34,9 @@ pub struct StateRules {
     /// The number that counts in place of [`crate::Config::max_retries`] once the application has
     /// closed. Default none.
     pub orphan_retries: Option<u32>,
-    /// How long to wait between probes of a closed window. Default: as long as for an ACK, doubled
-    /// each time.
+    /// Time between probes of a closed window. Default: as long as for an ACK, doubled each time.
     pub persist: Option<PersistRules>,
-    /// What a probe of a closed window carries. Default one byte of data (RFC 9293 section
+    /// The contents of a probe of a closed window. Default one byte of data (RFC 9293 section
     /// 3.8.6.1).
     pub window_probe: WindowProbe,
     /// Keep-alive probes. Default none (RFC 9293 section 3.8.4: off unless asked for).
@@ -45,8 +44,8 @@ pub struct StateRules {
     /// Sent data or probes that stay unanswered this long end the connection (RFC 9293 section
     /// 3.9.1 `open`, RFC 5482). Default none: the retransmission limit alone.
     pub user_timeout: Option<Span>,
-    /// How long a connection waits in FIN-WAIT-2 after the application has closed it. Default none:
-    /// for ever.
+    /// Duration of FIN-WAIT-2 after the application has closed the connection. Default none: for
+    /// ever.
     pub fin_wait_2_timeout: Option<Span>,
     /// A connection that is closed with data unread is reset (RFC 9293 section 3.6.1, RFC 2525
     /// section 2.17). Default true.
@@ -103,7 +102,7 @@ pub struct StateRules {
     /// ACKs carry our FIN again as long as it is not acknowledged, challenges excepted, as BSD's.
     /// Default false.
     pub fin_on_acks: bool,
-    /// Which segments TIME-WAIT answers. Default: all that are not in their place.
+    /// The segments that TIME-WAIT answers. Default: all that are not in their place.
     pub time_wait_answers: TimeWaitAnswers,
     /// Resets are ignored in TIME-WAIT (RFC 1337 section 4, fix F1). Default false.
     pub protect_time_wait: bool,
@@ -123,8 +122,8 @@ pub struct StateRules {
     /// Data that arrives after shutdown(2) of both directions resets the connection, as in Linux,
     /// and not only after close(2) (RFC 9293 section 3.6.1). Default false.
     pub reset_after_shutdown: bool,
-    /// What is unread when the reading side is shut, and what arrives then, is thrown away, as in
-    /// FreeBSD, instead of kept. Default false.
+    /// Unread data is discarded when the reading side is shut, as is later data, as in FreeBSD,
+    /// instead of kept. Default false.
     pub discard_unread: bool,
     /// A connection that is given up sends a reset, as BSD's `tcp_drop`. Default false (RFC 9293
     /// section 3.10.8).
@@ -135,7 +134,7 @@ pub struct StateRules {
     /// Challenge ACKs (RFC 5961 section 7): at most this many in each interval. Default none: no
     /// limit.
     pub challenge_limit: Option<ChallengeLimit>,
-    /// What happens to a connection that is complete when the accept queue is full. Default: its
+    /// The treatment of a connection that is complete when the accept queue is full. Default: its
     /// last ACK is dropped.
     pub accept_overflow: AcceptOverflow,
     /// Half-open connections that a listening socket keeps at most. Default 256.
@@ -226,10 +225,10 @@ pub struct PersistRules {
     pub silence: Span,
 }
 
-/// What a probe of a closed window carries.
+/// The contents of a probe of a closed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowProbe {
-    /// What the window allows, one byte at least (RFC 9293 section 3.8.6.1).
+    /// The data that the window allows, one byte at least (RFC 9293 section 3.8.6.1).
     Data,
     /// Nothing: an ACK with the number before the first unacknowledged one, which the peer has to
     /// answer (Linux `tcp_xmit_probe_skb`).
@@ -254,7 +253,7 @@ impl Default for KeepAlive {
     }
 }
 
-/// Which segments TIME-WAIT answers, besides those with ACK that are not in their place.
+/// The segments that TIME-WAIT answers, besides those with ACK that are not in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeWaitAnswers {
     /// SYNs and resets within the window are challenged (RFC 5961 sections 3 and 4).
@@ -265,10 +264,10 @@ pub enum TimeWaitAnswers {
     FreeBsd,
 }
 
-/// What happens to a segment with both SYN and FIN.
+/// The treatment of a segment with both SYN and FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SynFin {
-    /// It is a SYN.
+    /// The segment counts as a SYN.
     Accept,
     /// A listening socket drops it, as Linux's.
     DropInListen,
@@ -279,13 +278,13 @@ pub enum SynFin {
 /// A limit to challenge ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChallengeLimit {
-    /// So many at most
+    /// Challenge ACKs per interval at most.
     pub count: u32,
-    /// in each of these.
+    /// Length of an interval.
     pub interval: Span,
 }
 
-/// What happens to the ACK that completes a handshake when the accept queue is full.
+/// The treatment of the ACK that completes a handshake when the accept queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptOverflow {
     /// Dropped: the SYN/ACK is sent again and its answer may find room (Linux).

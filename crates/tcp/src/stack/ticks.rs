@@ -20,8 +20,8 @@ use ackclock_units::{Span, Time};
 pub struct Ticks {
     /// From one tick to the next, in nanoseconds. An endpoint holds this twice.
     length: u32,
-    /// Otherwise a wait is cut to whole ticks, one at least, the first of which is over with the
-    /// next tick.
+    /// `true` rounds as Linux since 4.8; otherwise a wait is cut to whole ticks, one at least, the
+    /// first of which is over with the next tick.
     wheel: bool,
 }
 
@@ -29,17 +29,17 @@ impl Ticks {
     /// The longest tick.
     pub const LONGEST: Span = Span::from_secs(1);
 
-    /// As Linux rounds since 4.8.
+    /// Linux's rounding since 4.8.
     pub const WHEEL: Ticks = Ticks { length: 0, wheel: true };
 
-    /// The same with `length` from one tick to the next: 4 ms if `HZ` is 250. 0, the default: a
-    /// timer expires exactly when it should. `None` if that is longer than [`Ticks::LONGEST`].
+    /// These ticks with `length` from one to the next: 4 ms if `HZ` is 250. 0, the default: a timer
+    /// expires exactly when it should. `None` if that is longer than [`Ticks::LONGEST`].
     pub fn of_length(self, length: Span) -> Option<Ticks> {
         let length = u32::try_from(length.as_nanos()).ok().filter(|_| length <= Ticks::LONGEST)?;
         Some(Ticks { length, ..self })
     }
 
-    /// From one tick to the next.
+    /// Time from one tick to the next.
     pub fn length(self) -> Span {
         Span::from_nanos(self.length.into())
     }

@@ -7,20 +7,20 @@ use ackclock_units::Span;
 
 use crate::{AccEcnRules, BufferTuning, LossRules, OffloadRule, Ticks, TimerRules};
 
-/// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports
-/// duplicates and cuts its stream into segments. The default is what the RFCs say;
+/// A host's rules to lay out options, estimate its timeout, offer its window, acknowledge, report
+/// duplicates and cut its stream into segments. The default is what the RFCs say;
 /// [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRules {
     /// The order of options and their padding. Default Linux's.
     pub options: OptionLayout,
-    /// How RTT samples become a timeout. Default RFC 6298.
+    /// The computation of the timeout from RTT samples. Default RFC 6298.
     pub rtt: RttRule,
-    /// Which window is offered. Default: RFC 9293.
+    /// The window that is offered. Default: RFC 9293.
     pub window: WindowRule,
     /// When data is acknowledged. Default: as [`crate::DelayedAck`] says.
     pub acks: AckRule,
-    /// What the SACK option reports of duplicates. Default: RFC 2883.
+    /// The SACK option's reports of duplicates. Default: RFC 2883.
     pub reports: ReportRule,
     /// Where a segment that fills a gap repeats several that are held, the parts that it repeats
     /// end where those end, as in later releases of Linux (`tcp_ofo_queue`); and a SYN that comes
@@ -37,7 +37,8 @@ pub struct TransferRules {
     /// retransmissions too, as in Linux from 7.0 on. Default false: data that is sent for the
     /// first time (RFC 3168 section 6.1.4), unless the controller asks for more.
     pub capable_control: bool,
-    /// How the stream is cut into segments, and when a small one is held back. Default: RFC 9293.
+    /// The division of the stream into segments, and the holding back of small ones. Default: RFC
+    /// 9293.
     pub sending: SendRule,
     /// A small segment waits for an ACK only while another small one is in flight: Minshall's
     /// variant of Nagle's algorithm (draft-minshall-nagle-01), as Linux has it. Default false;
@@ -51,12 +52,12 @@ pub struct TransferRules {
     /// Bytes that the application writes at a time, which blocks until they are taken; 0 if that is
     /// not known. [`TransferRules::push_writes`] alone asks for it.
     pub write_size: u32,
-    /// How the send buffer is filled. Default: by the bytes of the stream.
+    /// The filling of the send buffer. Default: by the bytes of the stream.
     pub send_space: SpaceRule,
     /// The receive buffer is tuned while the connection runs, by [`WindowRule::Linux`]. Default
     /// none: it stays as it is.
     pub receive_tuning: Option<BufferTuning>,
-    /// So is the send buffer, by [`SpaceRule::Tuned`]. Default none.
+    /// The tuning of the send buffer, by [`SpaceRule::Tuned`]. Default none.
     pub send_tuning: Option<BufferTuning>,
     /// Tell the MSS in a SYN. Default true; TCP_NOOPT takes it off along with the other options.
     pub mss_option: bool,
@@ -72,34 +73,34 @@ pub struct TransferRules {
     /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of
     /// both systems, `tcp_ecn` = 4 and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
     pub accept_ecn: EcnFeedback,
-    /// How Accurate ECN is spoken. Default: as RFC 9768 says, without its option.
+    /// The use of Accurate ECN. Default: as RFC 9768 says, without its option.
     pub acc_ecn: AccEcnRules,
     /// Segments of a burst at least, if the windows allow so many (Linux
     /// `net.ipv4.tcp_min_tso_segs`): where PSH is set by [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
-    /// Whether segments are handed down in units of several, and how large these are. Default off.
+    /// The use of units of several segments, and their size. Default off.
     pub offload: OffloadRule,
     /// When the retransmission timer and delayed ACKs expire.
     pub ticks: Ticks,
     /// When ACKs restart the retransmission timer, and end its back-off. Default: RFC 6298.
     pub timer: TimerRules,
-    /// How the episodes of Linux's engine run. Default: as since 4.0.
+    /// The course of episodes in Linux's engine. Default: as since 4.0.
     pub loss: LossRules,
     /// When the first timeout in a row is taken back by the engines of the RFCs. Default never.
     pub needless_timeout: NeedlessTimeout,
 }
 
-/// What shows FreeBSD that the first timeout in a row was needless (`t_badrxtwin`): the first ACK
-/// of something new. The window is then what it was, and what was not sent again is not
+/// The sign by which FreeBSD sees that the first timeout in a row was needless (`t_badrxtwin`): the
+/// first ACK of something new. The window is then what it was, and what was not sent again is not
 /// (`CC_RTO_ERR`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NeedlessTimeout {
     /// Nothing.
     #[default]
     Never,
-    /// It comes within half of a smoothed round trip, so that it cannot be the answer.
+    /// The ACK comes within half of a smoothed round trip, so that it cannot be the answer.
     Soon,
-    /// It echoes a timestamp from before the retransmission; without timestamps, that it comes so
+    /// The ACK echoes a timestamp from before the retransmission; without timestamps, it comes so
     /// soon.
     Echo,
 }
@@ -216,11 +217,11 @@ impl TransferRules {
     }
 }
 
-/// How ACKs of data beyond a gap are put together. After three with the same acknowledgment, which
-/// a sender may need to find a loss, the next one waits.
+/// The compression of ACKs of data beyond a gap. After three with the same acknowledgment, which a
+/// sender may need to find a loss, the next one waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackCompression {
-    /// It waits no longer than a twentieth of the round trip, and this. Default 1 ms
+    /// Longest delay of a compressed ACK, besides a twentieth of the round trip. Default 1 ms
     /// (`tcp_comp_sack_delay_ns`).
     pub delay: Span,
     /// Added to that, since the timer may be late by so much. Default 100 us
@@ -236,7 +237,7 @@ impl Default for SackCompression {
     }
 }
 
-/// How RTT samples become a timeout.
+/// The computation of the timeout from RTT samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RttRule {
     /// RTTVAR is an average with a gain of 1/4.
@@ -248,10 +249,10 @@ pub enum RttRule {
     Linux,
 }
 
-/// Which window is offered.
+/// The window that is offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowRule {
-    /// What the buffer has room for, in steps of a segment at least (RFC 9293 section 3.8.6.2.2).
+    /// The room of the buffer, in steps of a segment at least (RFC 9293 section 3.8.6.2.2).
     #[default]
     Rfc,
     /// Linux's `tcp_select_initial_window` and `__tcp_select_window`: half of the buffer is for
@@ -280,7 +281,7 @@ impl WindowRule {
         }
     }
 
-    /// What a buffer of `memory` bytes that is not tuned has for data: half in Linux
+    /// The data that fits into a buffer of `memory` bytes that is not tuned: half in Linux
     /// (`tcp_win_from_space` with `tcp_adv_win_scale` = 1).
     pub(crate) fn space(self, memory: u64) -> u64 {
         match self {
@@ -301,7 +302,7 @@ impl WindowRule {
 /// When data is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckRule {
-    /// As [`crate::DelayedAck`] says.
+    /// The delay of [`crate::DelayedAck`].
     #[default]
     Delayed,
     /// Linux: at once at the start and after trouble (quick-ACK mode), otherwise after more than
@@ -313,7 +314,7 @@ pub enum AckRule {
     FreeBsd,
 }
 
-/// What the SACK option reports of duplicates, if [`crate::Config::dsack`] is set.
+/// The SACK option's reports of duplicates, if [`crate::Config::dsack`] is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportRule {
     /// The first duplicate part of the last segment, then the ranges by recency (RFC 2883 section
@@ -327,7 +328,7 @@ pub enum ReportRule {
     FreeBsd,
 }
 
-/// How the stream is cut into segments, and when a small one is held back.
+/// The division of the stream into segments, and the holding back of small ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendRule {
     /// PSH on the last byte written; Nagle and silly window avoidance of RFC 9293 sections 3.7.4
@@ -343,21 +344,21 @@ pub enum SendRule {
     FreeBsd,
 }
 
-/// How the send buffer is filled.
+/// The filling of the send buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpaceRule {
     /// By the bytes of the stream that are unsent or unacknowledged.
     #[default]
     Bytes,
-    /// As Linux without segmentation offload, where each segment has a socket buffer to itself; the
-    /// size of the send buffer is then that of the payload which fits into it. A writer that found
-    /// it full is woken once a third is free (`sk_stream_write_space`), and segments that are
+    /// Linux's rule without segmentation offload, where each segment has a socket buffer to itself;
+    /// the size of the send buffer is then that of the payload which fits into it. A writer that
+    /// found it full is woken once a third is free (`sk_stream_write_space`), and segments that are
     /// SACKed next to each other share one overhead (`tcp_shift_skb_data`).
     Segments,
-    /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead
+    /// Linux's rule: socket buffers of up to 64 kB are begun while the queued data, overhead
     /// included, is less than the send buffer.
     Linux,
-    /// As [`SpaceRule::Segments`], with a buffer that grows with the congestion window
+    /// The rule of [`SpaceRule::Segments`], with a buffer that grows with the congestion window
     /// ([`TransferRules::send_tuning`]).
     Tuned,
 }

@@ -2,8 +2,8 @@
 
 use ackclock_units::Span;
 
-/// How a host tunes its buffers: the behaviours of Linux that changed between releases, whose rows
-/// are in [`crate::profile`].
+/// A host's tuning of its buffers: the behaviours of Linux that changed between releases, whose
+/// rows are in [`crate::profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TuningRules {
     /// By how much the receive buffer grows (`tcp_rcv_space_adjust`).
@@ -12,11 +12,11 @@ pub struct TuningRules {
     pub three_quarters: bool,
     /// The share of memory that data takes is measured (`scaling_ratio`, `tcp_measure_rcv_mss`).
     pub measures_ratio: bool,
-    /// What follows the data of a packet (`struct skb_shared_info`) counts as memory, in
+    /// The structure after the data of a packet (`struct skb_shared_info`) counts as memory, in
     /// allocations of powers of two.
     pub counts_shared_info: bool,
-    /// What a send buffer takes of memory is that of an allocation for each segment
-    /// (`tcp_sndbuf_expand`; not in `tcp_fixup_sndbuf`).
+    /// The memory of a send buffer is that of an allocation for each segment (`tcp_sndbuf_expand`;
+    /// not in `tcp_fixup_sndbuf`).
     pub counts_send_allocations: bool,
     /// The send buffer does not grow with the handshake, nor while what is unacknowledged fills the
     /// window, and holds twice the threshold at least (`tcp_new_space` of 2.6).
@@ -39,7 +39,7 @@ pub struct TuningRules {
     /// A longer round trip counts only if everything is read, and none of less than a tick does
     /// (`tcp_rcv_rtt_measure_ts` of 6.18).
     pub longer_if_drained: bool,
-    /// What the application has not read does not count as copied (`tcp_rcv_space_adjust` of 6.18).
+    /// Unread data does not count as copied (`tcp_rcv_space_adjust` of 6.18).
     pub unread_apart: bool,
     /// Twice of what was copied is remembered (`rcvq_space.space`).
     pub remembers_twice: bool,
@@ -53,10 +53,10 @@ pub struct TuningRules {
     pub bound_by_free: bool,
 }
 
-/// What of a receive buffer's growth follows from what was copied in a round trip.
+/// The growth of a receive buffer that follows from the data copied in a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferGrowth {
-    /// Twice of it.
+    /// Twice that data.
     Twice,
     /// Twice, with a cushion of 16 segments, and three or four times when the rate grows by a
     /// quarter or a half.
@@ -73,7 +73,7 @@ impl TuningRules {
         Span::from_millis(self.tick_ms())
     }
 
-    /// The same in milliseconds.
+    /// The tick in milliseconds.
     pub(crate) fn tick_ms(&self) -> u64 {
         if self.jiffies { 4 } else { 1 }
     }
@@ -83,7 +83,7 @@ impl TuningRules {
 /// of packets counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferTuning {
-    /// By which law.
+    /// The law of the growth.
     pub law: TuningRules,
     /// The buffer of a new socket, bytes: the second number of `net.ipv4.tcp_rmem` or `tcp_wmem`.
     pub default: u64,
@@ -91,7 +91,7 @@ pub struct BufferTuning {
     pub most: u64,
 }
 
-/// How a host tunes its buffers.
+/// A host's tuning of its buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// `net.ipv4.tcp_rmem`.
@@ -100,7 +100,7 @@ pub struct Tuning {
     pub send: BufferTuning,
 }
 
-// What a packet takes of memory (x86-64).
+// The memory of a packet (x86-64).
 
 /// `MAX_TCP_HEADER`.
 pub(crate) const HEADERS: u64 = 320;

@@ -3,22 +3,23 @@
 use ackclock_units::named;
 use ackclock_units::parameter::{Choice, Configurable, Domain, Visitor};
 
-/// What becomes of a congestion window that is not used.
+/// The treatment of a congestion window that is not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CwndValidation {
-    /// It grows all the same.
+    /// The window grows all the same.
     Off,
-    /// It grows all the same while the peer's window is no smaller (FreeBSD 9 `cc_ack_received`).
-    /// With [`crate::LossDetector::FreeBsd9`] alone; with others as [`CwndValidation::Off`].
+    /// The window grows all the same while the peer's window is no smaller (FreeBSD 9
+    /// `cc_ack_received`). With [`crate::LossDetector::FreeBsd9`] alone; others treat it as
+    /// [`CwndValidation::Off`].
     Peer,
-    /// It does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's
+    /// The window does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's
     /// `tcp_is_cwnd_limited`).
     #[default]
     Growth,
-    /// That, and it falls half of the way to what was used each retransmission timeout, down to the
-    /// initial window (RFC 2861, Linux).
+    /// The window does not grow, and falls half of the way to its used part each retransmission
+    /// timeout, down to the initial window (RFC 2861, Linux).
     Rfc2861,
-    /// It stays for five minutes (RFC 7661), and after an idle time as well.
+    /// The window stays for five minutes (RFC 7661), and after an idle time as well.
     Rfc7661,
 }
 
@@ -69,10 +70,10 @@ impl Configurable for Pacing {
     }
 }
 
-/// Whether segments are paced.
+/// The conditions for pacing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacingWhen {
-    /// If the controller has a rate for it, or the application sets one.
+    /// Segments are paced if the controller has a rate, or the application sets one.
     #[default]
     Auto,
     /// Always: by the controller's rate, or the window's.

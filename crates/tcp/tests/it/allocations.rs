@@ -55,7 +55,7 @@ impl CongestionControl for Asking {
 /// Two endpoints 10 ms apart; every 50th segment with data is lost.
 struct Pair {
     ends: [Endpoint; 2],
-    /// What is on its way to each of them.
+    /// The segments on their way to each of them.
     wires: [VecDeque<(Time, Segment)>; 2],
     now: Time,
     data: u64,

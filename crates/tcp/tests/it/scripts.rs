@@ -12,7 +12,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { below(&path) } else { vec![path] }).collect()
 }
 
-/// What is wrong with a script; `None` if it passes.
+/// The fault of a script; `None` if it passes.
 fn fault(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).expect("a script is a text");
     let name = path.display().to_string();

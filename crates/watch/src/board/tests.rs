@@ -1,4 +1,4 @@
-//! What rows become on a board, and how little of them is kept.
+//! The effect of rows on a board, and the small part of them that is kept.
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::{Recorders, run_recorded};

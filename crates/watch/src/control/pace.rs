@@ -14,7 +14,7 @@ impl Speed {
     /// The slowest and the fastest.
     const RANGE: [f64; 2] = [1e-6, 1e6];
 
-    /// That of the machine's clock.
+    /// The speed of the machine's clock.
     pub const ONE: Speed = Speed(1.0);
 
     /// # Errors
@@ -27,7 +27,7 @@ impl Speed {
         Err(format!("{factor} is no speed; expected a number from {least} to {most}"))
     }
 
-    /// So much of the virtual clock.
+    /// The time of the virtual clock that passes in `time`.
     fn of(self, time: Duration) -> Span {
         Span::from_secs_f64(time.as_secs_f64() * self.0)
     }
@@ -42,13 +42,13 @@ impl FromStr for Speed {
     }
 }
 
-/// How often the clock is looked at while the run goes by it, and how far it goes each time.
+/// Interval at which the clock is read while the run goes by it, and its step each time.
 const TICK: Duration = Duration::from_millis(1);
 
-/// How often a run that stands still looks around.
+/// Interval at which a run that stands still looks around.
 const STILL: Duration = Duration::from_millis(50);
 
-/// What a run cannot catch up within this time is left out.
+/// Longest delay that a run catches up; more is left out.
 const DEBT: Duration = Duration::from_secs(1);
 
 /// The pace of a run, which others may set.
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(pace.until(&tempo, Time::from_secs(1)), None);
         tempo.pause(false);
         let until = std::iter::repeat_with(|| pace.until(&tempo, Time::from_secs(1))).flatten().next().unwrap();
-        // What has passed while it stood still does not count: less than the 50 ms.
+        // The time of standing still does not count: less than the 50 ms.
         assert!(until > Time::from_secs(1) && until < Time::from_secs(1_000_001), "{until:?}");
     }
 }

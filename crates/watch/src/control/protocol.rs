@@ -2,13 +2,14 @@
 
 use super::{Controls, OVER};
 
-/// What may be asked.
+/// The possible requests.
 pub(crate) const REQUESTS: &str = "set KEY=VALUE..., get KEY, list, status, pause, resume, speed FACTOR or stop";
 
-/// What ends the run: that is done once it was answered, while there is somebody to answer.
+/// The request that ends the run: that is done once it was answered, while there is somebody to
+/// answer.
 const STOP: &str = "stop";
 
-/// Whether a request ends the run.
+/// Returns `true` if a request ends the run.
 pub(super) fn is_stop(request: &str) -> bool {
     request.trim() == STOP
 }
@@ -52,7 +53,7 @@ pub(crate) fn answer(controls: &Controls, request: &str) -> String {
     }
 }
 
-/// Whether an answer says that the run is over.
+/// Returns `true` if an answer says that the run is over.
 pub fn says_over(answer: &str) -> bool {
     answer.strip_prefix("error ").is_some_and(|error| error.trim_end() == OVER)
 }

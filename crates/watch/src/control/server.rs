@@ -34,20 +34,20 @@ const CONNECTIONS: usize = 16;
 /// The longest request, in bytes.
 const LINE: usize = 64 << 10;
 
-/// How long a client may say nothing in the middle of a request, and take to read an answer.
+/// Time for which a client may say nothing in the middle of a request, and take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A socket that is listened on; dropped, it is gone.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
-    /// Which file it is: another one that has taken its place is left alone.
+    /// The identity of the file: another one that has taken its place is left alone.
     file: (u64, u64),
     over: Arc<AtomicBool>,
 }
 
 impl Server {
-    /// Listens at `path`. What a killed run has left there is replaced.
+    /// Listens at `path`. The socket of a killed run is replaced.
     ///
     /// # Errors
     /// There is something else, a run that goes on, or no place for a socket.
@@ -74,7 +74,7 @@ impl Drop for Server {
     }
 }
 
-/// Which file it is.
+/// The identity of a file.
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }

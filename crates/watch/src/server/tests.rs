@@ -19,7 +19,7 @@ fn server() -> Server {
 fn ask(server: &Server, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    // It may have said enough before all is written.
+    // The server may have answered before all is written.
     let _ = stream.write_all(request);
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&said)));
@@ -39,7 +39,7 @@ fn metrics_are_at_their_path_alone() {
     assert!(head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8"), "{head}");
     assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
     assert!(body.contains("ackclock_link_capacity_bytes_per_second{") || body.contains("ackclock_run_info{"), "{body}");
-    // The same without a body.
+    // A HEAD request gets the same without a body.
     let said = ask(&server, b"HEAD /metrics?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(said.ends_with("\r\n\r\n") && said.contains("Content-Length: ") && status(&said) == "200", "{said}");
     assert!(ask(&server, b"GET / HTTP/1.0\r\n\r\n").ends_with("metrics are at /metrics\n"));
@@ -85,7 +85,7 @@ fn clients_that_hang_keep_nobody_out_for_long() {
     let mut first = &hanging[0];
     first.read_to_string(&mut said).unwrap();
     assert_eq!(status(&said), "408");
-    // It does not wait for those that still hang.
+    // The server does not wait for clients that still hang.
     let _last = hang();
     drop(server);
 }

@@ -179,7 +179,7 @@ fn q_and_ctrl_c_end_the_run_and_then_the_dashboard() {
     assert_eq!(press(&mut state, &change, "q"), Wish::End);
     assert_eq!(press(&mut state, &change, "q"), Wish::Leave);
     let mut state = State::new(Some(1.0));
-    // Also while something is typed.
+    // Control-C ends the run also while something is typed.
     press(&mut state, &change, ":x");
     let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     assert_eq!(state.key(ctrl_c, &filled(), &change), Wish::End);

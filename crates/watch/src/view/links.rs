@@ -94,7 +94,7 @@ pub(super) fn over_time(frame: &mut Frame, area: Area, board: &Board, state: &St
         for row in 1..=rows {
             let below = (rows - row) * 8;
             let text: String = heights.iter().map(|eighths| BLOCKS[eighths.saturating_sub(below).min(8)]).collect();
-            // As a line in the table, it ends at the right.
+            // The figure ends at the right, as a line in the table.
             frame.put(place, row, &[(format!("{text:>width$}"), theme.line())]);
         }
     }

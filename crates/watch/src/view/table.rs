@@ -8,16 +8,16 @@ use super::super::text::spark;
 pub(super) struct Column {
     pub(super) title: &'static str,
     pub(super) width: usize,
-    /// Those with the highest go first where there is no room.
+    /// Order in which columns go where there is no room, the highest first.
     pub(super) rank: u8,
 }
 
-/// What is in a line over time.
+/// The contents of a line over time.
 #[derive(Debug)]
 pub(super) struct Over {
     /// The oldest first, as many as may be shown.
     pub(super) values: Vec<f64>,
-    /// What fills it; by default the largest.
+    /// The value that fills it; by default the largest.
     pub(super) most: Option<f64>,
     pub(super) style: Style,
 }
@@ -35,7 +35,7 @@ pub(super) struct Table<'t> {
     pub(super) over_time: &'t [&'t str],
     pub(super) selected: usize,
     pub(super) has_focus: bool,
-    /// How many rows there are.
+    /// Number of rows.
     pub(super) rows: usize,
 }
 
@@ -80,7 +80,7 @@ impl Table<'_> {
         if self.has_focus { style.reverse() } else { style.bold() }
     }
 
-    /// That of the first column, with what is in sight if that is not all.
+    /// The title of the first column, with the range in sight if that is not all.
     fn title(&self, first: usize, last: usize) -> String {
         let title = self.columns.first().map_or("", |column| column.title);
         if last - first == self.rows { title.to_owned() } else { format!("{title} {}-{last}/{}", first + 1, self.rows) }

@@ -117,7 +117,7 @@ fn it_fits_terminals_of_all_sizes() {
     insta::assert_snapshot!("60x15", screen(&board, &state, 60, 15));
     insta::assert_snapshot!("80x24", screen(&board, &state, 80, 24));
     insta::assert_snapshot!("120x40", screen(&board, &state, 120, 40));
-    // Whatever the size, there is a frame.
+    // A frame of any size can be drawn.
     let mut helped = State::new(None);
     helped.help = true;
     helped.prompt = Some("links.bottleneck.rate=1mbit".to_owned());

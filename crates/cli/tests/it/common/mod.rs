@@ -14,7 +14,7 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Whether a test with live runs can run here, with this build; says so if not.
+/// Returns `true` if a test with live runs can run here, with this build; says so if not.
 pub fn can_go_live(test: &str, programs: &[&str]) -> bool {
     #[cfg(all(feature = "live", target_os = "linux"))]
     return ackclock_testkit::can_go_live(test, programs);
@@ -31,7 +31,7 @@ pub fn ackclock() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ackclock"))
 }
 
-/// What a program said and how it ended.
+/// A program's output and end.
 #[derive(Debug)]
 pub struct Said {
     pub status: i32,
@@ -73,7 +73,7 @@ path = [\"wire\"]
 bytes = \"100kB\"
 ";
 
-/// The same as a sweep of six runs.
+/// The small scenario as a sweep of six runs.
 pub fn sweep() -> String {
     format!(
         "{SMALL}

@@ -7,7 +7,7 @@ use crate::expr::value::Number;
 /// The widest field and the most digits.
 const MAX_FIELD: usize = 1000;
 
-/// What stands between `%` and the letter.
+/// The part between `%` and the letter.
 #[derive(Default)]
 struct Field {
     left: bool,
@@ -126,7 +126,7 @@ impl Field {
         sign.to_owned()
     }
 
-    /// With zeros up to the precision.
+    /// Pads digits with zeros up to the precision.
     fn digits(&self, digits: String) -> String {
         format!("{digits:0>0$}", self.precision.unwrap_or(0))
     }

@@ -305,7 +305,6 @@ pub(super) fn binary(op: &str) -> Option<Binary> {
     })
 }
 
-/// How tight an operator binds.
 fn precedence(operator: Binary) -> u8 {
     match operator {
         Binary::Or => 0,

@@ -1,7 +1,7 @@
 //! Scripts with one thing changed, by kind.
 //!
-//! What cannot be a mistake is not made. These changes leave a script that says the same, or
-//! nothing about the point:
+//! Changes that cannot be mistakes are not made. These changes leave a script that says the same,
+//! or nothing about the point:
 //! - a flag PSH that the settings leave out of the comparison;
 //! - the number that `socket`, `accept` and the like return: it is a name that the script gives;
 //! - TSval, which is the host's clock and not compared;
@@ -32,23 +32,23 @@ const OPTION_SPACE: usize = 40;
 /// The kind of a script that lacks an expectation.
 pub(crate) const REMOVED: &str = "packet removed";
 
-/// What a comparison leaves out.
+/// The freedom that a comparison leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
-    /// How far off a time may be.
+    /// Tolerance of times.
     pub(crate) tolerance: Span,
-    /// Whether PSH is not compared.
+    /// `true` if PSH is not compared.
     pub(crate) ignore_psh: bool,
 }
 
 /// A script with one mistake.
 #[derive(Debug)]
 pub(crate) struct Mutant {
-    /// What was done to it.
+    /// The mistake.
     pub(crate) kind: &'static str,
     /// Where.
     pub(crate) line: u32,
-    /// Whether what the host is given has changed; otherwise what is expected of it.
+    /// `true` if the host's input has changed; otherwise an expectation has.
     pub(crate) stimulus: bool,
     /// The result.
     pub(crate) script: Script,
@@ -110,7 +110,8 @@ fn message(index: usize, icmp: &IcmpSpec, give: Give<'_>) {
     }
 }
 
-/// Whether it is a SYN, and not one that is resent: that has to have the number of the first.
+/// Returns `true` if the segment is a SYN, and not one that is resent: that has to have the number
+/// of the first.
 fn names_first_number(before: &[Event], tcp: &TcpSpec) -> bool {
     let sent_last = before.iter().rev().find_map(outbound);
     let is_again = |last: &TcpSpec| last.flags.contains(Flags::SYN) && mptcp::joins(last) == mptcp::joins(tcp);
@@ -290,7 +291,7 @@ fn times(script: &Script, index: usize, terms: Terms, give: Give<'_>) {
         }
         EventTime::Any => return,
     };
-    // What comes after stays where it was.
+    // Later events stay where they were.
     let moved = |events: &mut Vec<Event>, time| events[index].time = time;
     give("time: too late", false, &|events| moved(events, late));
     if let Some(early) = early {
@@ -326,7 +327,7 @@ fn outbound(event: &Event) -> Option<&TcpSpec> {
     (tcp.direction == Direction::Outbound).then_some(tcp)
 }
 
-/// What is compared of it.
+/// The compared part of an event.
 fn expected(event: &Event, terms: Terms) -> Option<TcpSpec> {
     let tcp = outbound(event)?;
     let mask = if terms.ignore_psh { !Flags::PSH.bits() } else { u16::MAX };
@@ -341,7 +342,7 @@ fn expected(event: &Event, terms: Terms) -> Option<TcpSpec> {
     Some(tcp)
 }
 
-/// Whether what is compared of `first` holds for `second` too.
+/// Returns `true` if the compared part of `first` equals that of `second` too.
 fn covers(first: &TcpSpec, second: &TcpSpec) -> bool {
     let options = if first.options == Options::Any { &Options::Any } else { &second.options };
     *first == TcpSpec { options: options.clone(), ..second.clone() }
@@ -350,7 +351,8 @@ fn covers(first: &TcpSpec, second: &TcpSpec) -> bool {
 /// Takes an event out; the next one keeps its time where it was told by this one's.
 fn remove(events: &mut Vec<Event>, index: usize) {
     let removed = events.remove(index);
-    // Of a range all of it: what was to happen in it still does, before the next event.
+    // A removed range counts as a whole: an event that was to happen in it still does, before the
+    // next event.
     let (EventTime::Relative(gap) | EventTime::RelativeRange(_, gap), Some(next)) =
         (removed.time, events.get_mut(index))
     else {

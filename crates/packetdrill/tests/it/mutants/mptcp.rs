@@ -1,7 +1,8 @@
 //! MPTCP options with one thing changed.
 //!
-//! What the runner chooses (`auto`, and what is not written) cannot be wrong and is not changed,
-//! nor what is not compared: fields of a mapping without a data sequence number.
+//! Values that the runner chooses (`auto`, and those that are not written) cannot be wrong and are
+//! not changed, nor values that are not compared: fields of a mapping without a data sequence
+//! number.
 
 use ackclock_packetdrill::ast::{
     AddressHmac, Count, DssSpec, HmacSpec, KeySpec, MptcpSpec, NumberSpec, OptionSpec, Options, TcpSpec, TokenSpec,
@@ -12,7 +13,7 @@ const OTHER_KEY: KeySpec = KeySpec::Number(0x0bad_0bad);
 /// A proof of nothing.
 const WRONG: HmacSpec = HmacSpec::Number(0x0bad_0bad);
 
-/// Whether a packet is of the handshake of a further subflow.
+/// Returns `true` if a packet is of the handshake of a further subflow.
 pub(crate) fn joins(tcp: &TcpSpec) -> bool {
     let Options::List(list) = &tcp.options else { return false };
     list.iter().any(|option| match option {

@@ -7,7 +7,7 @@ pub(crate) struct Subject {
     pub(crate) path: &'static str,
     /// Settings that make it what it is. With `kinds`, those of one kind begin with `KIND:`.
     pub(crate) settings: &'static [&'static str],
-    /// It has a `kind`: each is a table of its own.
+    /// The subject has a `kind`: each is a table of its own.
     pub(crate) kinds: bool,
 }
 
@@ -19,7 +19,7 @@ const fn kinds(path: &'static str, settings: &'static [&'static str]) -> Subject
     Subject { path, settings, kinds: true }
 }
 
-/// Whether a setting of a subject with kinds belongs to this kind.
+/// Returns `true` if a setting of a subject with kinds belongs to this kind.
 pub(crate) fn is_for(setting: &str, kind: &str) -> bool {
     setting.split_once(':').is_none_or(|(of, _)| of == kind)
 }

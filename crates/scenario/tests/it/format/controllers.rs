@@ -77,7 +77,7 @@ fn delay_based_congestion_control_has_the_names_of_the_sysctls() {
             ..CdgConfig::default()
         })
     );
-    // Whose CDG it is follows from the host, or is said.
+    // The variant of CDG follows from the host, or is given.
     let linux = CcSpec::LinuxCdg(LinuxCdgConfig { reno: Profile::linux_6_1().newreno, ..LinuxCdgConfig::default() });
     assert_eq!(cc("linux-6.1", "\"cdg\""), linux);
     assert_eq!(cc("linux-6.1", "{ kind = \"cdg\", variant = \"freebsd\" }"), CcSpec::Cdg(CdgConfig::default()));
@@ -287,7 +287,7 @@ fn a_schedule_changes_the_controller_of_the_sender() {
     assert_eq!(changes(&set)[1].0, Time::from_secs(7));
     let swept = scenario(&format!("{text}[sweep]\naxes.\"flows.f.schedule.0.at\" = [\"1s\", \"2s\"]\n"));
     assert_eq!([0, 1].map(|run| changes(&swept.spec(run))[0].0), [Time::from_secs(1), Time::from_secs(2)]);
-    // And what is written out says the same.
+    // The resolved file says the same.
     let resolved = scenario(&text).resolved();
     assert!(resolved.contains("schedule = [{ at = \"3s\", cc = { kind = \"cubic\", beta = 0.5, "), "{resolved}");
     assert_eq!(scenario(&resolved).spec(0), scenario(&text).spec(0));

@@ -1,5 +1,5 @@
-//! What holds in every run: the laws of physics, arithmetic, and that two accounts of the same
-//! thing agree.
+//! The laws that every run obeys: those of physics and arithmetic, and the agreement of two
+//! accounts of the same thing.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ fn headers(flow: &FlowSpec) -> u64 {
     if let HostSpec::Datagrams(_) = flow.sender { DATAGRAM_HEADERS.into() } else { HEADERS }
 }
 
-/// What does not hold.
+/// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// Its name.
     pub law: &'static str,
-    /// What was found.
+    /// The found values.
     pub found: String,
 }
 
@@ -69,8 +69,7 @@ fn fastest(direction: &DirectionSpec) -> Option<u64> {
     changes.chain([direction.rate]).map(|rate| rate.map(Rate::as_bps)).reduce(|a, b| Some(a?.max(b?))).flatten()
 }
 
-/// How long a direction takes at least for a packet with these headers, ns: on its own, and the
-/// delay.
+/// Least time of a packet with these headers in a direction, ns: for transmission, and the delay.
 fn least_time(headers: u64, direction: &DirectionSpec) -> u64 {
     let bits = 8 * (headers + u64::from(direction.overhead));
     let sending = match (fastest(direction), direction.burst) {
@@ -237,7 +236,7 @@ fn transfer(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
         format!("{}: {in_states} of {lived}", flow.id)
     });
     let goodput = json["goodput_bps"].as_f64().unwrap_or(0.0);
-    // It is taken over the flow's time, whatever that is here.
+    // The goodput is taken over the flow's time, whatever that is here.
     let lasted = if goodput > 0.0 { delivered as f64 * 8.0 / goodput } else { 0.0 };
     if let Some(most) = most_bits(&outcome.spec, flow, lasted).filter(|_| lasted > 0.0) {
         laws.hold("goodput is at most the rate", goodput * lasted <= most * (1.0 + 1e-9) + 1e-3, || {
@@ -249,7 +248,7 @@ fn transfer(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
     }
 }
 
-/// How many bits of payload pass in a time at most; `None` without a rate on some path.
+/// Most bits of payload that pass in a time; `None` without a rate on some path.
 fn most_bits(spec: &RunSpec, flow: &FlowSpec, seconds: f64) -> Option<f64> {
     let of_path = |path: &[usize]| {
         let share = |(_, direction): (usize, &DirectionSpec)| {
@@ -271,7 +270,7 @@ fn most_at_once(direction: &DirectionSpec) -> f64 {
     if direction.burst.is_some() { f64::from(u16::MAX) + f64::from(direction.overhead) } else { 0.0 }
 }
 
-/// Whether its ends may agree on ECN.
+/// Returns `true` if the flow's ends may agree on ECN.
 pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
     let hosts = [&flow.sender, &flow.receiver];
     // FreeBSD and Linux agree to what the other side asks for.
@@ -286,8 +285,8 @@ pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
     hosts.iter().any(|host| agrees(host, true)) && hosts.iter().all(|host| agrees(host, false))
 }
 
-/// Whether packets of a flow may be marked: the SYN of a controller that wants all packets ECT
-/// (`dctcp`, `prague`) goes out before anything is agreed on.
+/// Returns `true` if packets of a flow may be marked: the SYN of a controller that wants all
+/// packets ECT (`dctcp`, `prague`) is sent before anything is agreed on.
 fn may_be_marked(flow: &FlowSpec) -> bool {
     let sends_capable_syn = |host: &HostSpec| match host {
         HostSpec::Endpoint(endpoint) => matches!(endpoint.config.ecn, EcnFeedback::Dctcp | EcnFeedback::Accurate),
@@ -443,7 +442,7 @@ fn transmitter(laws: &mut Laws, outcome: &Outcome, (spec, shared): (&DirectionSp
     });
 }
 
-/// What flows have delivered together has passed their common link.
+/// The bytes that flows have delivered together have passed their common link.
 fn capacity(laws: &mut Laws, outcome: &Outcome, number: usize, link: &DirectionSpec, json: &Json) {
     let passes = |flow: &FlowSpec, any: bool| {
         let mut on =

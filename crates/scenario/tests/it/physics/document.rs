@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// A value as TOML, or a table that has keys of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// As it stands in the file.
+    /// The text in the file.
     Text(String),
     /// `{}` unless keys below it are set.
     Table,
@@ -14,7 +14,7 @@ pub(crate) enum Value {
 /// A section of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// What paths of keys in it begin with: `flows.0`.
+    /// The prefix of the paths of its keys: `flows.0`.
     pub path: String,
     /// `[[flows]]`.
     header: String,
@@ -29,7 +29,7 @@ pub(crate) struct Document {
     pub sections: Vec<Section>,
 }
 
-/// Whether a path is that of a key below another one.
+/// Returns `true` if a path is that of a key below another one.
 fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -89,7 +89,7 @@ impl Document {
         self.set(path, Value::Text(text.into()));
     }
 
-    /// The same without a key and what is below it.
+    /// The document without a key and those below it.
     pub(crate) fn without(&self, path: &str) -> Document {
         let mut less = self.clone();
         if let Some((index, key)) = less.split(path) {
@@ -98,7 +98,7 @@ impl Document {
         less
     }
 
-    /// The same without a section, those below it, and gaps in lists.
+    /// The document without a section, those below it, and gaps in lists.
     pub(crate) fn without_section(&self, path: &str) -> Document {
         let mut less = Document { sections: Vec::new() };
         let mut moved: Vec<(String, String)> = Vec::new();

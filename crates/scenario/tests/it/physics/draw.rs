@@ -38,7 +38,7 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "nat",
     "interface",
     "subflows",
-    // Of a trace or a table: no file is drawn.
+    // Keys of a trace or a table: no file is drawn.
     "file",
     "commands",
     "host",
@@ -54,9 +54,9 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "workloads",
     // The names of links and flows: crates/cli/tests/it/pcap.rs.
     "record.pcap",
-    // The same, and `receiver`: crates/scenario/tests/it/reordering.rs.
+    // The names of links and flows, and `receiver`: crates/scenario/tests/it/reordering.rs.
     "record.reordering",
-    // What a file says about its runs, not what a run is.
+    // Keys about a file's runs, not of a run.
     "title",
     "sweep",
     "expect",
@@ -203,14 +203,13 @@ fn bytes(text: &str) -> Option<u64> {
     }
 }
 
-/// Whether a text is a scenario of a size that can be run here, with every flow.
+/// Returns `true` if a text is a scenario of a size that can be run here, with every flow.
 pub(crate) fn is_good(text: &str) -> bool {
     let Ok(scenario) = Scenario::parse("drawn", text.as_bytes(), &[]) else { return false };
     let flows = scenario.spec(0).flows;
     (1..=MAX_FLOWS).contains(&flows.len())
 }
 
-/// A scenario from a seed.
 pub(crate) fn scenario(seed: u64) -> Document {
     let mut draw = Draw::new(seed);
     loop {
@@ -385,8 +384,8 @@ fn between_hosts(draw: &mut Draw) -> Document {
     document
 }
 
-/// Sets keys that the parser asks for, some of them, until it asks for no more. What does not fit
-/// the rest is left out.
+/// Sets keys that the parser asks for, some of them, until it asks for no more. A key that does not
+/// fit the rest is left out.
 fn fill(document: &mut Document, draw: &mut Draw) {
     let share: f64 = *draw.of(&[0.01, 0.03, 0.08, 0.2, 0.5]);
     let mut seen = BTreeSet::new();

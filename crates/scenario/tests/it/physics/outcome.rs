@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 /// No component has this much to do at one instant.
 const MOST_AT_ONCE: u64 = 50_000;
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub spec: RunSpec,
@@ -30,7 +30,7 @@ pub(crate) enum Failure {
     Heavy(Time),
     /// Time does not go on.
     Stuck(Time),
-    /// It says so itself.
+    /// The run reports a failure itself.
     Broken(String),
 }
 
@@ -47,7 +47,7 @@ impl Row {
         self.str(column).parse().ok()
     }
 
-    /// Of a column in seconds or milliseconds to the nanosecond.
+    /// The value of a column in seconds or milliseconds, to the nanosecond.
     pub(crate) fn nanos(&self, column: &str) -> Option<u64> {
         let digits = if column.ends_with("_ms") { 6 } else { 9 };
         let text = self.str(column);
@@ -87,7 +87,7 @@ impl<S: QueueSink> QueueSink for Metered<S> {
     }
 }
 
-/// What is counted and not kept.
+/// A sink that counts and keeps nothing.
 #[derive(Debug)]
 struct Nothing;
 

@@ -16,7 +16,7 @@ use crate::physics::draw;
 /// Files of the gallery are run for so long: through slow start and the first losses.
 const SHORTENED: Span = Span::from_millis(2500);
 
-/// And for so many steps at most: their records are in memory.
+/// Most steps of these runs, whose records are in memory.
 const MOST: u64 = 500_000;
 
 /// Runs of a sweep that are compared: the first, the last, and some between them.
@@ -29,7 +29,7 @@ const STEPS: u64 = 10_000;
 /// Packets of flows in which most segments are as expected once there are so many.
 const MANY: u64 = 4000;
 
-/// What a run gives, as it is written.
+/// The output of a run, as it is written.
 #[derive(PartialEq)]
 struct Written {
     summary: String,
@@ -88,7 +88,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
         // A step may deliver a thousand segments where links are unlimited.
         let arrived = || steps % 64 == 0 && world.predicted_segments()[1] > most;
         if steps > most || arrived() {
-            // What comes later, series included, may be a thousand times as long.
+            // The rest, series included, may be a thousand times as long.
             world.end_at(now);
             break;
         }

@@ -1,4 +1,4 @@
-//! What two runs have to do with each other: changes that change nothing, or a known thing.
+//! The relations between two runs: changes that change nothing, or a known thing.
 
 use ackclock_emulator::{Change, Loss, Reorder, SplitRule};
 use ackclock_scenario::{Domain, Override, Scenario};
@@ -70,10 +70,10 @@ fn recording(_: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     }
 }
 
-/// How many arguments are tried in a scenario.
+/// Number of arguments tried in a scenario.
 const ARGUMENTS: usize = 8;
 
-/// Those of some arguments with another number that neither change the run nor are refused.
+/// The arguments, some of several with another number, that neither change the run nor are refused.
 pub(crate) fn idle_arguments(document: &Document) -> Vec<String> {
     let text = document.text();
     // Between hosts there are keys of the live clock.
@@ -93,7 +93,7 @@ pub(crate) fn idle_arguments(document: &Document) -> Vec<String> {
     let mut idle = Vec::new();
     for _ in 0..leaves.len().min(ARGUMENTS) {
         let (path, others) = draw.of(&leaves);
-        // Which flows start within a run may be the same at other times.
+        // The flows that start within a run may be the same at other times.
         let of_start = ["start", "start_jitter", "restart_every", "arrival_rate"];
         if others.is_empty() || path.rsplit('.').next().is_some_and(|key| of_start.contains(&key)) {
             continue;
@@ -129,7 +129,7 @@ fn collect(path: String, value: &DeValue<'_>, leaves: &mut Vec<(String, Vec<Stri
     }
 }
 
-/// Whether a text is the number that is there.
+/// Returns `true` if a text is the number that is there.
 fn shown_same(value: &DeValue<'_>, text: &str) -> bool {
     match value {
         DeValue::String(found) => text.trim_matches('"') == &**found,
@@ -155,7 +155,7 @@ fn halves(_: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
         ("links", &["offered", "enqueued", "dequeued", "marked"]),
     ] {
         for (number, whole) in outcome.json[part].as_array().into_iter().flatten().enumerate() {
-            // What a client's connections have counted comes when they are over.
+            // The counts of a client's connections come when they are over.
             let is_client = part == "flows" && outcome.spec.flows[number].application.connections().is_some();
             for key in keys.iter().filter(|_| !is_client) {
                 let of = |window: usize| windows[window][part][number][key].as_u64().unwrap_or(0);
@@ -183,7 +183,7 @@ fn resolved(document: &Document, _: &Outcome, _: u64, laws: &mut Laws) {
     }
 }
 
-/// The same run as a document, of the length that the outcome has.
+/// The document of the same run, of the length that the outcome has.
 fn as_long_as(document: &Document, outcome: &Outcome) -> Document {
     let mut same = document.clone();
     same.put("run.duration", format!("\"{}ns\"", outcome.spec.duration.as_nanos()));
@@ -212,7 +212,7 @@ fn unused_link(document: &Document, outcome: &Outcome, most: u64, laws: &mut Law
     equal(laws, "an unused link changes nothing", &with, &outcome.json);
 }
 
-/// Whether a direction draws random numbers, which depend on its name.
+/// Returns `true` if a direction draws random numbers, which depend on its name.
 fn draws(direction: &DirectionSpec) -> bool {
     let wire = &direction.impairments;
     let queue = queues(direction).any(|queue| match queue {
@@ -226,8 +226,8 @@ fn draws(direction: &DirectionSpec) -> bool {
     queue || held || loses || wire.duplicate > 0.0 || wire.corrupt > 0.0 || wire.jitter > Span::ZERO
 }
 
-/// Whether the flow itself draws random numbers: which path a packet takes, and when the first
-/// probe comes between load.
+/// Returns `true` if the flow itself draws random numbers: for a packet's path, and for the time of
+/// the first probe between load.
 fn chooses_itself(flow: &FlowSpec) -> bool {
     let random = |rule: &SplitRule| matches!(rule, SplitRule::Random(_));
     let split = flow
@@ -307,8 +307,9 @@ fn prefix(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     }
 }
 
-/// Whether those of the shorter run's summed flows with given times are others in the longer one:
-/// numbers go round by round (`restart_every`), and the end of the run decides who is in a round.
+/// Returns `true` if the summed flows of the shorter run with given times are others in the longer
+/// one: numbers go round by round (`restart_every`), and the end of the run decides who is in a
+/// round.
 fn starts_differ(short: &[SumSpec], long: &[SumSpec]) -> bool {
     short.iter().zip(long).any(|(short, long)| match (&short.starts, &long.starts) {
         (Starts::Listed(short), Starts::Listed(long)) => !long.starts_with(short),
@@ -377,7 +378,7 @@ fn disjoint(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) 
     }
 }
 
-/// Whether a queue or a split tells flows apart by a hash of their numbers.
+/// Returns `true` if a queue or a split distinguishes flows by a hash of their numbers.
 fn goes_by_number(spec: &RunSpec) -> bool {
     let hashes = |queue: &QueueSpec| matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::Sfb(_));
     let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));

@@ -37,9 +37,9 @@ pub(crate) struct Tree {
     failing: Case,
     /// The one that is tried.
     trial: Case,
-    /// Which change comes next.
+    /// The number of the next change.
     next: usize,
-    /// Whether one of this round's has made it smaller.
+    /// `true` if a change of this round has made it smaller.
     shrunk: bool,
 }
 
@@ -82,7 +82,7 @@ impl ValueTree for Tree {
         self.advance()
     }
 
-    /// It passed.
+    /// Moves on after a trial that passed.
     fn complicate(&mut self) -> bool {
         self.advance()
     }

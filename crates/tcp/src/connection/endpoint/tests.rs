@@ -42,7 +42,8 @@ use peer::{Script, config};
 /// The handshake's RTT is 100 ms, of which RTTVAR is half: the timeout is its minimum, 1 s.
 const RTO: u64 = 1000;
 
-/// What most segments touch lies together, and an endpoint takes no more memory than it has to.
+/// Data that most segments touch lies together, and an endpoint takes no more memory than it has
+/// to.
 #[test]
 fn an_endpoint_is_small_and_begins_with_what_each_visit_touches() {
     use std::mem::offset_of;

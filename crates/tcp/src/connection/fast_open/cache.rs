@@ -1,5 +1,4 @@
-//! What a client remembers of a server: its cookie, its segment size, and whether data with a SYN
-//! gets there.
+//! A client's memory of a server: its cookie, its segment size, and the fate of data with a SYN.
 
 use ackclock_packet::FastOpen;
 use ackclock_units::{Span, Time};
@@ -18,19 +17,19 @@ pub struct FastOpenAttempt {
 }
 
 impl FastOpenAttempt {
-    /// As with a cookie cached from an earlier connection.
+    /// An attempt with a cookie cached from an earlier connection.
     pub fn with_cookie(cookie: FastOpen) -> FastOpenAttempt {
         FastOpenAttempt { option: Some(cookie), with_data: true, ..FastOpenAttempt::default() }
     }
 
-    /// The same without data, which could not be had: a cookie is asked for in place of being
+    /// This attempt without data, since none could be copied: a cookie is requested instead of
     /// shown.
     pub fn asking_again(self) -> FastOpenAttempt {
         FastOpenAttempt { option: self.option.map(|_| FastOpen::REQUEST), with_data: false, ..self }
     }
 }
 
-/// What a connection has found out about Fast Open on its path.
+/// A connection's findings about Fast Open on its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FastOpenNews {
     pub(super) answer: Option<Answer>,
@@ -38,7 +37,7 @@ pub struct FastOpenNews {
     pub(super) works: bool,
 }
 
-/// How a SYN with the option, or with data, was answered.
+/// The answer to a SYN with the option, or with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) mss: Option<u16>,
@@ -47,13 +46,13 @@ pub(super) struct Answer {
     pub(super) asked: bool,
     pub(super) experimental: bool,
     pub(super) sent_data: bool,
-    /// Not all of the data was acknowledged.
+    /// Some of the data was not acknowledged.
     pub(super) unacknowledged: bool,
     /// The SYN had to be sent again.
     pub(super) resent: bool,
 }
 
-/// Whose rules a cache follows.
+/// The stack whose rules a cache follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastOpenStack {
     /// Linux: a server that does not answer a request is asked in the form of the experiment next,
@@ -63,8 +62,8 @@ pub enum FastOpenStack {
     FreeBsd,
 }
 
-/// What a client remembers of one server (`tcp_fastopen_metrics`, `tcp_fastopen_ccache_entry`), and
-/// of firewalls on the way.
+/// A client's memory of one server (`tcp_fastopen_metrics`, `tcp_fastopen_ccache_entry`), and of
+/// firewalls on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastOpenCache {
     stack: FastOpenStack,
@@ -76,7 +75,7 @@ pub struct FastOpenCache {
     /// (`tcp_fastopen_blackhole_timeout`). Zero, its default since 5.14: it is tried whatever
     /// happened.
     pub blackhole_timeout: Span,
-    /// How often that was seen in a row, and when last.
+    /// The number of times in a row that a blackhole was seen, and the time of the last.
     blackholes: u32,
     blackhole_at: Time,
     /// FreeBSD: when the path was disabled.
@@ -109,8 +108,8 @@ impl FastOpenCache {
         (self.mss, self.cookie, self.try_experiment, self.disabled_at) = (None, None, 0, None);
     }
 
-    /// What the SYN of a connection that wants Fast Open has. `cookie_less`: the client sends data
-    /// without any cookie (Linux `TFO_CLIENT_NO_COOKIE`, `TCP_FASTOPEN_NO_COOKIE`). `None`: an
+    /// The Fast Open part of the SYN of a connection that wants it. `cookie_less`: the client sends
+    /// data without any cookie (Linux `TFO_CLIENT_NO_COOKIE`, `TCP_FASTOPEN_NO_COOKIE`). `None`: an
     /// ordinary SYN.
     pub fn attempt(&mut self, now: Time, cookie_less: bool) -> Option<FastOpenAttempt> {
         match self.stack {

@@ -73,15 +73,15 @@ impl Endpoint {
         }
     }
 
-    /// Whether a writer sleeps until the connection is open. The ACK of the handshake waits for its
-    /// data, as in Linux.
+    /// Lets a writer sleep until the connection is open, or not. The ACK of the handshake waits for
+    /// its data, as in Linux.
     pub fn set_writer_waits(&mut self, waits: bool) {
         if let Some(opening) = &mut self.opening {
             opening.writer_waits = waits;
         }
     }
 
-    /// What [`FastOpenCache::learn`] is to hear, once: to be asked when a segment has arrived or a
+    /// The news for [`FastOpenCache::learn`], once: to be asked for when a segment has arrived or a
     /// timer expired.
     #[inline]
     pub fn take_fast_open_news(&mut self) -> Option<FastOpenNews> {
@@ -117,8 +117,8 @@ impl Endpoint {
         self.opening = Some(opening);
     }
 
-    /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Whether data that came
-    /// with it may be taken in.
+    /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Returns `true` if data
+    /// that came with it may be taken in.
     #[cold]
     pub(crate) fn answer_to_fast_open(&mut self, now: Time, segment: &Segment, ack: u64) -> bool {
         let Some(mut opening) = self.opening.take() else { return false };

@@ -1,4 +1,4 @@
-//! What one connection knows of its part in Fast Open.
+//! One connection's part in Fast Open.
 
 use ackclock_packet::{FastOpen, Segment};
 
@@ -6,7 +6,7 @@ use super::cache::{Answer, FastOpenAttempt, FastOpenNews};
 use super::server::EarlyConnections;
 use crate::{Config, Endpoint, SendRule};
 
-/// What Linux leaves free for options in a SYN with data (`MAX_TCP_OPTION_SPACE`).
+/// Room that Linux leaves for options in a SYN with data (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u32 = 40;
 
 /// A connection's part in Fast Open.
@@ -67,7 +67,7 @@ impl Opening {
         Opening { option: reply, acked: takes, early: Some(early), ..Opening::default() }
     }
 
-    /// Whether an option or data was sent with the SYN.
+    /// Returns `true` if an option or data was sent with the SYN.
     pub(super) fn was_tried(&self) -> bool {
         self.asked || self.sent > 0
     }
@@ -80,7 +80,7 @@ impl Opening {
         Some(early)
     }
 
-    /// What the SYN that was sent learns from its answer.
+    /// Learns from the answer to our SYN.
     pub(super) fn learn(&mut self, answer: &Segment, unacknowledged: bool, resent: bool) {
         if self.was_tried() {
             self.news.answer = Some(Answer {
@@ -108,19 +108,19 @@ impl Opening {
 }
 
 impl Endpoint {
-    /// Whether the connection was opened by its SYN, and the last ACK of the handshake has not
-    /// come.
+    /// Returns `true` if the connection was opened by its SYN, and the last ACK of the handshake
+    /// has not come.
     pub fn is_open_early(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.early.is_some())
     }
 
-    /// The same, and the application has it.
+    /// Returns `true` if the connection is open early and the application has it.
     pub(crate) fn is_accepted_early(&self) -> bool {
         let early = self.opening.as_ref().and_then(|opening| opening.early.as_ref());
         early.is_some_and(|early| early.accepted)
     }
 
-    /// Whether no SYN of ours has been sent.
+    /// Returns `true` if no SYN of ours has been sent.
     pub(crate) fn is_first_syn(&self) -> bool {
         match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {
             Some(early) => !early.answered,

@@ -1,5 +1,5 @@
-//! What a listening socket makes of the option: cookies, and how many connections may be open
-//! early.
+//! A listening socket's processing of the option: cookies, and the limit of connections that are
+//! open early.
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -29,15 +29,15 @@ pub struct FastOpenServer {
     pub always_tells: bool,
     /// Connections that may be open without their last ACK; with none it takes no Fast Open.
     pub limit: usize,
-    /// How long one counts on that was reset after it was accepted: a defence against spoofed SYNs.
-    /// Linux: 60 s.
+    /// Time for which a connection counts that was reset after it was accepted: a defence against
+    /// spoofed SYNs. Linux: 60 s.
     pub penalty: Option<Span>,
 }
 
-/// What to do with a SYN.
+/// The reaction to a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// It opens the connection; the SYN/ACK has this option.
+    /// The SYN opens the connection; the SYN/ACK has this option.
     Early(Option<FastOpen>),
     /// An ordinary one; the SYN/ACK has this option.
     Ordinary(Option<FastOpen>),
@@ -87,7 +87,7 @@ impl FastOpenServer {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EarlyConnections(Arc<Mutex<Count>>);
 
-/// How many there are.
+/// The connections that count against the limit.
 #[derive(Debug, Default)]
 struct Count {
     pending: usize,
@@ -97,7 +97,7 @@ struct Count {
 }
 
 impl EarlyConnections {
-    /// It is whole whatever happened to another holder.
+    /// Locks the count, which is whole even if another holder has panicked.
     fn lock(&self) -> MutexGuard<'_, Count> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

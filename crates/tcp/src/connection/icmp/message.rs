@@ -35,7 +35,7 @@ pub(super) mod v6 {
     pub(in crate::connection::icmp) const PARAMETER_PROBLEM: u8 = 4;
 }
 
-/// What a message means to a connection.
+/// The meaning of a message for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Nothing.

@@ -162,8 +162,8 @@ impl Endpoint {
         self.configure(|config| config.path.may_reset = on);
     }
 
-    /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not
-    /// end it, once.
+    /// The result of Linux's SO_ERROR while the connection has not failed: the last error that did
+    /// not end it, once.
     pub fn take_soft_error(&mut self) -> Option<Error> {
         let (reason, at) = self.soft_errors.take()?;
         self.liveness.silent_since(at).then_some(reason)

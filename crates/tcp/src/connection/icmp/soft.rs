@@ -18,7 +18,7 @@ impl SoftErrors {
         self.at_once = on;
     }
 
-    /// Whether errors of an open connection are reported at once.
+    /// Returns `true` if errors of an open connection are reported at once.
     pub(crate) fn are_reported_at_once(&self) -> bool {
         self.at_once
     }
@@ -27,7 +27,7 @@ impl SoftErrors {
         self.last = Some(Box::new((error, at)));
     }
 
-    /// Whether there has been one.
+    /// Returns `true` if there has been an error.
     pub(crate) fn has_any(&self) -> bool {
         self.last.is_some()
     }
@@ -37,7 +37,7 @@ impl SoftErrors {
         self.last.as_deref().copied()
     }
 
-    /// The same, once.
+    /// Takes the last error and its time.
     pub(crate) fn take(&mut self) -> Option<(Error, Time)> {
         self.last.take().map(|last| *last)
     }

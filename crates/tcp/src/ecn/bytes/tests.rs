@@ -67,7 +67,7 @@ fn what_was_zeroed_is_not_heeded() {
     counters.look_at(Some(option(1, 0, 1)));
     assert!(!counters.look_at(Some(option(0, 0, 0))));
     assert!(!counters.ignored);
-    // What is ignored reports nothing any more.
+    // Ignored options report nothing any more.
     counters.ignored = true;
     assert_eq!(counters.take(Some(option(1, 500, 1)), 500, 500), BytesTold::default());
 }
@@ -82,7 +82,7 @@ fn fields_of_24_bits_move_both_ways() {
     assert_eq!(moved(Ecn::Ce, 0x80_0000, 0), -0x80_0000);
 }
 
-/// What an option reports after those before.
+/// The report of an option after those before.
 fn told(options: &[AccEcn]) -> (BytesTold, Option<Ecn>) {
     let mut counters = ByteCounters::new();
     let mut last = BytesTold::default();

@@ -55,7 +55,7 @@ impl Adaptive {
         self.rules.high_reordering
     }
 
-    /// What `tcp_enter_loss` does to the threshold.
+    /// The effect of `tcp_enter_loss` on the threshold.
     pub(super) fn timed_out(&mut self, view: &View) {
         if self.rules.high_reordering {
             self.reordering.timed_out(view);

@@ -38,14 +38,14 @@ use rr::RrTcp;
 /// (RFC 5681 section 3.2; Linux `sysctl_tcp_reordering`).
 pub(crate) const DUP_THRESH: u32 = 3;
 
-/// What the sender knows at a call, in segments (the names in brackets are Linux's).
+/// The sender's knowledge at a call, in segments (the names in brackets are Linux's).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub(super) now: Time,
     pub(super) state: CaState,
     pub(super) sack: bool,
     pub(super) mss: u32,
-    /// In flight or lost (`packets_out`).
+    /// Segments in flight or lost (`packets_out`).
     pub(super) outstanding: u64,
     /// Reported, by SACK or by as many duplicate ACKs (`sacked_out`).
     pub(super) sacked: u64,
@@ -60,7 +60,7 @@ pub(super) struct View {
     pub(super) newly_sacked: bool,
     /// The episode begins with this call.
     pub(super) begins: bool,
-    /// What was sent from here on is not to be declared lost.
+    /// Segments sent from here on are not to be declared lost.
     pub(super) limit: u64,
     /// The first hole is lost with any sign of a loss.
     pub(super) first_hole: bool,
@@ -69,25 +69,25 @@ pub(super) struct View {
     /// The application has data and both windows let it go out. This and the last three are known
     /// to detectors alone that mark on entry.
     pub(super) can_send: bool,
-    /// How long until the retransmission timer expires.
+    /// Time until the retransmission timer expires.
     pub(super) to_timeout: Span,
     pub(super) rto: Span,
     /// The congestion window.
     pub(super) cwnd: u64,
 }
 
-/// Whether recovery is to begin although no segment is marked.
+/// The decision to begin recovery although no segment is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartRecovery {
     /// Nothing is proven.
     No,
     /// A loss is proven.
     Now,
-    /// If nothing else happens before (early retransmit).
+    /// Begins after this time if nothing else happens before (early retransmit).
     After(Span),
 }
 
-/// What [`Detector::mark`] found, apart from the marks.
+/// The findings of [`Detector::mark`], apart from the marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marked {
     /// A retransmission was found lost.
@@ -199,7 +199,7 @@ impl Detector {
         }
     }
 
-    /// Whether `reports` of [`Detector::reordered`] is asked for.
+    /// Returns `true` if `reports` of [`Detector::reordered`] is needed.
     pub(super) fn counts_reports(&self) -> bool {
         matches!(self, Detector::RrTcp(_))
     }
@@ -245,7 +245,7 @@ impl Detector {
             Detector::Linux(adaptive) => adaptive.starts_recovery(view),
             Detector::Ncr(ncr) => ncr.starts_recovery(view),
             Detector::RrTcp(rr) => rr.starts_recovery(view),
-            // They mark what is lost, and that is proof.
+            // These detectors mark lost segments, and the mark is the proof.
             Detector::Rfc6675 | Detector::Rack(_) => StartRecovery::No,
         }
     }
@@ -329,8 +329,8 @@ impl Detector {
         }
     }
 
-    /// How many segments of new data may be sent beyond the window of `cwnd` while `sacked` reports
-    /// prove nothing; `None` if each segment reported makes room for one.
+    /// Number of segments of new data that may be sent beyond the window of `cwnd` while `sacked`
+    /// reports prove nothing; `None` if each segment reported makes room for one.
     pub(crate) fn limited_transmit(&self, sacked: u64, cwnd: u64) -> Option<u64> {
         match self {
             // RFC 3042 section 2.
@@ -341,7 +341,7 @@ impl Detector {
         }
     }
 
-    /// Whether holes that are not proven lost are resent when nothing else may be sent, and also
+    /// Permission to resend holes that are not proven lost when nothing else may be sent, and also
     /// the last segment (RFC 6675 `NextSeg` rules 3 and 4).
     pub(crate) fn resends_holes(&self) -> (bool, bool) {
         match self {
@@ -352,7 +352,8 @@ impl Detector {
         }
     }
 
-    /// Whether the window grows for what is reported out of order (`tcp_may_raise_cwnd`).
+    /// Returns `true` if the window grows for segments reported out of order
+    /// (`tcp_may_raise_cwnd`).
     pub(super) fn grows_on_sack(&self) -> bool {
         match self {
             Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => false,
@@ -361,7 +362,7 @@ impl Detector {
         }
     }
 
-    /// Whether an ACK with ECE lets the window grow at the threshold and above.
+    /// Returns `true` if an ACK with ECE lets the window grow at the threshold and above.
     pub(super) fn grows_on_mark(&self) -> bool {
         match self {
             Detector::Linux(adaptive) => adaptive.grows_on_mark(),
@@ -439,10 +440,10 @@ impl Reordering {
     }
 }
 
-/// What a loss detector counts, in segments, under Linux's names (`tcp_sock`).
+/// The counts of a loss detector, in segments, under Linux's names (`tcp_sock`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossCounts {
-    /// In flight or lost.
+    /// Segments in flight or lost.
     pub packets_out: u64,
     /// Reported out of order, by SACK or by as many duplicate ACKs.
     pub sacked_out: u64,

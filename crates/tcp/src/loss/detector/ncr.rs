@@ -94,7 +94,8 @@ impl Ncr {
         Marked::default()
     }
 
-    /// How many segments beyond the window `sacked` reports allow (section 3.3 steps E.3 and E.5).
+    /// Number of segments beyond the window that `sacked` reports allow (section 3.3 steps E.3 and
+    /// E.5).
     pub(super) fn limited_transmit(self, sacked: u64) -> Option<u64> {
         match self.variant {
             // (pipe + Skipped) <= FlightSizePrev - SMSS: the first, the third and so on.

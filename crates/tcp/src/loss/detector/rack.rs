@@ -95,7 +95,8 @@ impl Rack {
         }
     }
 
-    /// The same of segments that were sent once and in order, with the ACK that arrived at `now`.
+    /// Notes the delivery of segments that were sent once and in order, with the ACK that arrived
+    /// at `now`.
     #[inline]
     pub(super) fn delivered_whole(&mut self, newest: (Stamp, u64), now: Stamp) {
         self.advanced = true;
@@ -157,7 +158,7 @@ impl Rack {
         if by_dsack {
             self.persist = (self.persist + 1).min(PERSIST);
         }
-        // What was declared lost is judged again.
+        // Segments declared lost are judged again.
         self.advanced = true;
     }
 

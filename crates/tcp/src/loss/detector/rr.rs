@@ -147,7 +147,7 @@ impl RrTcp {
         }
     }
 
-    /// How many segments beyond the window `sacked` reports allow.
+    /// Number of segments beyond the window that `sacked` reports allow.
     pub(super) fn limited_transmit(&self, sacked: u64, cwnd: u64) -> u64 {
         sacked.min(cwnd)
     }

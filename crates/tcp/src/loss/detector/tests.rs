@@ -378,7 +378,7 @@ fn ncr_sends_a_segment_for_every_second_report_or_for_each() {
     assert_eq!(Ncr::new(NcrVariant::Aggressive).limited_transmit(7), None);
 }
 
-/// With ten lengths, of 1 to 10.
+/// RR-TCP with a history of ten lengths, of 1 to 10.
 fn rr() -> RrTcp {
     let mut rr = RrTcp::new(RrRules { history: 10, initial_ratio: 0.9, step: 0.01 });
     (1..=10).for_each(|length| rr.reordered(length));

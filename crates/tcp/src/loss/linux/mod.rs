@@ -35,7 +35,7 @@ use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
 use crate::{CaState, DetectorRules, LossRules};
 
-/// What an ACK that is not ordinary progress leads to.
+/// The reaction to an ACK that is not ordinary progress.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
     resend: Resend,
@@ -44,7 +44,7 @@ struct Reaction {
 }
 
 impl Reaction {
-    /// What is marked lost is not resent now.
+    /// Segments marked lost are not resent now.
     const HOLD: Reaction = Reaction { resend: Resend::Hold, again: None };
 }
 
@@ -121,8 +121,8 @@ impl Sender {
         self.grow_for(now, Ack { acked, delivered: bytes.min(acked), ..Ack::default() });
     }
 
-    /// The same where the window grows first and may come to be reduced by that: the
-    /// ordinary way, with what is known of such an ACK.
+    /// Processes such an ACK where the window grows first and may be reduced by that: the ordinary
+    /// way, with the context of such an ACK.
     #[inline(never)]
     fn on_whole_ack_growing_first(&mut self, now: Time, whole: &Whole) {
         let context = AckContext {
@@ -187,7 +187,7 @@ impl Sender {
             return;
         }
         let bytes = delivered * u64::from(self.negotiated.mss());
-        // Of short segments only what they carry.
+        // Short segments count only with their payload.
         let bytes =
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.loss.board.units_declared_lost() - context.units_lost_before;
@@ -207,7 +207,7 @@ impl Sender {
         self.grow_by(&flight, &ack);
     }
 
-    /// The same where a window counts as used within a burst of its end: all but so many segments
+    /// Grows the window where it counts as used within a burst of its end: all but so many segments
     /// were in flight before the ACK (`tcp_is_cwnd_limited` without segmentation offload).
     #[inline(never)]
     fn grow_within_burst(&mut self, now: Time, mut ack: Ack) {
@@ -229,7 +229,8 @@ impl Sender {
         }
     }
 
-    /// What a detector may know. Those whose marks are the proof do not ask for the last four.
+    /// The view for a detector. Detectors whose marks are the proof do not ask for the last four
+    /// fields.
     fn view(&self, now: Time) -> View {
         let sack = self.negotiated.sack();
         let sacked = self.loss.sacked_segments(&self.negotiated);

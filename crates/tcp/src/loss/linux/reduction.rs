@@ -1,4 +1,4 @@
-//! How a reduction of the window begins and ends in Linux's engine.
+//! The beginning and the end of a window reduction in Linux's engine.
 
 use ackclock_cc::{EcnUse, Signal, Window};
 use ackclock_units::Time;

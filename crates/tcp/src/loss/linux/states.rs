@@ -17,8 +17,8 @@ use crate::loss::scoreboard::Progress;
 use crate::send::Sender;
 
 impl Sender {
-    /// What the state does with a dubious ACK; `delivered` grows by what a duplicate ACK stands
-    /// for.
+    /// The state's reaction to a dubious ACK; `delivered` grows by the segments that a duplicate
+    /// ACK stands for.
     pub(super) fn alert(&mut self, context: &AckContext, view: &View, delivered: &mut u64) -> Reaction {
         if view.ece {
             self.loss.recovery.undo.set_restores_window(false);
@@ -54,8 +54,8 @@ impl Sender {
     }
 
     /// Recovery: what is lost is resent while the window comes down. Ends when everything sent
-    /// before it is acknowledged; earlier if it turns out needless. What is found lost with the ACK
-    /// that ends it begins the next.
+    /// before it is acknowledged; earlier if it turns out needless. A loss found with the ACK that
+    /// ends it begins the next.
     fn alert_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let now = view.now;
         if self.sequence.una() >= self.loss.recovery.point {
@@ -210,8 +210,8 @@ impl Sender {
         self.loss.detector.mark_last(&mut self.loss.board, &view, partial);
     }
 
-    /// Whether recovery begins although nothing is marked (`tcp_time_to_recover`). RACK marks what
-    /// is lost, and needs no other sign.
+    /// Returns the decision to begin recovery although nothing is marked (`tcp_time_to_recover`).
+    /// RACK marks lost segments, and needs no other sign.
     fn starts_recovery(&mut self, view: &View) -> StartRecovery {
         let view = self.current(view);
         let start = self.loss.detector.starts_recovery(&view);
@@ -228,7 +228,7 @@ impl Sender {
         start
     }
 
-    /// What the ACK says, with the counts of now.
+    /// The view of the ACK, with the current counts.
     fn current(&self, view: &View) -> View {
         let View { now, advanced, duplicate, newly_sacked, ece, .. } = *view;
         View { advanced, duplicate, newly_sacked, ece, ..self.view(now) }
@@ -263,7 +263,7 @@ impl Sender {
         }
         if !self.negotiated.sack() {
             if beyond && view.duplicate {
-                // What was sent to test the timeout has arrived.
+                // The segment sent to test the timeout has arrived.
                 *delivered += self.loss.add_emulated_sack(&self.negotiated, true);
             } else if view.advanced {
                 self.loss.recovery.emulated_sacks = 0;

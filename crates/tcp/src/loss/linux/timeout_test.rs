@@ -28,7 +28,7 @@ use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
 
 impl Loss {
-    /// Whether a timeout is tested before anything is declared lost (`tcp_use_frto`).
+    /// Returns `true` if a timeout is tested before anything is declared lost (`tcp_use_frto`).
     pub(crate) fn tests_timeouts(&self, negotiated: &Negotiated) -> bool {
         self.config.transfer.loss.tests_before_losing
             && self.config.frto
@@ -126,7 +126,7 @@ impl Sender {
         false
     }
 
-    /// So many segments more than are in flight; without any, no more than now.
+    /// Opens the window for `more` segments than are in flight; with 0, for no more than now.
     fn set_test_window(&mut self, more: u64) {
         let mss = u64::from(self.negotiated.mss());
         let most = (self.loss.segments_in_flight(&self.negotiated) + more) * mss;

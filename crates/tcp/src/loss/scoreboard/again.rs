@@ -57,7 +57,7 @@ impl Scoreboard {
         found.dedup();
         for &position in &found {
             let index = (position - self.entries.base()) as usize;
-            // What was resent without having been declared lost is lost now.
+            // A segment resent without having been declared lost is lost now.
             if !self.lose(index) {
                 self.losses += 1;
                 self.note(index);
@@ -91,8 +91,8 @@ impl Scoreboard {
         longest
     }
 
-    /// Of the segments that were sent once, which are in order of time. Those that wait are looked
-    /// at every time, as in Linux.
+    /// Finds lost segments among those that were sent once, which are in order of time. Waiting
+    /// segments are looked at every time, as in Linux.
     fn find_originals(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
         let mut longest = None;
         let mut position = self.originals_from.max(self.entries.base());
@@ -104,7 +104,7 @@ impl Scoreboard {
                 steps = self.run_of_sacked((position - self.entries.base()) as usize) as u64;
             } else if !sent.ever_resent() && !sent.lost {
                 if (sent.stamp(), sent.end()) >= newest {
-                    // What follows was sent later still, or again.
+                    // All further segments were sent later still, or again.
                     break;
                 }
                 let age = now.since(sent.sent_at);
@@ -122,7 +122,7 @@ impl Scoreboard {
         longest
     }
 
-    /// Of what was sent again.
+    /// Finds lost segments among those that were sent again.
     fn find_again(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
         let mut longest = None;
         let mut index = 0;

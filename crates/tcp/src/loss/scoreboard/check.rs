@@ -1,4 +1,4 @@
-//! What does not follow from the types, recomputed from the entries: for tests.
+//! Invariants that do not follow from the types, recomputed from the entries: for tests.
 
 use std::cmp::Reverse;
 

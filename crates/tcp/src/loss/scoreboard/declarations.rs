@@ -1,4 +1,4 @@
-//! What was declared lost, for a driver that compares it with the truth.
+//! The declarations of losses, for a driver that compares them with the truth.
 
 use super::{Scoreboard, Stamp};
 
@@ -20,7 +20,7 @@ pub struct LossDeclaration {
 pub(super) struct Declarations {
     observed: bool,
     waiting: Vec<LossDeclaration>,
-    /// What is declared lost now is declared by the retransmission timer.
+    /// Losses declared now are declared by the retransmission timer.
     by_timeout: bool,
 }
 
@@ -33,7 +33,7 @@ impl Declarations {
         }
     }
 
-    /// Whether the retransmission timer declares losses now.
+    /// Returns `true` if the retransmission timer declares losses now.
     pub(super) fn by_timeout(&self) -> bool {
         self.by_timeout
     }
@@ -50,13 +50,13 @@ impl Scoreboard {
         self.declarations.observed = true;
     }
 
-    /// Whether anything was declared lost since the last call.
+    /// Returns `true` if anything was declared lost since the last call.
     #[inline]
     pub(crate) fn has_loss_declarations(&self) -> bool {
         !self.declarations.waiting.is_empty()
     }
 
-    /// What was declared lost since the last call; nothing unless it is observed.
+    /// The segments declared lost since the last call; none unless declarations are observed.
     #[inline]
     pub(crate) fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
         self.declarations.waiting.drain(..)

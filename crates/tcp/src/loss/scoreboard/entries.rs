@@ -31,7 +31,7 @@ pub(super) struct Counts {
     pub(super) joined_segments: u32,
 }
 
-/// How far the loss rule has judged.
+/// The extent that the loss rule has judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
     /// Position below which it has.
@@ -107,7 +107,7 @@ impl Entries {
         &self.judged
     }
 
-    /// Whether there is a segment at `index` that is SACKed.
+    /// Returns `true` if the segment at `index` exists and is SACKed.
     pub(super) fn is_sacked(&self, index: usize) -> bool {
         self.sent.get(index).is_some_and(|sent| sent.sacked)
     }
@@ -139,7 +139,7 @@ impl Entries {
         self.change(self.sent.len().wrapping_sub(1), change)
     }
 
-    /// What is SACKed has changed at `index`.
+    /// Updates the state after the SACK marks have changed at `index`.
     #[inline]
     fn review(&mut self, index: usize, before: &Sent, after: &Sent) {
         let position = self.base + index as u64;

@@ -1,4 +1,4 @@
-//! What is lost: the marks that loss rules set on the scoreboard, and how they are withdrawn.
+//! The loss marks that rules set on the scoreboard, and their withdrawal.
 
 use std::cmp::Reverse;
 
@@ -145,7 +145,7 @@ impl Scoreboard {
         }
     }
 
-    /// How many SACKed segments follow each other from `index` on, at least those known until now.
+    /// Number of consecutive SACKed segments from `index` on, as far as known until now.
     /// Remembered, so that the next search jumps farther.
     pub(super) fn run_of_sacked(&mut self, index: usize) -> usize {
         let mut run = self.entries[index].aux.max(1);
@@ -157,7 +157,7 @@ impl Scoreboard {
         run as usize
     }
 
-    /// What carries more than `payload` bytes is lost, sent again or not: it does not pass
+    /// Marks segments of more than `payload` bytes lost, sent again or not: they do not pass
     /// (`tcp_simple_retransmit`).
     #[cold]
     pub(crate) fn lose_larger(&mut self, payload: u32) {
@@ -173,7 +173,7 @@ impl Scoreboard {
     pub(crate) fn mark_front_lost(&mut self) {
         if let Some(&first) = self.entries.front() {
             if first.resent {
-                // What was resent is lost too.
+                // A resent segment is lost too.
                 self.entries.change(0, |first| first.resent = false);
                 if first.lost {
                     self.note(0);
@@ -201,7 +201,7 @@ impl Scoreboard {
         self.declare_all_lost(true);
     }
 
-    /// The same for duplicate ACKs (Tahoe).
+    /// Marks everything lost for duplicate ACKs (Tahoe).
     pub(crate) fn lose_all(&mut self) {
         self.declare_all_lost(false);
     }
@@ -215,7 +215,7 @@ impl Scoreboard {
             if !self.lose(index) && sent.lost && sent.resent {
                 self.note(index);
             }
-            // What was lost before is the timer's from now on.
+            // Segments lost before are the timer's from now on.
             self.entries.change(index, |sent| sent.set(Sent::BY_TIMEOUT, by_timeout));
         }
         self.declarations.set_by_timeout(false);
@@ -238,7 +238,7 @@ impl Scoreboard {
             }
         }
         if self.entries.front().is_some_and(|first| first.resent) {
-            // It was resent without having been declared lost; now that copy is lost too.
+            // The segment was resent without having been declared lost; now that copy is lost too.
             self.lose_again(0);
         }
         self.declarations.set_by_timeout(false);
@@ -271,8 +271,8 @@ impl Scoreboard {
         self.lose_first(self.segments_to_highest().min(below));
     }
 
-    /// What was declared lost and sent again is in flight as if it had been sent once; what waits
-    /// to be sent again stays lost.
+    /// Treats segments declared lost and sent again as in flight, as if sent once; segments that
+    /// wait to be sent again stay lost.
     pub(crate) fn settle(&mut self) {
         if self.resent_segments() == 0 {
             return;

@@ -1,4 +1,4 @@
-//! What was sent and is not yet acknowledged: one entry per segment, with what is known of it.
+//! The segments sent and not yet acknowledged: one entry per segment, with its state.
 //!
 //! Entries are in sequence order. Cumulative ACKs remove entries from the front; a SACK block finds
 //! its first entry by binary search. Marks only move forward, so that each segment is examined a
@@ -47,7 +47,7 @@ const FETCHED: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     entries: Entries,
-    /// How often a segment or its retransmission was declared lost, and their units.
+    /// The number of times that a segment or its retransmission was declared lost, and their units.
     losses: u64,
     losses_units: u64,
     /// One past the highest SACKed unit, and one past the position of its segment; meaningful while
@@ -71,7 +71,7 @@ pub(crate) struct Scoreboard {
     seen: [(u64, u64); 4],
     /// A segment counts as reported when SACK blocks cover all of it, not in parts.
     whole_reports: bool,
-    /// What was declared lost, for a driver that observes it.
+    /// The segments declared lost, for a driver that observes them.
     declarations: Declarations,
     /// Delivery rates, for a controller that asks for them.
     rates: Option<Box<Rates>>,
@@ -163,7 +163,7 @@ impl Scoreboard {
         self.entries.counts().resent_segments
     }
 
-    /// How often a segment or its retransmission was declared lost until now.
+    /// The number of times that a segment or its retransmission was declared lost until now.
     #[inline]
     pub(crate) fn losses(&self) -> u64 {
         self.losses
@@ -254,7 +254,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether nothing in flight is reported, lost or sent again.
+    /// Returns `true` if nothing in flight is reported, lost or sent again.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         let counts = self.entries.counts();
@@ -273,7 +273,7 @@ impl Scoreboard {
         Some(Whole { segments, units: ack - first.seq, first_at: first.sent_at, last: last.stamp(), end: ack })
     }
 
-    /// What was acknowledged is not to be resent.
+    /// Skips acknowledged data, which is not to be resent.
     #[inline(always)]
     fn pass_front(&mut self) {
         let base = self.entries.base();
@@ -333,7 +333,7 @@ impl Scoreboard {
         }
     }
 
-    /// How many segments the highest SACKed one is above `position`.
+    /// Distance in segments of the highest SACKed segment from `position`.
     fn distance_below_highest(&self, position: u64) -> u64 {
         (self.highest_end - 1).saturating_sub(position)
     }

@@ -1,18 +1,18 @@
-//! What one ACK newly reports.
+//! The new information of one ACK.
 
 use ackclock_units::{Span, Time};
 
 use super::Sent;
 use crate::Stamp;
 
-/// What an ACK, or a SACK block of it, newly reports.
+/// The new information of an ACK, or of a SACK block of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// When the ACK arrived.
     pub(crate) now: Time,
     /// The order of the [`Stamp`] of what it releases.
     pub(crate) order: u32,
-    /// Whether [`Delivery`] and `original_end` are wanted.
+    /// [`Delivery`] and `original_end` are wanted.
     pub(crate) in_detail: bool,
     /// The shortest round trip before this ACK, for [`Delivery`].
     pub(crate) min_rtt: Span,
@@ -32,7 +32,8 @@ pub(crate) struct Progress {
     pub(crate) newest_sent_at: Option<Time>,
     /// The cumulative ACK covers a segment that was retransmitted, and may have waited for it.
     pub(crate) covers_resent: bool,
-    /// The same, reported before or not (`FLAG_RETRANS_DATA_ACKED`).
+    /// The cumulative ACK covers a retransmitted segment, reported before or not
+    /// (`FLAG_RETRANS_DATA_ACKED`).
     pub(crate) acked_resent: bool,
     /// When the first and the last segment were sent that were sent once, and are acknowledged
     /// cumulatively without having been SACKed.
@@ -43,7 +44,7 @@ pub(crate) struct Progress {
     pub(crate) reordering: u64,
     /// Segments that left the network now.
     pub(crate) delivered_segments: u64,
-    /// Of these, the ones that SACK blocks reported.
+    /// Segments of these that SACK blocks reported.
     pub(crate) sacked_segments: u64,
     /// When the lowest of those that was sent once was sent.
     pub(crate) first_sacked_at: Option<Time>,
@@ -68,7 +69,7 @@ pub(crate) struct Progress {
 pub(crate) struct Delivery {
     /// When the one sent last was sent, and its end.
     pub(crate) newest: Option<(Stamp, u64)>,
-    /// The same without those of which it may have been the original that arrived.
+    /// The newest without segments of which the original may have arrived.
     pub(crate) certain: Option<(Stamp, u64)>,
     /// The round trip of the last one taken in.
     pub(crate) rtt: Option<Span>,
@@ -118,7 +119,7 @@ impl Progress {
         }
     }
 
-    /// What an ACK of `whole` segments reports that arrived at `now`.
+    /// The progress by an ACK of `whole` segments that arrived at `now`.
     pub(in crate::loss) fn of_whole(now: Time, order: u32, whole: &Whole) -> Progress {
         let (segments, newest) = (u64::from(whole.segments), (whole.last, whole.end));
         Progress {
@@ -150,8 +151,8 @@ impl Progress {
         raise_key(&mut self.delivery.newest, key);
         if sent.ever_resent() {
             // RFC 8985 section 6.2 step 2: the echo is of an earlier transmission, or the answer
-            // came too soon for this one. What is SACKed comes with the echo of the segment before
-            // the hole, which says nothing (`tcp_sacktag_one`).
+            // came too soon for this one. A SACK comes with the echo of the segment before the
+            // hole, which says nothing (`tcp_sacktag_one`).
             let earlier = || self.echo.is_some_and(|echo| echo < sent.sent_at.as_nanos() / 1_000_000);
             if (in_order && earlier()) || self.now.since(sent.sent_at) < self.min_rtt {
                 return;
@@ -174,8 +175,8 @@ fn raise<T: PartialOrd>(most: &mut Option<T>, value: T) {
     }
 }
 
-/// The same for a transmission and its end. The order of tuples is compared by a function of its
-/// own, which costs a call for each segment.
+/// Raises `most` to a transmission and its end. The order of tuples is compared by a function of
+/// its own, which costs a call for each segment.
 #[inline(always)]
 pub(in crate::loss) fn raise_key(most: &mut Option<(Stamp, u64)>, (stamp, end): (Stamp, u64)) {
     let later = match *most {

@@ -1,7 +1,7 @@
 //! Delivery rates: how fast data was delivered while a segment was on its way, one sample per ACK.
 //!
 //! For every segment the counts at its last transmission are kept, in a ring parallel to the
-//! scoreboard's. Of the segments that an ACK delivers, the one sent last gives the sample: what was
+//! scoreboard's. The segment sent last among those that an ACK delivers gives the sample: the data
 //! delivered since then, over the longer of the time in which it was sent and the time in which it
 //! was acknowledged, so that ACK compression does not inflate the rate.
 //!
@@ -23,7 +23,7 @@ use ackclock_units::{Span, Time};
 
 use super::{Progress, Scoreboard, Sent, Stamp};
 
-/// What stood when a segment was sent last (the draft's `P`).
+/// The counts at the time when a segment was sent last (the draft's `P`).
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     delivered: u64,
@@ -72,7 +72,7 @@ impl DeliveryRate {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// Whether the application limited it.
+    /// Returns `true` if the application limited the sample.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited
     }
@@ -87,7 +87,7 @@ impl DeliveryRate {
     }
 }
 
-/// What is counted over a connection's life, from when a controller first asked for it.
+/// Counts over a connection's life, from when a controller first asked for them.
 #[derive(Debug)]
 pub(super) struct Rates {
     /// One for each entry of the scoreboard, in its order.
@@ -104,7 +104,7 @@ pub(super) struct Rates {
     newest: Option<Newest>,
     /// The receiver has reneged, and that is not repaired yet.
     reneged: bool,
-    /// What was marked lost and not yet reported to the controller.
+    /// Segments marked lost and not yet reported to the controller.
     waiting: Vec<Lost>,
     reported: DeliveryRate,
 }
@@ -251,7 +251,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether delivery rates are sampled.
+    /// Returns `true` if delivery rates are sampled.
     #[inline]
     pub(crate) fn samples_rates(&self) -> bool {
         self.rates.is_some()
@@ -271,7 +271,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether what is sent now gives samples that the application limits.
+    /// Returns `true` if data sent now gives samples that the application limits.
     #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.rates.as_ref().is_some_and(|rates| rates.app_limited > 0)
@@ -282,8 +282,8 @@ impl Scoreboard {
         self.rates.as_ref().map(|rates| rates.reported)
     }
 
-    /// What was marked lost since the last call. To be given back, so that its memory is used
-    /// again.
+    /// Takes the segments marked lost since the last call. The vector is to be given back, so that
+    /// its memory is used again.
     pub(crate) fn take_lost(&mut self) -> Vec<Lost> {
         self.rates.as_mut().map(|rates| std::mem::take(&mut rates.waiting)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What is to be sent again, and how it is cut into segments.
+//! The data to be sent again, and its division into segments.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use super::again::Again;
 use super::{Scoreboard, Sent, Stamp};
 
 impl Scoreboard {
-    /// Whether a segment may wait to be resent.
+    /// Returns `true` if a segment may wait to be resent.
     #[inline]
     pub(crate) fn may_resend(&self) -> bool {
         self.resend_from != self.resend_to || !self.lost_again.is_empty()
@@ -62,7 +62,7 @@ impl Scoreboard {
         if self.sacked_segments() == 0 {
             return None;
         }
-        // What is judged is SACKed or lost.
+        // Judged segments are SACKed or lost.
         self.holes_from = self.holes_from.max(self.entries.judged().end);
         while let Some(&sent) = self.at(self.holes_from).filter(|sent| sent.seq < self.highest_sacked) {
             self.step();

@@ -1,4 +1,4 @@
-//! What SACK blocks report.
+//! The processing of SACK blocks.
 
 use super::{Progress, Scoreboard, Sent};
 
@@ -15,8 +15,8 @@ impl Scoreboard {
         }
         for &mut (left, right) in ascending {
             let mut from = left;
-            // What the last ACK's blocks covered is marked: an ACK in recovery usually extends one
-            // of them.
+            // Segments that the last ACK's blocks covered are marked: an ACK in recovery usually
+            // extends one of them.
             for &(seen_left, seen_right) in &self.seen {
                 if seen_left <= from && from < seen_right {
                     from = seen_right;

@@ -7,7 +7,8 @@ use ackclock_units::Time;
 pub struct Stamp {
     /// The time.
     pub at: Time,
-    /// How many ACKs had arrived at that very time, and after something else was sent at it.
+    /// The number of ACKs that had arrived at that very time, and after something else was sent at
+    /// it.
     pub order: u32,
 }
 
@@ -74,7 +75,7 @@ impl Sent {
         self.sacked
     }
 
-    /// It was sent with PSH, where a rule says so.
+    /// Returns `true` if the segment was sent with PSH, where a rule says so.
     pub(crate) fn push(&self) -> bool {
         self.marks & Sent::PUSH > 0
     }
@@ -84,12 +85,13 @@ impl Sent {
         self.marks & Sent::BY_TIMEOUT > 0
     }
 
-    /// It was retransmitted at some time: no RTT sample (Karn).
+    /// Returns `true` if the segment was ever retransmitted: no RTT sample (Karn).
     pub(crate) fn ever_resent(&self) -> bool {
         self.marks & Sent::EVER_RESENT > 0
     }
 
-    /// It was sent once, and is not reported or lost: nothing is known of it.
+    /// Returns `true` if the segment was sent once, and is not reported or lost: nothing is known
+    /// of it.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.marks & (Sent::EVER_RESENT | Sent::MERGED | Sent::JOINED) == 0
@@ -103,7 +105,7 @@ impl Sent {
         self.marks & Sent::MERGED > 0
     }
 
-    /// It was handed down with the segment before it, in one socket buffer.
+    /// Returns `true` if the segment was handed down with the one before it, in one socket buffer.
     pub(super) fn joined(&self) -> bool {
         self.marks & Sent::JOINED > 0
     }

@@ -54,7 +54,7 @@ impl Model {
 
     fn judge(&mut self) {
         for index in 0..self.units.len() {
-            // What is lost stays lost, even if sequences above it join and leave fewer than the
+            // Lost segments stay lost, even if sequences above them join and leave fewer than the
             // threshold.
             let lost = !self.units[index].sacked && (self.units[index].lost || self.is_lost(index));
             self.units[index].lost = lost;
@@ -129,7 +129,7 @@ impl Model {
     }
 }
 
-/// What [`Progress`] has to say.
+/// The expected contents of a [`Progress`].
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     acked: u64,
@@ -279,7 +279,7 @@ fn a_part_of_a_segment_is_reported_with_the_rest_of_it() {
         (progress.sacked_segments, board.sacked(), board.segments())
     };
     assert_eq!(sacked(5, 8), (0, 0, 4), "parts of two");
-    // What the last block covered is not looked for again, unless it was a part.
+    // Segments that the last block covered are not searched again, unless it was a part.
     assert_eq!(sacked(5, 10), (1, 3, 4));
     assert_eq!(sacked(4, 10), (1, 6, 4));
     assert_eq!(sacked(4, 13), (1, 9, 4));
@@ -399,7 +399,7 @@ fn what_is_reported_with_the_ack_has_overtaken_nothing() {
     assert_eq!((progress.reordering, progress.low_acked), (0, (segment(0), 0)));
 }
 
-/// Who judges in [`work_of`].
+/// The rule that judges in [`work_of`].
 #[derive(Clone, Copy, Debug)]
 enum Judge {
     Rfc6675,

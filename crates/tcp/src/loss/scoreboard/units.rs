@@ -31,8 +31,8 @@ impl Scoreboard {
         self.part(index + 1);
     }
 
-    /// What is sent again as one from the lost segment at `seq` on, `most` segments at most: one
-    /// past its last unit. The rest is a unit of its own from now on.
+    /// Takes the unit that is sent again from the lost segment at `seq` on, `most` segments at
+    /// most, and returns one past its last segment. The rest is a unit of its own from now on.
     pub(crate) fn take_unit(&mut self, seq: u64, most: u64) -> u64 {
         let first = (self.position_of(seq) - self.entries.base()) as usize;
         let mut index = first + 1;

@@ -37,7 +37,7 @@ pub(in crate::receiver) struct Compression {
 }
 
 impl Compression {
-    /// Whether an ACK waits.
+    /// Returns `true` if an ACK waits.
     pub(in crate::receiver) fn holds(&self) -> bool {
         self.waiting > 0
     }
@@ -65,7 +65,7 @@ impl Compression {
 }
 
 impl Receiver {
-    /// From now on, as agreed in the handshake.
+    /// Compresses ACKs from now on, as agreed in the handshake.
     pub(crate) fn compress(&mut self, rules: Option<SackCompression>) {
         self.compression.rules = rules;
     }

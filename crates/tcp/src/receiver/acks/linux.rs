@@ -38,7 +38,7 @@ pub(in crate::receiver) struct LinuxAcks {
     last_segment: u32,
     /// An ACK is owed.
     owed: bool,
-    /// It is owed for a small segment, for two of them.
+    /// An ACK is owed for a small segment (1), for two of them (2).
     pushed: u8,
 }
 
@@ -62,12 +62,12 @@ impl LinuxAcks {
         self.segment
     }
 
-    /// How long an ACK is delayed now.
+    /// Delay of an ACK now.
     pub(in crate::receiver) fn timeout(&self) -> Span {
         self.timeout
     }
 
-    /// Whether the connection answers data with data (ping-pong mode).
+    /// Returns `true` if the connection answers data with data (ping-pong mode).
     pub(in crate::receiver) fn is_interactive(&self) -> bool {
         self.interactive
     }
@@ -87,12 +87,12 @@ impl LinuxAcks {
         self.owed = false;
     }
 
-    /// Whether an ACK is owed.
+    /// Returns `true` if an ACK is owed.
     pub(in crate::receiver) fn owes(&self) -> bool {
         self.owed
     }
 
-    /// Whether `unacknowledged` units are more than may wait: one segment's worth.
+    /// Returns `true` if `unacknowledged` units are more than may wait: one segment's worth.
     pub(in crate::receiver) fn is_much(&self, unacknowledged: u64) -> bool {
         unacknowledged > u64::from(self.policy.segments.saturating_sub(1)) * u64::from(self.segment)
     }
@@ -120,7 +120,7 @@ impl LinuxAcks {
         self.segment = segment.min(half).clamp(LEAST_SEGMENT, DEFAULT_SEGMENT);
     }
 
-    /// How long no data in order had arrived before `now`.
+    /// The time before `now` without data in order.
     pub(in crate::receiver) fn gap(&mut self, now: Time) -> Span {
         now.since(std::mem::replace(&mut self.last_arrival, now))
     }
@@ -189,7 +189,7 @@ impl LinuxAcks {
         self.hurry_most(self.policy.quick, window);
     }
 
-    /// The same, but for `most` ACKs at most.
+    /// Acknowledges at once as `hurry` does, for `most` ACKs at most.
     pub(in crate::receiver) fn hurry_most(&mut self, most: u32, window: u64) {
         self.add_quick(most, window);
         self.interactive = false;

@@ -12,7 +12,7 @@ pub(super) mod linux;
 /// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
 
-/// What the endpoint knows apart from the data that arrives.
+/// The endpoint's knowledge apart from the arriving data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     /// The segment has PSH set.
@@ -32,7 +32,7 @@ impl Default for Context {
 }
 
 impl Receiver {
-    // What is due.
+    // Pending ACKs.
 
     /// An ACK is due.
     #[inline]
@@ -40,7 +40,7 @@ impl Receiver {
         self.ack_now = true;
     }
 
-    /// Whether an ACK is due.
+    /// Returns `true` if an ACK is due.
     #[inline]
     pub(crate) fn acknowledges_now(&self) -> bool {
         self.ack_now
@@ -52,13 +52,12 @@ impl Receiver {
         self.ack_at
     }
 
-    /// Whether an ACK is delayed.
     #[inline]
     pub(crate) fn delays_ack(&self) -> bool {
         self.ack_at != Time::NEVER
     }
 
-    /// Whether data waits to be acknowledged, by a timer or at the next opportunity.
+    /// Returns `true` if data waits to be acknowledged, by a timer or at the next opportunity.
     pub(crate) fn owes_ack(&self) -> bool {
         self.ack_now || self.delays_ack()
     }
@@ -106,15 +105,15 @@ impl Receiver {
         }
     }
 
-    // What the endpoint reports and asks.
+    // The endpoint's reports and requests.
 
-    /// Whether the endpoint is to say what a segment has beside its data.
+    /// Returns `true` if the endpoint is to describe what a segment has beside its data.
     #[inline]
     pub(crate) fn is_described(&self) -> bool {
         self.described
     }
 
-    /// Whether the receive buffer is tuned.
+    /// Returns `true` if the receive buffer is tuned.
     pub(crate) fn is_tuned(&self) -> bool {
         self.tuned.is_some()
     }
@@ -149,12 +148,12 @@ impl Receiver {
         self.linux_acks.expect_answer();
     }
 
-    /// How long an acknowledgment is delayed now.
+    /// Delay of an acknowledgment now.
     pub(crate) fn ack_timeout(&self) -> Span {
         if self.ack_rule == AckRule::Linux { self.linux_acks.timeout() } else { self.linux_acks.policy.timeout }
     }
 
-    /// What the peer's segments hold, as estimated.
+    /// The estimated size of the peer's segments.
     pub(crate) fn segment_estimate(&self) -> u32 {
         if self.ack_rule == AckRule::Linux { self.linux_acks.segment() } else { self.peer_segment }
     }
@@ -215,7 +214,7 @@ impl Receiver {
         self.linux_acks.owe();
     }
 
-    // What data means.
+    // The meaning of data.
 
     /// A segment came that repeats what is known, or lies outside of the window. The peer has sent
     /// something again: it shall see at once what of the next segments arrives (Linux
@@ -242,12 +241,12 @@ impl Receiver {
         Arrived::Duplicate
     }
 
-    /// Whether the host has Linux's quick-ACK mode.
+    /// Returns `true` if the host has Linux's quick-ACK mode.
     pub(super) fn has_quick_mode(&self) -> bool {
         self.ack_rule == AckRule::Linux || self.linux_acks.policy.quick > 0
     }
 
-    /// Whether reading is a reason to send the ACK that is owed, in Linux.
+    /// Returns `true` if reading is a reason to send the ACK that is owed, in Linux.
     pub(super) fn owes_reader(&self) -> bool {
         if self.ack_rule == AckRule::Linux {
             return self.linux_acks.owes_reader(self.next - self.last_ack_sent, self.is_drained());

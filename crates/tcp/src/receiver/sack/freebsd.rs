@@ -10,7 +10,7 @@
 
 use crate::receiver::reassembly::Range;
 
-/// As many as FreeBSD keeps (`MAX_SACK_BLKS`).
+/// FreeBSD's number of blocks (`MAX_SACK_BLKS`).
 const MOST: usize = 6;
 
 /// Blocks in the order of the option. One that ends at or below the acknowledgment is the report of
@@ -34,7 +34,7 @@ impl SackList {
         &self.blocks[..self.len]
     }
 
-    /// Whether a duplicate waits to be reported; `next` is the acknowledgment.
+    /// Returns `true` if a duplicate waits to be reported; `next` is the acknowledgment.
     pub(super) fn has_duplicate(&self, next: u64) -> bool {
         self.as_slice().first().is_some_and(|&(_, right)| right <= next)
     }

@@ -52,7 +52,7 @@ impl SackList {
         &self.blocks[..self.len]
     }
 
-    /// What of the last segment had arrived before.
+    /// The part of the last segment that had arrived before.
     pub(super) fn duplicate(&self) -> Option<Range> {
         self.duplicate
     }
@@ -169,7 +169,7 @@ impl SackList {
 mod tests {
     use super::*;
 
-    /// What is reported after each segment of `arrivals`, when 1 is expected first.
+    /// The report after each segment of `arrivals`, when 1 is expected first.
     fn told(arrivals: &[Range]) -> Vec<(Option<Range>, Vec<Range>)> {
         let (mut list, mut held, mut next) = (SackList::default(), Vec::new(), 1);
         let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! What the SACK option reports: blocks by RFC 2018 and RFC 2883, or by the lists that Linux and
+//! The contents of the SACK option: blocks by RFC 2018 and RFC 2883, or by the lists that Linux and
 //! FreeBSD keep.
 
 use ackclock_packet::SackBlocks;
@@ -37,8 +37,8 @@ impl Sack {
         }
     }
 
-    /// It has been taken in, and `after` is expected now. `payload` bytes of it are data: a FIN is
-    /// not reported.
+    /// Notes that a segment has been taken in, and `after` is expected now. `payload` bytes of it
+    /// are data: a FIN is not reported.
     #[inline(always)]
     pub(super) fn after(&mut self, (left, right): Range, payload: u32, next: u64, after: u64) {
         if self.rule != ReportRule::FreeBsd {
@@ -50,7 +50,7 @@ impl Sack {
         }
     }
 
-    /// The same of data that was next, while there is no gap.
+    /// Notes data that was next, while there is no gap.
     #[inline(always)]
     pub(super) fn after_next(&mut self, range: Range, payload: u32) {
         if let Some(list) = self.freebsd.as_mut().filter(|list| !list.as_slice().is_empty()) {
@@ -74,7 +74,7 @@ impl Sack {
         self.linux = None;
     }
 
-    /// Whether a duplicate waits to be reported.
+    /// Returns `true` if a duplicate waits to be reported.
     #[inline]
     pub(super) fn has_duplicate(&self, reassembly: &Reassembly, next: u64) -> bool {
         match self.rule {
@@ -104,7 +104,8 @@ impl Sack {
         match self.rule {
             ReportRule::Rfc2883 => {
                 let duplicate = reassembly.duplicate().filter(|_| dsack);
-                // As many distinct blocks as there is room for (RFC 2018 section 4).
+                // The option carries as many distinct blocks as there is room for (RFC 2018 section
+                // 4).
                 let ranges = reassembly.recent().chain(reassembly.older());
                 duplicate.into_iter().chain(ranges).take(room).for_each(&mut push);
             }

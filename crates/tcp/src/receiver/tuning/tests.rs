@@ -94,7 +94,7 @@ fn round_trips_are_averaged_by_timestamps_and_bounded_by_windows() {
     assert_eq!(tuned.rtt, 8 * 20_000_000);
 }
 
-/// As a 6.1.192 kernel prints it behind two paths of 10 and 55 ms that take turns.
+/// The trace is that of a 6.1.192 kernel behind two paths of 10 and 55 ms that take turns.
 #[test]
 fn a_shorter_round_trip_counts_at_once_from_6_1_on() {
     let mut receiver = tuned(TuningRules::LINUX_6_1, 131_072);
@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn the_window_is_never_taken_back_nor_stalls(
         release in release(),
-        // Which of the next segments arrives, after how long, how old its echo is, what is read.
+        // The next segment to arrive, the delay, the age of its echo, and the amount read.
         steps in prop::collection::vec((0u64..40, 0u64..30, 1u32..200, any::<bool>(), 1u32..=1448), 1..400),
     ) {
         let mut receiver = tuned(release, 131_072);

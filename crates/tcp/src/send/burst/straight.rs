@@ -16,7 +16,7 @@ use crate::send::limited::Limit;
 use crate::{CaState, Ports, SendRule, SentAs, State};
 
 impl Sender {
-    /// Whether nothing but new data may be due.
+    /// Returns `true` if nothing but new data may be due.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.config.header_prediction
@@ -30,9 +30,9 @@ impl Sender {
             && !self.loss.board.samples_rates()
     }
 
-    /// How many full segments of `unsent` bytes may leave now, and whether the congestion window is
-    /// full after them; none if it is full already. `None` if they are not to leave by the straight
-    /// way.
+    /// Number of full segments of `unsent` bytes that may leave now, and `true` if the congestion
+    /// window is full after them; none if it is full already. `None` if they are not to leave by
+    /// the straight way.
     #[inline]
     pub(crate) fn room_for_burst(&self, unsent: u64) -> Option<(u64, bool)> {
         let full = self.negotiated.mss();
@@ -166,7 +166,7 @@ impl Sender {
     }
 }
 
-/// How many segments of `full` bytes fit into `room`: a few, and one at least.
+/// Number of segments of `full` bytes that fit into `room`: a few, and one at least.
 #[inline]
 fn segments(room: u64, full: u32) -> u64 {
     let full = u64::from(full);

@@ -39,7 +39,7 @@ fn a_unit_that_could_become_larger_waits() {
 fn a_full_unit_a_whole_buffer_or_a_third_of_the_window_is_sent() {
     for rule in ALL {
         assert_eq!(rule.choose(&Sight { cong_win: 2000, ..waiting() }), Choice::Send);
-        // What fits altogether, if nothing can be added to it.
+        // A unit that fits altogether is sent, if nothing can be added to it.
         assert_eq!(rule.choose(&Sight { len: 1000, ..waiting() }), Choice::Send);
         assert_ne!(rule.choose(&Sight { len: 1000, is_tail: true, ..waiting() }), Choice::Send);
         // tcp_tso_win_divisor: a third of the smaller window, 3333 and 3000.
@@ -68,7 +68,7 @@ fn a_fin_does_not_wait() {
     let last = Sight { fin: true, is_tail: true, len: 5000, ..waiting() };
     assert_eq!(OffloadRule::LINUX_4_0.choose(&last), Choice::Send);
     assert_eq!(OffloadRule::LINUX_6_1.choose(&last), Choice::ForCwnd);
-    // Of 500 bytes more than a segment there is room for 2000, and a unit could have ten.
+    // A window of 2000 bytes has room for 500 bytes more than a segment, and a unit could have ten.
     let small = Sight { fin: true, is_tail: true, most: 10, cong_win: 2000, len: 1500, ..waiting() };
     for rule in ALL {
         assert_eq!(rule.choose(&small), Choice::Send);
@@ -83,7 +83,7 @@ fn a_fin_does_not_wait() {
 fn a_unit_waits_for_less_than_two_ticks() {
     let since = |deferred| OffloadRule::LINUX_4_0.choose(&Sight { deferred: Some(deferred), ..waiting() });
     assert_eq!((since(100), since(99), since(98)), (Choice::ForCwnd, Choice::ForCwnd, Choice::Send));
-    // It looks at nothing else in time.
+    // The rule looks at nothing else in time.
     let idle = Sight { idle: Span::from_millis(50), age: None, ..waiting() };
     assert_eq!(OffloadRule::LINUX_4_0.choose(&idle), Choice::ForCwnd);
 }
@@ -95,11 +95,11 @@ fn a_unit_waits_if_the_last_one_is_recent_and_the_next_ack_is_near() {
         assert_eq!((after(MS), after(MS + 1)), (Choice::ForCwnd, Choice::Send));
         assert_eq!(rule.choose(&Sight { age: None, ..waiting() }), Choice::Send, "no ACK will come");
     }
-    // Within a millisecond.
+    // The unit waits for an ACK that is due within a millisecond.
     let aged = |age| OffloadRule::LINUX_6_1.choose(&Sight { age: Some(Span::from_micros(age)), ..waiting() });
     assert_eq!(aged(98_999), Choice::Send);
     assert_eq!(aged(99_000), Choice::ForCwnd);
-    // And within half a round trip, where that is less.
+    // The unit waits for an ACK that is due within half a round trip, where that is less.
     let near = |age| Sight { srtt: Span::from_micros(1000), age: Some(Span::from_micros(age)), ..waiting() };
     assert_eq!(OffloadRule::LINUX_6_1.choose(&near(499)), Choice::Send);
     assert_eq!(OffloadRule::LINUX_6_1.choose(&near(500)), Choice::ForCwnd);

@@ -292,8 +292,7 @@ fn before_fallback() -> StateRules {
     StateRules { ecn_syn_retries: u32::MAX, ..StateRules::linux() }
 }
 
-/// What the endpoints of Linux have in common. `growth_from` is the window that they announce
-/// first.
+/// The common settings of Linux's endpoints. `growth_from` is the window that they announce first.
 fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
     Config {
         mss: 1460,

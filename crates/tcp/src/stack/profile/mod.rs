@@ -2,8 +2,8 @@
 //!
 //! A profile is a host out of the box, on a path of MTU 1500. Each buffer here is the size up to
 //! which the stack tunes it by itself; a scenario that fixes socket buffers sets them, and one that
-//! wants them tuned asks for it ([`crate::Tuning`]). What a socket of the host does on the wire
-//! from its first segment on, with the buffers that it has at that time, is [`Profile::socket`].
+//! wants them tuned asks for it ([`crate::Tuning`]). [`Profile::socket`] is the behaviour of a
+//! socket on the wire from its first segment on, with the buffers that it has at that time.
 //!
 //! # Source
 //! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8
@@ -76,18 +76,18 @@ pub struct Profile {
     pub newreno: NewRenoConfig,
     /// Its CUBIC.
     pub cubic: CubicConfig,
-    /// What its DCTCP does differently.
+    /// The differences of the host's DCTCP.
     pub dctcp: DctcpRules,
-    /// What slow start is with HyStart on, if its CUBIC does not say.
+    /// Slow start with HyStart on, if the host's CUBIC does not say.
     pub hystart: SlowStartRules,
     /// Its segmentation offload, if that is modelled: off unless asked for.
     pub offload: Option<OffloadRule>,
-    /// How it tunes buffers on a machine with much memory, if that is modelled: not unless asked
-    /// for.
+    /// The host's tuning of buffers on a machine with much memory, if that is modelled: not unless
+    /// asked for.
     pub tuning: Option<Tuning>,
     /// RACK cannot be turned off (`tcp_recovery`, from 6.17 on).
     pub always_rack: bool,
-    /// What a socket is that was just opened, if that is modelled.
+    /// The state of a newly opened socket, if that is modelled.
     pub socket: Option<NewSocket>,
 }
 
@@ -120,7 +120,7 @@ impl Profile {
         ]
     }
 
-    /// Whether it is a Linux.
+    /// Returns `true` if the host is a Linux.
     pub fn is_linux(&self) -> bool {
         self.name.starts_with("linux")
     }
@@ -140,8 +140,7 @@ impl Profile {
         DctcpConfig { rules: self.dctcp, reno: self.newreno, ..DctcpConfig::default() }
     }
 
-    /// What slow start is on this host with HyStart on: what its CUBIC has, else what its kernel
-    /// knows.
+    /// Slow start on this host with HyStart on: that of its CUBIC, else that of its kernel.
     pub fn hystart(&self) -> SlowStartRules {
         match self.cubic.reno.slow_start {
             SlowStartRules::Standard => self.hystart,
@@ -168,7 +167,7 @@ impl Profile {
         Profile::all().into_iter().find(|profile| profile.name == name)
     }
 
-    /// What the RFCs recommend, with CUBIC (RFC 9438) without HyStart.
+    /// The RFCs' recommendations, with CUBIC (RFC 9438) without HyStart.
     pub fn rfc() -> Profile {
         Profile {
             name: "rfc",

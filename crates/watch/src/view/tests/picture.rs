@@ -64,7 +64,7 @@ const SIZE: (usize, usize) = (118, 26);
 const WIDTH: f64 = 8.0;
 const HEIGHT: f64 = 16.0;
 
-/// What a terminal with a dark background shows.
+/// The background of a dark terminal.
 const GROUND: &str = "#1c1f26";
 const TEXT: &str = "#d6dae2";
 

@@ -45,8 +45,8 @@ fn fields(script: &mut Script) -> Vec<u8> {
 #[test]
 fn table_2_as_a_client() {
     use EcnFeedback::{Accurate, Classic, None};
-    // What is asked for, the answer, the mode, whether data may be ECT. The SYN is not ECT: an
-    // answer that it came ECT or CE tells of mangling, and nothing of ours is ECT then (section
+    // The request, the answer, the mode, and the permission to send ECT data. The SYN is not ECT:
+    // an answer that it came ECT or CE tells of mangling, and nothing of ours is ECT then (section
     // 3.2.2.3).
     for (asked, answer, mode, usable) in [
         (Accurate, 0b010, Accurate, true),
@@ -81,13 +81,13 @@ fn table_2_as_a_client() {
 #[test]
 fn table_2_as_a_server() {
     use EcnFeedback::{Accurate, Classic, Dctcp, None};
-    // What is accepted, the SYN, the codepoint that it came with, the mode, the answer.
+    // The accepted feedback, the SYN, the codepoint that it came with, the mode, the answer.
     for (accepts, request, arrived, mode, answer) in [
         (Accurate, 0b111, Ecn::NotEct, Accurate, 0b010),
         (Accurate, 0b111, Ecn::Ect1, Accurate, 0b011),
         (Accurate, 0b111, Ecn::Ect0, Accurate, 0b100),
         (Accurate, 0b111, Ecn::Ce, Accurate, 0b110),
-        // Whatever else a later version may ask for (section 3.1.3).
+        // Other requests, of a later version, are answered as well (section 3.1.3).
         (Accurate, 0b001, Ecn::NotEct, Accurate, 0b010),
         (Accurate, 0b010, Ecn::NotEct, Accurate, 0b010),
         (Accurate, 0b100, Ecn::NotEct, Accurate, 0b010),
@@ -317,7 +317,8 @@ fn counters(e1: u32, ce: u32, e0: u32) -> Option<AccEcn> {
     }))
 }
 
-/// As [`accepted`], with Accurate ECN by these rules; the last ACK of the handshake has an option.
+/// An endpoint like that of [`accepted`], with Accurate ECN by these rules; the last ACK of the
+/// handshake has an option.
 fn accepted_with(acc_ecn: AccEcnRules) -> Script {
     let transfer = TransferRules { acc_ecn, ..TransferRules::default() };
     let initial_window = InitialWindow::Segments(60);

@@ -21,7 +21,7 @@ use crate::{
 
 mod watched;
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Debug)]
 enum Call {
     Write(u64),
@@ -56,12 +56,12 @@ enum Call {
 #[derive(Clone, Debug)]
 struct Shape {
     flags: Flags,
-    /// From the next byte expected.
+    /// Data from the next byte expected.
     seq: i64,
     len: u32,
     /// All that was sent if `None`.
     ack: Option<prop::sample::Index>,
-    /// Beyond SND.NXT.
+    /// A number beyond SND.NXT.
     ack_beyond: u64,
     window: u16,
     blocks: Vec<(prop::sample::Index, prop::sample::Index)>,

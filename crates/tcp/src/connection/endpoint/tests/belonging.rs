@@ -1,5 +1,5 @@
-//! Which segments belong and which do not, by the rules of each stack: windows, resets, SYNs, and
-//! how often they are answered (RFC 9293 section 3.10.7, RFC 5961).
+//! Acceptance of segments by the rules of each stack: windows, resets, SYNs, and the frequency of
+//! answers to them (RFC 9293 section 3.10.7, RFC 5961).
 
 use super::closing::{STATES, in_state};
 use super::*;

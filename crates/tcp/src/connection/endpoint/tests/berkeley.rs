@@ -144,7 +144,7 @@ fn a_timeout_goes_back_to_what_is_not_acknowledged() {
         assert_eq!(duplicates(&mut script, 1001, 4), []);
         script.ack(10_001);
         assert_eq!((script.data(), script.endpoint.ca_state()), (full(10_001, 3), CaState::Open));
-        // What is sent from then on counts again.
+        // Data sent from then on counts again.
         assert_eq!(duplicates(&mut script, 10_001, 3), []);
         script.ack(11_001);
         script.data();

@@ -45,7 +45,7 @@ fn the_window_grows_by_a_segment_for_each_duplicate_while_awnd_is_below_the_thre
     );
     assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
     // awnd = snd_nxt - snd_fack + sack_bytes_rexmit: 12 - 5 + 1 = 8, 7, 6, 5 are not below 5. Then
-    // 4: two segments, of which the retransmission has one. What is sent keeps awnd at 4.
+    // 4: two segments, of which the retransmission has one. The segments sent keep awnd at 4.
     let quiet = |n: usize| vec![(vec![], 1000); n];
     script.sack(1, &[(1001, 5001)]);
     assert_eq!((script.data(), script.endpoint.cwnd()), quiet(1)[0]);

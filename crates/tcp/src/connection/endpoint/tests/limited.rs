@@ -1,4 +1,4 @@
-//! What held the sender back. Segments of 1000 bytes; the connection is open at 100 ms.
+//! The limits that hold the sender back. Segments of 1000 bytes; the connection is open at 100 ms.
 
 use ackclock_cc::Needs;
 
@@ -29,7 +29,7 @@ fn each_time_belongs_to_the_reason_at_which_the_sender_stopped() {
     script.wait(30);
     let held = LimitedTime { cwnd: MS(40 + 50), rwnd: MS(50), app: MS(60 + 30), pacing: Span::ZERO };
     assert_eq!(script.endpoint.limited_time(script.now), held);
-    // Who has closed is held back by nobody.
+    // A sender that has closed is held back by nothing.
     script.close();
     script.wait(100);
     assert_eq!(script.endpoint.limited_time(script.now), held);

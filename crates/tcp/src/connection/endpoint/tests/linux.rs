@@ -233,7 +233,7 @@ fn the_send_buffer_is_filled_in_buffers_of_half_the_window() {
 fn a_send_buffer_that_was_too_small_grows_with_an_ack() {
     let mut script = Script::open_with(Config { send_buffer: 16_384, ..socket() }, |script| script.window = 64_000);
     // Buffers of 32,000, of which the first is filled again when 10,000 have left; with 43,280 of
-    // 46,080 used another one is begun. What is sent is no reason to grow.
+    // 46,080 used another one is begun. Sent data is no reason to grow.
     assert_eq!(script.endpoint.write(200_000), 74_000);
     script.pump();
     assert_eq!(script.endpoint.send_buffer(), 46_080);

@@ -272,8 +272,8 @@ fn a_lost_retransmission_is_resent_without_a_timeout() {
     assert_eq!(script.data()[0], (1, 1001));
     script.sack(1, &[(1001, 10_001)]);
     script.data();
-    // What was sent with and after the retransmission is SACKed a round trip later, the
-    // retransmission not.
+    // Segments sent with and after the retransmission are SACKed a round trip later, the
+    // retransmission is not.
     script.wait(100);
     let (_, nxt) = script.endpoint.sequence();
     script.sack(1, &[(1001, nxt)]);
@@ -440,9 +440,9 @@ fn a_threshold_that_has_grown_waits_and_lets_new_data_out() {
 
 #[test]
 fn ncr_sends_new_data_for_a_round_trip_and_then_recovers() {
-    // RFC 4653 section 3.3. Of ten outstanding one is lost. Careful: the first, third, fifth and
-    // seventh of eight reports let a segment out, and the ninth reaches 2 * 14 / 3 = 9. Aggressive:
-    // seven do, and the eighth reaches 17 / 2 = 8.
+    // RFC 4653 section 3.3. One of ten outstanding segments is lost. Careful: the first, third,
+    // fifth and seventh of eight reports let a segment out, and the ninth reaches 2 * 14 / 3 = 9.
+    // Aggressive: seven do, and the eighth reaches 17 / 2 = 8.
     for (variant, new, reports) in [(NcrVariant::Careful, 4, 9), (NcrVariant::Aggressive, 7, 8)] {
         let detector = LossDetector::Ncr(variant);
         let mut script = Script::open(Config { loss_detector: detector, tlp: false, ..linux() });

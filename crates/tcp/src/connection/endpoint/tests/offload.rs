@@ -20,7 +20,7 @@ fn host(profile: Profile, segments: u32) -> Config {
     config
 }
 
-/// What goes out now, as units: where each begins and ends.
+/// Ends of the units that leave now, as pairs of left and right edge.
 fn units(script: &mut Script) -> Vec<(u64, u64)> {
     let (mut units, mut segment) = (Vec::<(u64, u64)>::new(), Segment::default());
     while script.endpoint.transmit(script.now, &mut segment).is_some() {

@@ -10,7 +10,7 @@ use super::peer::full;
 use super::*;
 use crate::CaState;
 
-/// What it answers next, and what it was told.
+/// The controller's next answer, and the calls that it received.
 #[derive(Debug)]
 struct Shared {
     window: Window,
@@ -114,7 +114,7 @@ fn without_prr_its_window_counts_at_once_and_acks_go_on() {
     script.ack(4001);
     assert_eq!(script.data(), full(10_001, 1));
     assert_eq!(delay.told(), "AAA");
-    // What was in flight then is acknowledged: over, before the ACK grows the window.
+    // The data in flight then is acknowledged: the episode is over before the ACK grows the window.
     script.ack(10_001);
     assert_eq!(delay.told(), ".A");
     assert_eq!(script.endpoint.ca_state(), CaState::Open);

@@ -1,4 +1,4 @@
-//! How long an endpoint waits for a peer that does not answer: SYN, data, closed windows,
+//! The patience of an endpoint with a peer that does not answer: SYN, data, closed windows,
 //! keep-alive, user timeout.
 
 use super::*;

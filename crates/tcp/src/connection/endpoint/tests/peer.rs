@@ -25,8 +25,8 @@ pub(super) fn config() -> Config {
 }
 
 /// An endpoint, its peer's part, and the time. Sequence numbers are relative, as inside the
-/// endpoint: a SYN is 0, the first byte 1. What the endpoint has to send is collected at once,
-/// after every call.
+/// endpoint: a SYN is 0, the first byte 1. The endpoint's segments are collected at once, after
+/// every call.
 pub(super) struct Script {
     pub(super) endpoint: Endpoint,
     pub(super) now: Time,
@@ -44,7 +44,7 @@ impl Script {
         Script::controlled(config, Box::new(NewReno::new(NewRenoConfig::default())))
     }
 
-    /// With another controller.
+    /// An endpoint with another controller.
     pub(super) fn controlled(config: Config, cc: Box<dyn CongestionControl>) -> Script {
         let endpoint = Endpoint::new(config, cc, Ports { local: 1, remote: 2 }, ISN, 0);
         Script { endpoint, now: Time::ZERO, seq: 1, window: 65_535, shift: 0, log: Vec::new(), last_timestamp: 0 }
@@ -55,7 +55,7 @@ impl Script {
         Script::open_with(config, |_| ())
     }
 
-    /// The same after `prepare`.
+    /// Opens a connection as `open` does, after `prepare`.
     pub(super) fn open_with(config: Config, prepare: impl FnOnce(&mut Script)) -> Script {
         let mut script = Script::new(config);
         prepare(&mut script);
@@ -176,7 +176,7 @@ impl Script {
         self.peer_segment(Flags::NONE, seq, len)
     }
 
-    /// The same with flags.
+    /// Sends a segment of the peer with these flags.
     pub(super) fn peer_segment(&mut self, flags: Flags, seq: u64, len: u32) -> Acknowledgment {
         let (_, nxt) = self.endpoint.sequence();
         let segment = self.segment(flags | Flags::ACK, seq, len, nxt);
@@ -221,7 +221,7 @@ impl Script {
         panic!("transmits for ever");
     }
 
-    /// What was sent since the last look: milliseconds, segment, codepoint.
+    /// Segments sent since the last call: milliseconds, segment, codepoint.
     pub(super) fn segments(&mut self) -> Vec<(u64, Segment, Ecn)> {
         std::mem::take(&mut self.log)
     }
@@ -238,7 +238,7 @@ impl Script {
         ranges.into_iter().filter(|(left, right)| left < right).collect()
     }
 
-    /// The same with the times in milliseconds.
+    /// Data sent since the last call, with the times in milliseconds.
     pub(super) fn timed_data(&mut self) -> Vec<(u64, u64, u64)> {
         let timed = self.segments();
         let ranges = timed.iter().map(|(at, segment, _)| (*at, self.range(segment)));

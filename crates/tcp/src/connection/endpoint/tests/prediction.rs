@@ -11,7 +11,7 @@ use crate::send::burst::Burst;
 use crate::stack::profile::Profile;
 use crate::{LossDetector, TransferRules};
 
-/// What the network does to segments, of a thousand each; one way takes 10 ms.
+/// The network's treatment of segments, of a thousand each; one way takes 10 ms.
 #[derive(Clone, Copy, Debug, Default)]
 struct Network {
     seed: u64,
@@ -21,7 +21,7 @@ struct Network {
     marked: u64,
 }
 
-/// Who writes how much at a time, and how long it goes on.
+/// The writes of both sides, and the length of the traffic.
 #[derive(Clone, Copy, Debug)]
 struct Traffic {
     writes: [u64; 2],
@@ -134,7 +134,8 @@ impl Pair {
 pub(super) fn everything(endpoint: &mut Endpoint) -> String {
     endpoint.sender.predicts = false;
     endpoint.sender.counters.predicted = 0;
-    // What is remembered of it, and what the next look for something to send ends.
+    // The memory of the timeout is filled, and the burst, which the next look for something to send
+    // ends, is emptied.
     endpoint.rto();
     endpoint.sender.burst = Burst::default();
     endpoint.configure(|config| config.header_prediction = false);

@@ -81,9 +81,9 @@ fn compressed_acks_do_not_make_the_path_look_fast() {
     script.ack(12_001);
     let rate = witness.ack().rate.unwrap();
     assert_eq!((rate.prior_delivered, rate.delivered, rate.interval), (2000, 10_000, Some(MS(150))));
-    // Those sent at 300 ms had 11,000 bytes delivered; the newest of them acknowledged was sent at
-    // 200 ms. Their ACK comes 100 ms later, but they were sent over 100 ms only: with nothing
-    // compressed both are the same.
+    // The segments sent at 300 ms had 11,000 bytes delivered; the newest of them acknowledged was
+    // sent at 200 ms. Their ACK comes 100 ms later, but they were sent over 100 ms only: with
+    // nothing compressed both are the same.
     script.ack(13_001);
     let rate = witness.ack().rate.unwrap();
     assert_eq!((rate.prior_delivered, rate.delivered, rate.interval), (11_000, 2000, Some(MS(100))));
@@ -123,7 +123,7 @@ fn losses_and_retransmissions_have_what_stood_when_they_were_sent() {
         witness.take();
         script.wait(100);
         script.sack(1, &[(1001, 4001)]);
-        // What SACK reports is delivered now.
+        // SACKed data is delivered now.
         let log = witness.take();
         assert_eq!(log.order, "LSA");
         let lost = Lost {
@@ -209,8 +209,8 @@ fn samples_are_limited_by_the_application_until_the_bubble_is_delivered() {
         assert_eq!(limited(), Some(true));
         script.write(30_000);
         script.wait(100);
-        // 5000 bytes: the bubble is over. What was sent before knew nothing of it, what goes out
-        // now does.
+        // 5000 bytes: the bubble is over. Segments sent before were unaware of it, those sent now
+        // are not.
         script.ack(5001);
         assert_eq!(limited(), Some(true));
         script.wait(100);
@@ -310,7 +310,7 @@ fn another_controller_may_ask_in_the_middle() {
     let other = Witness::ruling(10_000);
     let now = script.now;
     script.endpoint.set_congestion_control(now, Box::new(other.clone()));
-    // Of what was sent before nothing is known.
+    // The controller knows nothing of data sent before.
     script.ack(1001);
     assert_eq!(other.ack().rate, None);
     script.wait(100);

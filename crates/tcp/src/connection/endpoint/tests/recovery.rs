@@ -26,7 +26,7 @@ fn ten(config: Config) -> Script {
     script
 }
 
-/// What each of `n` duplicate ACKs without SACK makes the endpoint send.
+/// The segments that each of `n` duplicate ACKs without SACK makes the endpoint send.
 fn duplicates(script: &mut Script, ack: u64, n: usize) -> Vec<Vec<(u64, u64)>> {
     let mut duplicate = || {
         script.ack(ack);
@@ -268,8 +268,8 @@ fn the_timer_starts_again_with_the_first_retransmission() {
     assert_eq!(script.endpoint.stats().timeouts, 1);
 }
 
-/// What the SACKs of segments 1 to 19 of 20 in flight make the endpoint send, segment 0 being lost;
-/// as in the examples of RFC 6937 section 3.1: N is new data, R a retransmission.
+/// The segments that the SACKs of segments 1 to 19 of 20 in flight make the endpoint send, segment
+/// 0 being lost; as in the examples of RFC 6937 section 3.1: N is new data, R a retransmission.
 fn twenty(prr: Prr, first_sacked: u64) -> Vec<(u64, String)> {
     let config = Config { initial_window: InitialWindow::Segments(20), prr, ..config() };
     let mut script = Script::open(config);

@@ -7,7 +7,7 @@ use ackclock_units::Rate;
 
 use super::*;
 
-/// What it was told.
+/// The calls that the controller received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) acks: Vec<Ack>,
@@ -38,7 +38,7 @@ impl Witness {
         Witness { shared: Arc::new(Mutex::new(Shared { window, rate: None, log: Log::default() })), needs }
     }
 
-    /// It samples rates and rules the window.
+    /// A controller that samples rates and rules the window.
     pub(super) fn ruling(cwnd: u64) -> Witness {
         Witness::new(cwnd, Needs { delivery_rate: true, whole_control: true, ..Needs::default() })
     }
@@ -51,12 +51,12 @@ impl Witness {
         self.shared.lock().unwrap().window.cwnd = cwnd;
     }
 
-    /// It paces from now on.
+    /// Sets the pacing rate from now on.
     pub(super) fn set_rate(&self, bytes_per_second: u64) {
         self.shared.lock().unwrap().rate = Rate::from_bps(8 * bytes_per_second);
     }
 
-    /// What it was told since the last look.
+    /// The calls received since the last look.
     pub(super) fn take(&self) -> Log {
         std::mem::take(&mut self.shared.lock().unwrap().log)
     }

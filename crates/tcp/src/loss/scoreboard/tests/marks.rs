@@ -1,8 +1,8 @@
-//! What declares segments lost, against its definition.
+//! The rules that declare segments lost, against their definition.
 
 use super::*;
 
-/// What else marks segments lost, each against its definition over all entries.
+/// The other rules that mark segments lost, each against its definition over all entries.
 #[derive(Clone, Debug)]
 enum Mark {
     Push,
@@ -33,8 +33,8 @@ fn any_mark() -> impl Strategy<Value = Mark> {
     ]
 }
 
-/// What a mark does to each entry, written down without marks of what was judged before: what is
-/// lost stays lost, and what is lost while it is resent loses its retransmission.
+/// Applies a mark to each entry, written down without marks of earlier judgments: lost segments
+/// stay lost, and a segment that is lost while it is resent loses its retransmission.
 fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Stamp, u64)) {
     let highest = entries.iter().filter(|sent| sent.sacked).map(Sent::end).max();
     let mut sacked_below = 0;

@@ -1,4 +1,4 @@
-//! What Linux does, release by release: the rows of the rules that changed.
+//! Linux's behaviours, release by release: the rows of the rules that changed.
 
 use crate::{AdaptiveRules, BufferGrowth, DetectorRules, LossRules, MaxBurst, OffloadRule, TimerRules, TuningRules};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How the connection begins.
+/// The start of the connection.
 #[derive(Clone, Copy, Debug)]
 enum Start {
     Connect,
@@ -134,10 +134,10 @@ impl Watched {
         panic!("transmits for ever");
     }
 
-    /// What counts against the window: in Linux segments, whatever their length. RFC 6675's pipe
-    /// counts a segment twice that is sent again without being declared lost, as a window probe is
-    /// that may go as a whole now. The BSDs count bytes of the stream, and in recovery with SACK
-    /// those that are sent again alone.
+    /// The data that counts against the window: in Linux segments, whatever their length. RFC
+    /// 6675's pipe counts a segment twice that is sent again without being declared lost, as a
+    /// window probe is that may go as a whole now. The BSDs count bytes of the stream, and in
+    /// recovery with SACK those that are sent again alone.
     fn in_flight(&self) -> u64 {
         let (endpoint, pipe) = (&self.endpoint, self.endpoint.pipe());
         if endpoint.sender.loss.linux_episodes() {
@@ -151,8 +151,8 @@ impl Watched {
         pipe.min(if sack { endpoint.sender.loss.board.resent() } else { endpoint.sender.loss.board.outstanding() })
     }
 
-    /// What may go beyond the window for the first two duplicate ACKs (RFC 3042 section 2) by the
-    /// BSDs' rules; by others they count as segments that have left.
+    /// The data allowed beyond the window for the first two duplicate ACKs (RFC 3042 section 2) by
+    /// the BSDs' rules; by others they count as segments that have left.
     fn limited_transmit(&self) -> u64 {
         let endpoint = &self.endpoint;
         let applies = endpoint.config.limited_transmit
@@ -161,8 +161,8 @@ impl Watched {
         if applies { 2 * u64::from(endpoint.sender.negotiated.mss()) } else { 0 }
     }
 
-    /// What is outstanding or waits has a timer that sees to it, even if the peer never says
-    /// another word.
+    /// Asserts that outstanding or waiting data has a timer, even if the peer never says another
+    /// word.
     fn assert_alive(&self) {
         let (endpoint, send) = (&self.endpoint, &self.endpoint.sender.sequence);
         let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait | State::FinWait2);
@@ -268,7 +268,7 @@ impl Watched {
         self.transmit();
     }
 
-    /// What the calls of a socket tell agrees.
+    /// Asserts that the results of a socket's calls agree.
     fn look(&mut self, bytes: u64) {
         let endpoint = &mut self.endpoint;
         let ready = endpoint.readiness();
@@ -346,7 +346,7 @@ proptest! {
         start in any_start(),
         calls in prop::collection::vec(any_call(), 1..120),
     ) {
-        // Whether segments may take the short way makes no difference.
+        // Permission for segments to take the short path makes no difference.
         let [with, without] = [true, false].map(|header_prediction| {
             let config = Config { header_prediction, ..config.clone() };
             let endpoint = Endpoint::new(config, controller.build(), Ports { local: 1, remote: 2 }, isn, 77);
