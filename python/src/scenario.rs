@@ -21,7 +21,7 @@ pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
 
 /// The algorithms that the parser gets from the classes.
 pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock_scenario::Own {
-    own.map_or_else(ackclock_scenario::Own::new, |own| own.get().0.clone())
+    own.map_or_else(ackclock::built_in, |own| own.get().0.clone())
 }
 
 /// Files and their contents.

@@ -44,7 +44,8 @@ pub use ackclock_aqm as aqm;
 pub use ackclock_cc as cc;
 pub use ackclock_run::{batch, parameters};
 pub use ackclock_scenario::Own;
-pub use ackclock_sim::spec::{OwnController, OwnQueue};
+pub use ackclock_sim::spec::{OwnController, OwnQueue, OwnStack};
+pub use ackclock_stack as stack;
 pub use ackclock_units as units;
 
 use std::ffi::OsString;
@@ -57,9 +58,18 @@ use clap::Parser;
 use args::{Cli, Command, no_command};
 use console::tell;
 
+/// The network stacks that this build brings: those of QUIC with the feature `quic`. A program adds
+/// its own.
+pub fn built_in() -> Own {
+    #[cfg(feature = "quic")]
+    return ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    #[cfg(not(feature = "quic"))]
+    Own::new()
+}
+
 /// The program `ackclock`, whose scenarios may also name these congestion controllers (`cc =
-/// "NAME"`) and queue disciplines (`queue = "NAME"`), in addition to the built-in ones. One
-/// controller or queue discipline alone will do as well.
+/// "NAME"`), queue disciplines (`queue = "NAME"`) and network stacks of hosts (`stack = "NAME"`), in
+/// addition to the built-in ones. A single one will do as well.
 ///
 /// # Panics
 /// One has no name, or one that is taken, or wrong parameters ([`Own::problem`]).

@@ -1,11 +1,14 @@
 //! The text about live runs: which one it is, how punctual it was, and how its programs ended.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use ackclock_scenario::Scenario;
+use ackclock_trace::metrics::{self, ShownMetric};
 use ackclock_trace::{CommandSummary, Lateness, LiveSummary, Summary};
 
-use crate::table::Table;
+use crate::report::cell;
+use crate::table::{Cell, Table};
 
 /// The scenario about to run, and its duration.
 pub(crate) fn heading(scenario: &Scenario) -> String {
@@ -23,6 +26,14 @@ pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
         let _ = write!(out, "\n{}", commands(&summary.commands));
     }
     if let Some(live) = &summary.live {
+        if summary.clock == "virtual" {
+            let mut results = StackResults::default();
+            results.add(live, &[]);
+            for table in results.tables(&[]) {
+                let _ = write!(out, "\n{}", table.render());
+            }
+            return out;
+        }
         let _ = write!(out, "\n{}\n", hosts(live));
         // A replay is at no time late.
         if summary.clock == "live" {
@@ -88,6 +99,68 @@ fn hosts(live: &LiveSummary) -> String {
         ]);
     }
     table.render()
+}
+
+/// Results of stacks: a table for each host, with a column for each result.
+#[derive(Debug, Default)]
+pub(crate) struct StackResults {
+    hosts: Vec<StackTable>,
+}
+
+#[derive(Debug)]
+struct StackTable {
+    host: String,
+    /// Names of results.
+    columns: Vec<String>,
+    rows: Vec<StackRow>,
+}
+
+/// The values of the axes and the stack, with the values of the runs by column.
+type StackRow = (Vec<String>, BTreeMap<usize, Vec<f64>>);
+
+impl StackResults {
+    /// Adds the results of a run. Runs with the same values on the axes, one after the other, share
+    /// a row.
+    pub(crate) fn add(&mut self, live: &LiveSummary, axes: &[String]) {
+        for host in &live.hosts {
+            let Some(results) = host.results.as_ref().and_then(serde_json::Value::as_object) else { continue };
+            let known = self.hosts.iter().position(|table| table.host == host.id).unwrap_or_else(|| {
+                self.hosts.push(StackTable { host: host.id.clone(), columns: Vec::new(), rows: Vec::new() });
+                self.hosts.len() - 1
+            });
+            let StackTable { columns, rows, .. } = &mut self.hosts[known];
+            let texts: Vec<String> = axes.iter().chain(&host.stack).cloned().collect();
+            if rows.last().is_none_or(|(last, _)| *last != texts) {
+                rows.push((texts, BTreeMap::new()));
+            }
+            let Some((_, cells)) = rows.last_mut() else { continue };
+            for (name, value) in results.iter().filter_map(|(name, value)| Some((name, value.as_f64()?))) {
+                let column = columns.iter().position(|column| column == name).unwrap_or_else(|| {
+                    columns.push(name.clone());
+                    columns.len() - 1
+                });
+                cells.entry(column).or_default().push(value);
+            }
+        }
+    }
+
+    /// The tables, under the names of the axes.
+    pub(crate) fn tables(&self, axes: &[String]) -> impl Iterator<Item = Table> {
+        let with_results = self.hosts.iter().filter(|table| !table.columns.is_empty());
+        with_results.map(|StackTable { host, columns, rows }| {
+            let shown: Vec<ShownMetric> = columns.iter().map(|name| metrics::shown("", name)).collect();
+            let texts = axes.iter().cloned().chain([host.clone()]);
+            let mut table = Table::new(axes.len() + 1, texts.chain(shown.iter().map(ShownMetric::heading)));
+            for (texts, cells) in rows {
+                let cell = |(column, shown): (usize, &ShownMetric)| {
+                    let values = cells.get(&column).into_iter().flatten();
+                    cell(values.map(|&value| shown.unit.scaled(value)).collect(), shown.digits)
+                };
+                table.row(texts.iter().cloned().map(Cell::from).chain(shown.iter().enumerate().map(cell)));
+            }
+            table
+        })
+    }
 }
 
 fn punctuality(live: &LiveSummary) -> String {

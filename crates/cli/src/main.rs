@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ackclock::main_with(ackclock::Own::new())
+    ackclock::main_with(ackclock::built_in())
 }

@@ -382,7 +382,7 @@ fn percent(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// The median of the runs of a point, with the standard deviation if there are several.
-fn cell(values: Vec<f64>, digits: usize) -> Cell {
+pub(crate) fn cell(values: Vec<f64>, digits: usize) -> Cell {
     let number = |value| Cell::Number { value, deviation: deviation(&values), digits };
     median(&values).map_or_else(|| "-".to_owned().into(), number)
 }

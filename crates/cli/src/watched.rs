@@ -63,6 +63,7 @@ pub(crate) fn check_options(args: &Args, scenario: &Scenario) -> anyhow::Result<
         Some(Clock::Replay(_)) => {
             bail!("{option} is not for a replay, which makes the changes of the recorded run")
         }
+        Some(Clock::Virtual) => bail!("{option} is not for hosts with stacks of their own"),
         Some(Clock::Real) if args.speed.is_some() => bail!("--speed requires the virtual clock"),
         Some(Clock::Real) if args.changes.is_some() => {
             bail!("--changes requires the virtual clock; `run.replay` makes the changes of a live run")

@@ -172,7 +172,7 @@ impl Engine {
                 tun: spec.tun.clone().unwrap_or_default(),
                 ..LiveHost::default()
             },
-            in_process: spec.tun.is_none().then(|| InProcessHost::new(spec)),
+            in_process: (!spec.is_outside()).then(|| InProcessHost::new(spec)),
             recent: None,
         };
         let mut addresses: Vec<(IpAddr, usize)> = Vec::new();

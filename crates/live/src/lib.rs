@@ -19,7 +19,8 @@
 //!
 //! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets
 //! as bytes out, time as an argument. `runner` drives it by the machine's clock ([`run`] with
-//! [`Clock::Real`]), `replay` by a capture ([`Clock::Replay`]). `router` decrements hop limits,
+//! [`Clock::Real`]), `replay` by a capture ([`Clock::Replay`]), `stacks` by network stacks in this
+//! process ([`Clock::Virtual`]). `router` decrements hop limits,
 //! fragments, and writes ICMP messages. `offload` divides segments into packets. `capture` reads
 //! and writes pcapng files. `testbed` creates namespaces, devices and addresses, and removes them;
 //! `commands` starts programs in them.
@@ -107,18 +108,21 @@ mod router;
 mod runner;
 #[cfg(all(unix, not(all(feature = "devices", target_os = "linux"))))]
 mod signals;
+mod stacks;
 #[cfg(all(feature = "devices", target_os = "linux"))]
 mod testbed;
 mod watch;
 
 use std::io;
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_sim::{Recorders, RunError};
 use ackclock_trace::Summary;
+use ackclock_units::Time;
 
 pub use control::{ChangeReader, Control, Made, Order};
 pub use engine::{Engine, Outgoing};
@@ -278,5 +282,22 @@ pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Resul
     match &live.clock {
         Clock::Real => devices::run(spec, recorders, options),
         Clock::Replay(capture) => replay::run(spec, recorders, capture, options.changes.as_ref()),
+        Clock::Virtual => Ok(run_virtual(spec, recorders, &mut |_| match interrupted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })),
     }
+}
+
+/// Runs `spec`, whose external hosts have stacks of their own ([`Clock::Virtual`]). `progress` is
+/// called regularly with the simulated time, and may stop the run.
+///
+/// # Panics
+/// If `spec` has no external hosts.
+pub fn run_virtual(
+    spec: &RunSpec,
+    recorders: Recorders<'_>,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Outcome {
+    stacks::run(spec, recorders, progress)
 }

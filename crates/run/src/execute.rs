@@ -167,6 +167,16 @@ fn surrounded<T>(aside: &Aside<'_>, run: &mut dyn FnMut() -> T) -> T {
     result.unwrap_or_else(run)
 }
 
+/// A run in virtual time has come to `now`: tells its progress, and whether it goes on.
+fn reach(meter: &mut Meter<'_>, aside: &Aside<'_>, stop: &AtomicBool, now: Time) -> ControlFlow<()> {
+    meter.reach(now);
+    if let Some(surroundings) = aside.surroundings {
+        surroundings.breathe();
+    }
+    let over = stop.load(Ordering::Relaxed) || aside.is_stopped() || ackclock_live::interrupted();
+    if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 fn one(
     scenario: &Scenario,
     run: usize,
@@ -180,17 +190,10 @@ fn one(
     let spec = scenario.read_spec(run).map_err(|error| Failure::Point(Box::new(error)))?;
     let mut sheets = Sheets::open(scenario, run, aside.places).map_err(Failure::Output)?;
     if let Some(live) = &spec.live {
-        return outside(scenario, &spec, live, run, sheets, aside, progress);
+        return outside(scenario, &spec, live, run, sheets, aside, (progress, stop));
     }
     let mut meter = Meter::new(progress, spec.duration);
-    let mut reach = |now| {
-        meter.reach(now);
-        if let Some(surroundings) = aside.surroundings {
-            surroundings.breathe();
-        }
-        let over = stop.load(Ordering::Relaxed) || aside.is_stopped() || ackclock_live::interrupted();
-        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let mut reach = |now| reach(&mut meter, aside, stop, now);
     let mut feed = aside.attendant.and_then(Attendant::feed);
     let recorders = sheets.recorders(feed.as_mut().map(|feed| &mut **feed as &mut dyn WatchSink));
     let control = aside.attendant.and_then(Attendant::control);
@@ -234,7 +237,7 @@ fn outside(
     run: usize,
     mut sheets: Sheets<'_>,
     aside: &Aside<'_>,
-    progress: &dyn Progress,
+    (progress, stop): (&dyn Progress, &AtomicBool),
 ) -> Result<Done, Failure> {
     let folder = aside.places.filter(|_| live.clock == Clock::Real && !live.commands.is_empty());
     let folder = folder.map(|places| places.folder(run, COMMANDS)).transpose().map_err(Failure::Output)?;
@@ -248,10 +251,15 @@ fn outside(
     };
     let mut feed = aside.attendant.and_then(Attendant::feed);
     let recorders = sheets.recorders(feed.as_mut().map(|feed| &mut **feed as &mut dyn WatchSink));
-    let go = || ackclock_live::run(spec, recorders, &options);
+    let mut meter = Meter::new(progress, spec.duration);
     let outcome = attendant::during(aside.attendant, || match live.clock {
-        Clock::Real => progress::in_real_time(progress, spec.duration, go),
-        Clock::Replay(_) => go(),
+        Clock::Real => {
+            progress::in_real_time(progress, spec.duration, || ackclock_live::run(spec, recorders, &options))
+        }
+        Clock::Replay(_) => ackclock_live::run(spec, recorders, &options),
+        Clock::Virtual => {
+            Ok(ackclock_live::run_virtual(spec, recorders, &mut |now| reach(&mut meter, aside, stop, now)))
+        }
     });
     let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;
     let came_to = Span::from_secs_f64(summary.duration_s);

@@ -127,6 +127,12 @@ impl Timing {
     pub(crate) fn is_live(&self) -> bool {
         self.clock == Some(Clock::Real)
     }
+
+    /// Returns true if kernels or stacks send packets while it runs, so that expectations may be
+    /// about hosts.
+    pub(crate) fn has_hosts(&self) -> bool {
+        matches!(self.clock, Some(Clock::Real | Clock::Virtual))
+    }
 }
 
 impl Default for Timing {
@@ -176,7 +182,14 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
         let error = Diagnostic::new(format!("the {clock} clock requires a host with a device"), &place, label);
         run.push(error.note("expected a section `[hosts.NAME]` with a `tun`"));
     }
+    let stacks = nodes.is_some_and(|nodes| nodes.iter().any(|node| node.stack.is_some()));
+    if stacks && devices {
+        let title = "hosts with a `tun` beside hosts with a `stack`";
+        let error = Diagnostic::new(title, run.place(), "stacks run on the virtual clock");
+        run.push(error.note("expected hosts of one of the two kinds, and hosts without either"));
+    }
     timing.clock = match (clock, replay) {
+        ("virtual", _) if stacks => Some(Clock::Virtual),
         ("live", _) => Some(Clock::Real),
         ("replay", Some(path)) => Some(Clock::Replay(PathBuf::from(path))),
         _ => None,

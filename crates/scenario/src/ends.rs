@@ -65,7 +65,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
         fields.or(("data", "compare data from a kernel with that of `ackclock pattern`"), "any", DATA) == "pattern";
     let (pairs, port) = (pairs?, port? as u16);
     let first = *pairs.first()?;
-    let kernels = first.map(|node| nodes[node].tun.is_some());
+    let kernels = first.map(|node| nodes[node].is_outside());
     if let Some(entry) = fields.get("data").filter(|_| check && kernels != [true, false]) {
         let expected = "\"any\": only data sent by a kernel to a host in this process is compared with the pattern";
         fields.reject("data", &entry.node, Problem::new("there is nothing to compare", expected));
@@ -121,7 +121,7 @@ fn between<'n>(
         refuse(format!("a flow from `{}` to itself", name(host)), "two different hosts");
         return None;
     }
-    let is_kernel = |node: usize| nodes[node].tun.is_some();
+    let is_kernel = |node: usize| nodes[node].is_outside();
     let only_v6 = |node: &&usize| nodes[**node].addresses.iter().all(|(address, _)| address.is_ipv6());
     let mixed = pairs.iter().filter(|[from, to]| is_kernel(*from) != is_kernel(*to));
     if let Some(&node) = mixed.flatten().find(only_v6) {

@@ -1,15 +1,18 @@
-//! `[hosts.NAME]`: hosts behind devices and hosts in this process, with their addresses.
+//! `[hosts.NAME]`: hosts behind devices, hosts with stacks of their own, and hosts in this process,
+//! with their addresses.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
-use ackclock_sim::spec::NodeSpec;
+use ackclock_sim::spec::{NodeSpec, OwnStackConfig};
 
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
 use crate::host::{HEADERS, MIN_MSS};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Flag, Kind, Problem, Text, is_name};
+use crate::parameters;
+use crate::quantity::{Bytes, Flag, Kind, OneOf, Problem, Text, is_name};
 use crate::report::Diagnostic;
 
 /// The most hosts of a run.
@@ -71,9 +74,10 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
     };
     let mut fields = Fields::new(cx, table, &path, &entry.key_place);
     let tun = fields.maybe(("tun", "TUN device of a kernel; without it the host is in this process"), Device);
+    let stack = stack(&mut fields);
     let addresses = addresses(&mut fields);
     let netns = fields.maybe(("netns", "network namespace of the device, created for the run"), Namespace);
-    let least = if fields.get("tun").is_none() {
+    let least = if fields.get("tun").is_none() && stack.is_none() {
         MIN_OWN_MTU
     } else if addresses.iter().any(|(address, _)| address.is_ipv6()) {
         MIN_MTU_6
@@ -91,8 +95,12 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
         let error = Diagnostic::new(title, &entry.key_place, "the interface would lead nowhere");
         cx.report.push(error.note("expected a `netns` of its own, and `routes`: what lies behind the interface"));
     }
-    if fields.get("tun").is_none() {
-        own(&mut fields, &addresses);
+    if let (Some(entry), true) = (fields.get("stack"), tun.is_some()) {
+        let error =
+            Diagnostic::new(format!("{path}: `stack` together with `tun`"), &entry.key_place, "two sources of packets");
+        cx.report.push(error.note("expected one of them: a kernel behind a device, or a stack in this process"));
+    } else if fields.get("tun").is_none() {
+        own(&mut fields, &addresses, stack.is_some());
     }
     if nat && routes.is_empty() {
         let place = fields.get("nat").map_or_else(|| fields.place().clone(), |entry| entry.key_place.clone());
@@ -100,11 +108,35 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
         cx.report.push(error.note("expected `routes`, the prefixes of what lies behind it"));
     }
     fields.finish();
-    Some(NodeSpec { name: entry.key.clone(), tun, addresses, netns, mtu, routes, nat, interface })
+    Some(NodeSpec { name: entry.key.clone(), tun, stack, addresses, netns, mtu, routes, nat, interface })
+}
+
+/// The network stack of a host without a device.
+fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
+    const STACK: (&str, &str) = ("stack", "network stack of one's own, in place of a device");
+    let all = fields.own().stacks();
+    let names: Vec<&'static str> = all.iter().map(|own| own.name()).collect();
+    let Some(first) = names.first() else {
+        fields.declare(STACK, || Domain::Text("quinn-cubic"));
+        if let Some(entry) = fields.get(STACK) {
+            let expected = "no `stack`: this program has none; a build with `--features quic` has quinn's, and a \
+                            program of one's own adds others (`main_with`)";
+            fields.reject("stack", &entry.node, Problem::new("not a known stack", expected));
+        }
+        return None;
+    };
+    fields.get(STACK)?;
+    let kinds = OneOf { what: "stack", names: &names };
+    Some(fields.choose(STACK, first, &kinds, |kind, fields| {
+        let own = all.iter().find(|own| own.name() == kind).unwrap_or_else(|| unreachable!("`{kind}` is listed"));
+        let mut config = OwnStackConfig::new(Arc::clone(own));
+        parameters::read(fields, kind, &mut config);
+        config
+    }))
 }
 
 /// Checks a host without a device, which is in this process.
-fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) {
+fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)], has_stack: bool) {
     if let Some(entry) = fields.get("netns") {
         let title = format!("{}: `netns` without `tun`", fields.shown());
         let error = Diagnostic::new(title, &entry.key_place, "a host without a device is in no namespace");
@@ -116,6 +148,9 @@ fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) {
             let error = Diagnostic::new(title, &entry.key_place, "a host in this process forwards nothing");
             fields.push(error.note("expected `tun`: only a kernel forwards"));
         }
+    }
+    if has_stack {
+        return;
     }
     if let (Some(entry), false) = (fields.get("address"), matches!(addresses, [] | [(IpAddr::V4(_), _)])) {
         let expected = "one IPv4 address: a host without `tun` is in this process, where nothing else is spoken";

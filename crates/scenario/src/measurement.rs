@@ -214,7 +214,7 @@ const REDUCE: OneOf = OneOf { what: "reduction", names: &["min", "max", "sum", "
 pub(crate) struct Subject {
     pub(crate) shape: Shape,
     pub(crate) duration: Span,
-    /// `true` if time is the machine's.
+    /// The summary has a section `live` that expectations may be about.
     pub(crate) live: bool,
 }
 

@@ -175,6 +175,13 @@ impl Metric {
             {
                 return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
             }
+            // So has what a stack reports.
+            if of == Of::Hosts
+                && let Some((selector, field)) = rest.split_once('.')
+                && field.strip_prefix("results.").is_some_and(|name| !name.is_empty())
+            {
+                return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
+            }
             if of == Of::Flows
                 && part == Part::Run
                 && let Some((selector, field)) = rest.split_once(&format!(".{PLACES}"))

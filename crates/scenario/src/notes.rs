@@ -3,7 +3,7 @@
 //! buffers that do not fit their path.
 
 use ackclock_aqm::QueueSpec;
-use ackclock_sim::spec::{Application, Clock, DirectionSpec, FlowGroup, HostSpec, LinkSpec};
+use ackclock_sim::spec::{Application, Clock, DirectionSpec, FlowGroup, HostSpec, LinkSpec, NodeSpec};
 use ackclock_units::{Rate, Span};
 
 use crate::expect::Expect;
@@ -33,7 +33,11 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
                 note(text);
             }
         }
-        if plan.network.nodes.is_empty() || plan.timing.is_live() {
+        let unseeded = |node: &NodeSpec| Some((node.name.clone(), node.stack.as_ref()?.unseeded()?));
+        for (host, why) in plan.network.nodes.iter().filter_map(unseeded) {
+            note(format!("hosts.{host}: runs do not repeat to the byte: {why}"));
+        }
+        if plan.network.nodes.is_empty() || matches!(plan.timing.clock, Some(Clock::Real | Clock::Virtual)) {
             continue;
         }
         let clock = match plan.timing.clock {

@@ -1,8 +1,9 @@
-//! Algorithms from outside, which scenarios may name in addition to the built-in ones.
+//! Algorithms and network stacks from outside, which scenarios may name in addition to the built-in
+//! ones.
 
 use std::sync::Arc;
 
-use ackclock_sim::spec::{OwnController, OwnQueue, QueueSpec};
+use ackclock_sim::spec::{OwnController, OwnQueue, OwnStack, QueueSpec};
 use ackclock_tcp::Controller;
 use ackclock_units::outside::{OwnParameter, parameters_problem};
 
@@ -11,16 +12,17 @@ use crate::quantity::is_name;
 /// Controllers whose decisions come from an environment, or from the file of a policy.
 pub(crate) const LEARNED: [&str; 2] = ["external", "policy"];
 
-/// Congestion controllers and queue disciplines from outside.
+/// Congestion controllers, queue disciplines and network stacks from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     controllers: Vec<Arc<OwnController>>,
     queues: Vec<Arc<OwnQueue>>,
+    stacks: Vec<Arc<OwnStack>>,
 }
 
 impl Own {
     /// None.
-    pub const NONE: &'static Own = &Own { controllers: Vec::new(), queues: Vec::new() };
+    pub const NONE: &'static Own = &Own { controllers: Vec::new(), queues: Vec::new(), stacks: Vec::new() };
 
     /// None yet.
     pub fn new() -> Own {
@@ -41,6 +43,13 @@ impl Own {
         self
     }
 
+    /// One more network stack.
+    #[must_use]
+    pub fn stack(mut self, stack: OwnStack) -> Own {
+        self.stacks.push(Arc::new(stack));
+        self
+    }
+
     /// The congestion controllers.
     pub fn controllers(&self) -> &[Arc<OwnController>] {
         &self.controllers
@@ -51,18 +60,25 @@ impl Own {
         &self.queues
     }
 
-    /// Returns `true` if there are no own algorithms.
+    /// The network stacks.
+    pub fn stacks(&self) -> &[Arc<OwnStack>] {
+        &self.stacks
+    }
+
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
-        self.controllers.is_empty() && self.queues.is_empty()
+        self.controllers.is_empty() && self.queues.is_empty() && self.stacks.is_empty()
     }
 
     /// Why scenarios cannot name these, if they cannot.
     pub fn problem(&self) -> Option<String> {
         let controllers = self.controllers.iter().map(|own| (own.name(), own.parameters()));
         let queues = self.queues.iter().map(|own| (own.name(), own.parameters()));
+        let stacks = self.stacks.iter().map(|own| (own.name(), own.parameters()));
         let is_free = |name: &str| Controller::by_name(name).is_none() && !LEARNED.contains(&name);
         of_kind("congestion controller", controllers, is_free)
             .or_else(|| of_kind("queue discipline", queues, |name| QueueSpec::by_name(name).is_none()))
+            .or_else(|| of_kind("stack", stacks, |_| true))
     }
 
     /// # Panics
@@ -83,6 +99,12 @@ impl From<OwnController> for Own {
 impl From<OwnQueue> for Own {
     fn from(queue: OwnQueue) -> Own {
         Own::new().queue(queue)
+    }
+}
+
+impl From<OwnStack> for Own {
+    fn from(stack: OwnStack) -> Own {
+        Own::new().stack(stack)
     }
 }
 

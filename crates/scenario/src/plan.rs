@@ -194,7 +194,7 @@ impl Plan {
             links: self.links.iter().map(|link| link.name.clone()).collect(),
             subflows: subflows.max().unwrap_or(0),
             places: self.recorded.places(&self.links),
-            hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
+            hosts: self.network.nodes.iter().filter(|node| node.is_outside()).map(|node| node.name.clone()).collect(),
             commands: self
                 .commands
                 .iter()

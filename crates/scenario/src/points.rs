@@ -71,7 +71,7 @@ impl Points {
         for &point in &in_advance {
             let scratch = Report::default();
             let read = reader.read(point, &scratch, |plan, cx| {
-                let live = plan.timing.is_live();
+                let live = plan.timing.has_hosts();
                 gained.subjects.push((point, Subject { shape: plan.shape(), duration: plan.duration, live }));
                 let mut filled = cx.filled.take();
                 filled.extend(sweep_defaults.iter().cloned());

@@ -241,7 +241,7 @@ impl Board {
         let flows = spec.flows.iter().map(|flow| (flow.id.to_string(), cc(&flow.group)));
         let sums = spec.sums.iter().map(|sum| (sum.id.clone(), cc(&sum.group)));
         let clock = match spec.live.as_ref().map(|live| &live.clock) {
-            None => "virtual",
+            None | Some(Clock::Virtual) => "virtual",
             Some(Clock::Real) => "live",
             Some(Clock::Replay(_)) => "replay",
         };

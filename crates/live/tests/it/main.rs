@@ -4,3 +4,4 @@ mod broken;
 mod hostile;
 mod kernel;
 mod replay;
+mod stacks;

@@ -329,7 +329,7 @@ fn read(root: &Node) -> Vec<Key> {
         let mut fields = Fields::new(&cx, table, "", &root.place);
         let sweep = sweep::read(root, &mut fields, &cx, &[]);
         let subject =
-            |plan: Plan| Subject { shape: plan.shape(), duration: plan.duration, live: plan.timing.is_live() };
+            |plan: Plan| Subject { shape: plan.shape(), duration: plan.duration, live: plan.timing.has_hosts() };
         let subjects: Vec<_> = plan.map(|plan| (0, subject(plan))).into_iter().collect();
         let mut windows = Vec::new();
         expect::read_all(&mut fields, &cx, &sweep, &subjects, &mut windows);

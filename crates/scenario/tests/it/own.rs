@@ -1,12 +1,14 @@
-//! Controllers and queue disciplines from outside in scenarios.
+//! Controllers, queue disciplines and network stacks from outside in scenarios.
 
 use std::ops::ControlFlow;
 
 use ackclock_aqm::{Described, Fifo, FifoConfig, Limit, QueueDisc};
 use ackclock_cc::{CongestionControl, NewReno, NewRenoConfig};
 use ackclock_scenario::{Own, Scenario};
-use ackclock_sim::spec::{OwnController, OwnQueue};
+use ackclock_sim::spec::{Clock, NodeSpec, OwnController, OwnQueue, OwnStack};
 use ackclock_sim::{Recorders, World};
+use ackclock_stack::Stack;
+use ackclock_units::Time;
 
 const TEXT: &str = "schema = 1\n[run]\nduration = \"3s\"\n\
                     [links.a]\nrate = \"2mbit\"\ndelay = \"5ms\"\nqueue = { kind = \"short\", limit = 20 }\n\
@@ -85,4 +87,59 @@ fn names_and_parameters_are_checked() {
         let problem = own.problem().expect(what);
         assert!(problem.contains(what), "{problem}");
     }
+}
+
+const HOSTS: &str = "schema = 1\n[run]\nduration = \"1s\"\n[links.a]\nrate = \"2mbit\"\n\
+                     [hosts.one]\naddress = \"10.0.0.1/24\"\nstack = { kind = \"mine\", depth = 2 }\n\
+                     [hosts.two]\naddress = [\"10.0.0.2/24\", \"fd00::2/64\"]\nstack = \"mine\"\n\
+                     [[paths]]\nbetween = [\"one\", \"two\"]\npath = [\"a\"]\n";
+
+/// A stack that does nothing.
+struct Silent;
+
+impl Stack for Silent {
+    fn input(&mut self, _: Time, _: &[u8]) {}
+
+    fn output(&mut self, _: Time, _: &mut [u8]) -> Option<usize> {
+        None
+    }
+
+    fn next_deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn on_deadline(&mut self, _: Time) {}
+}
+
+fn stack(name: &str) -> OwnStack {
+    OwnStack::new(name, |_, _, _| Box::new(Silent)).parameter("depth", 1.0, 0.0..=9.0)
+}
+
+#[test]
+fn hosts_have_stacks_in_virtual_time() {
+    let own = Own::from(stack("mine").unseeded("it asks a clock"));
+    let read = |text: &str, own| {
+        Scenario::parse_with("own.toml", text.as_bytes(), &[], own).map_err(|error| error.render(false))
+    };
+    let scenario = read(HOSTS, &own).expect("a scenario");
+    let live = scenario.spec(0).live.expect("hosts outside");
+    assert_eq!((live.clock, scenario.is_live()), (Clock::Virtual, false));
+    assert!(live.nodes.iter().all(NodeSpec::is_outside));
+    assert!(scenario.resolved().contains("stack = { kind = \"mine\", depth = 2 }"), "{}", scenario.resolved());
+    assert!(scenario.notes().iter().any(|note| note.contains("it asks a clock")), "{:?}", scenario.notes());
+    for (from, to, what) in [
+        ("depth = 2", "depth = 20", "expected a number from 0 to 9"),
+        ("kind = \"mine\"", "kind = \"mime\"", "did you mean `mine`?"),
+        ("stack = \"mine\"", "stack = \"mine\"\ntun = \"t0\"", "`stack` together with `tun`"),
+        ("stack = \"mine\"", "tun = \"t0\"", "hosts with a `tun` beside hosts with a `stack`"),
+        ("stack = \"mine\"", "stack = \"mine\"\nnetns = \"n\"", "`netns` without `tun`"),
+        ("duration = \"1s\"", "duration = \"1s\"\nclock = \"live\"", "the live clock requires a host with a device"),
+    ] {
+        let error = read(&HOSTS.replace(from, to), &own).expect_err(what);
+        assert!(error.contains(what), "{error}");
+    }
+    let error = read(HOSTS, Own::NONE).expect_err("an unknown stack");
+    assert!(error.contains("hosts.one.stack: not a known stack") && error.contains("--features quic"), "{error}");
+    let problem = Own::from(stack("mine")).stack(stack("mine")).problem().expect("two of a name");
+    assert!(problem.contains("`mine` is no name for a stack"), "{problem}");
 }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
+use ackclock_stack::OwnStackConfig;
 use ackclock_units::Span;
 
 use super::SplitSpec;
@@ -14,6 +15,8 @@ pub enum Clock {
     Real,
     /// Time jumps; packets come from a capture, at the times that it has.
     Replay(PathBuf),
+    /// Time jumps; packets come from network stacks in this process ([`NodeSpec::stack`]).
+    Virtual,
 }
 
 /// The hosts outside of a run, and the paths between them.
@@ -77,6 +80,8 @@ pub struct NodeSpec {
     /// The device by which its packets come; `None` for a host in this process, which our endpoints
     /// are on.
     pub tun: Option<String>,
+    /// The network stack that its packets come from, without a device.
+    pub stack: Option<OwnStackConfig>,
     /// Addresses with their prefix lengths, at least one; a host in this process has one, IPv4.
     pub addresses: Vec<(IpAddr, u8)>,
     /// The network namespace that the device is in; `None` is the one that we are in.
@@ -93,6 +98,11 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
+    /// Returns true if its packets come from a device or a stack, not from our endpoints.
+    pub fn is_outside(&self) -> bool {
+        self.tun.is_some() || self.stack.is_some()
+    }
+
     /// The first IPv4 address.
     pub fn ipv4(&self) -> Option<Ipv4Addr> {
         self.addresses.iter().find_map(|(address, _)| match address {

@@ -25,7 +25,7 @@ pub(super) struct About {
 impl About {
     pub(super) fn new(spec: &RunSpec) -> About {
         let clock = match spec.live.as_deref().map(|live| &live.clock) {
-            None => "virtual",
+            None | Some(Clock::Virtual) => "virtual",
             Some(Clock::Real) => "live",
             Some(Clock::Replay(_)) => "replay",
         };

@@ -46,7 +46,7 @@ pub struct LiveSummary {
     /// Left out of a run in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_packets: Option<u64>,
-    /// The hosts behind devices, in the order of the scenario.
+    /// The hosts behind devices, or with stacks of their own, in the order of the scenario.
     pub hosts: Vec<LiveHost>,
 }
 
@@ -65,18 +65,24 @@ pub struct Lateness {
     pub samples: u64,
 }
 
-/// The traffic of a host behind a device.
+/// The traffic of a host behind a device, or with a stack of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveHost {
     /// Name of the host.
     pub id: String,
-    /// Name of its device.
+    /// Name of its device; empty without one.
     pub tun: String,
-    /// Packets that were read from the device.
+    /// Name of its stack, without a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// Results that the stack reports, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<serde_json::Value>,
+    /// Packets that were read from the device, or that the stack sent.
     pub received_packets: u64,
     /// Bytes that were.
     pub received_bytes: u64,
-    /// Packets that were written to it.
+    /// Packets that were written to the device, or that reached the stack.
     pub sent_packets: u64,
     /// Bytes that were.
     pub sent_bytes: u64,

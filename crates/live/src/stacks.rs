@@ -1,0 +1,232 @@
+//! Runs in virtual time whose hosts have network stacks of one's own.
+//!
+//! ```text
+//!   Stack --- output ---> Engine::arrive
+//!     ^                        |
+//!     +------- input --- Engine::advance         earliest of: what is due in the engine, deadlines of stacks
+//! ```
+//!
+//! At each time that something is due, packets are delivered first, then deadlines come, then the
+//! stacks concerned send, in the order of the hosts.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ackclock_sim::spec::{LiveSpec, RunSpec};
+use ackclock_sim::{Recorders, RunError};
+use ackclock_stack::{Neighbour, Stack, StackHost};
+use ackclock_trace::{LiveHost, LiveSummary};
+use ackclock_units::outside::Failure;
+use ackclock_units::{Random, Span, Time};
+
+use crate::{Engine, LiveError, Outcome};
+
+/// Virtual time between two calls of the recorders.
+const STRIDE: Span = Span::from_millis(100);
+
+/// The most packets that a stack sends at one time, and the most calls of its deadline: a stack
+/// that never comes to an end has failed.
+const PATIENCE: usize = 1 << 20;
+
+/// Runs `spec`, whose hosts outside have stacks. `progress` is called with the time reached, and
+/// may stop the run.
+///
+/// # Panics
+/// If `spec` has no external hosts.
+pub(crate) fn run(
+    spec: &RunSpec,
+    recorders: Recorders<'_>,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Outcome {
+    let live = spec.live.as_deref().expect("a run with hosts outside");
+    let mut engine = Engine::new(spec);
+    engine.world().start(&recorders);
+    let hosts = (0..live.nodes.len()).filter_map(|node| Host::new(spec, live, node)).collect();
+    let mut run = StackRun { engine, hosts, recorders, recorded: Time::ZERO, reached: Time::ZERO };
+    let failure = run.play(Time::ZERO + spec.duration, progress).err();
+    run.finish(Time::ZERO + spec.duration, failure)
+}
+
+/// A host with its stack.
+struct Host {
+    node: usize,
+    name: String,
+    mtu: usize,
+    /// `None` once it has panicked.
+    stack: Option<Box<dyn Stack>>,
+    kind: &'static str,
+    deadline: Time,
+    /// It may have something to send now.
+    is_awake: bool,
+}
+
+impl Host {
+    fn new(spec: &RunSpec, live: &LiveSpec, node: usize) -> Option<Host> {
+        let of = &live.nodes[node];
+        let config = of.stack.as_ref()?;
+        let addresses = |node: usize| live.nodes[node].addresses.iter().map(|&(address, _)| address).collect();
+        let neighbours = live.pipes.iter().filter_map(|pipe| match pipe.between {
+            [one, other] if one == node => Some(other),
+            [other, one] if one == node => Some(other),
+            _ => None,
+        });
+        let neighbour = |node: usize| Neighbour { name: live.nodes[node].name.clone(), addresses: addresses(node) };
+        let host = StackHost {
+            name: of.name.clone(),
+            addresses: addresses(node),
+            mtu: of.mtu,
+            neighbours: neighbours.map(neighbour).collect(),
+        };
+        let random = Random::for_component(spec.seed, spec.run, &format!("hosts.{}.stack", of.name));
+        Some(Host {
+            node,
+            name: of.name.clone(),
+            mtu: of.mtu.into(),
+            stack: Some(config.build(&host, random)),
+            kind: config.name(),
+            deadline: Time::ZERO,
+            is_awake: true,
+        })
+    }
+
+    fn fail(&self, failure: Failure) -> LiveError {
+        LiveError::Run(RunError::Own { of: format!("host {}, stack {}", self.name, self.kind), failure })
+    }
+
+    /// Calls the stack; a panic is a failure, after which it is not called any more.
+    fn call<T>(&mut self, now: Time, call: impl FnOnce(&mut dyn Stack) -> T) -> Result<Option<T>, LiveError> {
+        let Some(mut stack) = self.stack.take() else { return Ok(None) };
+        match catch_unwind(AssertUnwindSafe(|| call(&mut *stack))) {
+            Ok(result) => {
+                let failure = stack.failure().cloned();
+                self.stack = Some(stack);
+                failure.map_or(Ok(Some(result)), |failure| Err(self.fail(failure)))
+            }
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+                Err(self.fail(Failure::new(now, format!("panicked: {text}"))))
+            }
+        }
+    }
+}
+
+/// A run in progress.
+struct StackRun<'a> {
+    engine: Engine,
+    hosts: Vec<Host>,
+    recorders: Recorders<'a>,
+    /// Everything before this time has been recorded.
+    recorded: Time,
+    /// Everything before this time has been done.
+    reached: Time,
+}
+
+impl StackRun<'_> {
+    fn play(&mut self, end: Time, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<(), LiveError> {
+        let mut again = 0;
+        loop {
+            let due = self.hosts.iter().map(|host| host.deadline).min().unwrap_or(Time::NEVER);
+            let now = due.min(self.engine.next_due()).max(self.reached);
+            self.keep_up(now.min(end), progress)?;
+            if now >= end {
+                return Ok(());
+            }
+            again = if now == self.reached { again + 1 } else { 0 };
+            self.reached = now;
+            self.deliver(now)?;
+            for number in 0..self.hosts.len() {
+                let host = &mut self.hosts[number];
+                if host.deadline <= now {
+                    if again > PATIENCE {
+                        let what = "the deadline that it gives has passed, again and again";
+                        return Err(host.fail(Failure::new(now, what)));
+                    }
+                    host.call(now, |stack| stack.on_deadline(now))?;
+                    host.is_awake = true;
+                }
+            }
+            for number in 0..self.hosts.len() {
+                if std::mem::take(&mut self.hosts[number].is_awake) {
+                    self.send(now, number)?;
+                }
+            }
+        }
+    }
+
+    /// Hands over the packets that reach stacks at `now`.
+    fn deliver(&mut self, now: Time) -> Result<(), LiveError> {
+        while let Some(packet) = self.engine.advance(now) {
+            if let Some(host) = self.hosts.iter_mut().find(|host| host.node == packet.node) {
+                host.call(packet.at, |stack| stack.input(packet.at, packet.bytes))?;
+                host.is_awake = true;
+            }
+        }
+        self.engine.error().map_or(Ok(()), |error| Err(error.clone().into()))
+    }
+
+    /// A stack sends what it has, and says when it is due again.
+    fn send(&mut self, now: Time, number: usize) -> Result<(), LiveError> {
+        for packets in 0.. {
+            let host = &mut self.hosts[number];
+            if packets > PATIENCE {
+                return Err(host.fail(Failure::new(now, format!("sends more than {PATIENCE} packets at one time"))));
+            }
+            let (node, mtu) = (host.node, host.mtu);
+            let buffer = &mut self.engine.buffer()[..mtu];
+            let Some(Some(len)) = host.call(now, |stack| stack.output(now, buffer))? else { break };
+            if len > mtu {
+                return Err(host.fail(Failure::new(now, format!("returned {len} bytes of a packet, of {mtu} at most"))));
+            }
+            self.engine.arrive(now, node, len);
+        }
+        let host = &mut self.hosts[number];
+        host.deadline = host.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
+        Ok(())
+    }
+
+    /// Records what was done before `now`.
+    fn keep_up(&mut self, now: Time, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<(), LiveError> {
+        while now.since(self.recorded) >= STRIDE {
+            self.recorded += STRIDE;
+            let last = Time::from_nanos(self.recorded.as_nanos() - 1);
+            // Nothing is due by then, but links catch up.
+            self.deliver(last)?;
+            self.engine.world().keep_up(last, &mut self.recorders)?;
+            if progress(self.recorded).is_break() {
+                return Err(LiveError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the run, whole or in part.
+    fn finish(mut self, end: Time, failure: Option<LiveError>) -> Outcome {
+        let ended = if failure.is_some() { self.reached.max(self.recorded).min(end) } else { end };
+        self.engine.world().end_at(ended);
+        let complete = self.engine.complete(&mut self.recorders).err();
+        let mut summary = self.engine.world().summary();
+        let results = self.hosts.iter_mut().map(|host| {
+            let mut results = serde_json::Map::new();
+            // A stack that panics here has failed already, or has no results.
+            let _ = host.call(ended, |stack| {
+                stack.results(ended, &mut |name, value| {
+                    results.insert(name.to_owned(), value.into());
+                });
+            });
+            (host.node, host.kind, results)
+        });
+        let results: Vec<_> = results.collect();
+        let mut hosts: Vec<LiveHost> = self.engine.hosts().cloned().collect();
+        for (host, (_, kind, results)) in hosts.iter_mut().zip(results) {
+            host.stack = Some(kind.into());
+            host.results = Some(results.into());
+        }
+        let broken_off = failure.or(complete.map(LiveError::Run));
+        summary.partial = broken_off.is_some();
+        let invalid: Vec<String> = self.engine.faults().collect();
+        summary.live =
+            Some(LiveSummary { clock: "virtual", valid: invalid.is_empty(), invalid, hosts, ..LiveSummary::default() });
+        Outcome { summary, broken_off }
+    }
+}

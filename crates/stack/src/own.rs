@@ -1,0 +1,143 @@
+//! Stacks by name: the form in which a program makes its stacks known to scenarios.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+
+use ackclock_units::Random;
+use ackclock_units::outside::{OwnParameter, interned};
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
+
+use crate::Stack;
+
+/// Builds the stack of a host.
+type Build = dyn Fn(&StackHost, &[f64], Random) -> Box<dyn Stack> + Send + Sync;
+
+/// A host whose packets come from a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackHost {
+    /// Name in the scenario.
+    pub name: String,
+    /// Addresses, at least one.
+    pub addresses: Vec<IpAddr>,
+    /// The most bytes of a packet.
+    pub mtu: u16,
+    /// Hosts that a path leads to, in the order of the paths.
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// A host that a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Name in the scenario.
+    pub name: String,
+    /// Addresses, at least one.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A network stack that is not of ackclock's own, under a name of its own in scenarios.
+#[derive(Clone)]
+pub struct OwnStack {
+    name: &'static str,
+    parameters: Vec<OwnParameter>,
+    unseeded: Option<&'static str>,
+    build: Arc<Build>,
+}
+
+// A specification outlives a run that panics; what `build` has made for it does not.
+impl UnwindSafe for OwnStack {}
+impl RefUnwindSafe for OwnStack {}
+
+impl OwnStack {
+    /// A stack called `name`. `build` makes the stack of a host at time 0, from the values of its
+    /// parameters in their order, and a stream of random numbers.
+    pub fn new(
+        name: &str,
+        build: impl Fn(&StackHost, &[f64], Random) -> Box<dyn Stack> + Send + Sync + 'static,
+    ) -> OwnStack {
+        OwnStack { name: interned(name), parameters: Vec::new(), unseeded: None, build: Arc::new(build) }
+    }
+
+    /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
+    /// that it may have.
+    #[must_use]
+    pub fn parameter(mut self, name: &str, default: f64, range: RangeInclusive<f64>) -> OwnStack {
+        self.parameters.push(OwnParameter::new(name, default, range));
+        self
+    }
+
+    /// Its runs do not repeat to the byte, for the reason `what`, which the notes of a scenario say.
+    #[must_use]
+    pub fn unseeded(mut self, what: &str) -> OwnStack {
+        self.unseeded = Some(interned(what));
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> &[OwnParameter] {
+        &self.parameters
+    }
+}
+
+impl PartialEq for OwnStack {
+    /// Names are unique.
+    fn eq(&self, other: &OwnStack) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for OwnStack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OwnStack { name, parameters, unseeded, build: _ } = self;
+        let mut shown = f.debug_struct("OwnStack");
+        shown.field("name", name).field("parameters", parameters).field("unseeded", unseeded).finish()
+    }
+}
+
+/// A stack with a value for each of its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnStackConfig {
+    stack: Arc<OwnStack>,
+    values: Vec<f64>,
+}
+
+// Parameters are finite: their ranges are.
+impl Eq for OwnStackConfig {}
+
+impl OwnStackConfig {
+    /// The stack out of the box.
+    pub fn new(stack: Arc<OwnStack>) -> OwnStackConfig {
+        let values = stack.parameters.iter().map(|of| of.default).collect();
+        OwnStackConfig { stack, values }
+    }
+
+    /// The stack's name.
+    pub fn name(&self) -> &'static str {
+        self.stack.name
+    }
+
+    /// The reason why runs with it do not repeat, if they do not ([`OwnStack::unseeded`]).
+    pub fn unseeded(&self) -> Option<&'static str> {
+        self.stack.unseeded
+    }
+
+    /// The stack of a host at time 0.
+    pub fn build(&self, host: &StackHost, random: Random) -> Box<dyn Stack> {
+        (self.stack.build)(host, &self.values, random)
+    }
+}
+
+impl Configurable for OwnStackConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        for (of, value) in self.stack.parameters.iter().zip(&mut self.values) {
+            v.parameter(of.name, Domain::Number(of.min, of.max, ""), self.stack.name, value);
+        }
+    }
+}
