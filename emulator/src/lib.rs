@@ -6,6 +6,7 @@
 //! [`Course`] is how they change over time, with a [`Trace`], which a [`Model`] can draw,
 //! [`LinkEvent`] is what it reports to a [`LinkSink`], [`Decision`] is what its queue did,
 //! [`Split`] chooses between two paths, and a [`Medium`] lets two links transmit in turn.
+//! [`Network`] joins links by routes, for programs with their own hosts.
 
 pub use ackclock_traffic::Distribution;
 
@@ -13,6 +14,7 @@ mod course;
 mod impairments;
 mod link;
 mod medium;
+mod network;
 mod recording;
 mod split;
 mod trace;
@@ -21,6 +23,7 @@ pub use course::{Change, Course, Up};
 pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, JitterTable, Loss, Markov, Reorder};
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage};
 pub use medium::{Medium, MediumConfig};
+pub use network::{Arrival, Header, LinkId, Network, RouteId};
 pub use recording::{Action, Decision};
 pub use split::{MAX_PATHS, Split, SplitRule, send_vector};
 pub use trace::{Format, Model, Notation, OPPORTUNITY, Trace, TraceError};
