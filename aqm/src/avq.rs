@@ -23,7 +23,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Rate, Time};
 
 use crate::change::{parameters, trim, valid};
-use crate::disciplines::{MAX, PROBABILITY};
+use crate::disciplines::{Discipline, MAX, PROBABILITY};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
@@ -74,6 +74,12 @@ impl Configurable for AvqConfig {
 
     fn problem(&self) -> Option<&'static str> {
         AvqConfig::problem(self)
+    }
+}
+
+impl Discipline for AvqConfig {
+    fn marks(&self) -> bool {
+        self.ecn
     }
 }
 

@@ -23,7 +23,7 @@ use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Random, Span, Time, maths, named};
 
 use crate::change::{parameters, trim, valid};
-use crate::disciplines::{MAX, PROBABILITY};
+use crate::disciplines::{Discipline, MAX, PROBABILITY};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store,
 };
@@ -124,6 +124,12 @@ impl Configurable for BlueConfig {
 
     fn problem(&self) -> Option<&'static str> {
         BlueConfig::problem(self)
+    }
+}
+
+impl Discipline for BlueConfig {
+    fn marks(&self) -> bool {
+        self.ecn
     }
 }
 

@@ -31,7 +31,7 @@ use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::books::memory_of;
 use crate::change::parameters;
-use crate::disciplines::{MAX, MAYBE_TIME, POSITIVE};
+use crate::disciplines::{Discipline, MAX, MAYBE_TIME, POSITIVE};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
@@ -96,6 +96,16 @@ impl Configurable for CobaltConfig {
         v.parameter("ecn", Domain::Flag, "Linux `sch_cake`", &mut self.ecn);
         v.parameter("ce_threshold", MAYBE_TIME, "ns-3 `CobaltQueueDisc`", &mut self.ce_threshold);
         v.parameter("blue_threshold", MAYBE_TIME, "ns-3 `CobaltQueueDisc`", &mut self.blue_threshold);
+    }
+}
+
+impl Discipline for CobaltConfig {
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
     }
 }
 

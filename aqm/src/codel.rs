@@ -16,7 +16,7 @@ use ackclock_units::{Span, Time};
 
 use crate::change::{fixed, parameters, trim};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::disciplines::{MAX, MAYBE_TIME, MTU, POSITIVE};
+use crate::disciplines::{Discipline, MAX, MAYBE_TIME, MTU, POSITIVE};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
@@ -66,6 +66,17 @@ impl Configurable for CodelConfig {
         v.parameter("ce_threshold", MAYBE_TIME, "RFC 8290 s5.2.7; tc-codel(8)", &mut self.ce_threshold);
         v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
         v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
+    }
+}
+
+impl Discipline for CodelConfig {
+    fn marks(&self) -> bool {
+        // The threshold marks without it.
+        self.ecn || self.ce_threshold.is_some()
+    }
+
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
     }
 }
 

@@ -13,8 +13,8 @@ use ackclock_units::{Random, Span};
 
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo,
-    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig,
-    QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, HeadDrop, HeadDropConfig, OwnQueueConfig, Pie, PieConfig,
+    Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -34,6 +34,19 @@ pub(crate) const MTU: Domain = Domain::Bytes(1, 131_072);
 pub(crate) const POSITIVE: Domain = Domain::Time { positive: true };
 /// A time above which packets are marked, if there is one.
 pub(crate) const MAYBE_TIME: Domain = Domain::OrOff(&Domain::Time { positive: false });
+
+/// What the configuration of a discipline tells beside its parameters.
+pub(crate) trait Discipline: Configurable {
+    /// [`QueueSpec::marks`].
+    fn marks(&self) -> bool {
+        false
+    }
+
+    /// [`QueueSpec::target`].
+    fn target(&self) -> Option<Span> {
+        None
+    }
+}
 
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $name:literal => $variant:ident($config:ty) = $default:expr,
@@ -80,6 +93,23 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Returns `true` if it ever marks a packet that can carry a mark (RFC 3168) instead of
+            /// dropping it.
+            pub fn marks(&self) -> bool {
+                match self {
+                    QueueSpec::Own(config) => config.marks(),
+                    $(QueueSpec::$variant(config) => config.marks(),)*
+                }
+            }
+
+            /// The delay that it keeps packets to, of those that are told one.
+            pub fn target(&self) -> Option<Span> {
+                match self {
+                    QueueSpec::Own(config) => config.target(),
+                    $(QueueSpec::$variant(config) => config.target(),)*
+                }
+            }
+
             /// An empty queue, with a stream for what it decides by chance.
             ///
             /// # Panics
@@ -118,6 +148,8 @@ disciplines! {
     "pfifo" => Pfifo(FifoConfig) = FifoConfig::default(), |config, _| Fifo::new(config);
     /// Drop-tail, limit in bytes.
     "bfifo" => Bfifo(FifoConfig) = FifoConfig::bfifo(), |config, _| Fifo::new(config);
+    /// Head drop, limit in packets.
+    "pfifo_head_drop" => PfifoHeadDrop(HeadDropConfig) = HeadDropConfig::default(), |config, _| HeadDrop::new(config);
     /// RED, Linux's or its authors', adaptive or not.
     "red" => Red(RedConfig) = RedConfig::default(), |config, random| Red::new(config, random);
     /// BLUE.
@@ -140,41 +172,6 @@ disciplines! {
     "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
     /// Strict priority by DSCP.
     "prio" => Prio(PrioConfig) = PrioConfig::default(), |config, _| Prio::new(config);
-}
-
-impl QueueSpec {
-    /// Returns `true` if it ever marks a packet that can carry a mark (RFC 3168) instead of
-    /// dropping it.
-    pub fn marks(&self) -> bool {
-        match self {
-            QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,
-            // Nobody knows of one from outside.
-            QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
-            QueueSpec::Red(config) => config.ecn,
-            QueueSpec::Blue(config) => config.ecn,
-            QueueSpec::Avq(config) => config.ecn,
-            QueueSpec::Cobalt(config) => config.ecn,
-            QueueSpec::Pie(config) => config.ecn,
-            QueueSpec::FqPie(config) => config.ecn,
-            // The threshold marks without it.
-            QueueSpec::Codel(config) => config.ecn || config.ce_threshold.is_some(),
-            QueueSpec::FqCodel(config) => config.ecn || config.ce_threshold.is_some(),
-        }
-    }
-
-    /// The delay that it keeps packets to, of those that are told one.
-    pub fn target(&self) -> Option<Span> {
-        match self {
-            QueueSpec::Codel(CodelConfig { target, .. })
-            | QueueSpec::FqCodel(FqCodelConfig { target, .. })
-            | QueueSpec::Cobalt(CobaltConfig { target, .. })
-            | QueueSpec::Pie(PieConfig { target, .. })
-            | QueueSpec::FqPie(FqPieConfig { target, .. }) => Some(*target),
-            QueueSpec::DualPi2(config) => Some(config.target),
-            QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
-            QueueSpec::Blue(_) | QueueSpec::Avq(_) | QueueSpec::Sfb(_) | QueueSpec::Prio(_) => None,
-        }
-    }
 }
 
 #[cfg(test)]

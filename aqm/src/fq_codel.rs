@@ -21,7 +21,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::disciplines::{HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
+use crate::disciplines::{Discipline, HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
@@ -98,6 +98,17 @@ impl Configurable for FqCodelConfig {
         v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
         v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
         v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
+    }
+}
+
+impl Discipline for FqCodelConfig {
+    fn marks(&self) -> bool {
+        // The threshold marks without it.
+        self.ecn || self.ce_threshold.is_some()
+    }
+
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
     }
 }
 

@@ -27,7 +27,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
-use crate::disciplines::{HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
+use crate::disciplines::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
@@ -110,6 +110,16 @@ impl Configurable for FqPieConfig {
         v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-fq_pie(8)", &mut self.dq_rate_estimator);
         v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
         v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
+    }
+}
+
+impl Discipline for FqPieConfig {
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
     }
 }
 

@@ -18,6 +18,7 @@ use ackclock_units::{Ecn, Random, Time};
 
 use crate::books::Books;
 use crate::change::parameters;
+use crate::disciplines::Discipline;
 use crate::held::Held;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Probe, QueueDisc, Queued, Variable,
@@ -206,6 +207,13 @@ impl Configurable for OwnQueueConfig {
         for (of, value) in self.queue.parameters.iter().zip(&mut self.values) {
             v.parameter(of.name, Domain::Number(of.min, of.max, ""), self.queue.name, value);
         }
+    }
+}
+
+impl Discipline for OwnQueueConfig {
+    /// Nobody knows of one from outside.
+    fn marks(&self) -> bool {
+        true
     }
 }
 

@@ -18,7 +18,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time, named};
 
 use crate::change::{parameters, trim, valid};
-use crate::disciplines::{MAX, MTU, POSITIVE};
+use crate::disciplines::{Discipline, MAX, MTU, POSITIVE};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
@@ -102,6 +102,16 @@ impl Configurable for PieConfig {
         v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-pie(8)", &mut self.dq_rate_estimator);
         v.parameter("derandomize", Domain::Flag, "RFC 8033 s5.4", &mut self.derandomize);
         v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
+    }
+}
+
+impl Discipline for PieConfig {
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
     }
 }
 

@@ -25,7 +25,7 @@ use ackclock_units::{Time, named};
 
 use crate::books::Books;
 use crate::change::parameters;
-use crate::disciplines::MAX;
+use crate::disciplines::{Discipline, MAX};
 use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
@@ -98,6 +98,8 @@ impl Configurable for PrioConfig {
         v.parameter("map", Domain::named::<PrioMap>("map"), "tc-prio(8), tc-cake(8)", &mut self.map);
     }
 }
+
+impl Discipline for PrioConfig {}
 
 /// Strict priority.
 #[derive(Debug)]

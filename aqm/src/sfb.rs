@@ -31,7 +31,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
 use crate::change::{parameters, trim, valid};
-use crate::disciplines::{HASH_SEED, MAX, OWN_SALT, PROBABILITY};
+use crate::disciplines::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
 use crate::drr::mix;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
@@ -110,6 +110,12 @@ impl Configurable for SfbConfig {
 
     fn problem(&self) -> Option<&'static str> {
         SfbConfig::problem(self)
+    }
+}
+
+impl Discipline for SfbConfig {
+    fn marks(&self) -> bool {
+        true
     }
 }
 

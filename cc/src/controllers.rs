@@ -16,8 +16,8 @@ use crate::learned::{Agent, Policy};
 use crate::{
     Balia, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
     EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Learner, Lia, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia,
-    OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig, Wvegas,
-    WvegasConfig,
+    OwnController, Prague, PragueConfig, Scalable, ScalableConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
+    WestwoodConfig, Wvegas, WvegasConfig,
 };
 
 /// Counts without a bound of their own.
@@ -207,6 +207,9 @@ controllers! {
     "htcp" =>
         /// H-TCP.
         Htcp(HtcpConfig), |config, _| Htcp::new(config);
+    "scalable" =>
+        /// Scalable TCP.
+        Scalable(ScalableConfig), |config, _| Scalable::new(config);
     "westwood" =>
         /// Westwood+.
         Westwood(WestwoodConfig), |config, _| Westwood::new(config);

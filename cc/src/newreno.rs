@@ -88,8 +88,12 @@ impl NewReno {
     /// Congestion avoidance in which a segment is earned by at least `least` bytes acknowledged,
     /// and by a window of them if that is more.
     pub(crate) fn avoid(&mut self, least: u64, f: &Flight, acked: u64) {
+        self.avoid_by(self.state.window.cwnd.max(least), f, acked);
+    }
+
+    /// Congestion avoidance in which a segment is earned by `per_segment` bytes acknowledged.
+    pub(crate) fn avoid_by(&mut self, per_segment: u64, f: &Flight, acked: u64) {
         let State { window, credit, .. } = &mut self.state;
-        let per_segment = window.cwnd.max(least);
         avoid(window, credit, per_segment, f, acked, &self.config);
     }
 }

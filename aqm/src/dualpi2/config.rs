@@ -3,7 +3,7 @@
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Size, Span};
 
-use crate::disciplines::{MAX, MTU, POSITIVE};
+use crate::disciplines::{Discipline, MAX, MTU, POSITIVE};
 
 /// The position of the step of the L4S queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,16 @@ impl Configurable for DualPi2Config {
         v.parameter("classic_protection", Domain::Whole(0, 100, "percent"), linux, &mut self.classic_protection);
         v.parameter("any_ect", Domain::Flag, "RFC 9331 s5.1; Linux `sch_dualpi2`", &mut self.any_ect);
         v.parameter("mtu", MTU, "an Ethernet frame", &mut self.mtu);
+    }
+}
+
+impl Discipline for DualPi2Config {
+    fn marks(&self) -> bool {
+        true
+    }
+
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
     }
 }
 

@@ -5,7 +5,7 @@ use ackclock_units::{Rate, Span, maths};
 
 use super::linux::Damping;
 use super::weight_of;
-use crate::disciplines::{MAX, PROBABILITY};
+use crate::disciplines::{Discipline, MAX, PROBABILITY};
 
 const MANUAL: &str = "tc-red(8)";
 
@@ -307,6 +307,12 @@ impl Configurable for RedConfig {
 
     fn problem(&self) -> Option<&'static str> {
         RedConfig::problem(self)
+    }
+}
+
+impl Discipline for RedConfig {
+    fn marks(&self) -> bool {
+        self.ecn
     }
 }
 

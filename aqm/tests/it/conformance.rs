@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use ackclock_aqm::{
     Codel, CodelConfig, ControlLaw, Counters, Described, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, Limit, OwnQueue, OwnQueueConfig, Pie, PieConfig, QueueDisc, QueueSpec, Tally, Variable,
+    FqCodelConfig, HeadDrop, HeadDropConfig, Limit, OwnQueue, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig,
+    QueueDisc, QueueSpec, Tally, Variable,
 };
 use ackclock_testkit::{Ask, QueueAction, QueueStep, StubPacket, queue_steps};
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -61,10 +62,29 @@ fn cases() -> Vec<Case> {
             drops: &[DropReason::Limit],
         },
         Case {
+            name: "pfifo_head_drop",
+            make: |_| Box::new(HeadDrop::new(HeadDropConfig { limit: 20 })),
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
             name: "bfifo",
             make: |_| Box::new(Fifo::new(FifoConfig { limit: Limit::Bytes(100_000) })),
             limit: Limit::Bytes(100_000),
             holds: Some(100),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "prio",
+            make: |_| Box::new(Prio::new(PrioConfig { limit: 20, ..PrioConfig::default() })),
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            // The packets have no codepoint, and all one band.
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit],
@@ -470,6 +490,14 @@ proptest! {
             };
             prop_assert_eq!(decisions(true), decisions(false), "{}", case.name);
         }
+    }
+}
+
+#[test]
+fn every_discipline_has_a_case() {
+    let names: Vec<&str> = cases().iter().map(|case| case.name).collect();
+    for name in QueueSpec::NAMES {
+        assert!(names.contains(name), "`cases` lacks {name}");
     }
 }
 

@@ -7,8 +7,8 @@
 use ackclock_cc::{
     Balia, CcSpec, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
     DctcpConfig, DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, Lia,
-    LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia, Prague, PragueConfig, SlowStartRules, Stack, Vegas,
-    VegasConfig, Westwood, WestwoodConfig, Wvegas, WvegasConfig,
+    LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia, Prague, PragueConfig, Scalable, ScalableConfig,
+    SlowStartRules, Stack, Vegas, VegasConfig, Westwood, WestwoodConfig, Wvegas, WvegasConfig,
 };
 use ackclock_units::{Random, Span};
 use proptest::prelude::*;
@@ -130,6 +130,8 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         )),
         Box::new(Htcp::new(HtcpConfig { adaptive_backoff: true, rtt_scaling: true, reno: old_linux })),
         Box::new(Westwood::new(WestwoodConfig { rtt_min: Span::ZERO, ..WestwoodConfig::default() })),
+        Box::new(Scalable::new(ScalableConfig { ai_cnt: 1, md_scale: 0, reno: freebsd_14 })),
+        Box::new(Scalable::new(ScalableConfig { ai_cnt: 50, md_scale: u32::MAX, reno: old_linux })),
         Box::new(Lia::new(old_linux)),
         Box::new(Olia::new(old_linux)),
         Box::new(Balia::new(old_linux)),

@@ -12,8 +12,8 @@ use std::fmt::Write;
 use ackclock_cc::{
     Balia, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
     DctcpConfig, Hd, HdConfig, Htcp, HtcpConfig, HystartPlusPlusConfig, Lia, LinuxCdg, LinuxCdgConfig, NewReno,
-    NewRenoConfig, Olia, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig, Window,
-    Wvegas, WvegasConfig,
+    NewRenoConfig, Olia, Prague, PragueConfig, Scalable, ScalableConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
+    WestwoodConfig, Window, Wvegas, WvegasConfig,
 };
 use ackclock_units::{Random, Span};
 
@@ -100,6 +100,13 @@ fn cubic_linux() {
 #[test]
 fn htcp() {
     insta::assert_snapshot!(table(Htcp::new(HtcpConfig::default())));
+}
+
+/// An eighth, in whole segments: 80 - 10 = 70 for the loss, 76 - 9 = 67 for the mark, 82 - 10 = 72
+/// for the timeout, 72 - 9 = 63 for the loss that is undone. Below 100 segments one per round trip.
+#[test]
+fn scalable() {
+    insta::assert_snapshot!(table(Scalable::new(ScalableConfig::default())));
 }
 
 /// Halves for the loss, and at the end of recovery has the bandwidth that it has seen times the

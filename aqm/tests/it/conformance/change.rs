@@ -1,10 +1,10 @@
 //! Parameters that change while packets wait.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig,
-    Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
+    Red, RedConfig, Sfb, SfbConfig,
 };
 
 use super::*;
@@ -70,6 +70,14 @@ fn changes() -> Vec<Change> {
             FifoConfig::default(),
             FifoConfig { limit: Limit::Packets(7) },
             |config| Fifo::new(config)
+        ),
+        change!(
+            "pfifo_head_drop",
+            Kept,
+            Limit::Packets(7),
+            HeadDropConfig::default(),
+            HeadDropConfig { limit: 7 },
+            |config| HeadDrop::new(config)
         ),
         change!(
             "codel",
@@ -170,6 +178,15 @@ fn changes() -> Vec<Change> {
             |config| DualPi2::new(config, random())
         ),
     ]
+}
+
+#[test]
+fn every_discipline_that_changes_is_tried() {
+    let tried: Vec<TypeId> = changes().iter().map(|change| (*change.first).type_id()).collect();
+    for spec in QueueSpec::all() {
+        let changed = spec.build::<StubPacket>(random()).change(Time::ZERO, spec.config(), &mut Drops::new());
+        assert!(changed.is_err() || tried.contains(&spec.config().type_id()), "`changes` lacks {}", spec.name());
+    }
 }
 
 /// Runs `steps`, calls `between` before each, and keeps what became of each packet, by its number.

@@ -62,7 +62,7 @@ fn each_asks_for_what_it_uses() {
             "prague" => Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() },
             "bbr" => Needs { delivery_rate: true, departures: true, whole_control: true, ..Needs::default() },
             "lia" | "olia" | "balia" | "wvegas" => Needs { siblings: true, ..Needs::default() },
-            "newreno" => Needs { reno_halving: true, ..Needs::default() },
+            "newreno" | "scalable" => Needs { reno_halving: true, ..Needs::default() },
             // The others are called for their reactions alone.
             _ => Needs::default(),
         };

@@ -1,7 +1,7 @@
 //! Bad input: exit status 2 and an error with file, line, caret, what was found and what was
 //! expected.
 
-use crate::common::{SMALL, ackclock, folder, run};
+use crate::common::{SMALL, ackclock, folder, run, without_names};
 
 /// Runs [`SMALL`] with one text replaced and returns the error; what all errors have is checked
 /// here.
@@ -13,7 +13,7 @@ fn refused(name: &str, from: &str, to: &str) -> String {
 fn refuses(name: &str, scenario: &str) -> String {
     let said = run(&folder(name), scenario, &[]);
     assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
-    said.err
+    without_names(&said.err)
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn unknown_key() {
     9 | dealy = "5ms"
       | ^^^^^ unknown key
       |
-      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `device_limit`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `slots`, `reverse`, `medium`
+      = note: expected one of `rate`, ...
       = help: did you mean `delay`?
     "#);
 }
@@ -148,7 +148,7 @@ fn key_of_another_kind() {
     10 | queue = { kind = "pfifo", target = "20ms" }
        |                           ^^^^^^ unknown key
        |
-       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `blue`, `avq`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
+       = note: expected one of `limit`, ...
        = help: `target` is a key of `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`; `sfb = { target = ... }` sets it for that kind alone
     "#);
 }
@@ -162,7 +162,7 @@ fn unknown_kind() {
     9 | queue = "fq_code"
       |         ^^^^^^^^^ found the string "fq_code"
       |
-      = note: expected one of `pfifo`, `bfifo`, `red`, `blue`, `avq`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
+      = note: expected one of `pfifo`, ...
       = help: did you mean `fq_codel`?
     "#);
 }
@@ -306,7 +306,7 @@ fn unknown_metric() {
     16 | metric = "flows.f.0.rtt_ms.p51"
        |          ^^^^^^^^^^^^^^^^^^^^^^ found the string "flows.f.0.rtt_ms.p51"
        |
-       = note: expected one of `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`
+       = note: expected one of `rtt_ms.min`, ...
        = help: did you mean `flows.f.0.rtt_ms.p5`?
     "#);
 }
@@ -419,7 +419,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `transport`, `host`, `cc`, `mss`, `initial_window`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `segmentation_offload`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `rto_timer`, `timer_tick`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `sack`, `nagle`, `minshall`, `push_writes`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `interrupts`, `receiver`, `bytes`, `write_size`, `application`, `dscp`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`, `metrics_cache`
+       = note: expected one of `id`, ...
        = help: did you mean `bytes`?
     "#);
 }
@@ -510,7 +510,7 @@ fn an_extent_is_a_number_of_packets() {
     9 | reorder = { extent = "8p", rate = 0.1 }
       |                            ^^^^ unknown key
       |
-      = note: expected one of `probability`, `extent`, `timeout`
+      = note: expected one of `probability`, ...
     "#);
 }
 

@@ -15,11 +15,7 @@ pub(super) struct Key {
 
 /// Keys of scripts alone, and those that a script gives other values than a scenario.
 pub(super) const KEYS: &[Key] = &[
-    Key {
-        name: "cc",
-        takes: "reno, newreno, cubic, cdg, hd, chd, vegas, htcp, westwood, dctcp, prague, bbr, lia, olia, balia or wvegas",
-        apply: set_cc,
-    },
+    Key { name: "cc", takes: "reno, or a controller by its name in scenarios", apply: set_cc },
     Key {
         name: "ecn",
         takes: "on, off, passive (accept, but do not ask), dctcp (RFC 8257's feedback), accecn (RFC 9768), accecn-classic \

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use std::{env, iter};
 
 use ackclock_packetdrill::{ScriptResult, Settings, parse, run};
+use ackclock_tcp::CONTROLLERS;
+use ackclock_tcp::profile::Profile;
 use ackclock_units::Random;
 
 /// Longer than any script may take on a slow machine, with checks on and nothing optimised.
@@ -156,28 +158,9 @@ fn words(text: &str, random: &mut Random) -> String {
 
 /// Any host with any controller and feedback of ECN, most often the one that the script is for.
 fn any_settings(random: &mut Random) -> Settings {
-    const CHOICES: [(&str, &[&str]); 7] = [
-        (
-            "profile",
-            &[
-                "rfc",
-                "linux-2.4",
-                "linux-2.6.32",
-                "linux-4.0",
-                "linux-6.1",
-                "linux-6.18",
-                "freebsd-9.2",
-                "freebsd-14",
-                "windows-7",
-            ],
-        ),
-        (
-            "cc",
-            &[
-                "newreno", "cubic", "cdg", "hd", "chd", "vegas", "htcp", "westwood", "dctcp", "prague", "bbr", "lia",
-                "olia", "balia", "wvegas",
-            ],
-        ),
+    let choices: [(&str, &[&str]); 7] = [
+        ("profile", &Profile::all().map(|profile| profile.name)),
+        ("cc", &CONTROLLERS.map(|controller| controller.name)),
         ("ecn", &["on", "off", "passive", "dctcp", "accecn", "accecn-classic", "accecn-passive"]),
         ("accecn_option", &["off", "minimum", "full", "persist"]),
         ("accecn_rules", &["rfc9768", "linux"]),
@@ -185,7 +168,7 @@ fn any_settings(random: &mut Random) -> Settings {
         ("abe", &["on", "off"]),
     ];
     let mut settings = Settings::new();
-    for (key, values) in CHOICES {
+    for (key, values) in choices {
         if below(random, 3) == 0 {
             settings.set(key, values[below(random, values.len())]).expect("a setting");
         }

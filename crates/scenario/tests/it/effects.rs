@@ -14,12 +14,12 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ackclock_scenario::{Override, Scenario};
+use ackclock_scenario::{Domain, Override, Scenario};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use stages::{STAGES, SUBJECTS, Subject};
-use without::WITHOUT;
+use without::{UNTRIED, WITHOUT};
 
 /// Values that parse for a key that has no default, or has `false`.
 const ANY: &[&str] = &[
@@ -263,6 +263,38 @@ fn jobs(subjects: &[Subject]) -> Vec<(&Subject, String)> {
         }
     }
     jobs
+}
+
+/// Whether a key may hold a table.
+fn is_table(domain: &Domain) -> bool {
+    match domain {
+        Domain::Table | Domain::Kind(_) => true,
+        Domain::Either(domains) => domains.iter().any(is_table),
+        _ => false,
+    }
+}
+
+/// The keys of a table are tried if it is a subject.
+#[test]
+fn every_table_is_a_subject() {
+    let tables: BTreeSet<&str> = SUBJECTS.iter().map(|subject| subject.path).collect();
+    let mut missing = BTreeSet::new();
+    for subject in of_kinds() {
+        let settings: Vec<String> = subject.settings.iter().map(|&text| text.to_owned()).collect();
+        let Some(scenario) = STAGES.iter().find_map(|(_, stage)| parse(stage, &settings).ok()) else { continue };
+        for key in Scenario::keys(&scenario.resolved()) {
+            let is_of_subject =
+                ["run.", "record.", "links.wire.", "flows.0."].iter().any(|table| key.path.starts_with(table));
+            let is_known = tables.contains(key.path.as_str())
+                || UNTRIED
+                    .iter()
+                    .any(|(path, _)| key.path == *path || path.ends_with('.') && key.path.starts_with(path));
+            if is_of_subject && is_table(&key.domain) && !is_known {
+                missing.insert(key.path);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "tables of keys that `SUBJECTS` lacks: {missing:#?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
+use ackclock_aqm::{CodelConfig, FifoConfig, HeadDropConfig, Limit};
 use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
@@ -52,6 +52,7 @@ fn queues() -> Vec<QueueSpec> {
         QueueSpec::Bfifo(_) => Some(QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) })),
         // It has room for all of them.
         QueueSpec::Prio(_) => None,
+        QueueSpec::PfifoHeadDrop(_) => Some(QueueSpec::PfifoHeadDrop(HeadDropConfig { limit: 20 })),
         queue => Some(queue),
     };
     QueueSpec::all().into_iter().filter_map(of).collect()

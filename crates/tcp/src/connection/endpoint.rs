@@ -66,50 +66,48 @@ pub struct Acknowledgment {
     pub is_ack: bool,
 }
 
-/// Totals of one endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Segments with data (or a FIN) sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Packets of these that were sent again.
-    pub retransmitted_packets: u64,
-    /// SYNs sent again, on hosts that count them among their retransmissions
-    /// ([`crate::StateRules::counts_syns`]).
-    pub resent_syns: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast recovery.
-    pub fast_recoveries: u64,
-    /// Tail loss probes sent.
-    pub loss_probes: u64,
-    /// Window reductions taken back.
-    pub undos: u64,
-    /// ACKs that carried the ECN echo.
-    pub ece_acks: u64,
-    /// The farthest that a segment sent once was reported after a later one, in segments.
-    pub reordering_max: u64,
-    /// Blocks with which the receiver reported duplicates (RFC 2883).
-    pub dsacks: u64,
+/// Declares the totals, each with what joins those of two endpoints.
+macro_rules! totals {
+    ($($(#[$about:meta])* $key:ident: $join:ident,)*) => {
+        /// Totals of one endpoint.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Stats {
+            $($(#[$about])* pub $key: u64,)*
+        }
+
+        impl std::ops::Add for Stats {
+            type Output = Stats;
+
+            /// The totals of two endpoints.
+            fn add(self, other: Stats) -> Stats {
+                Stats { $($key: self.$key.$join(other.$key),)* }
+            }
+        }
+    };
 }
 
-impl std::ops::Add for Stats {
-    type Output = Stats;
-
-    /// The totals of two endpoints.
-    fn add(self, other: Stats) -> Stats {
-        Stats {
-            sent_packets: self.sent_packets + other.sent_packets,
-            retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
-            resent_syns: self.resent_syns + other.resent_syns,
-            timeouts: self.timeouts + other.timeouts,
-            fast_recoveries: self.fast_recoveries + other.fast_recoveries,
-            loss_probes: self.loss_probes + other.loss_probes,
-            undos: self.undos + other.undos,
-            ece_acks: self.ece_acks + other.ece_acks,
-            reordering_max: self.reordering_max.max(other.reordering_max),
-            dsacks: self.dsacks + other.dsacks,
-        }
-    }
+totals! {
+    /// Segments with data (or a FIN) sent, retransmissions included.
+    sent_packets: saturating_add,
+    /// Packets of these that were sent again.
+    retransmitted_packets: saturating_add,
+    /// SYNs sent again, on hosts that count them among their retransmissions
+    /// ([`crate::StateRules::counts_syns`]).
+    resent_syns: saturating_add,
+    /// Expiries of the retransmission timer.
+    timeouts: saturating_add,
+    /// Entries into fast recovery.
+    fast_recoveries: saturating_add,
+    /// Tail loss probes sent.
+    loss_probes: saturating_add,
+    /// Window reductions taken back.
+    undos: saturating_add,
+    /// ACKs that carried the ECN echo.
+    ece_acks: saturating_add,
+    /// The farthest that a segment sent once was reported after a later one, in segments.
+    reordering_max: max,
+    /// Blocks with which the receiver reported duplicates (RFC 2883).
+    dsacks: saturating_add,
 }
 
 /// One end of one connection. The fields that most segments touch lie together.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use ackclock_cc::CcSpec;
 use ackclock_scenario::{Domain, Scenario};
 use ackclock_units::Random;
 
@@ -338,11 +339,7 @@ fn engine_of_bsd(document: &mut Document, flow: &str, draw: &mut Draw) {
 fn change(document: &mut Document, flow: &str, draw: &mut Draw) {
     let change = document.push(&format!("{flow}.schedule"));
     document.put(&format!("{change}.at"), format!("\"{}ns\"", draw.wide(1_000, SHORTEST - 1)));
-    let names = [
-        "newreno", "cubic", "bbr", "vegas", "cdg", "dctcp", "prague", "htcp", "westwood", "hd", "chd", "lia", "olia",
-        "balia", "wvegas",
-    ];
-    document.put(&format!("{change}.cc.kind"), format!("\"{}\"", draw.of(&names)));
+    document.put(&format!("{change}.cc.kind"), format!("\"{}\"", draw.of(CcSpec::NAMES)));
 }
 
 /// Hosts, two of them behind devices, for which endpoints stand in on the virtual clock.

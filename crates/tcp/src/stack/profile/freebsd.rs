@@ -15,8 +15,8 @@ use ackclock_units::Span;
 
 use super::{NewSocket, Profile};
 use crate::{
-    Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, NeedlessTimeout, Pacing, PathRules, Prr,
-    ReportRule, StateRules, TransferRules,
+    Config, CwndValidation, DelayedAck, InitialWindow, MinRto, NeedlessTimeout, PathRules, Prr, ReportRule, StateRules,
+    TransferRules,
 };
 
 impl Profile {
@@ -36,8 +36,6 @@ impl Profile {
         Profile {
             name: "freebsd-9.2",
             endpoint: Config {
-                mss: 1460,
-                default_peer_mss: 536,
                 initial_window: InitialWindow::Rfc3390, // rfc3390 = 1, experimental.initcwnd10 = 0
                 sack: true,                             // sack.enable = 1
                 dsack: false,                           // reports none before release 13
@@ -55,20 +53,13 @@ impl Profile {
                 initial_rto: Span::from_secs(3), // TCPTV_RTOBASE
                 limited_transmit: true,          // rfc3042 = 1
                 prr: Prr::Off,
-                loss_detector: LossDetector::Rfc6675,
-                undo: false,
-                frto: false,
-                tlp: false,
-                nagle: true,
                 slow_start_after_idle: true, // newreno_after_idle, always
                 cwnd_validation: CwndValidation::Growth,
-                pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
                 states: StateRules::freebsd_9(),
-                transfer: TransferRules::default(),
                 path: PathRules::freebsd(),
-                header_prediction: true,
+                ..Config::default()
             },
             cc: "newreno",
             newreno,
@@ -101,8 +92,6 @@ impl Profile {
         Profile {
             name: "freebsd-14",
             endpoint: Config {
-                mss: 1460,
-                default_peer_mss: 536,
                 initial_window: InitialWindow::Segments(10), // net.inet.tcp.initcwnd_segments
                 sack: true,
                 dsack: true,
@@ -119,14 +108,8 @@ impl Profile {
                 initial_rto: Span::from_secs(1),                 // rexmit_initial
                 limited_transmit: true,                          // rfc3042 = 1
                 prr: Prr::Ssrb,                                  // do_prr = 1, do_prr_conservative = 0
-                loss_detector: LossDetector::Rfc6675,
-                undo: false,
-                frto: false,
-                tlp: false,
-                nagle: true,
-                slow_start_after_idle: true, // cc_after_idle, always
+                slow_start_after_idle: true,                     // cc_after_idle, always
                 cwnd_validation: CwndValidation::Growth,
-                pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
                 states: StateRules::freebsd(),
@@ -138,7 +121,7 @@ impl Profile {
                     ..TransferRules::default()
                 },
                 path: PathRules::freebsd(),
-                header_prediction: true,
+                ..Config::default()
             },
             cc: "cubic",
             newreno,

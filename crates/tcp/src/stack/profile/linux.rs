@@ -8,8 +8,8 @@ use ackclock_units::Span;
 use super::{NewSocket, Profile};
 use crate::{
     AccEcnRules, AckRule, AdaptiveRules, BufferTuning, Config, CwndValidation, DelayedAck, GiveUp, InitialWindow,
-    LossDetector, LossRules, MinRto, OffloadRule, Pacing, PathRules, Prr, QuickAcks, ReportRule, RttRule,
-    SackCompression, SpaceRule, StateRules, Ticks, TimerRules, TransferRules, Tuning, TuningRules, WindowRule,
+    LossDetector, LossRules, MinRto, OffloadRule, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression,
+    SpaceRule, StateRules, Ticks, TimerRules, TransferRules, Tuning, TuningRules, WindowRule,
 };
 
 mod rows;
@@ -295,8 +295,6 @@ fn before_fallback() -> StateRules {
 /// The common settings of Linux's endpoints. `growth_from` is the window that they announce first.
 fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
     Config {
-        mss: 1460,
-        default_peer_mss: 536,
         initial_window: InitialWindow::Segments(10), // TCP_INIT_CWND
         sack: true,
         dsack: true,
@@ -315,17 +313,9 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
         min_rto: MinRto::OfVariance(Span::from_millis(200)), // TCP_RTO_MIN bounds rttvar
         max_rto: Span::from_secs(120),                       // TCP_RTO_MAX
         initial_rto: Span::from_secs(1),                     // TCP_TIMEOUT_INIT
-        rto_slop: Span::ZERO,
-        limited_transmit: true,
         prr,
-        loss_detector: LossDetector::Rfc6675,
-        undo: false,
-        frto: false,
-        tlp: false,
-        nagle: true,
         slow_start_after_idle: true, // tcp_slow_start_after_idle = 1
         cwnd_validation: CwndValidation::Growth,
-        pacing: Pacing::default(),
         time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
         max_retries: 15,                // tcp_retries2
         states: StateRules::linux(),
@@ -340,6 +330,6 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
             ..TransferRules::default()
         },
         path: PathRules::linux(),
-        header_prediction: true,
+        ..Config::default()
     }
 }

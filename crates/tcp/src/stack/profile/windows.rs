@@ -4,10 +4,7 @@ use ackclock_cc::{CubicConfig, EcnFeedback, NewRenoConfig};
 use ackclock_units::Span;
 
 use super::Profile;
-use crate::{
-    Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, PathRules, Prr, StateRules,
-    TransferRules,
-};
+use crate::{Config, CwndValidation, DelayedAck, InitialWindow, MinRto, Prr, StateRules};
 
 impl Profile {
     /// Windows 7 with the settings of the CAIA report: no add-on congestion provider, that is
@@ -20,8 +17,6 @@ impl Profile {
         Profile {
             name: "windows-7",
             endpoint: Config {
-                mss: 1460,
-                default_peer_mss: 536,
                 // `netsh interface tcp show supplemental` (hotfix KB2472264): window 2, minimum RTO
                 // 300, delayed ACK 200.
                 initial_window: InitialWindow::Segments(2),
@@ -38,17 +33,9 @@ impl Profile {
                 receive_buffer: 16 << 20,
                 max_rto: Span::from_secs(60),
                 initial_rto: Span::from_secs(3), // TcpInitialRtt
-                rto_slop: Span::ZERO,
-                limited_transmit: true,
                 prr: Prr::Off,
-                loss_detector: LossDetector::Rfc6675,
-                undo: false,
-                frto: false,
-                tlp: false,
-                nagle: true,
                 slow_start_after_idle: false, // CwndRestart is off by default where Windows first shows it (Server 2012)
                 cwnd_validation: CwndValidation::Growth,
-                pacing: Pacing::default(),
                 time_wait: Span::from_secs(120), // TcpTimedWaitDelay
                 max_retries: 5,                  // TcpMaxDataRetransmissions
                 states: StateRules {
@@ -56,9 +43,7 @@ impl Profile {
                     synack_retries: 2, // TcpMaxConnectResponseRetransmissions
                     ..StateRules::default()
                 },
-                transfer: TransferRules::default(),
-                path: PathRules::default(),
-                header_prediction: true,
+                ..Config::default()
             },
             cc: "newreno",
             newreno,
