@@ -114,7 +114,7 @@ impl std::ops::Add for Stats {
 
 /// One end of one connection. What most segments touch lies together.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Endpoint {
     // Every visit.
     pub(super) state: State,
