@@ -250,14 +250,20 @@ impl Receiver {
     }
 
     /// Reads up to `most` bytes; a window that opens far enough is announced at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&mut self, most: u64) -> u64 {
         let bytes = most.min(self.unread());
         self.read += bytes;
         if bytes > 0 && !self.ack_now {
-            self.ack_now = self.opens_window() && !self.is_finished() || self.described && self.owes_reader();
+            self.acknowledge_reading();
         }
         bytes
+    }
+
+    /// Something was read, and no ACK is due.
+    #[inline(never)]
+    fn acknowledge_reading(&mut self) {
+        self.ack_now = self.opens_window() && !self.is_finished() || self.described && self.owes_reader();
     }
 
     /// A segment with FIN arrived; the first one says where the stream ends.
