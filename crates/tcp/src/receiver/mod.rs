@@ -348,6 +348,15 @@ impl Receiver {
             && self.fin == NO_FIN
     }
 
+    /// The place of a segment with `payload` bytes and this sequence number, if all of it is new or
+    /// lies beyond a gap, and within the window that was announced, with no FIN so far.
+    #[inline(always)]
+    pub(crate) fn range_ahead(&self, seq: u32, payload: u32) -> Option<(u64, u64)> {
+        let left = self.lift(seq).filter(|&left| left >= self.next && self.fin == NO_FIN)?;
+        let right = left + u64::from(payload);
+        (right <= self.announced).then_some((left, right))
+    }
+
     /// Takes in the data that is next, up to `right`, while there is no gap.
     #[inline(always)]
     pub(crate) fn receive_next(&mut self, now: Time, right: u64, payload: u32) {
