@@ -167,6 +167,7 @@ impl CodelState {
 
     /// The packet to send, after the drops that are due (RFC 8289 section 5.5). `None` if the queue
     /// is empty or became so.
+    #[inline(always)]
     pub(crate) fn dequeue<P: Queued>(
         &mut self,
         law: &CodelLaw,

@@ -202,6 +202,7 @@ struct FlowSource<'a, 'b, P> {
 }
 
 impl<P: Queued> CodelSource<P> for FlowSource<'_, '_, P> {
+    #[inline(always)]
     fn take(&mut self) -> Option<Entry<P>> {
         self.queue.take()
     }
@@ -223,6 +224,7 @@ impl<P: Queued> CodelSource<P> for FlowSource<'_, '_, P> {
 struct Excess<'a, 'b, P>(FlowSource<'a, 'b, P>);
 
 impl<P: Queued> CodelSource<P> for Excess<'_, '_, P> {
+    #[inline(always)]
     fn take(&mut self) -> Option<Entry<P>> {
         self.0.take()
     }

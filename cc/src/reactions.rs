@@ -124,6 +124,7 @@ pub(crate) fn slow_start(window: &mut Window, f: &Flight, acked: u64, config: &N
 
 /// Congestion avoidance: one segment for every `per_segment` bytes acknowledged, or ACKs' worth of
 /// segments. `credit` holds what has not become a whole segment yet.
+#[inline]
 pub(crate) fn avoid(
     window: &mut Window,
     credit: &mut u64,

@@ -14,7 +14,9 @@ pub struct Pool<T> {
     free: Vec<u32>,
 }
 
+/// It begins with a cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 struct PoolSlot<T> {
     contents: T,
     /// The number of packets that refer to the slot; 0 when it is free.

@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
+use ackclock_packet::flow_hash;
 use ackclock_tcp::Acknowledgment;
 use ackclock_trace::{FlowSummary, Histogram, Limited, MeanQuantiles};
 use ackclock_traffic::ProbeTimes;
@@ -64,6 +65,8 @@ pub(crate) struct Flow {
     has_application: bool,
     /// The traffic has not ended.
     is_live: bool,
+    /// Hashes of the packets of its sender, and of its receiver.
+    pub(crate) hashes: [u64; 2],
     pub(crate) truth: Truth,
     throughput: Throughput,
     cwnd: Histogram,
@@ -114,6 +117,7 @@ impl Flow {
             writes: false,
             has_application: application.is_some(),
             is_live: true,
+            hashes: [false, true].map(|reverse| flow_hash(id.index() as u64, reverse)),
             id: spec.id.clone(),
             reverse: spec.reverse,
             dscp: spec.dscp,

@@ -8,7 +8,6 @@
 //! preceded the fate of the original; it only waits for it.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 use ackclock_aqm::DropReason;
 use ackclock_events::Slot;
@@ -20,11 +19,13 @@ use crate::index::{DirectionId, FlowId};
 use crate::record::{SenderId, TcpRecording};
 use counts::TruthCounts;
 use losses::transmission;
+use ring::Ring;
 use trouble::{Decided, Declared, Trouble};
 
 mod counts;
 mod losses;
 mod missing;
+mod ring;
 mod trouble;
 
 /// Name in place of a link where the receiver refused or discarded data.
@@ -150,7 +151,7 @@ enum TransmissionFate {
 #[derive(Debug)]
 pub(crate) struct Truth {
     /// Transmissions that were not judged yet, in order of sending.
-    sent: VecDeque<UnjudgedTransmission>,
+    sent: Ring<UnjudgedTransmission>,
     /// Number of the first of them.
     first: u64,
     /// One past the highest byte sent.
@@ -172,7 +173,7 @@ pub(crate) struct Truth {
 impl Truth {
     pub(crate) fn new(SenderId { flow, subflow }: SenderId) -> Truth {
         Truth {
-            sent: VecDeque::new(),
+            sent: Ring::new(),
             first: 1,
             end: 0,
             arrivals: 0,
@@ -230,15 +231,7 @@ impl Truth {
         let again = from < self.end;
         self.end = self.end.max(to);
         let (Stamp { at, order }, len) = (stamp, (to - from) as u32);
-        self.sent.push_back(UnjudgedTransmission {
-            from,
-            at,
-            order,
-            len,
-            sent_as,
-            again,
-            fate: TransmissionFate::OnItsWay,
-        });
+        self.sent.push(UnjudgedTransmission { from, at, order, len, sent_as, again, fate: TransmissionFate::OnItsWay });
         self.first + self.sent.len() as u64 - 1
     }
 
@@ -278,7 +271,7 @@ impl Truth {
             // The common case: everything before it has arrived in order, and nobody thinks
             // otherwise.
             if holds(sent.from, sent.to()) {
-                self.sent.pop_front();
+                self.sent.pop();
                 self.first += 1;
                 self.judged_at = self.judged_at.max(now);
                 self.arrivals += 1;
@@ -307,7 +300,7 @@ impl Truth {
         self.arrivals += 1;
         let place = self.arrivals;
         if index == 0 && kept && !sent.again && !self.trouble().concerns(number, place) {
-            self.sent.pop_front();
+            self.sent.pop();
             self.trouble().decided.pop_front();
             self.first += 1;
             self.judged_at = self.judged_at.max(now);
@@ -394,7 +387,11 @@ impl Truth {
         if self.trouble().losses.declare(stamp, offset, now, by_timeout) {
             return;
         }
-        match transmission(&self.sent, stamp, offset, |sent| (sent.stamp(), sent.from, sent.to())) {
+        let range = |place| {
+            let sent: &UnjudgedTransmission = &self.sent[place];
+            (sent.stamp(), sent.from, sent.to())
+        };
+        match transmission(self.sent.len(), stamp, offset, range) {
             Some(place) => {
                 let number = self.first + place as u64;
                 let known = &mut self.trouble().declared;
@@ -412,7 +409,7 @@ impl Truth {
     fn judge(&mut self, mut log: Option<&mut TcpRecording>) {
         let Some(trouble) = &mut self.trouble else { return };
         while let Some(&sent) = self.sent.front().filter(|sent| sent.fate != TransmissionFate::OnItsWay) {
-            self.sent.pop_front();
+            self.sent.pop();
             let decided = trouble.decided.pop_front().unwrap_or_default();
             let number = self.first;
             self.first += 1;
@@ -431,7 +428,7 @@ impl Truth {
         let source = self.source();
         let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new(source)));
         self.judged_at = end;
-        while let Some(sent) = self.sent.pop_front() {
+        while let Some(sent) = self.sent.pop() {
             let decided = trouble.decided.pop_front().unwrap_or_default();
             let number = self.first;
             self.first += 1;

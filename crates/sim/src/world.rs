@@ -397,7 +397,10 @@ impl World {
             if self.looks_ahead {
                 self.look_ahead(direction);
             }
-            self.forward(at, packet);
+            match self.routes.behind(RouteId::of_packet(packet.route), packet.hop) {
+                Ok(_) => self.forward(at, packet),
+                Err(host) => self.arrive(at, host, &packet),
+            }
             let due = self.directions[direction].next_due();
             if due > now {
                 self.direction_wakeups.arm(direction.slot(), due);
@@ -421,7 +424,7 @@ impl World {
                 packet.hop += 1;
                 self.offer(now, next, packet);
             }
-            Err(host) => self.arrive(now, host, packet),
+            Err(host) => self.arrive(now, host, &packet),
         }
     }
 

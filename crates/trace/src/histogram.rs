@@ -151,7 +151,7 @@ impl Histogram {
 
     /// Buckets with their counts, in ascending order.
     pub(crate) fn counts(&self) -> Vec<(u16, u64)> {
-        let mut counts: Vec<(u16, u64)> = self.cells.iter().flat_map(|cells| cells.iter()).collect();
+        let mut counts: Vec<(u16, u64)> = self.cells.as_ref().map_or_else(Vec::new, |cells| cells.list());
         if !self.logged().is_empty() {
             counts.extend(self.logged().iter().map(|&bucket| (bucket, 1)));
             counts.sort_unstable();

@@ -125,7 +125,8 @@ impl Wire {
     #[inline(always)]
     pub(super) fn arrival(&mut self, now: Time) -> Option<(Time, Packet)> {
         match self {
-            Wire::Plain(line) => (line.next_at() <= now).then(|| line.pop()).flatten(),
+            Wire::Plain(line) if line.next_at() > now => None,
+            Wire::Plain(line) => line.pop(),
             Wire::Impaired(impaired) => impaired.arrival(now),
         }
     }

@@ -134,13 +134,9 @@ impl LossTracker {
             was_missing: false,
             closed: false,
         };
-        // Nearly always the last ones.
-        let place = self.all.partition_point(|before| before.number < number);
-        self.all.insert(place, loss);
-        let place = self.unshown.partition_point(|&before| before < number);
-        self.unshown.insert(place, number);
-        let place = self.unrepaired.partition_point(|&before| before < (from, number));
-        self.unrepaired.insert(place, (from, number));
+        self.all.insert(place(self.all.len(), |at| self.all[at].number < number), loss);
+        self.unshown.insert(place(self.unshown.len(), |at| self.unshown[at] < number), number);
+        self.unrepaired.insert(place(self.unrepaired.len(), |at| self.unrepaired[at] < (from, number)), (from, number));
     }
 
     /// The loss of transmission `number`, if it is not closed.
@@ -149,7 +145,7 @@ impl LossTracker {
         {
             self.looks += 1;
         }
-        let place = self.all.partition_point(|loss| loss.number < number);
+        let place = place(self.all.len(), |at| self.all[at].number < number);
         self.all.get_mut(place).filter(|loss| loss.number == number && !loss.closed)
     }
 
@@ -158,8 +154,11 @@ impl LossTracker {
     /// was taken back in between.
     pub(super) fn declare(&mut self, stamp: Stamp, offset: u64, at: Time, by_timeout: bool) -> bool {
         // One that is closed has no bytes any more.
-        let range = |loss: &LostTransmission| (loss.stamp, if loss.closed { loss.to } else { loss.from }, loss.to);
-        let place = transmission(&self.all, stamp, offset, range);
+        let range = |at: usize| {
+            let loss = &self.all[at];
+            (loss.stamp, if loss.closed { loss.to } else { loss.from }, loss.to)
+        };
+        let place = transmission(self.all.len(), stamp, offset, range);
         if let Some(place) = place {
             self.all[place].declared.get_or_insert((at, by_timeout));
         }
@@ -183,7 +182,7 @@ impl LossTracker {
 
     /// Transmission `number` has brought `from..to`.
     pub(super) fn repair(&mut self, number: u64, from: u64, to: u64) {
-        let mut place = self.unrepaired.partition_point(|&(first, _)| first < from);
+        let mut place = place(self.unrepaired.len(), |at| self.unrepaired[at].0 < from);
         while let Some(&(_, lost)) = self.unrepaired.get(place).filter(|&&(first, _)| first < to) {
             #[cfg(test)]
             {
@@ -267,25 +266,42 @@ impl LossTracker {
     }
 }
 
-/// The place of the transmission of the byte at `offset` that the sender calls `stamp`, among some
-/// in order of sending.
-pub(super) fn transmission<T>(
-    all: &VecDeque<T>,
+/// The number of those before some place, of `all` in order: mostly none or all.
+#[inline]
+pub(super) fn place(all: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    if all == 0 || !is_before(0) {
+        return 0;
+    }
+    if is_before(all - 1) {
+        return all;
+    }
+    let (mut first, mut end) = (1, all - 1);
+    while first < end {
+        let middle = first + (end - first) / 2;
+        if is_before(middle) { first = middle + 1 } else { end = middle }
+    }
+    first
+}
+
+/// The place of the transmission of the byte at `offset` that the sender calls `stamp`, among so
+/// many in order of sending; `of` has the stamp and the range of each.
+pub(super) fn transmission(
+    all: usize,
     stamp: Stamp,
     offset: u64,
-    of: impl Fn(&T) -> (Stamp, u64, u64),
+    of: impl Fn(usize) -> (Stamp, u64, u64),
 ) -> Option<usize> {
     let is_it = |at: usize| {
-        let (sent_at, from, to) = of(all.get(at)?);
+        let (sent_at, from, to) = of(at);
         (sent_at == stamp && from <= offset && offset < to).then_some(at)
     };
     // What leaves at one instant is a whole window now and then, mostly in order of the stream.
-    let place = all.partition_point(|one| {
-        let (sent_at, _, to) = of(one);
+    let found = place(all, |at| {
+        let (sent_at, _, to) = of(at);
         (sent_at, to) <= (stamp, offset)
     });
-    is_it(place).or_else(|| {
-        let burst = all.partition_point(|one| of(one).0 < stamp)..all.partition_point(|one| of(one).0 <= stamp);
-        burst.into_iter().find_map(is_it)
+    (found < all).then(|| is_it(found)).flatten().or_else(|| {
+        let mut burst = place(all, |at| of(at).0 < stamp)..place(all, |at| of(at).0 <= stamp);
+        burst.find_map(is_it)
     })
 }

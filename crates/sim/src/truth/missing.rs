@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use ackclock_units::prefetch;
 
 use super::Culprit;
+use super::losses::place;
 
 /// The bytes that no transmission judged so far has delivered, as ranges in order, disjoint.
 #[derive(Debug)]
@@ -68,6 +69,6 @@ impl Missing {
 
     /// The place of the first range that ends behind `from`.
     fn first(&self, from: u64) -> usize {
-        self.ranges.partition_point(|range| range.to <= from)
+        place(self.ranges.len(), |at| self.ranges[at].to <= from)
     }
 }

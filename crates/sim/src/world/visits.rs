@@ -31,12 +31,12 @@ impl World {
 
     /// A packet has reached its host.
     #[inline]
-    pub(super) fn arrive(&mut self, now: Time, host: HostId, packet: Packet) {
+    pub(super) fn arrive(&mut self, now: Time, host: HostId, packet: &Packet) {
         if !self.is_plain {
-            return self.arrive_observed(now, host, packet);
+            return self.arrive_observed(now, host, *packet);
         }
         let Host::Endpoint(endpoint) = &mut self.hosts[host] else {
-            return self.arrive_observed(now, host, packet);
+            return self.arrive_observed(now, host, *packet);
         };
         let Contents { segment, number } = self.pool.get(packet.slot);
         let (number, flow) = (*number, &mut self.flows[host.flow()]);
@@ -80,54 +80,60 @@ impl World {
         self.pump_plain(now, host);
     }
 
-    /// Sends the pending segments of an ackclock endpoint, and notes the end of a transfer.
-    #[inline]
-    fn pump_plain(&mut self, now: Time, host: HostId) {
+    /// Sends the pending segments of an ackclock endpoint, and notes the end of a transfer. Returns
+    /// the time of its next deadline.
+    #[inline(always)]
+    fn pump_plain(&mut self, now: Time, host: HostId) -> Time {
         let route = RouteId::of_host(host);
-        let mut first = None;
-        let (due, is_finished) = loop {
-            let Host::Endpoint(endpoint) = &mut self.hosts[host] else { return };
-            let contents = self.pool.get_mut(self.spare);
-            let Some(ecn) = endpoint.transmit(now, &mut contents.segment) else {
-                break (endpoint.next_deadline(), endpoint.is_finished());
-            };
-            let flow = &mut self.flows[host.flow()];
-            let (segment, truth) = (&contents.segment, &mut flow.truth);
-            contents.number = if !host.is_sender() {
-                truth.receiver_sent()
-            } else if let Some((from, to)) = range_sent(endpoint, segment) {
-                truth.sent(endpoint.stamp(now), from, to, endpoint.sent_as())
-            } else {
-                0
-            };
-            let packet = Packet {
-                flow_hash: flow_hash(host.flow().index() as u64, !host.is_sender()),
-                slot: self.spare,
-                wire_len: segment.wire_len(),
-                route: route.number(),
-                hop: 1,
-                ecn,
-                class: Class::new(flow.dscp, segment.is_pure_ack()),
-            };
-            self.spare = self.pool.claim();
-            match self.routes.behind(route, 0) {
-                Ok(direction) => {
-                    self.directions[direction].offer(now, packet, &mut self.events);
-                    self.settle(direction);
-                    first = Some(direction);
-                }
-                Err(_) => self.forward(now, packet),
+        let Ok(direction) = self.routes.behind(route, 0) else { return self.pump(now, host, false) };
+        let is_sender = host.is_sender();
+        let mut sends = false;
+        loop {
+            let World { hosts, flows, pool, directions, direction_wakeups, events, spare, records, .. } = &mut *self;
+            let Host::Endpoint(endpoint) = &mut hosts[host] else { return Time::NEVER };
+            let (flow, link) = (&mut flows[host.flow()], &mut directions[direction]);
+            let mut settles = false;
+            while !settles {
+                let contents = pool.get_mut(*spare);
+                let Some(ecn) = endpoint.transmit(now, &mut contents.segment) else { break };
+                let (segment, truth) = (&contents.segment, &mut flow.truth);
+                contents.number = if !is_sender {
+                    truth.receiver_sent()
+                } else if let Some((from, to)) = range_sent(endpoint, segment) {
+                    truth.sent(endpoint.stamp(now), from, to, endpoint.sent_as())
+                } else {
+                    0
+                };
+                let packet = Packet {
+                    flow_hash: flow.hashes[usize::from(!is_sender)],
+                    slot: *spare,
+                    wire_len: segment.wire_len(),
+                    route: route.number(),
+                    hop: 1,
+                    ecn,
+                    class: Class::new(flow.dscp, segment.is_pure_ack()),
+                };
+                *spare = pool.claim();
+                link.offer(now, packet, events);
+                sends = true;
+                settles = !events.is_empty() || records.notes;
             }
-        };
-        if let Some(direction) = first {
-            self.rearm_direction(direction);
+            if settles {
+                self.settle_events(direction);
+                continue;
+            }
+            let (due, is_finished) = (endpoint.next_deadline(), endpoint.is_finished() && !flow.is_finished());
+            if sends {
+                direction_wakeups.arm(direction.slot(), link.next_due());
+            }
+            if is_finished {
+                self.ended(now, host);
+            }
+            // As in `pump`.
+            let due = if is_sender { due.min(self.flows[host.flow()].acts_at()) } else { due };
+            self.host_wakeups.arm_by(host.slot(), due);
+            return due;
         }
-        if is_finished && !self.flows[host.flow()].is_finished() {
-            self.ended(now, host);
-        }
-        // As in `pump`.
-        let due = if host.is_sender() { due.min(self.flows[host.flow()].acts_at()) } else { due };
-        self.host_wakeups.arm_by(host.slot(), due);
     }
 
     /// A packet has reached its host, which may be any.
@@ -254,6 +260,9 @@ impl World {
         if !self.metrics.is_empty() {
             self.recall(host);
         }
+        if self.is_plain && self.serve_plain(now, host) {
+            return;
+        }
         let state = &mut self.hosts[host];
         if let Host::Datagrams(_) = state {
             return self.serve_datagrams(now, host);
@@ -283,6 +292,30 @@ impl World {
         if self.turnover.is_some() {
             self.turn_over(now, host.flow());
         }
+    }
+
+    /// The same for an ackclock endpoint whose visits take the fast path. Returns false, with
+    /// nothing done, for any other host.
+    #[inline(never)]
+    fn serve_plain(&mut self, now: Time, host: HostId) -> bool {
+        let Host::Endpoint(endpoint) = &mut self.hosts[host] else { return false };
+        let flow = &mut self.flows[host.flow()];
+        let due = endpoint.next_deadline();
+        if due <= now {
+            endpoint.on_deadline(now);
+        } else if !host.is_sender() && !flow.has_application() {
+            // A wakeup that came early: a receiver has nothing to say that it has not said.
+            self.host_wakeups.arm(host.slot(), due);
+            return true;
+        }
+        if host.is_sender() {
+            let truth = &mut flow.truth;
+            endpoint.loss_declarations().for_each(|declared| truth.declared(now, declared, None));
+            flow.drive(now, &mut self.hosts[host]);
+        }
+        let due = self.pump_plain(now, host);
+        self.host_wakeups.arm(host.slot(), due);
+        true
     }
 
     /// Sends a host's pending packets, and notes the end of a transfer. `by_timer` is true if a

@@ -64,7 +64,7 @@ impl Endpoint {
 
     /// Data beyond a gap is about to be taken in.
     #[inline(never)]
-    fn note_gap(&mut self, now: Time, left: u64, right: u64) {
+    pub(crate) fn note_gap(&mut self, now: Time, left: u64, right: u64) {
         // All of it counts, also what is known.
         self.sender.counters.out_of_order += 1;
         if self.receiver.reports_before(left, right, self.sender.rtt.srtt()) && !self.answers.has_before() {
@@ -84,18 +84,22 @@ impl Endpoint {
     /// Describes what, beside the data, decides about the ACK.
     #[inline]
     pub(crate) fn describe_arrival(&mut self, now: Time, segment: &Segment) {
-        if !self.receiver.is_described() {
-            return;
+        if self.receiver.is_described() {
+            self.describe(now, segment);
         }
-        self.describe(now, segment);
     }
 
     #[inline(never)]
+    fn tune(&mut self, now: Time, segment: &Segment) {
+        let age = self.sender.negotiated.echo_age(now, segment);
+        let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
+        self.receiver.tune(now, segment.payload.len, echo, self.sender.announced_segment());
+    }
+
+    #[inline]
     fn describe(&mut self, now: Time, segment: &Segment) {
         if self.receiver.is_tuned() {
-            let age = self.sender.negotiated.echo_age(now, segment);
-            let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
-            self.receiver.tune(now, segment.payload.len, echo, self.sender.announced_segment());
+            self.tune(now, segment);
         }
         if self.config.transfer.acks != AckRule::Linux && !self.config.delayed_ack.hurry.looks_closer() {
             return;

@@ -112,7 +112,7 @@ totals! {
 
 /// One end of one connection. The fields that most segments touch lie together.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Endpoint {
     // Every visit.
     pub(super) state: State,

@@ -15,13 +15,19 @@ impl Endpoint {
         self.sender.burst.interrupt();
         match self.input_predicted(now, segment, ecn) {
             Some(acknowledgment) => acknowledgment,
-            None => {
-                self.sender.burst.end();
-                let acknowledgment = self.input_unpredicted(now, segment, ecn);
-                self.review_deadlines();
-                acknowledgment
-            }
+            None => self.input_otherwise(now, segment, ecn),
         }
+    }
+
+    #[inline(never)]
+    fn input_otherwise(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
+        self.sender.burst.end();
+        if let Some(acknowledgment) = self.input_at_gap(now, segment, ecn) {
+            return acknowledgment;
+        }
+        let acknowledgment = self.input_unpredicted(now, segment, ecn);
+        self.review_deadlines();
+        acknowledgment
     }
 
     #[inline(never)]

@@ -1,11 +1,11 @@
 //! Header prediction: the segments of which most of a transfer consists take a short way.
 //!
 //! While nothing unusual is going on, a connection expects two kinds of segments: the data that is
-//! next in order, and an ACK of the oldest segments in flight. Both are recognized by a few
-//! comparisons and need hardly any of the decisions of the ordinary way ([`Endpoint::input`]),
-//! which takes everything else. The two ways have the same effects: what is left out here would do
-//! nothing there. [`crate::Config::header_prediction`] forbids the short one, and tests compare
-//! runs with and without it.
+//! next in order, or after a loss beyond it, and an ACK of the oldest segments in flight. They are
+//! recognized by a few comparisons and need hardly any of the decisions of the ordinary way
+//! ([`Endpoint::input`]), which takes everything else. The two ways have the same effects: what is
+//! left out here would do nothing there. [`crate::Config::header_prediction`] forbids the short
+//! one, and tests compare runs with and without it.
 //!
 //! # Source
 //! V. Jacobson, "4BSD TCP header prediction", ACM CCR 20(2), 1990; FreeBSD `tcp_do_segment`
@@ -41,13 +41,7 @@ impl Endpoint {
             self.sender.take_time(now);
             self.input_predicted_ack(now, segment, ack, whole);
         } else if payload > 0 && self.sender.loss.board.is_empty() {
-            // The receiver of a stream.
-            self.sender.take_time(now);
-            self.sender.latest_sample = None;
-            self.sender.set_window(segment, left, una, false);
-            if self.sender.loss.linux_episodes() {
-                self.sender.restart_retransmit_timer(now);
-            }
+            self.take_stream_segment(now, segment, una, left);
         } else if payload > 0 && self.sender.loss.board.is_orderly() && !self.sender.observer.needs.arrivals {
             self.sender.take_time(now);
             self.sender.latest_sample = None;
@@ -59,12 +53,7 @@ impl Endpoint {
         } else {
             return None;
         }
-        self.sender.window_answered(now);
-        self.sender.counters.arrived(now, segment, ecn);
-        self.sender.counters.predicted += 1;
-        self.sender.writing.set_more(false);
-        self.liveness.heard(now);
-        self.update_ts_recent(now, segment, left);
+        self.count_predicted(now, segment, ecn, left);
         if payload > 0 {
             self.receiver.check(left, segment.payload);
             self.describe_arrival(now, segment);
@@ -76,13 +65,70 @@ impl Endpoint {
         Some(self.sender.acknowledgment(acked.into()))
     }
 
-    /// Returns `true` if a segment is in order, ordinary in its header and within the window, and
-    /// nothing is missing or waited for in either direction.
+    /// Takes in data that lies beyond a gap, or before one, at the receiver of a stream; `None`,
+    /// with nothing done, for anything else.
+    #[inline(always)]
+    pub(super) fn input_at_gap(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
+        let (una, payload) = (self.sender.sequence.una(), segment.payload.len);
+        if !self.sender.predicts
+            || self.state != State::Established
+            || payload == 0
+            || !self.sender.loss.board.is_empty()
+            || segment.ack != self.sender.sequence.lower(una)
+            || !self.is_ordinary(segment, ecn)
+        {
+            return None;
+        }
+        let (left, right) = self.receiver.range_ahead(segment.seq, payload)?;
+        self.take_stream_segment(now, segment, una, left);
+        self.count_predicted(now, segment, ecn, left);
+        self.receiver.check(left, segment.payload);
+        self.describe_arrival(now, segment);
+        if left > self.receiver.next() {
+            self.note_gap(now, left, right);
+        }
+        self.receiver.receive(now, left, right, payload);
+        if self.socket.discards() {
+            self.read(u64::MAX);
+        }
+        Some(self.sender.acknowledgment(0))
+    }
+
+    /// Data has reached the receiver of a stream, which has nothing in flight.
+    #[inline(always)]
+    fn take_stream_segment(&mut self, now: Time, segment: &Segment, una: u64, left: u64) {
+        self.sender.take_time(now);
+        self.sender.latest_sample = None;
+        self.sender.set_window(segment, left, una, false);
+        if self.sender.loss.linux_episodes() {
+            self.sender.restart_retransmit_timer(now);
+        }
+    }
+
+    /// Notes the arrival of a segment that is predicted.
+    #[inline(always)]
+    fn count_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn, left: u64) {
+        self.sender.window_answered(now);
+        self.sender.counters.arrived(now, segment, ecn);
+        self.sender.counters.predicted += 1;
+        self.sender.writing.set_more(false);
+        self.liveness.heard(now);
+        self.update_ts_recent(now, segment, left);
+    }
+
+    /// Returns `true` if a segment is in order, ordinary and within the window, and nothing is
+    /// missing or waited for in either direction.
     #[inline(always)]
     fn is_expected(&self, segment: &Segment, ecn: Ecn) -> bool {
+        self.receiver.expects(segment.seq, segment.payload.len) && self.is_ordinary(segment, ecn)
+    }
+
+    /// Returns true if a segment has an ordinary header, and nothing that this end has sent is
+    /// missing or waited for.
+    #[inline(always)]
+    fn is_ordinary(&self, segment: &Segment, ecn: Ecn) -> bool {
         let flags = segment.flags.bits() & !Flags::PSH.bits();
         flags == Flags::ACK.bits()
-            && self.receiver.expects(segment.seq, segment.payload.len)
             && segment.sack.is_empty()
             && self.sender.negotiated.expects(segment.timestamps)
             && self.sender.loss.recovery.is_quiet()

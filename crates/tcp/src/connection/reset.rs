@@ -95,8 +95,9 @@ impl Endpoint {
 
     /// Returns `true` if the segment brings data that nobody will read any more.
     pub(crate) fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
-        let shut = self.socket.is_orphan() || self.socket.is_read_shut() && self.config.states.reset_after_shutdown;
-        shut && matches!(self.state, State::FinWait1 | State::FinWait2)
+        let shut = || self.socket.is_orphan() || self.socket.is_read_shut() && self.config.states.reset_after_shutdown;
+        matches!(self.state, State::FinWait1 | State::FinWait2)
+            && shut()
             && segment.payload.len > 0
             && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next()
     }

@@ -250,14 +250,20 @@ impl Receiver {
     }
 
     /// Reads up to `most` bytes; a window that opens far enough is announced at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&mut self, most: u64) -> u64 {
         let bytes = most.min(self.unread());
         self.read += bytes;
         if bytes > 0 && !self.ack_now {
-            self.ack_now = self.opens_window() && !self.is_finished() || self.described && self.owes_reader();
+            self.acknowledge_reading();
         }
         bytes
+    }
+
+    /// Something was read, and no ACK is due.
+    #[inline(never)]
+    fn acknowledge_reading(&mut self) {
+        self.ack_now = self.opens_window() && !self.is_finished() || self.described && self.owes_reader();
     }
 
     /// A segment with FIN arrived; the first one says where the stream ends.
@@ -340,6 +346,15 @@ impl Receiver {
             && self.next + u64::from(payload) <= self.announced
             && self.reassembly.is_empty()
             && self.fin == NO_FIN
+    }
+
+    /// The place of a segment with `payload` bytes and this sequence number, if all of it is new or
+    /// lies beyond a gap, and within the window that was announced, with no FIN so far.
+    #[inline(always)]
+    pub(crate) fn range_ahead(&self, seq: u32, payload: u32) -> Option<(u64, u64)> {
+        let left = self.lift(seq).filter(|&left| left >= self.next && self.fin == NO_FIN)?;
+        let right = left + u64::from(payload);
+        (right <= self.announced).then_some((left, right))
     }
 
     /// Takes in the data that is next, up to `right`, while there is no gap.

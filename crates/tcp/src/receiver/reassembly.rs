@@ -41,14 +41,20 @@ impl Reassembly {
     /// Units held.
     #[inline]
     pub(super) fn held(&self) -> u64 {
-        if self.is_empty() {
-            return 0;
-        }
+        if self.is_empty() { 0 } else { self.held_beyond() }
+    }
+
+    #[inline(never)]
+    fn held_beyond(&self) -> u64 {
         self.ranges().map(|(left, right)| right - left).sum()
     }
 
     /// Returns `true` if all of `left..right`, which lies beyond the gap, has arrived.
     pub(super) fn holds(&self, left: u64, right: u64) -> bool {
+        // Mostly it lies in the highest one.
+        if let Some(last) = self.ranges.back().filter(|last| last.0 <= left) {
+            return right <= last.1;
+        }
         let at = self.ranges.partition_point(|&(_, range_right)| range_right < right);
         self.ranges.get(at).is_some_and(|&(range_left, _)| range_left <= left)
     }
@@ -136,16 +142,29 @@ impl Reassembly {
     /// The ranges most recently added to, newest first.
     pub(super) fn recent(&self) -> impl Iterator<Item = Range> + '_ {
         self.recent[..self.recent_len].iter().filter_map(|&left| {
-            let at = self.ranges.partition_point(|&(range_left, _)| range_left < left);
+            let only = self.ranges.len() == 1;
+            let at = if only { 0 } else { self.ranges.partition_point(|&(range_left, _)| range_left < left) };
             self.ranges.get(at).copied()
         })
     }
 
-    /// The others, highest first.
-    pub(super) fn older(&self) -> impl Iterator<Item = Range> + '_ {
+    /// Up to `room` ranges: those most recently added to, newest first, then the others, highest
+    /// first.
+    pub(super) fn report(&self, room: usize, mut push: impl FnMut(Range)) {
+        let mut left = room;
+        for range in self.recent().take(room) {
+            push(range);
+            left -= 1;
+        }
         let recent = &self.recent[..self.recent_len];
-        let all = if self.ranges.len() > recent.len() { self.ranges.len() } else { 0 };
-        self.ranges.iter().rev().copied().take(all).filter(|(left, _)| !recent.contains(left))
+        if self.ranges.len() > recent.len() {
+            self.ranges
+                .iter()
+                .rev()
+                .filter(|range| !recent.contains(&range.0))
+                .take(left)
+                .for_each(|&range| push(range));
+        }
     }
 
     /// Puts the range with this left edge first among the recent ones.

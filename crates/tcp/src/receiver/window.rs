@@ -124,27 +124,45 @@ impl Receiver {
     /// Bytes of window from `next` on to announce now; it never moves its right edge left.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
-        let (room, offered) = (self.room(), self.offered());
+        let offered = self.offered();
         match self.window_rule {
             // The right edge moves only by a segment or half the buffer at least, so that the
             // sender is not led to send small segments (RFC 9293 section 3.8.6.2.2).
             WindowRule::Rfc => {
-                if room >= offered + self.window_step() {
-                    room
-                } else {
-                    offered
-                }
+                let room = self.room();
+                if room >= offered + self.window_step() { room } else { offered }
             }
-            WindowRule::Linux { .. } => self.linux_window().max(self.aligned(offered)).min(self.expressible()),
+            WindowRule::Linux { .. } => self.next_linux_window(offered),
             WindowRule::FreeBsd { .. } => {
+                let room = self.room();
                 let room = if room < self.buffer / 4 && room < u64::from(self.mss) { 0 } else { room };
                 self.aligned(room.max(offered)).min(self.expressible())
             }
         }
     }
 
+    /// The window to announce where `offered` is left of the one that the peer knows of.
+    #[inline(never)]
+    fn next_linux_window(&self, offered: u64) -> u64 {
+        self.linux_window().max(self.aligned(offered)).min(self.expressible())
+    }
+
     /// The window that Linux would choose if none was offered yet.
+    #[inline]
     pub(super) fn linux_window(&self) -> u64 {
+        let free = self.space.saturating_sub(self.next - self.read);
+        let full = self.space.min(self.clamp);
+        let is_plain = self.tuned.is_none() && self.reassembly.is_empty() && self.shift > 0;
+        if is_plain && full > 0 && free >= full / 2 {
+            return self.aligned(free.min(self.grown));
+        }
+        self.any_linux_window()
+    }
+
+    /// The same of a buffer that is tuned, is more than half full or holds data beyond a gap, or of
+    /// a window without a scale.
+    #[inline(never)]
+    fn any_linux_window(&self) -> u64 {
         let all = self.data_space();
         let full = all.min(self.clamp);
         let segment = if self.tuned.is_some() { self.segment_estimate() } else { self.linux_acks.segment() };
@@ -194,8 +212,10 @@ impl Receiver {
         self.free_space() < all.min(self.clamp) / 2
     }
 
+    #[inline]
     fn aligned(&self, window: u64) -> u64 {
-        window.next_multiple_of(1 << self.shift)
+        let rest = (1 << self.shift) - 1;
+        (window + rest) & !rest
     }
 
     /// The part of the buffer that is for data: half (Linux `tcp_full_space` with

@@ -125,9 +125,13 @@ impl Sender {
     /// By [`crate::TimerRules::from_first_segment`].
     #[inline]
     pub(crate) fn count_from_first(&mut self, now: Time) {
-        if !self.config.transfer.timer.from_first_segment || self.loss.recovery.state() == CaState::Loss {
-            return;
+        if self.config.transfer.timer.from_first_segment && self.loss.recovery.state() != CaState::Loss {
+            self.restart_from_first(now);
         }
+    }
+
+    #[inline(never)]
+    fn restart_from_first(&mut self, now: Time) {
         if let Some(first) = self.loss.board.front() {
             let variance = self.rtt.variance(&self.config);
             let due = (first.sent_at + self.rto() + variance).max(now + variance);

@@ -135,12 +135,17 @@ impl Sender {
     #[inline]
     pub(crate) fn measure_use(&mut self, now: Time) {
         if self.loss.follows_rfc7661() && self.loss.recovery.state() < CaState::Cwr {
-            let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), self.sampling_period());
-            if let Some(measured) = &mut self.validation.measured {
-                measured.pipe_ack.take(now, una, nxt, sampling);
-            }
-            self.review_validation(now);
+            self.sample_pipe(now);
         }
+    }
+
+    #[inline(never)]
+    fn sample_pipe(&mut self, now: Time) {
+        let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), self.sampling_period());
+        if let Some(measured) = &mut self.validation.measured {
+            measured.pipe_ack.take(now, una, nxt, sampling);
+        }
+        self.review_validation(now);
     }
 
     /// Section 4.4.3: how long the window has not been validated.

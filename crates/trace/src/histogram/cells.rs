@@ -68,15 +68,23 @@ impl Cells {
     }
 
     /// Buckets with anything in them, in ascending order, with their counts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
-        let mut carries = self.carries.iter().peekable();
-        let cells = (self.first..).zip(&self.places).filter(|&(_, &place)| place != NONE);
-        let buckets = cells.flat_map(|(cell, &place)| ((cell * CELL) as u16..).zip(&self.counts[usize::from(place)]));
-        let counts = buckets.map(move |(bucket, &count)| {
-            let carry = carries.next_if(|&&(larger, _)| larger == bucket).map_or(0, |&(_, carry)| carry);
-            (bucket, (carry << COUNT_BITS) + u64::from(count))
-        });
-        counts.filter(|&(_, count)| count > 0)
+    pub(super) fn list(&self) -> Vec<(u16, u64)> {
+        let mut list = Vec::new();
+        for (cell, &place) in (self.first..).zip(&self.places).filter(|&(_, &place)| place != NONE) {
+            for (offset, &count) in self.counts[usize::from(place)].iter().enumerate() {
+                if count > 0 {
+                    list.push(((cell * CELL + offset) as u16, count.into()));
+                }
+            }
+        }
+        for &(bucket, multiple) in &self.carries {
+            let carry = multiple << COUNT_BITS;
+            match list.binary_search_by_key(&bucket, |&(listed, _)| listed) {
+                Ok(place) => list[place].1 += carry,
+                Err(place) => list.insert(place, (bucket, carry)),
+            }
+        }
+        list
     }
 
     /// The count of a bucket in its cell, which is taken if it is new.

@@ -63,7 +63,7 @@ impl World {
         self.flows[end.flow()].begin_anew();
         let route = self.routes.of(end, inbound.path);
         let packet = self.enter(now, inbound, route);
-        self.arrive(now, end.peer(), packet);
+        self.arrive(now, end.peer(), &packet);
         true
     }
 }

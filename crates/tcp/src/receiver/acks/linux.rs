@@ -196,6 +196,11 @@ impl LinuxAcks {
         self.timeout = self.policy.timeout;
     }
 
+    /// Returns true if ACKs are left to be sent at once, as long as data is not answered with data.
+    pub(in crate::receiver) fn has_quick(&self) -> bool {
+        self.quick > 0
+    }
+
     pub(in crate::receiver) fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }

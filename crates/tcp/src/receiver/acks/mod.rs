@@ -88,7 +88,8 @@ impl Receiver {
         if self.ack_rule == AckRule::Linux {
             self.linux_acks.acknowledged();
         }
-        if matches!(self.window_rule, WindowRule::Linux { .. }) && self.is_half_full() {
+        let is_quick = self.quick_left > 0 || self.linux_acks.has_quick();
+        if is_quick && matches!(self.window_rule, WindowRule::Linux { .. }) && self.is_half_full() {
             self.linux_acks.end_quick();
             self.quick_left = 0;
         }
@@ -281,12 +282,15 @@ impl Receiver {
         }
         let much = self.linux_acks.is_much(self.next - self.last_ack_sent);
         // Otherwise the reader's ACK opens the window with it.
-        if much && self.is_half_full() {
+        if much && self.linux_acks.has_quick() && self.is_half_full() {
             self.linux_acks.end_quick();
+        }
+        if self.ack_now {
+            return;
         }
         if much && self.linux_window() >= self.last_window || self.linux_acks.is_quick() {
             self.ack_now = true;
-        } else if !self.ack_now {
+        } else {
             // One whose time has almost come is not waited for.
             let due = self.linux_acks.due(now, self.ack_at, &self.context, self.ticks);
             (self.ack_now, self.ack_at) = (due <= now, due);

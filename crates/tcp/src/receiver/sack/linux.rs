@@ -47,6 +47,12 @@ impl SackList {
         SackList { exact, ..SackList::default() }
     }
 
+    /// Returns true if nothing is held, and no duplicate waits to be reported.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.duplicate.is_none()
+    }
+
     /// The most recent first.
     pub(super) fn blocks(&self) -> &[Range] {
         &self.blocks[..self.len]

@@ -30,7 +30,7 @@ impl Sack {
     #[inline(always)]
     pub(super) fn before(&mut self, (left, right): Range, next: u64) {
         // Nothing is known of the next data if nothing is held.
-        if self.rule == ReportRule::Linux && (self.linux.is_some() || left != next || right <= next) {
+        if self.rule == ReportRule::Linux && (left != next || right <= next || self.has_linux_list()) {
             let exact = self.exact;
             let list = self.linux.get_or_insert_with(|| Box::new(linux::SackList::new(exact)));
             list.take((left, right), next);
@@ -84,6 +84,12 @@ impl Sack {
         }
     }
 
+    /// Returns true if Linux's list holds anything.
+    #[inline]
+    fn has_linux_list(&self) -> bool {
+        self.linux.as_ref().is_some_and(|list| !list.is_empty())
+    }
+
     fn linux_duplicate(&self) -> Option<Range> {
         self.linux.as_ref()?.duplicate()
     }
@@ -103,11 +109,12 @@ impl Sack {
         };
         match self.rule {
             ReportRule::Rfc2883 => {
-                let duplicate = reassembly.duplicate().filter(|_| dsack);
-                // The option carries as many distinct blocks as there is room for (RFC 2018 section
-                // 4).
-                let ranges = reassembly.recent().chain(reassembly.older());
-                duplicate.into_iter().chain(ranges).take(room).for_each(&mut push);
+                let duplicate = reassembly.duplicate().filter(|_| dsack && room > 0);
+                if let Some(duplicate) = duplicate {
+                    push(duplicate);
+                }
+                // The option carries as many distinct blocks as there is room for (RFC 2018 section 4).
+                reassembly.report(room - usize::from(duplicate.is_some()), push);
             }
             ReportRule::Linux => {
                 let duplicate = self.linux_duplicate().filter(|_| dsack);
