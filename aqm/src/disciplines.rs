@@ -12,9 +12,9 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
 use crate::{
-    Avq, AvqConfig, Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo,
-    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig,
-    QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
+    DualPi2Config, Fifo, FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio,
+    PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -132,6 +132,8 @@ disciplines! {
     "fq_codel" => FqCodel(FqCodelConfig) = FqCodelConfig::default(), |config, random| FqCodel::new(config, random);
     /// CAKE's COBALT.
     "cobalt" => Cobalt(CobaltConfig) = CobaltConfig::default(), |config, random| Cobalt::new(config, random);
+    /// CAKE.
+    "cake" => Cake(CakeConfig) = CakeConfig::default(), |config, random| Cake::new(config, random);
     /// PIE.
     "pie" => Pie(PieConfig) = PieConfig::default(), |config, random| Pie::new(config, random);
     /// fq_pie.
@@ -149,7 +151,7 @@ impl QueueSpec {
         match self {
             QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,
             // Nobody knows of one from outside.
-            QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
+            QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) | QueueSpec::Cake(_) => true,
             QueueSpec::Red(config) => config.ecn,
             QueueSpec::Blue(config) => config.ecn,
             QueueSpec::Avq(config) => config.ecn,
@@ -171,6 +173,7 @@ impl QueueSpec {
             | QueueSpec::Pie(PieConfig { target, .. })
             | QueueSpec::FqPie(FqPieConfig { target, .. }) => Some(*target),
             QueueSpec::DualPi2(config) => Some(config.target),
+            QueueSpec::Cake(config) => Some(config.target()),
             QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
             QueueSpec::Blue(_) | QueueSpec::Avq(_) | QueueSpec::Sfb(_) | QueueSpec::Prio(_) => None,
         }

@@ -9,8 +9,10 @@
 mod avq;
 mod blue;
 mod books;
+mod cake;
 mod change;
 mod cobalt;
+mod cobalt_law;
 mod codel;
 mod codel_law;
 mod disciplines;
@@ -41,6 +43,7 @@ use ackclock_units::{Ecn, Time};
 
 pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
+pub use cake::{Atm, Cake, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
 pub use change::ChangeError;
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
@@ -78,6 +81,8 @@ pub trait Queued: Debug {
     fn dscp(&self) -> u8 {
         0
     }
+    /// Sets the codepoint of [`Queued::dscp`] to 0. Default: nothing, for packets that have none.
+    fn wash(&mut self) {}
     /// Returns `true` if the packet is a TCP segment that acknowledges and carries neither payload
     /// nor SYN, FIN or RST. Default: `false`.
     fn is_pure_ack(&self) -> bool {

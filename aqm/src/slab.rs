@@ -31,6 +31,12 @@ pub(crate) struct SlabQueue {
 impl SlabQueue {
     /// An empty queue.
     pub(crate) const EMPTY: SlabQueue = SlabQueue { head: NIL, tail: NIL };
+
+    /// Returns `true` if no packet waits in it.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
 }
 
 impl<P> Slab<P> {
