@@ -11,7 +11,7 @@
 //! Where memory runs out, the longest queue loses its head (`longest`).
 //!
 //! # Source
-//! Linux `net/sched/sch_cake.c` with `cake_mq` (7.0); names and defaults of `tc-cake(8)` and
+//! Linux `net/sched/sch_cake.c` since it has `cake_mq`; names and defaults of `tc-cake(8)` and
 //! iproute2's `tc/q_cake.c`. T. Høiland-Jørgensen et al., Piece of CAKE, LANMAN 2018.
 //!
 //! # Departures
@@ -26,7 +26,10 @@
 //! - A negative overhead leaves at least no bytes; Linux's length wraps.
 //! - The length on the link is computed when a packet leaves, not when it comes: a new overhead
 //!   holds for packets that wait.
-//! - Hashes are those of [`Queued`] with a salt for each run, not Jenkins hashes of addresses.
+//! - Hashes are those of [`Queued`] with a salt for each run, not Jenkins hashes of addresses; a
+//!   connection is known by its flow's hash.
+//! - Hosts and the headers that the filter of ACKs compares are shown by the caller
+//!   ([`QueueDisc::look`]). A packet that is not shown has hosts of its own and is not filtered.
 //! - The memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
 //!   (`truesize`).
 //! - The turns of tins are counted only without a shaper. Linux counts what they have sent with
@@ -42,8 +45,9 @@ use std::any::Any;
 use ackclock_units::parameter::Configurable;
 use ackclock_units::{Random, Span, Time};
 
+use self::ack_filter::{WaitingAck, needless};
 use self::config::Overhead;
-pub use self::config::{Atm, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
+pub use self::config::{AckFilter, Atm, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
 use self::longest::{Longest, id, of_id};
 use self::shaper::{Pace, Shaper};
 use self::tin::{Hashes, Tin};
@@ -52,8 +56,11 @@ use crate::change::{fixed, parameters, valid};
 use crate::cobalt_law::SMALL_QUEUE;
 use crate::drr::{mix, salt};
 use crate::slab::Slab;
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable,
+};
 
+mod ack_filter;
 mod config;
 mod longest;
 mod shaper;
@@ -85,6 +92,10 @@ pub struct Cake<P> {
     random: Random,
     longest: Longest,
     slab: Slab<P>,
+    /// The hosts and the ACK of the packet that comes next, if they were shown.
+    next: Option<([u64; 2], Option<WaitingAck>)>,
+    /// The ACKs that wait, by their slots; empty without the filter.
+    acks: Vec<Option<WaitingAck>>,
     books: Books,
 }
 
@@ -119,6 +130,8 @@ impl<P: Queued> Cake<P> {
             random,
             longest: Longest::new(),
             slab: Slab::new(),
+            next: None,
+            acks: Vec::new(),
             books: Books::default(),
             config,
         };
@@ -140,6 +153,9 @@ impl<P: Queued> Cake<P> {
             self.sizes = NO_SIZES;
         }
         self.config = config;
+        if self.config.ack_filter.is_none() {
+            self.acks.clear();
+        }
         for tin in self.config.diffserv.shares(0).len()..self.tins.len() {
             for flow in 0..tin::QUEUES {
                 while let Some(entry) = self.take(tin, flow) {
@@ -166,13 +182,13 @@ impl<P: Queued> Cake<P> {
         self.touched.0 = self.touched.0.min(self.tins.len() - 1);
     }
 
-    fn hashes(&self, packet: &P) -> Hashes {
+    fn hashes(&self, packet: &P, hosts: Option<[u64; 2]>) -> Hashes {
         let mode = self.config.flowmode;
         let [source, destination] = if mode.hosts() == [false; 2] {
             [0; 2]
         } else {
             // The two sides differ, or a host would undo its own part of the pair.
-            let [source, destination] = packet.host_hashes();
+            let [source, destination] = hosts.unwrap_or_else(|| packet.host_hashes());
             [mix(source ^ self.salt) as u32, mix(destination ^ !self.salt) as u32]
         };
         let flow = if mode.flows() {
@@ -182,6 +198,41 @@ impl<P: Queued> Cake<P> {
             (source * u32::from(by_source)) ^ (destination * u32::from(by_destination))
         };
         Hashes { flow, hosts: [source, destination] }
+    }
+
+    /// Keeps the header of an ACK at the end of a queue, and drops one that it makes needless.
+    fn filter_acks(
+        &mut self,
+        (tin, flow): (usize, usize),
+        (slot, connection, ack): (usize, u64, Option<WaitingAck>),
+        now: Time,
+        drops: &mut Drops<P>,
+    ) {
+        if self.acks.len() <= slot {
+            self.acks.resize(slot + 1, None);
+        }
+        self.acks[slot] = ack;
+        let Some(last) = &ack else { return };
+        let queue = &self.tins[tin].flows[flow].queue;
+        let waiting = || self.slab.entries(queue).take_while(|&(waiting, _)| waiting != slot);
+        let aggressive = self.config.ack_filter == Some(AckFilter::Aggressive);
+        let acks = waiting().map(|(slot, entry)| {
+            let same_flow = entry.packet.flow_hash() == connection;
+            self.acks.get(slot).and_then(Option::as_ref).filter(|_| same_flow)
+        });
+        let Some(place) = needless(acks, last, aggressive) else { return };
+        let before = place.checked_sub(1).and_then(|before| waiting().nth(before)).map(|(slot, _)| slot);
+        let Some(entry) = self.slab.remove(&mut self.tins[tin].flows[flow].queue, before) else { return };
+        let bytes = entry.packet.wire_len();
+        self.longest.replace(id(tin, flow), bytes);
+        self.tins[tin].backlog -= u64::from(bytes);
+        self.tins[tin].stats.ack_drops += 1;
+        self.memory -= memory_of(&entry.packet);
+        self.books.take(bytes);
+        if self.config.ingress {
+            self.charge(tin, &entry, now, true);
+        }
+        self.books.discard(entry.packet, DropReason::Ack, drops);
     }
 
     /// Takes the head of a queue (`cake_dequeue_one`).
@@ -309,7 +360,8 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
         if self.config.wash {
             packet.wash();
         }
-        let hashes = self.hashes(&packet);
+        let (hosts, ack) = self.next.take().unzip();
+        let hashes = self.hashes(&packet, hosts);
         let tin = &mut self.tins[number];
         let flow = tin.classify(mode, hashes);
         self.touched = (number, flow);
@@ -319,7 +371,7 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
                 self.shaper.wake(now);
             }
         }
-        let bytes = packet.wire_len();
+        let (bytes, connection) = (packet.wire_len(), packet.flow_hash());
         for (sizes, bytes) in self.sizes.iter_mut().zip([bytes, self.overhead.of(bytes)]) {
             *sizes = [sizes[0].min(bytes), sizes[1].max(bytes)];
         }
@@ -329,12 +381,24 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
         tin.backlog += u64::from(bytes);
         self.memory += memory_of(&packet);
         self.books.admit(bytes);
-        self.slab.push(&mut tin.flows[flow].queue, Entry { packet, enqueued_at: now });
+        let slot = self.slab.push(&mut tin.flows[flow].queue, Entry { packet, enqueued_at: now });
         self.longest.add(id(number, flow), bytes);
         tin.grew(flow, mode, &mut self.random);
+        if self.config.ack_filter.is_some() {
+            self.filter_acks((number, flow), (slot, connection, ack.flatten()), now, drops);
+        }
         self.most_memory = self.most_memory.max(self.memory);
         // A heap that was kept may have an empty queue at its top, a new one has not.
         while self.memory > self.limit && (self.drop_longest(now, drops) || self.drop_longest(now, drops)) {}
+    }
+
+    fn looks(&self) -> bool {
+        self.config.ack_filter.is_some() || self.config.flowmode.hosts() != [false; 2]
+    }
+
+    fn look(&mut self, headers: Headers<'_>) {
+        let filtered = headers.ack.filter(|_| self.config.ack_filter.is_some());
+        self.next = Some((headers.hosts, filtered.map(|ack| WaitingAck::new(&ack))));
     }
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
@@ -432,6 +496,7 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
         see("way_collisions", Count(tin.stats.collisions));
         see("drops", Count(tin.stats.drops));
         see("ecn_mark", Count(tin.stats.marks));
+        see("ack_drops", Count(tin.stats.ack_drops));
         see("sparse_flows", Count((tin.sparse_flows + tin.decaying_flows).into()));
         see("bulk_flows", Count(tin.bulk_flows.into()));
         see("unresponsive_flows", Count(tin.unresponsive_flows.into()));

@@ -1,8 +1,9 @@
 //! CAKE's parameters, and what follows from them.
 
-use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
+use ackclock_units::parameter::{Configurable, Domain, Named, Setting, Value, Visitor};
 use ackclock_units::{Rate, Span, named};
 
+use crate::books::PACKET_OVERHEAD;
 use crate::disciplines::{HASH_SEED, MAX, MTU, OWN_SALT};
 use crate::prio::PrioMap;
 
@@ -306,6 +307,17 @@ impl Overhead {
     }
 }
 
+/// The filter of ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckFilter {
+    /// Of the waiting ACKs that a later one makes needless one stays beside it.
+    Enabled,
+    /// None stays.
+    Aggressive,
+}
+
+named! { AckFilter: Enabled = "enabled", Aggressive = "aggressive" }
+
 /// Parameters of CAKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CakeConfig {
@@ -320,6 +332,8 @@ pub struct CakeConfig {
     pub flowmode: FlowMode,
     /// Clear the codepoint of packets once they are assigned to a tin. Default: off.
     pub wash: bool,
+    /// Drop waiting ACKs that a later one makes needless. Default: off.
+    pub ack_filter: Option<AckFilter>,
     /// Count dropped packets as sent, since they have crossed the link that is shaped, and let the
     /// delay grow with the number of flows. Default: off.
     pub ingress: bool,
@@ -351,6 +365,7 @@ impl Default for CakeConfig {
             diffserv: Diffserv::Diffserv3,
             flowmode: FlowMode::TripleIsolate,
             wash: false,
+            ack_filter: None,
             ingress: false,
             framing: None,
             overhead: None,
@@ -367,12 +382,14 @@ impl Configurable for CakeConfig {
     fn parameters(&mut self, v: &mut impl Visitor) {
         const OF_FRAMING: &str = "that of `framing`";
         let framing = Domain::OrOff(&const { Domain::named::<Framing>("kind of link") });
+        let filter = Domain::FlagOrName { what: "a filter of ACKs", names: AckFilter::NAMES };
         let memory = "4 x `bandwidth` x `rtt`, from 4 MiB to 10,240 packets of `mtu`";
         v.parameter("bandwidth", Domain::OrOff(&Domain::Rate), "tc-cake(8)", &mut self.bandwidth);
         v.parameter("rtt", CakeRtt::DOMAIN, "tc-cake(8)", &mut self.rtt);
         v.parameter("diffserv", Domain::named::<Diffserv>("assignment to tins"), "tc-cake(8)", &mut self.diffserv);
         v.parameter("flowmode", Domain::named::<FlowMode>("flow isolation"), "tc-cake(8)", &mut self.flowmode);
         v.parameter("wash", Domain::Flag, "tc-cake(8)", &mut self.wash);
+        v.parameter("ack_filter", filter, "tc-cake(8), `ack-filter`", &mut self.ack_filter);
         v.parameter("ingress", Domain::Flag, "tc-cake(8)", &mut self.ingress);
         v.parameter("framing", framing, "tc-cake(8), overhead keywords", &mut self.framing);
         v.derived("overhead", Domain::Number(-64.0, 256.0, "bytes"), "tc-cake(8)", OF_FRAMING, &mut self.overhead);
@@ -428,6 +445,11 @@ impl CakeConfig {
                 _ => u64::try_from(in_rtt).unwrap_or(u64::MAX).max(LEAST_MEMORY).min(most),
             }
         })
+    }
+
+    /// The most packets that wait: all of no more than 40 bytes.
+    pub fn most_packets(&self) -> u64 {
+        self.memory() / (PACKET_OVERHEAD + 40)
     }
 
     /// The target of the tin of best effort.

@@ -52,6 +52,11 @@ impl Longest {
         }
     }
 
+    /// Another packet has taken the place of one inside.
+    pub(super) fn replace(&mut self, id: usize, removed: u32) {
+        self.backlogs[id] -= u64::from(removed);
+    }
+
     /// A queue has shrunk.
     #[inline]
     pub(super) fn remove(&mut self, id: usize, bytes: u32) {

@@ -542,6 +542,63 @@ mod queues {
     }
 }
 
+mod headers {
+    use super::*;
+    use crate::{AckHeader, Headers};
+
+    fn offer(cake: &mut Cake<Coded>, packet: Coded, number: u32, drops: &mut Drops<Coded>) {
+        let ack = AckHeader { number, ecn: [false; 2], says_more: false, timestamps: None, sack: &[] };
+        cake.look(Headers { hosts: [1, 2], ack: Some(ack) });
+        cake.enqueue(Time::ZERO, packet, drops);
+    }
+
+    /// Of four ACKs two stay, or the last. The ACK that goes is in no books any more, and those of another flow are left alone although
+    /// all share a queue.
+    #[test]
+    fn acks_are_filtered_by_connection() {
+        let flowmode = FlowMode::Flowblind;
+        for (ack_filter, stay) in [
+            (None, &[0, 1, 2, 3, 4, 5][..]),
+            (Some(AckFilter::Enabled), &[2, 3, 4, 5]),
+            (Some(AckFilter::Aggressive), &[3, 4, 5]),
+        ] {
+            let mut cake = cake(CakeConfig { ack_filter, flowmode, ..CakeConfig::default() });
+            assert_eq!(cake.looks(), ack_filter.is_some());
+            let mut drops = Drops::new();
+            for id in 0..4 {
+                offer(&mut cake, Coded { flow: 1, ..packet(id, 66) }, id, &mut drops);
+            }
+            offer(&mut cake, Coded { flow: 2, ..packet(4, 66) }, 4, &mut drops);
+            // One that shows nothing, as of an application over UDP.
+            cake.enqueue(Time::ZERO, Coded { flow: 1, ..packet(5, 66) }, &mut drops);
+            assert!(drops.iter().all(|drop| drop.reason == DropReason::Ack));
+            assert!(cake.counters().balance(cake.backlog()));
+            assert_eq!(shown(&cake, "ack_drops"), Variable::Count(drops.len() as u64));
+            assert_eq!(shown(&cake, "memory"), Variable::Bytes(f64::from(stay.len() as u32) * 642.0));
+            assert_eq!(shown(&cake, "flow_backlog"), Variable::Bytes(f64::from(stay.len() as u32) * 66.0));
+            assert_eq!(served(&mut cake, Time::ZERO).0, stay, "{ack_filter:?}");
+        }
+    }
+
+    /// Shown hosts count more than those of the packet, and only for the packet that comes next.
+    #[test]
+    fn hosts_are_those_that_were_shown() {
+        let mut cake = cake(CakeConfig { flowmode: FlowMode::Srchost, ..CakeConfig::default() });
+        let mut drops = Drops::new();
+        let mut flow_of = |hosts: Option<[u64; 2]>, own: u64| {
+            if let Some(hosts) = hosts {
+                cake.look(Headers { hosts, ack: None });
+            }
+            cake.enqueue(Time::ZERO, Coded { hosts: [own, 0], ..packet(0, 100) }, &mut drops);
+            shown(&cake, "flow")
+        };
+        let first = flow_of(Some([1, 2]), 3);
+        assert_eq!(flow_of(Some([1, 4]), 5), first);
+        assert_eq!(flow_of(None, 1), first);
+        assert_ne!(flow_of(None, 3), first);
+    }
+}
+
 /// Tins that are no more lose their packets; the shaper and the limit change at once.
 #[test]
 fn parameters_change_at_run_time() {

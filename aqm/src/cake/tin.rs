@@ -113,6 +113,7 @@ pub(super) struct TinStats {
     pub(super) bytes: u64,
     pub(super) drops: u64,
     pub(super) marks: u64,
+    pub(super) ack_drops: u64,
     /// Flows whose queue was not their first choice.
     pub(super) indirect: u64,
     pub(super) misses: u64,

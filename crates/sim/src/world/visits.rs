@@ -112,6 +112,9 @@ impl World {
             self.spare = self.pool.claim();
             match self.routes.behind(route, 0) {
                 Ok(direction) => {
+                    if self.directions[direction].looks() {
+                        self.show(direction, &packet);
+                    }
                     self.directions[direction].offer(now, packet, &mut self.events);
                     self.settle(direction);
                     first = Some(direction);
