@@ -38,7 +38,7 @@
 //!   again when the tin is back.
 //! - `peek` shows the flow that is likely to be next: that depends on the time, and a random number
 //!   rounds each turn. (Linux's takes the packet out.)
-//! - Those of COBALT's control law (`cobalt_law`).
+//! - COBALT's control law has its own (`cobalt_law`).
 
 use std::any::Any;
 
@@ -470,8 +470,8 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
         }
     }
 
-    /// Those of the probed queue, of its tin (its place in tc's order, then the names of `tc -s`),
-    /// and of all tins.
+    /// The variables of the probed queue, of its tin (its place in tc's order, then the names of
+    /// `tc -s`), and of all tins.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         use Variable::{Bytes, Count};
         QueueDisc::<P>::probe(self).variables(see);

@@ -22,7 +22,7 @@
 //! - The target does not grow with the number of bulk flows (CAKE's `ingress`). The memory of a
 //!   packet is assumed to be its bytes plus 576, instead of what Linux allocated (`truesize`).
 //! - `limit` is a separate limit; in CAKE it only scales `memlimit`.
-//! - Those of the control law (`cobalt_law`).
+//! - The control law has its own (`cobalt_law`).
 
 use std::any::Any;
 

@@ -90,12 +90,13 @@ pub trait Queued: Debug {
     }
 }
 
-/// What a packet shows beyond [`Queued`], to a discipline that looks ([`QueueDisc::looks`]).
+/// The parts of a packet that [`Queued`] does not have, for a discipline that looks at them
+/// ([`QueueDisc::looks`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Headers<'a> {
     /// As [`Queued::host_hashes`], where the handle of a packet has no room for them.
     pub hosts: [u64; 2],
-    /// Of a TCP segment with ACK and without SYN.
+    /// The ACK of a TCP segment that has one, and no SYN.
     pub ack: Option<AckHeader<'a>>,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct WaitingAck {
     blocks: usize,
 }
 
-/// Whether the sequence number `a` is after `b`.
+/// Returns `true` if the sequence number `a` is after `b`.
 const fn after(a: u32, b: u32) -> bool {
     (b.wrapping_sub(a) as i32) < 0
 }
@@ -50,7 +50,7 @@ impl WaitingAck {
         }
     }
 
-    /// What it SACKs, compared with `later`.
+    /// Compares the ranges that it SACKs with those of `later`.
     fn sacks(&self, later: &WaitingAck) -> Sacks {
         let bytes = |blocks: &[(u32, u32)]| {
             blocks.iter().fold(0u32, |sum, (from, to)| sum.wrapping_add(to.wrapping_sub(*from)))

@@ -310,7 +310,7 @@ impl Overhead {
 /// The filter of ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
-    /// Of the waiting ACKs that a later one makes needless one stays beside it.
+    /// One of the waiting ACKs that a later one makes needless stays beside it.
     Enabled,
     /// None stays.
     Aggressive,

@@ -17,7 +17,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Of a rate in bytes per second; 0 is unlimited.
+    /// The pace of a rate in bytes per second; 0 is unlimited.
     pub(super) fn new(rate: u64) -> Pace {
         if rate == 0 {
             return Pace { nanos: 0, shift: 0 };

@@ -62,7 +62,7 @@ fn with_bandwidth(bandwidth: Option<Rate>) -> CakeConfig {
     CakeConfig { bandwidth, ..CakeConfig::default() }
 }
 
-/// What `variables` shows under a name.
+/// The variable of this name.
 fn shown(cake: &Cake<Coded>, name: &str) -> Variable {
     let mut found = None;
     cake.variables(&mut |variable, value| {
@@ -293,7 +293,7 @@ mod shaper {
         }
         assert_eq!(served(&mut cake, at(100)), (vec![0], Some(at(1600))));
         assert_eq!(served(&mut cake, at(1599)), (vec![], Some(at(1600))));
-        // What is asked late makes up for it: the third is still due at 3.1 ms.
+        // Asking late is made up for: the third is still due at 3.1 ms.
         assert_eq!(served(&mut cake, at(2000)), (vec![1], Some(at(3100))));
         assert_eq!(served(&mut cake, at(3100)), (vec![2], None));
         // The last one has its time after an arrival before the end, and a pause is forgotten.
@@ -552,8 +552,8 @@ mod headers {
         cake.enqueue(Time::ZERO, packet, drops);
     }
 
-    /// Of four ACKs two stay, or the last. The ACK that goes is in no books any more, and those of another flow are left alone although
-    /// all share a queue.
+    /// The filter leaves two of four ACKs, or the last. The ACK that goes is in no books any more,
+    /// and those of another flow are left alone although all share a queue.
     #[test]
     fn acks_are_filtered_by_connection() {
         let flowmode = FlowMode::Flowblind;

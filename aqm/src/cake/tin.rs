@@ -106,7 +106,7 @@ pub(super) struct Hashes {
     pub(super) hosts: [u32; 2],
 }
 
-/// What `tc -s` shows of a tin besides its parameters.
+/// The statistics of a tin in `tc -s`, besides its parameters.
 #[derive(Debug, Default)]
 pub(super) struct TinStats {
     pub(super) packets: u64,

@@ -54,7 +54,7 @@ impl Case {
         self.name.contains("shaped")
     }
 
-    /// What it shows first leaves first. CAKE's turns depend on the time and on chance.
+    /// The packet that it shows leaves first. CAKE's turns depend on the time and on chance.
     fn shows_the_next(&self) -> bool {
         !self.name.starts_with("cake") || self.one_queue
     }

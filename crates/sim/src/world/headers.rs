@@ -40,3 +40,39 @@ fn ack(segment: &Segment) -> Option<AckHeader<'_>> {
         sack: segment.sack.as_slice(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use ackclock_packet::{Payload, SackBlocks, Timestamps};
+
+    use super::*;
+
+    /// Segments as a filter of ACKs sees them (sch_cake.c, `cake_ack_filter`).
+    #[test]
+    fn an_ack_says_more_or_not() {
+        let plain = Segment { flags: Flags::ACK, ack: 7, ..Segment::default() };
+        let says_more = |segment: Segment| ack(&segment).map(|ack| ack.says_more);
+        assert_eq!(says_more(plain), Some(false));
+        // Marks are compared apart.
+        let marked = Segment { flags: Flags::ACK | Flags::ECE | Flags::CWR, ..plain };
+        assert_eq!(ack(&marked).map(|ack| (ack.number, ack.ecn, ack.says_more)), Some((7, [true; 2], false)));
+        let one = Segment { flags: Flags::ACK | Flags::CWR, ..plain };
+        assert_eq!(ack(&one).map(|ack| ack.ecn), Some([true, false]));
+        for flag in [Flags::PSH, Flags::FIN, Flags::RST, Flags::URG, Flags::AE] {
+            assert_eq!(says_more(Segment { flags: Flags::ACK | flag, ..plain }), Some(true), "{flag:?}");
+        }
+        assert_eq!(says_more(Segment { payload: Payload { offset: 0, len: 1 }, ..plain }), Some(true));
+        assert_eq!(says_more(Segment { mss: Some(1460), ..plain }), Some(true));
+        assert_eq!(says_more(Segment { window_scale: Some(7), ..plain }), Some(true));
+        assert_eq!(says_more(Segment { sack_permitted: true, ..plain }), Some(true));
+        // Neither a handshake, nor a segment without an ACK, nor a datagram.
+        for flags in [Flags::NONE, Flags::SYN, Flags::SYN | Flags::ACK, Flags::RST] {
+            assert_eq!(says_more(Segment { flags, ..plain }), None, "{flags:?}");
+        }
+        let mut sack = SackBlocks::default();
+        sack.push(9, 12);
+        let full = Segment { timestamps: Some(Timestamps { value: 3, echo: 2 }), sack, ..plain };
+        let seen = ack(&full).expect("an ACK");
+        assert_eq!((seen.timestamps, seen.sack, seen.says_more), (Some((3, 2)), &[(9, 12)][..], false));
+    }
+}
