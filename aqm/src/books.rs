@@ -104,7 +104,7 @@ impl Counters {
 /// Memory of a packet beyond its bytes: Linux counts what it allocated (`truesize`), which here
 /// does not exist; this is its `sk_buff` with the data that every packet has, without the rounding
 /// of buffers.
-const PACKET_OVERHEAD: u64 = 576;
+pub(crate) const PACKET_OVERHEAD: u64 = 576;
 
 /// The memory that a packet takes, for the limits that `tc` gives in memory.
 #[inline]

@@ -12,9 +12,9 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
 use crate::{
-    Avq, AvqConfig, Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo,
-    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, HeadDrop, HeadDropConfig, OwnQueueConfig, Pie, PieConfig,
-    Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
+    DualPi2Config, Fifo, FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, HeadDrop, HeadDropConfig,
+    OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -164,6 +164,8 @@ disciplines! {
     "fq_codel" => FqCodel(FqCodelConfig) = FqCodelConfig::default(), |config, random| FqCodel::new(config, random);
     /// CAKE's COBALT.
     "cobalt" => Cobalt(CobaltConfig) = CobaltConfig::default(), |config, random| Cobalt::new(config, random);
+    /// CAKE.
+    "cake" => Cake(CakeConfig) = CakeConfig::default(), |config, random| Cake::new(config, random);
     /// PIE.
     "pie" => Pie(PieConfig) = PieConfig::default(), |config, random| Pie::new(config, random);
     /// fq_pie.

@@ -9,8 +9,10 @@
 mod avq;
 mod blue;
 mod books;
+mod cake;
 mod change;
 mod cobalt;
+mod cobalt_law;
 mod codel;
 mod codel_law;
 mod disciplines;
@@ -42,6 +44,7 @@ use ackclock_units::{Ecn, Time};
 
 pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
+pub use cake::{AckFilter, Atm, Cake, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
 pub use change::ChangeError;
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
@@ -80,11 +83,39 @@ pub trait Queued: Debug {
     fn dscp(&self) -> u8 {
         0
     }
+    /// Sets the codepoint of [`Queued::dscp`] to 0. Default: nothing, for packets that have none.
+    fn wash(&mut self) {}
     /// Returns `true` if the packet is a TCP segment that acknowledges and carries neither payload
     /// nor SYN, FIN or RST. Default: `false`.
     fn is_pure_ack(&self) -> bool {
         false
     }
+}
+
+/// The parts of a packet that [`Queued`] does not have, for a discipline that looks at them
+/// ([`QueueDisc::looks`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Headers<'a> {
+    /// As [`Queued::host_hashes`], where the handle of a packet has no room for them.
+    pub hosts: [u64; 2],
+    /// The ACK of a TCP segment that has one, and no SYN.
+    pub ack: Option<AckHeader<'a>>,
+}
+
+/// The parts of a TCP header that determine whether a later ACK makes it needless.
+#[derive(Clone, Copy, Debug)]
+pub struct AckHeader<'a> {
+    /// The cumulative acknowledgment.
+    pub number: u32,
+    /// CWR and ECE.
+    pub ecn: [bool; 2],
+    /// It has payload, another flag than ACK, CWR and ECE, or an option other than timestamps and
+    /// SACK.
+    pub says_more: bool,
+    /// Value and echo reply of the timestamps option.
+    pub timestamps: Option<(u32, u32)>,
+    /// The blocks of the SACK option, at most four.
+    pub sack: &'a [(u32, u32)],
 }
 
 /// A queue discipline.
@@ -97,6 +128,15 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// Accepts a packet or refuses it; packets that the algorithm discards, this one or others, go
     /// to `drops`.
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
+    /// It is shown the headers of each packet ([`QueueDisc::look`]). Default: no.
+    fn looks(&self) -> bool {
+        false
+    }
+    /// The headers of the packet that is offered next. Only where [`QueueDisc::looks`]; a caller
+    /// that has none offers the packet without. Default: nothing.
+    fn look(&mut self, headers: Headers<'_>) {
+        let _ = headers;
+    }
     /// The next packet to transmit, or why there is none. A work-conserving discipline gives a
     /// packet whenever one waits; a shaper may hold packets back ([`Dequeue::NotBefore`]). What the
     /// law discards on the way goes to `drops`. Calling it on an empty discipline changes nothing:
@@ -248,11 +288,13 @@ pub enum DropReason {
     Penalty,
     /// Another discipline took the place of the one in which it waited (`qdisc_reset`).
     Purge,
+    /// A later ACK made this one needless (CAKE).
+    Ack,
 }
 
 impl DropReason {
     /// The number of reasons.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
     /// All reasons, in the order of their numbers.
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Limit,
@@ -262,6 +304,7 @@ impl DropReason {
         DropReason::Bucket,
         DropReason::Penalty,
         DropReason::Purge,
+        DropReason::Ack,
     ];
 
     /// The name in traces and summaries.
@@ -274,6 +317,7 @@ impl DropReason {
             DropReason::Bucket => "bucket",
             DropReason::Penalty => "penalty",
             DropReason::Purge => "purge",
+            DropReason::Ack => "ack",
         }
     }
 }

@@ -21,7 +21,8 @@ use crate::change::parameters;
 use crate::disciplines::Discipline;
 use crate::held::Held;
 use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Probe, QueueDisc, Queued, Variable,
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, Probe, QueueDisc, Queued,
+    Variable,
 };
 
 /// Makes an empty queue.
@@ -40,7 +41,7 @@ pub struct Described {
     pub flow: u64,
     /// Hashes of the sending and of the receiving host.
     pub hosts: [u64; 2],
-    /// Its differentiated services codepoint.
+    /// Its differentiated services codepoint; 0 once the discipline has washed it.
     pub dscp: u8,
     /// It is a TCP segment that acknowledges and carries neither payload nor SYN, FIN or RST.
     pub is_pure_ack: bool,
@@ -95,6 +96,10 @@ impl Queued for Described {
 
     fn dscp(&self) -> u8 {
         self.dscp
+    }
+
+    fn wash(&mut self) {
+        self.dscp = 0;
     }
 
     fn is_pure_ack(&self) -> bool {
@@ -226,6 +231,8 @@ pub(crate) struct OutsideQueue<P> {
     books: Books,
     /// Packets that the discipline dropped in its last call; empty between calls.
     dropped: Drops<Described>,
+    /// The hosts of the packet that comes next, if they are known.
+    hosts: Option<[u64; 2]>,
     failure: Option<Failure>,
 }
 
@@ -235,7 +242,7 @@ const PATIENCE: usize = 10_000;
 impl<P: Queued> OutsideQueue<P> {
     fn new(name: &'static str, inner: Box<dyn QueueDisc<Described>>) -> OutsideQueue<P> {
         let (held, books) = (Held::new(), Books::default());
-        OutsideQueue { name, inner, held, books, dropped: Drops::new(), failure: None }
+        OutsideQueue { name, inner, held, books, dropped: Drops::new(), hosts: None, failure: None }
     }
 
     #[cold]
@@ -300,6 +307,9 @@ impl<P: Queued> OutsideQueue<P> {
                 &format!("marks packet {}, which cannot carry a mark: it is not ECN-capable", packet.number),
             );
         }
+        if packet.dscp != entry.packet.dscp() {
+            entry.packet.wash();
+        }
         let bytes = entry.packet.wire_len();
         self.books.take(bytes);
         self.books.release(bytes);
@@ -322,7 +332,8 @@ impl<P: Queued + Send> QueueDisc<P> for OutsideQueue<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let bytes = packet.wire_len();
         let (number, slot) = self.held.next();
-        let described = Described::of(&packet, number, slot);
+        let mut described = Described::of(&packet, number, slot);
+        described.hosts = self.hosts.take().unwrap_or(described.hosts);
         self.held.put(Entry { packet, enqueued_at: now });
         if self.failure.is_some() {
             self.books.admit(bytes);
@@ -370,6 +381,17 @@ impl<P: Queued + Send> QueueDisc<P> for OutsideQueue<P> {
         };
         self.check(now);
         given
+    }
+
+    fn looks(&self) -> bool {
+        true
+    }
+
+    fn look(&mut self, headers: Headers<'_>) {
+        self.hosts = Some(headers.hosts);
+        if self.inner.looks() && self.failure.is_none() {
+            self.inner.look(headers);
+        }
     }
 
     fn idle(&mut self, now: Time) {

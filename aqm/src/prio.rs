@@ -59,7 +59,7 @@ impl PrioMap {
     }
 
     /// The band of a codepoint, the first to be served is 0.
-    const fn band(self, dscp: u8) -> usize {
+    pub(crate) const fn band(self, dscp: u8) -> usize {
         match (self, dscp) {
             (PrioMap::Linux, _) => match dscp & 7 {
                 4 | 5 => 0,

@@ -31,6 +31,12 @@ pub(crate) struct SlabQueue {
 impl SlabQueue {
     /// An empty queue.
     pub(crate) const EMPTY: SlabQueue = SlabQueue { head: NIL, tail: NIL };
+
+    /// Returns `true` if no packet waits in it.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
 }
 
 impl<P> Slab<P> {
@@ -39,12 +45,12 @@ impl<P> Slab<P> {
         Slab { slots: Vec::new(), free: NIL }
     }
 
-    /// Appends to `queue`.
+    /// Appends to `queue`, and returns the slot.
     ///
     /// # Panics
     /// With 2^32 - 1 packets in the slab: their slots alone would take more than 100 GB.
     #[inline]
-    pub(crate) fn push(&mut self, queue: &mut SlabQueue, entry: Entry<P>) {
+    pub(crate) fn push(&mut self, queue: &mut SlabQueue, entry: Entry<P>) -> usize {
         let slot = SlabSlot { entry: Some(entry), next: NIL };
         let index = if self.free == NIL {
             assert!(self.slots.len() < NIL as usize, "more packets than a slab can number");
@@ -62,11 +68,32 @@ impl<P> Slab<P> {
             self.slots[queue.tail as usize].next = index;
         }
         queue.tail = index;
+        index as usize
     }
 
     /// The head of `queue`.
     pub(crate) fn front(&self, queue: &SlabQueue) -> Option<&Entry<P>> {
         self.slots.get(queue.head as usize)?.entry.as_ref()
+    }
+
+    /// The packets of `queue` with their slots, in order.
+    pub(crate) fn entries(&self, queue: &SlabQueue) -> impl Iterator<Item = (usize, &Entry<P>)> {
+        let mut next = queue.head;
+        std::iter::from_fn(move || {
+            let (index, slot) = (next as usize, self.slots.get(next as usize)?);
+            next = slot.next;
+            Some((index, slot.entry.as_ref()?))
+        })
+    }
+
+    /// Takes the packet behind that in the slot `before` out of `queue`, or its head. It is not the
+    /// last one.
+    pub(crate) fn remove(&mut self, queue: &mut SlabQueue, before: Option<usize>) -> Option<Entry<P>> {
+        let Some(before) = before else { return self.pop(queue) };
+        let mut rest = SlabQueue { head: self.slots[before].next, tail: queue.tail };
+        let entry = self.pop(&mut rest);
+        self.slots[before].next = rest.head;
+        entry
     }
 
     /// Takes the head of `queue`.
@@ -97,14 +124,23 @@ mod tests {
             let mut queues = [SlabQueue::EMPTY; 4];
             let mut models: [VecDeque<usize>; 4] = Default::default();
             let mut most = 0;
+            // Each seventh packet is taken out again, from behind the head if that is not the last.
             for (serial, (queue, push)) in steps.into_iter().enumerate() {
                 if push {
                     slab.push(&mut queues[queue], Entry { packet: serial, enqueued_at: Time::ZERO });
                     models[queue].push_back(serial);
+                    most = most.max(models.iter().map(VecDeque::len).sum());
+                    if serial % 7 == 0 && models[queue].len() > 2 {
+                        let before = slab.entries(&queues[queue]).next().map(|(slot, _)| slot);
+                        let removed = slab.remove(&mut queues[queue], before).map(|entry| entry.packet);
+                        prop_assert_eq!(removed, models[queue].remove(1));
+                    }
                 } else {
                     let popped = slab.pop(&mut queues[queue]).map(|entry| entry.packet);
                     prop_assert_eq!(popped, models[queue].pop_front());
                 }
+                let entries: Vec<_> = slab.entries(&queues[queue]).map(|(_, entry)| entry.packet).collect();
+                prop_assert_eq!(&entries, &models[queue].iter().copied().collect::<Vec<_>>());
                 most = most.max(models.iter().map(VecDeque::len).sum());
                 prop_assert_eq!(slab.slots.len(), most);
             }

@@ -60,6 +60,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
                 abort: None,
                 schedule: Vec::new(),
                 metrics: None,
+                hosts: None,
             }
             .into(),
             start: Time::ZERO,

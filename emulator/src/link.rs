@@ -7,7 +7,7 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, Headers, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
@@ -58,8 +58,7 @@ pub struct LinkConfig {
 ///
 /// A handle has no room for the hashes of its hosts, so that [`Queued::host_hashes`] takes each
 /// flow for one of hosts of its own, as flows of endpoints here are unless they say otherwise
-/// (`from`, `to`). Its `route` belongs to one pair of hosts: a discipline that is fair among hosts
-/// gets a table by route when it is made, and `Framed` then has to show the route.
+/// (`from`, `to`). A discipline that is fair among hosts is shown them ([`Link::look`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framed(pub(crate) Packet);
 
@@ -87,6 +86,10 @@ impl Queued for Framed {
     #[inline]
     fn dscp(&self) -> u8 {
         self.0.class.dscp()
+    }
+
+    fn wash(&mut self) {
+        self.0.class = self.0.class.washed();
     }
 
     #[inline]
@@ -122,6 +125,8 @@ pub struct Link {
     is_plain: bool,
     /// Packets pass the queue and are on the wire at once ([`Link::pass`]).
     passes: bool,
+    /// The queue is shown headers ([`QueueDisc::looks`]).
+    looks: bool,
     /// The changes, and the transmitter of a link with changes.
     varying: Option<Box<Varying>>,
     /// The slots in which it may transmit, if not always.
@@ -166,6 +171,7 @@ impl Link {
         });
         let is_plain = bucket.is_none();
         let passes = serializer.is_none() && queue.passes();
+        let looks = queue.looks();
         Link {
             state: Transmitter::Idle,
             overhead: config.overhead,
@@ -183,6 +189,7 @@ impl Link {
             random,
             is_plain,
             passes,
+            looks,
             varying: None,
             slot: None,
             device: None,
@@ -227,6 +234,17 @@ impl Link {
     /// after each call that reports events, while the packets' contents still exist.
     pub fn decisions(&mut self) -> impl Iterator<Item = Decision> {
         self.recording.iter_mut().flat_map(|recording| recording.drain())
+    }
+
+    /// Returns `true` if the queue is shown the headers of packets ([`Link::look`]).
+    #[inline]
+    pub fn looks(&self) -> bool {
+        self.looks
+    }
+
+    /// Shows the queue the headers of the packet that is offered next.
+    pub fn look(&mut self, headers: Headers<'_>) {
+        self.queue.look(headers);
     }
 
     /// A packet arrives at the queue. Everything due before `now` happens first; at equal times the
@@ -321,6 +339,7 @@ impl Link {
     fn set_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
         let result = self.queue.change(now, config, &mut self.drops);
         self.passes = self.passes && self.queue.passes();
+        self.looks = self.queue.looks();
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
         }

@@ -572,7 +572,7 @@ class QueueDisc:
     def drop(
         self,
         packet: Packet,
-        reason: Literal["limit", "early", "delay", "memory", "bucket", "penalty"] = "early",
+        reason: Literal["limit", "early", "delay", "memory", "bucket", "penalty", "ack"] = "early",
     ) -> None:
         """Discards a packet, the one that arrives or one that has waited. ``reason`` is where summaries count it."""
     def enqueue(self, now: int, packet: Packet) -> None:

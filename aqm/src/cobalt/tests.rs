@@ -1,4 +1,5 @@
 use super::*;
+use crate::cobalt_law::{HeadDecision, RECIPROCAL_ROOTS, newton};
 use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
@@ -71,11 +72,11 @@ fn signals_close_up_with_the_square_root_of_their_count() {
 /// Below the target the count is taken back at the pace at which it grew.
 #[test]
 fn good_times_take_the_count_back() {
-    let config = CobaltConfig::default();
+    let law = CobaltConfig::default().law();
     let mut random = Random::for_component(1, 0, "cobalt");
-    let mut state = State { count: 4, drop_next: Time::from_millis(100), dropping: true, ..State::new() };
-    let head = |state: &mut State, ms, random: &mut Random| {
-        state.head(&config, Time::from_millis(ms), Time::from_millis(ms), false, random)
+    let mut state = CobaltState { count: 4, drop_next: Time::from_millis(100), dropping: true, ..CobaltState::new() };
+    let head = |state: &mut CobaltState, ms, random: &mut Random| {
+        state.head(&law, Time::from_millis(ms), (Time::from_millis(ms), false), SMALL_QUEUE, random)
     };
     // Not due yet.
     head(&mut state, 99, &mut random);
@@ -92,7 +93,7 @@ fn good_times_take_the_count_back() {
 #[test]
 fn an_empty_queue_takes_one_back() {
     let mut bed = Bed::new(CobaltConfig::default());
-    bed.queue.state = State { count: 2, dropping: true, p_drop: (1 << 20) + 1, ..State::new() };
+    bed.queue.state = CobaltState { count: 2, dropping: true, p_drop: (1 << 20) + 1, ..CobaltState::new() };
     bed.send(5);
     // Not more than `target` since BLUE moved.
     assert_eq!((bed.queue.state.count, bed.queue.state.p_drop), (1, (1 << 20) + 1));
@@ -141,11 +142,11 @@ fn an_empty_queue_without_a_probability_does_not_hold_blue_back() {
 /// head above the target.
 #[test]
 fn a_schedule_does_not_run_behind() {
-    let config = CobaltConfig::default();
+    let law = CobaltConfig::default().law();
     let mut random = Random::for_component(1, 0, "cobalt");
     for (due, next) in [(49, 50), (50, 150)] {
-        let mut state = State { drop_next: Time::from_millis(due), ..State::new() };
-        let verdict = state.head(&config, Time::from_millis(50), Time::ZERO, false, &mut random);
+        let mut state = CobaltState { drop_next: Time::from_millis(due), ..CobaltState::new() };
+        let verdict = state.head(&law, Time::from_millis(50), (Time::ZERO, false), SMALL_QUEUE, &mut random);
         assert_eq!(verdict, HeadDecision { mark: false, drop: None });
         // 2^32 - 1 of 2^32 parts of an interval.
         let short = Time::from_millis(next).since(state.drop_next);
@@ -153,8 +154,8 @@ fn a_schedule_does_not_run_behind() {
     }
     // BLUE at rest draws nothing, and what CoDel drops is no affair of BLUE's.
     assert_eq!(random, Random::for_component(1, 0, "cobalt"));
-    let mut state = State { count: 1, dropping: true, p_drop: u32::MAX, ..State::new() };
-    let verdict = state.head(&config, Time::from_millis(50), Time::ZERO, false, &mut random);
+    let mut state = CobaltState { count: 1, dropping: true, p_drop: u32::MAX, ..CobaltState::new() };
+    let verdict = state.head(&law, Time::from_millis(50), (Time::ZERO, false), SMALL_QUEUE, &mut random);
     assert_eq!(verdict, HeadDecision { mark: false, drop: Some(DropReason::Delay) });
     assert_eq!(random, Random::for_component(1, 0, "cobalt"));
 }
@@ -186,14 +187,14 @@ fn blue_drops_what_could_be_marked_but_not_the_last() {
 #[test]
 fn blue_drops_what_codel_would_mark() {
     let mut bed = Bed::new(CobaltConfig::default());
-    bed.queue.state = State { count: 1, dropping: true, p_drop: u32::MAX, ..State::new() };
+    bed.queue.state = CobaltState { count: 1, dropping: true, p_drop: u32::MAX, ..CobaltState::new() };
     bed.offer(0, 2, Ecn::Ect0);
     assert!(bed.send(50).is_some());
     assert_eq!(bed.tally(), (0, 1, 0));
     assert_eq!((bed.drops[0].reason, bed.drops[0].packet.ecn), (DropReason::Early, Ecn::Ect0));
     // Without BLUE it is marked, and so is the last one once it is due.
     let mut bed = Bed::new(CobaltConfig::default());
-    bed.queue.state = State { count: 1, dropping: true, ..State::new() };
+    bed.queue.state = CobaltState { count: 1, dropping: true, ..CobaltState::new() };
     bed.offer(0, 1, Ecn::Ect0);
     bed.send(50);
     assert_eq!(bed.tally(), (0, 0, 1));
@@ -201,11 +202,11 @@ fn blue_drops_what_codel_would_mark() {
 
 #[test]
 fn four_packets_are_no_queue() {
-    let config = CobaltConfig { mtu_time: Span::from_millis(10), ..CobaltConfig::default() };
+    let law = CobaltConfig { mtu_time: Span::from_millis(10), ..CobaltConfig::default() }.law();
     let mut random = Random::for_component(1, 0, "cobalt");
     for (waited, dropping) in [(39, false), (40, false), (41, true)] {
-        let mut state = State::new();
-        state.head(&config, Time::from_millis(waited), Time::ZERO, false, &mut random);
+        let mut state = CobaltState::new();
+        state.head(&law, Time::from_millis(waited), (Time::ZERO, false), SMALL_QUEUE, &mut random);
         assert_eq!(state.dropping, dropping, "{waited} ms");
     }
 }

@@ -49,7 +49,7 @@ use ackclock_units::{Ecn, Random, Time};
 
 use crate::Offload;
 use crate::in_process::{HostAnswer, InProcessHost};
-use crate::router::{ForwardDecision, Header, mark_ce};
+use crate::router::{ForwardDecision, Header, dscp, mark_ce, wash};
 use buffers::{HeldBuffer, PacketBuffers};
 use connections::{Connections, LocalEnd, MOST_CONNECTIONS, WireConnection};
 use corruption::flip_bit;
@@ -412,7 +412,7 @@ impl Engine {
     fn prepare(&mut self, outbound: &Outbound) -> bool {
         let ecn = outbound.packet.ecn;
         if let Some(token) = outbound.token {
-            if is_changed(&outbound.packet) {
+            if is_changed(&outbound.packet, self.buffers.of_packet(token)) {
                 // One copy of a duplicated packet may be changed and the other not: the buffer
                 // stays as it is.
                 let len = outbound.packet.wire_len as usize;
@@ -424,6 +424,9 @@ impl Engine {
                 }
                 if ecn == Ecn::Ce {
                     mark_ce(changed);
+                }
+                if outbound.packet.class.dscp() != dscp(changed) {
+                    wash(changed);
                 }
                 if outbound.packet.class.is_corrupted() {
                     flip_bit(changed, &mut self.corrupting);
@@ -467,7 +470,7 @@ impl Engine {
                 if let (Some(token), false) = (packet.token, packet.packet.class.is_corrupted()) {
                     offload.checksum = self.buffers.left(token).checksum;
                 }
-                match packet.token.filter(|_| !is_changed(&packet.packet)) {
+                match packet.token.filter(|&token| !is_changed(&packet.packet, self.buffers.of_packet(token))) {
                     Some(token) => &self.buffers.of_packet(token)[..len],
                     None => &self.scratch[..len],
                 }
@@ -489,8 +492,8 @@ impl Engine {
 }
 
 /// Returns `true` if the bytes of a packet differ from those that came in.
-fn is_changed(packet: &Packet) -> bool {
-    packet.ecn == Ecn::Ce || packet.class.is_corrupted()
+fn is_changed(packet: &Packet, came: &[u8]) -> bool {
+    packet.ecn == Ecn::Ce || packet.class.is_corrupted() || packet.class.dscp() != dscp(came)
 }
 
 /// The broadcast address of the subnet of an address; subnets of fewer than four addresses have

@@ -29,7 +29,7 @@ use ackclock_sim::spec::RouterSpec;
 use ackclock_units::Time;
 
 pub(crate) use fragment::Fragments;
-pub(crate) use header::{Header, mark_ce, protocol, set_checksum};
+pub(crate) use header::{Header, dscp, mark_ce, protocol, set_checksum, wash};
 pub(crate) use icmp::{IcmpProblem, Reporter};
 
 /// The reason why a packet is discarded.

@@ -46,6 +46,11 @@ impl Class {
         self.0 & 0x3f
     }
 
+    /// The same with a DSCP of 0.
+    pub const fn washed(self) -> Class {
+        Class(self.0 & !0x3f)
+    }
+
     /// Returns true for a TCP segment that only acknowledges ([`crate::Segment::is_pure_ack`]).
     pub const fn is_pure_ack(self) -> bool {
         self.0 & Class::PURE_ACK != 0
@@ -88,6 +93,7 @@ mod tests {
                 assert_eq!((class.dscp(), class.is_pure_ack(), class.is_corrupted()), (dscp, pure_ack, true));
             }
         }
+        assert_eq!(Class::new(46, true).corrupted().washed(), Class::new(0, true).corrupted());
         // The ECN bits of a traffic class that was not shifted do not come through as an ACK.
         assert_eq!(Class::new(0xff, false), Class::new(0x3f, false));
         assert_eq!(Class::default(), Class::new(0, false));

@@ -342,6 +342,7 @@ fn read<'a>(
         abort: abort.map(|abort| Instant::ZERO + abort),
         schedule,
         metrics,
+        hosts: ends.as_ref().map(|ends| ends.spec.nodes.map(|node| node as u32)),
     };
     Some(Group {
         id: id?,

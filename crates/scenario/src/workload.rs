@@ -169,6 +169,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
     let group = |path| {
         Arc::new(FlowGroup {
             metrics: None,
+            hosts: None,
             path,
             split: None,
             mptcp: None,

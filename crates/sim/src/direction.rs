@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_aqm::{Counters, DropReason, Tally};
+use ackclock_aqm::{Counters, DropReason, Headers, Tally};
 use ackclock_emulator::{Change, Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
 use ackclock_trace::{Histogram, LinkLoad, LinkPackets, LinkPoint, LinkSummary, LinkWindow, ProbabilitySummary};
@@ -183,6 +183,17 @@ impl LinkDirection {
     #[inline]
     pub(crate) fn offer(&mut self, now: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
         self.link.offer(now, packet, &mut Measuring { measures: &mut self.measures, events });
+    }
+
+    /// [`Link::looks`].
+    #[inline]
+    pub(crate) fn looks(&self) -> bool {
+        self.link.looks()
+    }
+
+    /// [`Link::look`].
+    pub(crate) fn look(&mut self, headers: Headers<'_>) {
+        self.link.look(headers);
     }
 
     /// [`Link::deliver`], with `events` as above.

@@ -100,6 +100,8 @@ pub(crate) struct Flow {
     finished: Option<Time>,
     /// The traffic came to its end then, finished or not.
     over: Option<Time>,
+    /// The hosts of sender and receiver, if other flows may have them, too.
+    pub(crate) hosts: Option<[u32; 2]>,
 }
 
 impl Flow {
@@ -143,6 +145,7 @@ impl Flow {
             completed: None,
             finished: None,
             over: None,
+            hosts: spec.hosts,
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),

@@ -94,6 +94,7 @@
 //!     abort: None,
 //!     schedule: Vec::new(),
 //!     metrics: None,
+//!     hosts: None,
 //! };
 //! let flow = FlowSpec {
 //!     id: "reno.0".into(),

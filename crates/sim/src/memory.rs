@@ -25,6 +25,8 @@ const APPLICATION: u64 = 8_000;
 const PACKET: u64 = 1000;
 /// A link, its queue and its histograms, both ways.
 const LINK: u64 = 60_000;
+/// A queue of CAKE: up to eight tins of 1024 queues, and the heap of all.
+const CAKE: u64 = 900_000;
 /// The fixed part of a run.
 const RUN: u64 = 8 << 20;
 /// A flow's records of a packet of its first windows, sent, lost and sent again.
@@ -79,7 +81,7 @@ impl Memory {
             groups: flows.collect(),
             packets: (packets.min(room(links, duration)).saturating_mul(PACKET))
                 .saturating_add(groups.iter().map(|of| of.backlog(links, duration)).fold(0, u64::saturating_add)),
-            others: RUN + LINK * links.len() as u64,
+            others: RUN + LINK * links.len() as u64 + CAKE * links.iter().map(cakes).sum::<u64>(),
         }
     }
 
@@ -207,6 +209,12 @@ fn room(links: &[LinkSpec], duration: Span) -> u64 {
     links.iter().map(|link| of(&link.forward).max(of(&link.reverse))).fold(1000, u64::saturating_add)
 }
 
+/// The directions of a link whose queue is CAKE.
+fn cakes(link: &LinkSpec) -> u64 {
+    let directions = [&link.forward, &link.reverse];
+    directions.iter().filter(|direction| matches!(direction.queue, QueueSpec::Cake(_))).count() as u64
+}
+
 /// The packets that the queue of a direction takes, whatever it becomes.
 fn limit(direction: &DirectionSpec) -> u64 {
     let changes = direction.course.schedule.iter().filter_map(|change| change.queue.as_ref());
@@ -214,6 +222,9 @@ fn limit(direction: &DirectionSpec) -> u64 {
 }
 
 fn limit_of(queue: &QueueSpec) -> u64 {
+    if let QueueSpec::Cake(config) = queue {
+        return config.most_packets();
+    }
     let mut limit = u64::MAX;
     each(&mut queue.clone(), &mut |parameter, value| {
         if parameter.name == "limit" {

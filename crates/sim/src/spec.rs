@@ -172,6 +172,9 @@ pub struct FlowGroup {
     /// Index of the memory of destinations in which the sender's host keeps metrics from one
     /// connection to the next, shared by other flows between the same hosts; `None` without one.
     pub metrics: Option<usize>,
+    /// The hosts that sender and receiver are on, by numbers that other flows may name, too; `None`
+    /// if both have a host to themselves.
+    pub hosts: Option<[u32; 2]>,
 }
 
 impl FlowSpec {

@@ -52,6 +52,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         id: format!("{name}.0").into(),
         group: FlowGroup {
             metrics: None,
+            hosts: None,
             path,
             split: None,
             mptcp: None,

@@ -56,6 +56,7 @@ mod browsers;
 mod corruption;
 mod datagrams;
 mod decisions;
+mod headers;
 mod look;
 mod medium;
 mod metrics;
@@ -429,6 +430,9 @@ impl World {
     }
 
     fn offer(&mut self, now: Time, direction: DirectionId, packet: Packet) {
+        if self.directions[direction].looks() {
+            self.show(direction, &packet);
+        }
         if self.media.is_some() {
             return self.offer_on_medium(now, direction, packet);
         }

@@ -47,6 +47,7 @@ impl Link {
         // As its impairments, a new queue has a stream of its own.
         let random = Random::for_component(self.random.clone().bits(), replaced.number, "queue");
         let mut old = std::mem::replace(&mut self.queue, spec.build(random));
+        self.looks = self.queue.looks();
         let (mut counters, backlog) = (*old.counters(), old.backlog());
         counters.purge(backlog);
         replaced.counters.absorb(&counters);

@@ -3,8 +3,8 @@
 use std::any::{Any, TypeId};
 
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig,
-    Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Cobalt, CobaltConfig, Diffserv, DualPi2,
+    DualPi2Config, FlowMode, FqPie, FqPieConfig, Framing, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
 };
 
 use super::*;
@@ -168,6 +168,21 @@ fn changes() -> Vec<Change> {
             CobaltConfig::default(),
             CobaltConfig { limit: 7, target: ms(1), p_inc: 1 << 28, ..CobaltConfig::default() },
             |config| Cobalt::new(config, random())
+        ),
+        change!(
+            "cake",
+            Kept,
+            // Each packet takes 577 bytes or more.
+            Limit::Packets(10),
+            CakeConfig::default(),
+            CakeConfig {
+                flowmode: FlowMode::Flows,
+                diffserv: Diffserv::Diffserv8,
+                framing: Some(Framing::Ethernet),
+                memlimit: Some(10 * 577),
+                ..CakeConfig::default()
+            },
+            |config| Cake::new(config, random())
         ),
         change!(
             "dualpi2",

@@ -108,6 +108,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
         id: "flow.0".into(),
         group: FlowGroup {
             metrics: None,
+            hosts: None,
             path: vec![0],
             split: None,
             mptcp: None,

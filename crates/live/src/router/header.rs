@@ -183,6 +183,22 @@ pub(crate) fn mark_ce(packet: &mut [u8]) {
     }
 }
 
+/// The DSCP of a packet with a valid header.
+pub(crate) fn dscp(packet: &[u8]) -> u8 {
+    match packet[0] >> 4 {
+        4 => packet[1] >> 2,
+        _ => (packet[0] & 0xf) << 2 | packet[1] >> 6,
+    }
+}
+
+/// Sets the DSCP of a packet with a valid header to 0, and updates the IPv4 header checksum.
+pub(crate) fn wash(packet: &mut [u8]) {
+    match packet[0] >> 4 {
+        4 => change_word(packet, 0, |[version, class]| [version, class & 3]),
+        _ => (packet[0], packet[1]) = (packet[0] & 0xf0, packet[1] & 0x3f),
+    }
+}
+
 /// Decrements the hop limit, which is at least 1.
 pub(super) fn count_hop(packet: &mut [u8]) {
     match packet[0] >> 4 {

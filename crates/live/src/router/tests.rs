@@ -373,6 +373,10 @@ proptest! {
         mark_ce(&mut marked);
         // As if it had been written like that.
         prop_assert_eq!(&marked, &V4 { tos: packet.tos | 3, ..packet.clone() }.bytes());
+        prop_assert_eq!(header::dscp(&before), packet.tos >> 2);
+        let mut washed = before.clone();
+        header::wash(&mut washed);
+        prop_assert_eq!(&washed, &V4 { tos: packet.tos & 3, ..packet.clone() }.bytes());
         if packet.ttl > 0 {
             let mut hopped = before.clone();
             header::count_hop(&mut hopped);
@@ -388,6 +392,10 @@ proptest! {
         let mut marked = before.clone();
         mark_ce(&mut marked);
         prop_assert_eq!(marked, V6 { class: packet.class | 3, ..packet.clone() }.bytes());
+        prop_assert_eq!(header::dscp(&before), packet.class >> 2);
+        let mut washed = before.clone();
+        header::wash(&mut washed);
+        prop_assert_eq!(washed, V6 { class: packet.class & 3, ..packet.clone() }.bytes());
         if packet.hop_limit > 0 {
             let mut hopped = before.clone();
             header::count_hop(&mut hopped);

@@ -217,6 +217,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
         id: id.into(),
         group: FlowGroup {
             metrics: None,
+            hosts: None,
             path: vec![0],
             split: None,
             mptcp: None,

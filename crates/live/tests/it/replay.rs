@@ -111,6 +111,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
         id: id.into(),
         group: FlowGroup {
             metrics: None,
+            hosts: None,
             path,
             split: None,
             mptcp: None,

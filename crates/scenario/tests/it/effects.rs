@@ -55,6 +55,8 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("flows.0.cc", "file", "\"tests/it/effects/other-policy.json\""),
     ("links.wire.loss", "packets", "[40]"),
     ("links.wire.queue", "db", "\"20ms\""),
+    ("links.wire.queue", "mpu", "\"256B\""),
+    ("links.wire.queue", "rtt", "\"lan\""),
     ("links.wire.queue", "threshold", "\"3p\""),
     ("links.wire.queue.floyd", "weight", "0.01"),
     ("record", "reordering", "[\"receiver\"]"),

@@ -85,7 +85,10 @@ impl World {
     #[inline(always)]
     fn pump_plain(&mut self, now: Time, host: HostId) -> Time {
         let route = RouteId::of_host(host);
-        let Ok(direction) = self.routes.behind(route, 0) else { return self.pump(now, host, false) };
+        let direction = match self.routes.behind(route, 0) {
+            Ok(direction) if !self.directions[direction].looks() => direction,
+            _ => return self.pump(now, host, false),
+        };
         let is_sender = host.is_sender();
         let mut sends = false;
         loop {

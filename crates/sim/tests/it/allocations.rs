@@ -50,6 +50,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         id: format!("{}.{number}", cc.name()).into(),
         group: FlowGroup {
             metrics: None,
+            hosts: None,
             path: vec![0],
             split: None,
             mptcp: None,

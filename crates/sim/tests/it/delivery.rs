@@ -44,6 +44,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             id: "flow.0".into(),
             group: FlowGroup {
                 metrics: None,
+                hosts: None,
                 path: vec![0],
                 split: None,
                 mptcp: None,

@@ -48,6 +48,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
     };
     let group = FlowGroup {
         metrics: None,
+        hosts: None,
         path: vec![0],
         split: None,
         mptcp: None,

@@ -119,6 +119,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             id: "flow.0".into(),
             group: FlowGroup {
                 metrics: None,
+                hosts: None,
                 path: vec![0],
                 split: None,
                 mptcp: None,

@@ -171,6 +171,7 @@ fn every_discipline_takes_the_place_of_every_other() {
             let discarded = dropped(&events);
             let purged = discarded.iter().filter(|drop| drop.3 == DropReason::Purge).count();
             assert!(purged > 0 && arrived + discarded.len() == 100, "{names}: {purged} {arrived}");
+            assert_eq!(link.looks(), link.queue().looks(), "{names}");
             let counters = link.counters();
             assert!(counters.balance(link.queue().backlog()), "{names}");
             assert_eq!((counters.offered.packets, counters.dequeued.packets), (100, arrived as u64), "{names}");

@@ -340,6 +340,16 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
         "#,
     ),
     (
+        "classes through two queues",
+        r#"
+            schema = 1
+            run.duration = "4s"
+            links.wire = { rate = "3mbit", delay = "5ms" }
+            links.far = { rate = "1900kbit", delay = "5ms", queue = { kind = "prio", map = "diffserv3", limit = "50p" } }
+            flows = [{ id = "f", path = ["wire", "far"] }, { id = "h", path = ["wire", "far"], dscp = "cs1" }, { id = "v", path = ["wire", "far"], dscp = 46, transport = "udp", application = { rate = "500kbit" } }]
+        "#,
+    ),
+    (
         "half a minute",
         r#"
             schema = 1

@@ -13,6 +13,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
         id: "flow.0".into(),
         group: FlowGroup {
             metrics: None,
+            hosts: None,
             path: vec![0],
             split: None,
             mptcp: None,
