@@ -12,9 +12,9 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
 use crate::{
-    Avq, AvqConfig, Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo,
-    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig,
-    QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
+    DualPi2Config, Fifo, FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio,
+    PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig, Sfq, SfqConfig, Wred, WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -120,12 +120,18 @@ disciplines! {
     "bfifo" => Bfifo(FifoConfig) = FifoConfig::bfifo(), |config, _| Fifo::new(config);
     /// RED, Linux's or its authors', adaptive or not.
     "red" => Red(RedConfig) = RedConfig::default(), |config, random| Red::new(config, random);
+    /// WRED, as switches mark.
+    "wred" => Wred(WredConfig) = WredConfig::default(), |config, random| Wred::new(config, random);
+    /// CHOKe.
+    "choke" => Choke(ChokeConfig) = ChokeConfig::default(), |config, random| Choke::new(config, random);
     /// BLUE.
     "blue" => Blue(BlueConfig) = BlueConfig::default(), |config, random| Blue::new(config, random);
     /// Adaptive Virtual Queue.
     "avq" => Avq(AvqConfig) = AvqConfig::default(), |config, _| Avq::new(config);
     /// Stochastic Fair BLUE.
     "sfb" => Sfb(SfbConfig) = SfbConfig::default(), |config, random| Sfb::new(config, random);
+    /// Stochastic fairness queueing.
+    "sfq" => Sfq(SfqConfig) = SfqConfig::default(), |config, random| Sfq::new(config, random);
     /// CoDel.
     "codel" => Codel(CodelConfig) = CodelConfig::default(), |config, _| Codel::new(config);
     /// fq_codel.
@@ -151,6 +157,9 @@ impl QueueSpec {
             // Nobody knows of one from outside.
             QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
             QueueSpec::Red(config) => config.ecn,
+            QueueSpec::Wred(config) => config.ecn,
+            QueueSpec::Choke(config) => config.ecn,
+            QueueSpec::Sfq(config) => config.red.as_ref().is_some_and(|red| red.ecn),
             QueueSpec::Blue(config) => config.ecn,
             QueueSpec::Avq(config) => config.ecn,
             QueueSpec::Cobalt(config) => config.ecn,
@@ -172,6 +181,7 @@ impl QueueSpec {
             | QueueSpec::FqPie(FqPieConfig { target, .. }) => Some(*target),
             QueueSpec::DualPi2(config) => Some(config.target),
             QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
+            QueueSpec::Wred(_) | QueueSpec::Choke(_) | QueueSpec::Sfq(_) => None,
             QueueSpec::Blue(_) | QueueSpec::Avq(_) | QueueSpec::Sfb(_) | QueueSpec::Prio(_) => None,
         }
     }

@@ -10,6 +10,7 @@ mod avq;
 mod blue;
 mod books;
 mod change;
+mod choke;
 mod cobalt;
 mod codel;
 mod codel_law;
@@ -28,10 +29,12 @@ mod probe;
 mod red;
 mod ring;
 mod sfb;
+mod sfq;
 mod slab;
 mod store;
 #[cfg(test)]
 mod stub;
+mod wred;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -42,6 +45,7 @@ use ackclock_units::{Ecn, Time};
 pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
 pub use change::ChangeError;
+pub use choke::{Choke, ChokeConfig};
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
 pub use codel_law::ControlLaw;
@@ -57,7 +61,9 @@ pub use prio::{Prio, PrioConfig, PrioMap};
 pub use probe::{Probe, Variable};
 pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWeight};
 pub use sfb::{Sfb, SfbConfig, SfbStats};
+pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
+pub use wred::{Wred, WredConfig, WredProfile};
 
 /// The properties of a packet that a discipline uses.
 pub trait Queued: Debug {
@@ -246,11 +252,13 @@ pub enum DropReason {
     Penalty,
     /// Another discipline took the place of the one in which it waited (`qdisc_reset`).
     Purge,
+    /// A packet drawn from the queue was of the same flow as the arrival: both go (CHOKe).
+    Match,
 }
 
 impl DropReason {
     /// The number of reasons.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
     /// All reasons, in the order of their numbers.
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Limit,
@@ -260,6 +268,7 @@ impl DropReason {
         DropReason::Bucket,
         DropReason::Penalty,
         DropReason::Purge,
+        DropReason::Match,
     ];
 
     /// The name in traces and summaries.
@@ -272,6 +281,7 @@ impl DropReason {
             DropReason::Bucket => "bucket",
             DropReason::Penalty => "penalty",
             DropReason::Purge => "purge",
+            DropReason::Match => "match",
         }
     }
 }

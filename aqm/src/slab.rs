@@ -69,6 +69,27 @@ impl<P> Slab<P> {
         self.slots.get(queue.head as usize)?.entry.as_ref()
     }
 
+    /// The head of `queue`.
+    pub(crate) fn front_mut(&mut self, queue: &SlabQueue) -> Option<&mut Entry<P>> {
+        self.slots.get_mut(queue.head as usize)?.entry.as_mut()
+    }
+
+    /// Takes the last entry of `queue`. This looks at all of them.
+    pub(crate) fn pop_back(&mut self, queue: &mut SlabQueue) -> Option<Entry<P>> {
+        if queue.head == NIL || queue.head == queue.tail {
+            return self.pop(queue);
+        }
+        let (last, mut before) = (queue.tail, queue.head);
+        while self.slots[before as usize].next != last {
+            before = self.slots[before as usize].next;
+        }
+        self.slots[before as usize].next = NIL;
+        queue.tail = before;
+        let slot = &mut self.slots[last as usize];
+        slot.next = std::mem::replace(&mut self.free, last);
+        slot.entry.take()
+    }
+
     /// Takes the head of `queue`.
     #[inline]
     pub(crate) fn pop(&mut self, queue: &mut SlabQueue) -> Option<Entry<P>> {
@@ -92,19 +113,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn queues_in_a_slab_are_queues(steps in prop::collection::vec((0usize..4, any::<bool>()), 0..200)) {
+        fn queues_in_a_slab_are_queues(steps in prop::collection::vec((0usize..4, 0..4), 0..200)) {
             let mut slab = Slab::new();
             let mut queues = [SlabQueue::EMPTY; 4];
             let mut models: [VecDeque<usize>; 4] = Default::default();
             let mut most = 0;
-            for (serial, (queue, push)) in steps.into_iter().enumerate() {
-                if push {
+            for (serial, (queue, step)) in steps.into_iter().enumerate() {
+                if step < 2 {
                     slab.push(&mut queues[queue], Entry { packet: serial, enqueued_at: Time::ZERO });
                     models[queue].push_back(serial);
-                } else {
+                } else if step == 2 {
                     let popped = slab.pop(&mut queues[queue]).map(|entry| entry.packet);
                     prop_assert_eq!(popped, models[queue].pop_front());
+                } else {
+                    let popped = slab.pop_back(&mut queues[queue]).map(|entry| entry.packet);
+                    prop_assert_eq!(popped, models[queue].pop_back());
                 }
+                let heads = queues.map(|queue| slab.front(&queue).map(|entry| entry.packet));
+                prop_assert!(heads.iter().eq(models.iter().map(|model| model.front().copied()).collect::<Vec<_>>().iter()));
                 most = most.max(models.iter().map(VecDeque::len).sum());
                 prop_assert_eq!(slab.slots.len(), most);
             }

@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig,
-    Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig, DualPi2, DualPi2Config,
+    FqPie, FqPieConfig, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Wred, WredConfig,
 };
 
 use super::*;
@@ -129,6 +129,23 @@ fn changes() -> Vec<Change> {
             |config| Red::new(config, random())
         ),
         change!(
+            "wred",
+            Trimmed,
+            Limit::Bytes(7000),
+            WredConfig::default(),
+            WredConfig { limit: 7000, ewma: 3, probability: 0.5, ecn: true, ..WredConfig::default() },
+            |config| Wred::new(config, random())
+        ),
+        change!(
+            "choke",
+            Kept,
+            // The ring has 1024 places either way.
+            Limit::Packets(600),
+            ChokeConfig { min: Some(400), max: Some(500), ..ChokeConfig::default() },
+            ChokeConfig { limit: 600, probability: 0.1, ecn: true, ..ChokeConfig::default() },
+            |config| Choke::new(config, random())
+        ),
+        change!(
             "avq",
             Trimmed,
             Limit::Bytes(7000),
@@ -152,6 +169,21 @@ fn changes() -> Vec<Change> {
             SfbConfig::default(),
             SfbConfig { limit: 50, target: Some(3), hash_seed: Some(5), ..SfbConfig::default() },
             |config| Sfb::new(config, random())
+        ),
+        change!(
+            "sfq",
+            Trimmed,
+            Limit::Packets(7),
+            SfqConfig::default(),
+            SfqConfig {
+                limit: 7,
+                quantum: 300,
+                perturb: ms(20),
+                headdrop: true,
+                red: Some(SfqRed::default()),
+                ..SfqConfig::default()
+            },
+            |config| Sfq::new(config, random())
         ),
         change!(
             "cobalt",
@@ -311,6 +343,8 @@ fn what_waits_beyond_the_new_limit_goes() {
                 assert_eq!(left, 7);
                 assert!(drops[..20].iter().all(|drop| drop.packet.ecn == Ecn::NotEct), "{drops:?}");
             }
+            // In turn, the longest first, until each of seven flows has one.
+            "sfq" => assert_eq!(left, 7),
             "red" | "sfb" => assert_eq!(left, 0),
             _ => assert_eq!(left, 40, "{}", change.name),
         }
@@ -362,6 +396,14 @@ fn what_a_discipline_does_not_take_it_refuses() {
     for zero in zeros {
         assert!(matches!(refused(&mut fq_pie, &zero), ChangeError::Invalid(_)));
     }
+    let mut sfq = Sfq::new(SfqConfig::default(), random());
+    for (name, fixed) in [
+        ("flows", SfqConfig { flows: 7, limit: 7, ..SfqConfig::default() }),
+        ("divisor", SfqConfig { divisor: 2048, ..SfqConfig::default() }),
+        ("hash_seed", SfqConfig { hash_seed: Some(1), ..SfqConfig::default() }),
+    ] {
+        assert_eq!(refused(&mut sfq, &fixed), ChangeError::Fixed(name));
+    }
     let red = RedConfig { min: Some(2), max: Some(1), ..RedConfig::default() };
     let invalid = [
         refused(
@@ -369,6 +411,14 @@ fn what_a_discipline_does_not_take_it_refuses() {
             &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
         ),
         refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(
+            &mut Wred::new(WredConfig::default(), random()),
+            &WredConfig { min: Some(2), max: Some(1), ..WredConfig::default() },
+        ),
+        refused(
+            &mut Choke::new(ChokeConfig::default(), random()),
+            &ChokeConfig { max: Some(1), ..ChokeConfig::default() },
+        ),
         refused(&mut Avq::new(AvqConfig::default()), &AvqConfig { gamma: 2.0, ..AvqConfig::default() }),
         refused(&mut Blue::new(BlueConfig::default(), random()), &BlueConfig { inc: 2.0, ..BlueConfig::default() }),
         refused(&mut Sfb::new(SfbConfig::default(), random()), &SfbConfig { increment: 2.0, ..SfbConfig::default() }),

@@ -2,7 +2,8 @@
 
 use super::*;
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Choke, ChokeConfig, Red, RedAdaptive, RedConfig,
+    RedFloyd, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Wred, WredConfig,
 };
 
 /// More than the largest packet of [`queue_steps`].
@@ -80,6 +81,89 @@ pub(super) fn cases() -> Vec<Case> {
             drops: &[DropReason::Early],
         },
         Case {
+            name: "wred",
+            make: |random| Box::new(Wred::new(WredConfig::default(), random)),
+            limit: Limit::Bytes(400_000),
+            holds: None,
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early],
+        },
+        Case {
+            name: "wred ecn, average",
+            make: |random| {
+                let config = WredConfig { limit: 50_000, ewma: 9, ecn: true, ..WredConfig::default() };
+                Box::new(Wred::new(config, random))
+            },
+            limit: Limit::Bytes(50_000),
+            holds: Some(50),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early, DropReason::Limit],
+        },
+        Case {
+            name: "wred ecn, on departure",
+            make: |random| {
+                let config = WredConfig { limit: 60_000, ecn: true, departure: true, ..WredConfig::default() };
+                Box::new(Wred::new(config, random))
+            },
+            limit: Limit::Bytes(60_000),
+            holds: Some(60),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "choke",
+            make: |random| {
+                let config = ChokeConfig { limit: 60, min: Some(10), max: Some(40), ..ChokeConfig::default() };
+                Box::new(Choke::new(config, random))
+            },
+            limit: Limit::Packets(60),
+            holds: None,
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early, DropReason::Match],
+        },
+        Case {
+            name: "choke ecn, quick average",
+            make: |random| {
+                let config = ChokeConfig {
+                    min: Some(5),
+                    max: Some(8),
+                    burst: Some(5),
+                    probability: 0.9,
+                    ecn: true,
+                    ..ChokeConfig::default()
+                };
+                Box::new(Choke::new(config, random))
+            },
+            limit: Limit::Packets(1000),
+            holds: Some(1000),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early, DropReason::Match],
+        },
+        Case {
+            name: "choke, slow average",
+            make: |random| {
+                let config = ChokeConfig {
+                    limit: 20,
+                    min: Some(5),
+                    max: Some(15),
+                    burst: Some(100),
+                    probability: 0.0,
+                    ..ChokeConfig::default()
+                };
+                Box::new(Choke::new(config, random))
+            },
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Match],
+        },
+        Case {
             name: "avq",
             make: |_| Box::new(Avq::new(AvqConfig { buffer: Some(50_000), ..AvqConfig::default() })),
             limit: Limit::Bytes(100_000),
@@ -147,6 +231,38 @@ pub(super) fn cases() -> Vec<Case> {
             holds: Some(21),
             one_queue: true,
             marks: false,
+            drops: &[DropReason::Limit, DropReason::Early],
+        },
+        Case {
+            name: "sfq",
+            make: |random| Box::new(Sfq::new(SfqConfig { limit: 60, ..SfqConfig::default() }, random)),
+            limit: Limit::Packets(60),
+            holds: Some(60),
+            one_queue: false,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "sfq ecn, headdrop, perturbed",
+            make: |random| {
+                let config = SfqConfig {
+                    limit: 200,
+                    flows: 256,
+                    divisor: 256,
+                    depth: 20,
+                    quantum: 300,
+                    perturb: Span::from_millis(7),
+                    headdrop: true,
+                    red: Some(SfqRed { redflowlimit: 40_000, ecn: true, ..SfqRed::default() }),
+                    ..SfqConfig::default()
+                };
+                Box::new(Sfq::new(config, random))
+            },
+            limit: Limit::Packets(200),
+            // More flows in one bucket than its slot takes would be dropped; 200 spread.
+            holds: Some(200),
+            one_queue: false,
+            marks: true,
             drops: &[DropReason::Limit, DropReason::Early],
         },
         Case {
