@@ -13,8 +13,9 @@ use ackclock_units::{Random, Span};
 
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
-    DualPi2Config, Fifo, FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio,
-    PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig, Sfq, SfqConfig, Wred, WredConfig,
+    DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
+    OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig, Sfq,
+    SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -132,6 +133,8 @@ disciplines! {
     "sfb" => Sfb(SfbConfig) = SfbConfig::default(), |config, random| Sfb::new(config, random);
     /// Stochastic fairness queueing.
     "sfq" => Sfq(SfqConfig) = SfqConfig::default(), |config, random| Sfq::new(config, random);
+    /// Fair queueing with a rate for each flow.
+    "fq" => Fq(FqConfig) = FqConfig::default(), |config, random| Fq::new(config, random);
     /// CoDel.
     "codel" => Codel(CodelConfig) = CodelConfig::default(), |config, _| Codel::new(config);
     /// fq_codel.
@@ -146,6 +149,12 @@ disciplines! {
     "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
     /// Strict priority by DSCP.
     "prio" => Prio(PrioConfig) = PrioConfig::default(), |config, _| Prio::new(config);
+    /// Deficit round robin by DSCP.
+    "drr" => Drr(EtsConfig) = EtsConfig::default(), |config, _| Ets::new(config);
+    /// Strict priority, then deficit round robin, by DSCP.
+    "ets" => Ets(EtsConfig) = EtsConfig::ets(), |config, _| Ets::new(config);
+    /// Token bucket filter.
+    "tbf" => Tbf(TbfConfig) = TbfConfig::default(), |config, _| Tbf::new(config);
 }
 
 impl QueueSpec {
@@ -154,6 +163,8 @@ impl QueueSpec {
     pub fn marks(&self) -> bool {
         match self {
             QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,
+            QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Tbf(_) => false,
+            QueueSpec::Fq(config) => config.ce_threshold.is_some(),
             // Nobody knows of one from outside.
             QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
             QueueSpec::Red(config) => config.ecn,
@@ -182,6 +193,7 @@ impl QueueSpec {
             QueueSpec::DualPi2(config) => Some(config.target),
             QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
             QueueSpec::Wred(_) | QueueSpec::Choke(_) | QueueSpec::Sfq(_) => None,
+            QueueSpec::Fq(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Tbf(_) => None,
             QueueSpec::Blue(_) | QueueSpec::Avq(_) | QueueSpec::Sfb(_) | QueueSpec::Prio(_) => None,
         }
     }

@@ -17,7 +17,9 @@ mod codel_law;
 mod disciplines;
 mod drr;
 mod dualpi2;
+mod ets;
 mod fifo;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod held;
@@ -34,6 +36,7 @@ mod slab;
 mod store;
 #[cfg(test)]
 mod stub;
+mod tbf;
 mod wred;
 
 use std::any::Any;
@@ -51,7 +54,9 @@ pub use codel::{Codel, CodelConfig};
 pub use codel_law::ControlLaw;
 pub use disciplines::QueueSpec;
 pub use dualpi2::{DualPi2, DualPi2Config, StepThreshold};
+pub use ets::{Ets, EtsConfig};
 pub use fifo::{Fifo, FifoConfig, Limit};
+pub use fq::{Fq, FqConfig};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
 pub use own::{Described, OwnQueue, OwnQueueConfig};
@@ -63,6 +68,7 @@ pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWei
 pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
+pub use tbf::{Tbf, TbfConfig};
 pub use wred::{Wred, WredConfig, WredProfile};
 
 /// The properties of a packet that a discipline uses.

@@ -4,6 +4,7 @@
 
 mod allocations;
 mod change;
+mod flows;
 mod pie_cobalt;
 mod red_blue;
 
@@ -46,6 +47,11 @@ impl Case {
         } else {
             packet.flow
         }
+    }
+
+    /// It may hold packets back, and not know which one will be first once time has passed.
+    fn shapes(&self) -> bool {
+        self.name.starts_with("tbf") || self.name == "fq, maxrate"
     }
 
     /// A packet that was marked on arrival may be discarded while it waits.
@@ -232,6 +238,7 @@ fn cases() -> Vec<Case> {
             drops: &[DropReason::Delay],
         },
     ];
+    cases.extend(flows::cases());
     cases.extend(red_blue::cases());
     cases.extend(pie_cobalt::cases());
     cases
@@ -281,8 +288,10 @@ fn run_on(mut queue: Box<dyn QueueDisc<StubPacket>>, case: &Case, steps: &[Queue
                 let peeked = queue.peek().map(|entry| entry.packet.id);
                 let entry = queue.ask(now, &mut drops);
                 let first = drops.first().map(|drop| drop.packet.id).or(entry.map(|entry| entry.packet.id));
-                assert_eq!(peeked, first, "{}: what is looked at first leaves first, sent or discarded", case.name);
-                assert_eq!(entry.is_some(), waited, "{}: work conservation", case.name);
+                if !case.shapes() {
+                    assert_eq!(peeked, first, "{}: what is looked at first leaves first, sent or discarded", case.name);
+                    assert_eq!(entry.is_some(), waited, "{}: work conservation", case.name);
+                }
                 if let Some(entry) = entry {
                     assert_eq!(
                         Some(&entry.enqueued_at),

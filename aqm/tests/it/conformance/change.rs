@@ -4,7 +4,8 @@ use std::any::Any;
 
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig, DualPi2, DualPi2Config,
-    FqPie, FqPieConfig, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Wred, WredConfig,
+    Ets, EtsConfig, Fq, FqConfig, FqPie, FqPieConfig, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig, Sfq, SfqConfig,
+    SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -169,6 +170,39 @@ fn changes() -> Vec<Change> {
             SfbConfig::default(),
             SfbConfig { limit: 50, target: Some(3), hash_seed: Some(5), ..SfbConfig::default() },
             |config| Sfb::new(config, random())
+        ),
+        change!(
+            "fq",
+            Trimmed,
+            // Besides the eight of the fast path.
+            Limit::Packets(15),
+            FqConfig::default(),
+            FqConfig { limit: 7, flow_limit: 3, quantum: 300, ..FqConfig::default() },
+            |config| Fq::new(config, random())
+        ),
+        change!(
+            "drr",
+            Kept,
+            Limit::Packets(7),
+            EtsConfig::default(),
+            EtsConfig { limit: 7, quantum: 300, ..EtsConfig::default() },
+            |config| Ets::new(config)
+        ),
+        change!(
+            "ets",
+            Kept,
+            Limit::Packets(7),
+            EtsConfig::ets(),
+            EtsConfig { limit: 7, strict: Some(2), ..EtsConfig::ets() },
+            |config| Ets::new(config)
+        ),
+        change!(
+            "tbf",
+            Kept,
+            Limit::Bytes(7000),
+            TbfConfig { limit: Some(60_000), ..TbfConfig::default() },
+            TbfConfig { limit: Some(7000), latency: ms(1), ..TbfConfig::default() },
+            |config| Tbf::new(config)
         ),
         change!(
             "sfq",
@@ -343,6 +377,11 @@ fn what_waits_beyond_the_new_limit_goes() {
                 assert_eq!(left, 7);
                 assert!(drops[..20].iter().all(|drop| drop.packet.ecn == Ecn::NotEct), "{drops:?}");
             }
+            // The fast path first, in order of arrival.
+            "fq" => {
+                assert_eq!(left, 7);
+                assert!(drops[..8].iter().map(|drop| drop.packet.id).eq(0..8), "{drops:?}");
+            }
             // In turn, the longest first, until each of seven flows has one.
             "sfq" => assert_eq!(left, 7),
             "red" | "sfb" => assert_eq!(left, 0),
@@ -396,6 +435,10 @@ fn what_a_discipline_does_not_take_it_refuses() {
     for zero in zeros {
         assert!(matches!(refused(&mut fq_pie, &zero), ChangeError::Invalid(_)));
     }
+    let mut fq = Fq::new(FqConfig::default(), random());
+    let other = FqConfig { orphan_mask: 7, ..FqConfig::default() };
+    assert_eq!(refused(&mut fq, &other), ChangeError::Fixed("orphan_mask"));
+    assert_eq!(refused(&mut Ets::new(EtsConfig::default()), &EtsConfig::ets()), ChangeError::OtherDiscipline);
     let mut sfq = Sfq::new(SfqConfig::default(), random());
     for (name, fixed) in [
         ("flows", SfqConfig { flows: 7, limit: 7, ..SfqConfig::default() }),
@@ -411,6 +454,9 @@ fn what_a_discipline_does_not_take_it_refuses() {
             &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
         ),
         refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(&mut Fq::new(FqConfig::default(), random()), &FqConfig { quantum: 0, ..FqConfig::default() }),
+        refused(&mut Ets::new(EtsConfig::default()), &EtsConfig { quantum: 0, ..EtsConfig::default() }),
+        refused(&mut Tbf::new(TbfConfig::default()), &TbfConfig { mtu: Some(1), ..TbfConfig::default() }),
         refused(
             &mut Wred::new(WredConfig::default(), random()),
             &WredConfig { min: Some(2), max: Some(1), ..WredConfig::default() },

@@ -3,7 +3,7 @@
 use super::*;
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Choke, ChokeConfig, Red, RedAdaptive, RedConfig,
-    RedFloyd, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Wred, WredConfig,
+    RedFloyd, Sfb, SfbConfig, Wred, WredConfig,
 };
 
 /// More than the largest packet of [`queue_steps`].
@@ -231,38 +231,6 @@ pub(super) fn cases() -> Vec<Case> {
             holds: Some(21),
             one_queue: true,
             marks: false,
-            drops: &[DropReason::Limit, DropReason::Early],
-        },
-        Case {
-            name: "sfq",
-            make: |random| Box::new(Sfq::new(SfqConfig { limit: 60, ..SfqConfig::default() }, random)),
-            limit: Limit::Packets(60),
-            holds: Some(60),
-            one_queue: false,
-            marks: false,
-            drops: &[DropReason::Limit],
-        },
-        Case {
-            name: "sfq ecn, headdrop, perturbed",
-            make: |random| {
-                let config = SfqConfig {
-                    limit: 200,
-                    flows: 256,
-                    divisor: 256,
-                    depth: 20,
-                    quantum: 300,
-                    perturb: Span::from_millis(7),
-                    headdrop: true,
-                    red: Some(SfqRed { redflowlimit: 40_000, ecn: true, ..SfqRed::default() }),
-                    ..SfqConfig::default()
-                };
-                Box::new(Sfq::new(config, random))
-            },
-            limit: Limit::Packets(200),
-            // More flows in one bucket than its slot takes would be dropped; 200 spread.
-            holds: Some(200),
-            one_queue: false,
-            marks: true,
             drops: &[DropReason::Limit, DropReason::Early],
         },
         Case {
