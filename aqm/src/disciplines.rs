@@ -14,8 +14,8 @@ use ackclock_units::{Random, Span};
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
     DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
-    OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig, Sfq,
-    SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
+    OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb,
+    SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -145,6 +145,8 @@ disciplines! {
     "pie" => Pie(PieConfig) = PieConfig::default(), |config, random| Pie::new(config, random);
     /// fq_pie.
     "fq_pie" => FqPie(FqPieConfig) = FqPieConfig::default(), |config, random| FqPie::new(config, random);
+    /// PI2.
+    "pi2" => Pi2(Pi2Config) = Pi2Config::default(), |config, random| Pi2::new(config, random);
     /// DualPI2.
     "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
     /// Strict priority by DSCP.
@@ -175,6 +177,7 @@ impl QueueSpec {
             QueueSpec::Avq(config) => config.ecn,
             QueueSpec::Cobalt(config) => config.ecn,
             QueueSpec::Pie(config) => config.ecn,
+            QueueSpec::Pi2(config) => config.ecn,
             QueueSpec::FqPie(config) => config.ecn,
             // The threshold marks without it.
             QueueSpec::Codel(config) => config.ecn || config.ce_threshold.is_some(),
@@ -191,6 +194,7 @@ impl QueueSpec {
             | QueueSpec::Pie(PieConfig { target, .. })
             | QueueSpec::FqPie(FqPieConfig { target, .. }) => Some(*target),
             QueueSpec::DualPi2(config) => Some(config.target),
+            QueueSpec::Pi2(config) => Some(config.target),
             QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
             QueueSpec::Wred(_) | QueueSpec::Choke(_) | QueueSpec::Sfq(_) => None,
             QueueSpec::Fq(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Tbf(_) => None,

@@ -46,6 +46,8 @@ const FAST_PATH: u64 = 8;
 const GC_AGE: Span = Span::from_secs(3);
 /// The longest time by which one packet holds its flow back.
 const LONGEST_GAP: Span = Span::from_secs(1);
+/// The default of `low_rate_threshold`.
+const LOW_RATE: Rate = Rate::from_bps(550_000).unwrap();
 /// The largest `orphan_mask`.
 const MAX_MASK: u32 = 0xffff;
 /// No flow.
@@ -68,7 +70,7 @@ pub struct FqConfig {
     pub maxrate: Option<Rate>,
     /// With a `maxrate` up to this each packet waits for its time; above it a flow's credit may pass
     /// at once. Default: 550 kbit/s.
-    pub low_rate_threshold: Rate,
+    pub low_rate_threshold: Option<Rate>,
     /// A flow that was without packets for longer has at least one quantum of credit. Default: 40 ms.
     pub refill_delay: Span,
     /// The bits of the hash that tell flows apart. Default: 1023.
@@ -88,7 +90,7 @@ impl Default for FqConfig {
             quantum: 2 * 1514,
             initial_quantum: 10 * 1514,
             maxrate: None,
-            low_rate_threshold: const { Rate::from_bps(550_000).unwrap() },
+            low_rate_threshold: None,
             refill_delay: Span::from_millis(40),
             orphan_mask: 1023,
             ce_threshold: None,
@@ -104,7 +106,8 @@ impl Configurable for FqConfig {
         v.parameter("quantum", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.quantum);
         v.parameter("initial_quantum", Domain::Bytes(1, i32::MAX as u64), MANUAL, &mut self.initial_quantum);
         v.parameter("maxrate", Domain::OrOff(&Domain::Rate), MANUAL, &mut self.maxrate);
-        v.parameter("low_rate_threshold", Domain::Rate, MANUAL, &mut self.low_rate_threshold);
+        let low = &mut self.low_rate_threshold;
+        v.derived("low_rate_threshold", Domain::Rate, MANUAL, "550 kbit/s, with `maxrate`", low);
         v.parameter("refill_delay", Domain::Time { positive: false }, MANUAL, &mut self.refill_delay);
         v.parameter("orphan_mask", Domain::Whole(1, MAX_MASK.into(), ""), MANUAL, &mut self.orphan_mask);
         v.parameter("ce_threshold", MAYBE_TIME, MANUAL, &mut self.ce_threshold);
@@ -123,6 +126,8 @@ impl FqConfig {
             Some("quantum must not be zero")
         } else if self.orphan_mask > MAX_MASK {
             Some("orphan_mask must be at most 65535")
+        } else if self.low_rate_threshold.is_some() && self.maxrate.is_none() {
+            Some("low_rate_threshold needs maxrate")
         } else {
             None
         }
@@ -385,7 +390,7 @@ impl<P: Queued> Fq<P> {
 impl FqFlow {
     /// A packet has left at `now`: the time of the next one at this rate.
     fn sent(&mut self, now: Time, bytes: u32, rate: Rate, config: &FqConfig) {
-        let bytes = if rate <= config.low_rate_threshold {
+        let bytes = if rate <= config.low_rate_threshold.unwrap_or(LOW_RATE) {
             self.credit = 0;
             bytes
         } else if self.credit > 0 {

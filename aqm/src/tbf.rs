@@ -39,8 +39,8 @@ pub struct TbfConfig {
     pub burst: u64,
     /// The most bytes that wait. Default: from `latency`.
     pub limit: Option<u64>,
-    /// The longest time that a packet waits. Default: 70 ms, the example's.
-    pub latency: Span,
+    /// The longest time that a packet waits. Default: 70 ms, the example's, unless there is `limit`.
+    pub latency: Option<Span>,
     /// The rate within bursts, above `rate`. Default: none.
     pub peakrate: Option<Rate>,
     /// With `peakrate`: the size of its bucket in bytes, at least the largest packet. Default: 1540,
@@ -54,7 +54,7 @@ impl Default for TbfConfig {
             rate: const { Rate::from_bps(500_000).unwrap() },
             burst: 5 << 10,
             limit: None,
-            latency: Span::from_millis(70),
+            latency: None,
             peakrate: None,
             mtu: None,
         }
@@ -67,7 +67,7 @@ impl Configurable for TbfConfig {
         v.parameter("rate", Domain::Rate, MANUAL, &mut self.rate);
         v.parameter("burst", sizes, MANUAL, &mut self.burst);
         v.derived("limit", sizes, MANUAL, "what leaves within `latency`, and `burst`", &mut self.limit);
-        v.parameter("latency", Domain::Time { positive: false }, MANUAL, &mut self.latency);
+        v.derived("latency", Domain::Time { positive: false }, MANUAL, "70 ms, without `limit`", &mut self.latency);
         v.parameter("peakrate", Domain::OrOff(&Domain::Rate), MANUAL, &mut self.peakrate);
         v.derived("mtu", sizes, MANUAL, "1540 bytes, with `peakrate`", &mut self.mtu);
     }
@@ -88,6 +88,8 @@ impl TbfConfig {
             Some("peakrate must be above rate")
         } else if self.mtu.is_some() && self.peakrate.is_none() {
             Some("mtu needs peakrate")
+        } else if self.limit.is_some() && self.latency.is_some() {
+            Some("limit and latency exclude each other")
         } else {
             None
         }
@@ -95,7 +97,8 @@ impl TbfConfig {
 
     /// The most bytes that wait, as given or derived (`q_tbf.c`): of the two buckets the smaller.
     pub fn bytes(&self) -> u64 {
-        let within = |rate: Rate| (self.latency.as_secs_f64() * rate.as_bps() as f64 / 8.0) as u64;
+        let latency = self.latency.unwrap_or(Span::from_millis(70));
+        let within = |rate: Rate| (latency.as_secs_f64() * rate.as_bps() as f64 / 8.0) as u64;
         let of_rate = within(self.rate).saturating_add(self.burst);
         let of_peak = self.peakrate.map_or(u64::MAX, |peak| within(peak).saturating_add(self.peak_bytes()));
         self.limit.unwrap_or(of_rate.min(of_peak))
@@ -314,6 +317,7 @@ mod tests {
             TbfConfig { peakrate: Some(config().rate), ..config() },
             TbfConfig { mtu: Some(1500), ..config() },
             TbfConfig { burst: 0, ..config() },
+            TbfConfig { limit: Some(1), latency: Some(Span::ZERO), ..config() },
         ];
         assert!(problems.iter().all(|config| config.problem().is_some()));
     }
@@ -328,7 +332,7 @@ mod tests {
         }
         assert_eq!(queue.reconfigure(config()), Ok(()));
         assert!(queue.dequeue(Time::ZERO, &mut drops).packet().is_none());
-        assert_eq!(queue.reconfigure(TbfConfig { latency: Span::ZERO, ..config() }), Ok(()));
+        assert_eq!(queue.reconfigure(TbfConfig { latency: Some(Span::ZERO), ..config() }), Ok(()));
         assert!(queue.dequeue(Time::ZERO, &mut drops).packet().is_some());
         assert_eq!(queue.reconfigure(TbfConfig { burst: 500, ..config() }), Ok(()));
         assert_eq!(departures(&mut queue), [0, 0]);

@@ -107,7 +107,7 @@ fn no_flow_exceeds_its_rate() {
         quantum: 3000,
         initial_quantum: 2000,
         maxrate: Some(rate(8_000_000)),
-        low_rate_threshold: rate(7_999_999),
+        low_rate_threshold: Some(rate(7_999_999)),
         ..FqConfig::default()
     };
     let us = Time::from_micros;
@@ -123,7 +123,7 @@ fn no_flow_exceeds_its_rate() {
     assert_eq!(next(&mut queue, us(3000)), Err(Some(us(6000))));
     assert_eq!(next(&mut queue, us(6400)), Ok(5));
 
-    let mut queue = fq(FqConfig { low_rate_threshold: rate(8_000_000), ..config });
+    let mut queue = fq(FqConfig { low_rate_threshold: Some(rate(8_000_000)), ..config });
     offer(&mut queue, us(0), 0, [1; 4]);
     assert_eq!(next(&mut queue, us(0)), Ok(0));
     assert_eq!(next(&mut queue, us(0)), Err(Some(us(1000))));

@@ -265,7 +265,7 @@ pub fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -
 }
 
 /// What other programs call what is here under another name, or what comes nearest to it.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 9] = [
     ("reno", "newreno"),
     ("new_reno", "newreno"),
     ("fifo", "pfifo"),
@@ -273,7 +273,6 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("droptail", "pfifo"),
     ("drop-tail", "pfifo"),
     ("taildrop", "pfifo"),
-    ("fq", "fq_codel"),
     ("cake", "fq_codel"),
     ("udp", "cbr"),
 ];

@@ -4,8 +4,8 @@ use std::any::Any;
 
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig, DualPi2, DualPi2Config,
-    Ets, EtsConfig, Fq, FqConfig, FqPie, FqPieConfig, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig, Sfq, SfqConfig,
-    SfqRed, Tbf, TbfConfig, Wred, WredConfig,
+    Ets, EtsConfig, Fq, FqConfig, FqPie, FqPieConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
+    Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -172,6 +172,14 @@ fn changes() -> Vec<Change> {
             |config| Sfb::new(config, random())
         ),
         change!(
+            "pi2",
+            Trimmed,
+            Limit::Packets(7),
+            Pi2Config::default(),
+            Pi2Config { limit: 7, tupdate: ms(2), target: ms(5), bytemode: true, ..Pi2Config::default() },
+            |config| Pi2::new(config, random())
+        ),
+        change!(
             "fq",
             Trimmed,
             // Besides the eight of the fast path.
@@ -201,7 +209,7 @@ fn changes() -> Vec<Change> {
             Kept,
             Limit::Bytes(7000),
             TbfConfig { limit: Some(60_000), ..TbfConfig::default() },
-            TbfConfig { limit: Some(7000), latency: ms(1), ..TbfConfig::default() },
+            TbfConfig { limit: Some(7000), burst: 70_000, ..TbfConfig::default() },
             |config| Tbf::new(config)
         ),
         change!(
@@ -354,7 +362,7 @@ fn what_waits_beyond_the_new_limit_goes() {
         assert!(drops.iter().all(|drop| reasons.contains(&drop.reason)), "{}: {drops:?}", change.name);
         match change.name {
             // Heads: the oldest.
-            "codel" | "pie" | "blue" => {
+            "codel" | "pie" | "pi2" | "blue" => {
                 // BLUE takes in the packet that passes the limit.
                 assert_eq!(left, 7 + u64::from(change.name == "blue"), "{}", change.name);
                 assert!(drops.iter().is_sorted_by_key(|drop| drop.packet.id));
@@ -454,6 +462,14 @@ fn what_a_discipline_does_not_take_it_refuses() {
             &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
         ),
         refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(
+            &mut Pi2::new(Pi2Config::default(), random()),
+            &Pi2Config { coupling_factor: 0, ..Pi2Config::default() },
+        ),
+        refused(
+            &mut FqCodel::new(FqCodelConfig::default(), random()),
+            &FqCodelConfig { ce_threshold_mask: 3, ..FqCodelConfig::default() },
+        ),
         refused(&mut Fq::new(FqConfig::default(), random()), &FqConfig { quantum: 0, ..FqConfig::default() }),
         refused(&mut Ets::new(EtsConfig::default()), &EtsConfig { quantum: 0, ..EtsConfig::default() }),
         refused(&mut Tbf::new(TbfConfig::default()), &TbfConfig { mtu: Some(1), ..TbfConfig::default() }),

@@ -304,7 +304,17 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
     let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
     let (mut enqueued, mut dequeued, mut marked, mut refused, mut last) = (0, 0, 0, 0, 0);
     let several = |queue: &QueueSpec| {
-        matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::DualPi2(_) | QueueSpec::Prio(_))
+        matches!(
+            queue,
+            QueueSpec::FqCodel(_)
+                | QueueSpec::FqPie(_)
+                | QueueSpec::DualPi2(_)
+                | QueueSpec::Prio(_)
+                | QueueSpec::Drr(_)
+                | QueueSpec::Ets(_)
+                | QueueSpec::Sfq(_)
+                | QueueSpec::Fq(_)
+        )
     };
     let one_line = !queues(spec).any(several);
     for row in rows {
