@@ -14,8 +14,8 @@ use ackclock_units::{Random, Span};
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
     DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
-    OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb,
-    SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
+    OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Rem,
+    RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -125,6 +125,8 @@ disciplines! {
     "wred" => Wred(WredConfig) = WredConfig::default(), |config, random| Wred::new(config, random);
     /// CHOKe.
     "choke" => Choke(ChokeConfig) = ChokeConfig::default(), |config, random| Choke::new(config, random);
+    /// REM.
+    "rem" => Rem(RemConfig) = RemConfig::default(), |config, random| Rem::new(config, random);
     /// BLUE.
     "blue" => Blue(BlueConfig) = BlueConfig::default(), |config, random| Blue::new(config, random);
     /// Adaptive Virtual Queue.
@@ -172,6 +174,7 @@ impl QueueSpec {
             QueueSpec::Red(config) => config.ecn,
             QueueSpec::Wred(config) => config.ecn,
             QueueSpec::Choke(config) => config.ecn,
+            QueueSpec::Rem(config) => config.ecn,
             QueueSpec::Sfq(config) => config.red.as_ref().is_some_and(|red| red.ecn),
             QueueSpec::Blue(config) => config.ecn,
             QueueSpec::Avq(config) => config.ecn,
@@ -197,7 +200,7 @@ impl QueueSpec {
             QueueSpec::Pi2(config) => Some(config.target),
             QueueSpec::Own(_) | QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Red(_) => None,
             QueueSpec::Wred(_) | QueueSpec::Choke(_) | QueueSpec::Sfq(_) => None,
-            QueueSpec::Fq(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Tbf(_) => None,
+            QueueSpec::Rem(_) | QueueSpec::Fq(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Tbf(_) => None,
             QueueSpec::Blue(_) | QueueSpec::Avq(_) | QueueSpec::Sfb(_) | QueueSpec::Prio(_) => None,
         }
     }

@@ -4,8 +4,8 @@ use std::any::Any;
 
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig, DualPi2, DualPi2Config,
-    Ets, EtsConfig, Fq, FqConfig, FqPie, FqPieConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
-    Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
+    Ets, EtsConfig, Fq, FqConfig, FqPie, FqPieConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig,
+    Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -170,6 +170,14 @@ fn changes() -> Vec<Change> {
             SfbConfig::default(),
             SfbConfig { limit: 50, target: Some(3), hash_seed: Some(5), ..SfbConfig::default() },
             |config| Sfb::new(config, random())
+        ),
+        change!(
+            "rem",
+            Trimmed,
+            Limit::Packets(7),
+            RemConfig::default(),
+            RemConfig { limit: 7, gamma: 0.01, ecn: true, ..RemConfig::default() },
+            |config| Rem::new(config, random())
         ),
         change!(
             "pi2",
@@ -362,7 +370,7 @@ fn what_waits_beyond_the_new_limit_goes() {
         assert!(drops.iter().all(|drop| reasons.contains(&drop.reason)), "{}: {drops:?}", change.name);
         match change.name {
             // Heads: the oldest.
-            "codel" | "pie" | "pi2" | "blue" => {
+            "codel" | "pie" | "pi2" | "rem" | "blue" => {
                 // BLUE takes in the packet that passes the limit.
                 assert_eq!(left, 7 + u64::from(change.name == "blue"), "{}", change.name);
                 assert!(drops.iter().is_sorted_by_key(|drop| drop.packet.id));
@@ -462,6 +470,7 @@ fn what_a_discipline_does_not_take_it_refuses() {
             &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
         ),
         refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(&mut Rem::new(RemConfig::default(), random()), &RemConfig { phi: 0.5, ..RemConfig::default() }),
         refused(
             &mut Pi2::new(Pi2Config::default(), random()),
             &Pi2Config { coupling_factor: 0, ..Pi2Config::default() },

@@ -3,7 +3,7 @@
 use super::*;
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Choke, ChokeConfig, Red, RedAdaptive, RedConfig,
-    RedFloyd, Sfb, SfbConfig, Wred, WredConfig,
+    RedFloyd, Rem, RemConfig, Sfb, SfbConfig, Wred, WredConfig,
 };
 
 /// More than the largest packet of [`queue_steps`].
@@ -162,6 +162,27 @@ pub(super) fn cases() -> Vec<Case> {
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Match],
+        },
+        Case {
+            name: "rem",
+            make: |random| Box::new(Rem::new(RemConfig::default(), random)),
+            limit: Limit::Packets(50),
+            holds: Some(50),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Early],
+        },
+        Case {
+            name: "rem ecn, bytes",
+            make: |random| {
+                let config = RemConfig { ecn: true, qib: true, inw: 0.5, ..RemConfig::default() };
+                Box::new(Rem::new(config, random))
+            },
+            limit: Limit::Packets(50),
+            holds: Some(50),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Limit],
         },
         Case {
             name: "avq",

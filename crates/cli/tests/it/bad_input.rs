@@ -148,7 +148,7 @@ fn key_of_another_kind() {
     10 | queue = { kind = "pfifo", target = "20ms" }
        |                           ^^^^^^ unknown key
        |
-       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `wred`, `choke`, `blue`, `avq`, `sfb`, `sfq`, `fq`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`, `prio`, `drr`, `ets`, `tbf`
+       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `wred`, `choke`, `rem`, `blue`, `avq`, `sfb`, `sfq`, `fq`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`, `prio`, `drr`, `ets`, `tbf`
        = help: `target` is a key of `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`; `sfb = { target = ... }` sets it for that kind alone
     "#);
 }
@@ -162,7 +162,7 @@ fn unknown_kind() {
     9 | queue = "fq_code"
       |         ^^^^^^^^^ found the string "fq_code"
       |
-      = note: expected one of `pfifo`, `bfifo`, `red`, `wred`, `choke`, `blue`, `avq`, `sfb`, `sfq`, `fq`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`, `prio`, `drr`, `ets`, `tbf`
+      = note: expected one of `pfifo`, `bfifo`, `red`, `wred`, `choke`, `rem`, `blue`, `avq`, `sfb`, `sfq`, `fq`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`, `prio`, `drr`, `ets`, `tbf`
       = help: did you mean `fq_codel`?
     "#);
 }
