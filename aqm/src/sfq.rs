@@ -4,7 +4,7 @@
 //! A packet's flow hash, with a salt that is drawn anew every `perturb`, selects one of `divisor`
 //! buckets, and a bucket with packets has one of `flows` slots. Slots send up to `quantum` bytes per
 //! turn, new ones last. A slot holds up to `depth` packets. Beyond `limit` packets the slot with the
-//! most loses one, at its tail, or at its head with `headdrop`. With `red` each slot averages its
+//! most loses one, at its tail, or at its head with `headdrop`. With `flow_red` each slot averages its
 //! bytes and marks or drops as RED does.
 //!
 //! # Source
@@ -65,7 +65,7 @@ pub struct SfqConfig {
     pub perturb: Span,
     /// Drop the oldest packet of a flow in place of the newest. Default: off.
     pub headdrop: bool,
-    /// RED on each flow. Default: off.
+    /// RED on each flow (`flow_red`). Default: off.
     pub red: Option<SfqRed>,
     /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
     pub hash_seed: Option<u64>,
@@ -137,7 +137,7 @@ impl Configurable for SfqConfig {
         v.parameter("quantum", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.quantum);
         v.parameter("perturb", Domain::Time { positive: false }, MANUAL, &mut self.perturb);
         v.parameter("headdrop", Domain::Flag, MANUAL, &mut self.headdrop);
-        v.feature("red", MANUAL, &mut self.red);
+        v.feature("flow_red", MANUAL, &mut self.red);
         v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
     }
 
@@ -597,7 +597,7 @@ impl<P: Queued + Send> QueueDisc<P> for Sfq<P> {
         self.books.counters()
     }
 
-    /// With `red`: average and probability of the flow that the last packet came to.
+    /// With RED: average and probability of the flow that the last packet came to.
     fn probe(&self) -> Probe {
         let Some(thresholds) = &self.thresholds else { return Probe::default() };
         let scaled = self.slots[self.touched as usize].scaled_average;
