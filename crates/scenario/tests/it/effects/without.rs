@@ -89,6 +89,8 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
         "is refused without `ce_threshold`: aqm/src/fq_codel/tests.rs",
     ),
     ("links.wire.queue.kind=\"fq_codel\"", "ce_threshold_selector", "is refused without `ce_threshold_mask`"),
+    ("links.wire.queue.kind=\"drr\"", "quantum1", "no queue waits in the band of voice: aqm/src/ets.rs"),
+    ("links.wire.queue.kind=\"ets\"", "quantum1", "as with `drr`"),
     ("links.wire.queue.kind=\"tbf\"", "mtu", "is refused without `peakrate`: aqm/src/tbf.rs"),
     ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
 ];
