@@ -67,6 +67,8 @@ pub(crate) struct CodelLaw {
     target: u64,
     interval: u64,
     ce_threshold: Option<u64>,
+    /// Selector and mask of the TOS byte of the packets that `ce_threshold` is for.
+    ce_selector: (u8, u8),
     ecn: bool,
     mtu: u32,
 }
@@ -116,7 +118,20 @@ impl CodelLaw {
         };
         let units = |span: Span| span.as_nanos() >> unit_log;
         let (target, interval) = (units(target), units(interval));
-        CodelLaw { control_law, unit_log, target, interval, ce_threshold: ce_threshold.map(units), ecn, mtu }
+        let ce_threshold = ce_threshold.map(units);
+        CodelLaw { control_law, unit_log, target, interval, ce_threshold, ce_selector: (0, 0), ecn, mtu }
+    }
+
+    /// `ce_threshold` is for packets whose TOS byte has `selector` in the bits of `mask` alone.
+    pub(crate) fn with_ce_selector(self, selector: u8, mask: u8) -> CodelLaw {
+        CodelLaw { ce_selector: (selector, mask), ..self }
+    }
+
+    /// Returns `true` if `ce_threshold` is for this packet.
+    #[inline(always)]
+    fn is_selected<P: Queued>(&self, packet: &P) -> bool {
+        let (selector, mask) = self.ce_selector;
+        mask == 0 || (packet.dscp() << 2 | packet.ecn().bits()) & mask == selector
     }
 
     /// The arithmetic.
@@ -208,7 +223,9 @@ impl CodelState {
             entry = self.next_head(queue)?;
             self.is_over(law, now, entry.enqueued_at, queue);
         }
-        if law.ce_threshold.is_some_and(|threshold| now - law.units(entry.enqueued_at) > threshold) {
+        if law.ce_threshold.is_some_and(|threshold| now - law.units(entry.enqueued_at) > threshold)
+            && law.is_selected(&entry.packet)
+        {
             queue.mark(&mut entry.packet);
         }
         Some(entry)

@@ -12,9 +12,10 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
 use crate::{
-    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2,
-    DualPi2Config, Fifo, FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, HeadDrop, HeadDropConfig,
-    OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig,
+    DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
+    HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red,
+    RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -152,12 +153,22 @@ disciplines! {
     "pfifo_head_drop" => PfifoHeadDrop(HeadDropConfig) = HeadDropConfig::default(), |config, _| HeadDrop::new(config);
     /// RED, Linux's or its authors', adaptive or not.
     "red" => Red(RedConfig) = RedConfig::default(), |config, random| Red::new(config, random);
+    /// WRED, as switches mark.
+    "wred" => Wred(WredConfig) = WredConfig::default(), |config, random| Wred::new(config, random);
+    /// CHOKe.
+    "choke" => Choke(ChokeConfig) = ChokeConfig::default(), |config, random| Choke::new(config, random);
+    /// REM.
+    "rem" => Rem(RemConfig) = RemConfig::default(), |config, random| Rem::new(config, random);
     /// BLUE.
     "blue" => Blue(BlueConfig) = BlueConfig::default(), |config, random| Blue::new(config, random);
     /// Adaptive Virtual Queue.
     "avq" => Avq(AvqConfig) = AvqConfig::default(), |config, _| Avq::new(config);
     /// Stochastic Fair BLUE.
     "sfb" => Sfb(SfbConfig) = SfbConfig::default(), |config, random| Sfb::new(config, random);
+    /// Stochastic fairness queueing.
+    "sfq" => Sfq(SfqConfig) = SfqConfig::default(), |config, random| Sfq::new(config, random);
+    /// Fair queueing with a rate for each flow.
+    "fq" => Fq(FqConfig) = FqConfig::default(), |config, random| Fq::new(config, random);
     /// CoDel.
     "codel" => Codel(CodelConfig) = CodelConfig::default(), |config, _| Codel::new(config);
     /// fq_codel.
@@ -170,10 +181,18 @@ disciplines! {
     "pie" => Pie(PieConfig) = PieConfig::default(), |config, random| Pie::new(config, random);
     /// fq_pie.
     "fq_pie" => FqPie(FqPieConfig) = FqPieConfig::default(), |config, random| FqPie::new(config, random);
+    /// PI2.
+    "pi2" => Pi2(Pi2Config) = Pi2Config::default(), |config, random| Pi2::new(config, random);
     /// DualPI2.
     "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
     /// Strict priority by DSCP.
     "prio" => Prio(PrioConfig) = PrioConfig::default(), |config, _| Prio::new(config);
+    /// Deficit round robin by DSCP.
+    "drr" => Drr(EtsConfig) = EtsConfig::default(), |config, _| Ets::new(config);
+    /// Strict priority, then deficit round robin, by DSCP.
+    "ets" => Ets(EtsConfig) = EtsConfig::ets(), |config, _| Ets::new(config);
+    /// Token bucket filter.
+    "tbf" => Tbf(TbfConfig) = TbfConfig::default(), |config, _| Tbf::new(config);
 }
 
 #[cfg(test)]

@@ -72,11 +72,11 @@ struct Scalable<P> {
 
 /// The state of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct State {
+pub(crate) struct State {
     /// The base probability (RFC 9332 appendix A, p').
-    probability: f64,
+    pub(crate) probability: f64,
     /// The delay at the last update.
-    delay: Span,
+    pub(crate) delay: Span,
 }
 
 /// The decision about a packet.
@@ -98,7 +98,7 @@ impl<P: Queued> DualPi2<P> {
             panic!("{problem}");
         }
         DualPi2 {
-            state: State { probability: 0.0, delay: Span::ZERO },
+            state: State::START,
             next_update: Time::ZERO + config.tupdate,
             last_scalable: false,
             credit: first_credit(&config),
@@ -341,10 +341,13 @@ fn first_credit(config: &DualPi2Config) -> i64 {
 }
 
 impl State {
+    /// The state before the first packet.
+    pub(crate) const START: State = State { probability: 0.0, delay: Span::ZERO };
+
     /// Makes up for the updates that were due from `due` up to `now`, and returns when the next one
     /// is. All the while the older of both heads was one that came at `oldest`.
     #[must_use]
-    fn catch_up(&mut self, config: &DualPi2Config, due: Time, now: Time, oldest: Option<Time>) -> Time {
+    pub(crate) fn catch_up(&mut self, config: &DualPi2Config, due: Time, now: Time, oldest: Option<Time>) -> Time {
         let delay = |at: Time| oldest.map_or(Span::ZERO, |oldest| at.since(oldest));
         let mut due = due;
         while due <= now {

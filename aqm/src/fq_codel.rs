@@ -10,8 +10,8 @@
 //! # Departures
 //! - The memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
 //!   (`truesize`).
-//! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and
-//!   `ce_threshold_mask`.
+//! - `tc` filters that choose flows are left out.
+//! - `ce_threshold_selector` and `ce_threshold_mask` are two keys; tc writes `VALUE/MASK`.
 //! - Those of `drr` and of CoDel's control law.
 
 use std::any::Any;
@@ -19,7 +19,7 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
-use crate::change::{fixed, parameters};
+use crate::change::{fixed, parameters, valid};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::disciplines::{Discipline, HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
@@ -46,6 +46,12 @@ pub struct FqCodelConfig {
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
     /// (RFC 8290 section 5.2.7). Default: off.
     pub ce_threshold: Option<Span>,
+    /// With `ce_threshold`: the bits of the TOS byte, within `ce_threshold_mask`, of the packets that
+    /// it is for. Default: 0.
+    pub ce_threshold_selector: u8,
+    /// With `ce_threshold`: the bits of the TOS byte that are compared; 0 is for all packets. ECT(1),
+    /// that is L4S, is selector 1 and mask 3. Default: 0.
+    pub ce_threshold_mask: u8,
     /// The memory that waiting packets may take, in bytes; an arrival beyond it costs one batch of
     /// drops, which may leave more than that. Default: 32 MiB.
     pub memory_limit: u64,
@@ -74,6 +80,8 @@ impl Default for FqCodelConfig {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             ce_threshold: None,
+            ce_threshold_selector: 0,
+            ce_threshold_mask: 0,
             memory_limit: 32 << 20,
             drop_batch: 64,
             ecn: true,
@@ -92,12 +100,19 @@ impl Configurable for FqCodelConfig {
         v.parameter("target", POSITIVE, "RFC 8290 s5.2.2; tc-fq_codel(8)", &mut self.target);
         v.parameter("interval", POSITIVE, "RFC 8290 s5.2.1; tc-fq_codel(8)", &mut self.interval);
         v.parameter("ce_threshold", MAYBE_TIME, "RFC 8290 s5.2.7; tc-fq_codel(8)", &mut self.ce_threshold);
+        let tos = Domain::Whole(0, 255, "");
+        v.parameter("ce_threshold_selector", tos, "tc-fq_codel(8)", &mut self.ce_threshold_selector);
+        v.parameter("ce_threshold_mask", tos, "tc-fq_codel(8)", &mut self.ce_threshold_mask);
         v.parameter("memory_limit", Domain::Bytes(1, MAX), "tc-fq_codel(8)", &mut self.memory_limit);
         v.parameter("drop_batch", Domain::Whole(1, 65_536, "packets"), "RFC 8290 s4.1", &mut self.drop_batch);
         v.parameter("ecn", Domain::Flag, "RFC 8290 s5.2.6; tc-fq_codel(8)", &mut self.ecn);
         v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
         v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
         v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        FqCodelConfig::problem(self)
     }
 }
 
@@ -113,9 +128,22 @@ impl Discipline for FqCodelConfig {
 }
 
 impl FqCodelConfig {
+    /// The problem with these parameters, if there is one.
+    pub fn problem(&self) -> Option<&'static str> {
+        let (selector, mask) = (self.ce_threshold_selector, self.ce_threshold_mask);
+        if mask != 0 && self.ce_threshold.is_none() {
+            Some("ce_threshold_mask needs ce_threshold")
+        } else if selector & !mask != 0 {
+            Some("ce_threshold_selector has bits that ce_threshold_mask lacks")
+        } else {
+            None
+        }
+    }
+
     fn law(&self) -> CodelLaw {
         let &FqCodelConfig { target, interval, ecn, ce_threshold, mtu, control_law, .. } = self;
         CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu)
+            .with_ce_selector(self.ce_threshold_selector, self.ce_threshold_mask)
     }
 }
 
@@ -154,11 +182,13 @@ impl<P: Queued> FqCodel<P> {
     /// way (Linux `fq_codel_change`; a packet that the law would mark is not counted as marked).
     ///
     /// # Errors
-    /// Another number of flows, `hash_seed` or `control_law`.
+    /// Another number of flows, `hash_seed` or `control_law`; parameters that have a
+    /// [`FqCodelConfig::problem`].
     pub fn reconfigure(&mut self, now: Time, config: FqCodelConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         fixed("flows", config.flows != self.drr.flows())?;
         fixed("hash_seed", config.hash_seed != self.hash_seed)?;
         fixed("control_law", config.control_law != self.law.control_law())?;
+        valid(config.problem())?;
         self.law = config.law();
         self.drr.set_quantum(config.quantum.max(MIN_QUANTUM));
         FqCodelConfig { limit: self.limit, memory_limit: self.memory_limit, drop_batch: self.drop_batch, .. } = config;

@@ -11,6 +11,7 @@ mod blue;
 mod books;
 mod cake;
 mod change;
+mod choke;
 mod cobalt;
 mod cobalt_law;
 mod codel;
@@ -18,23 +19,30 @@ mod codel_law;
 mod disciplines;
 mod drr;
 mod dualpi2;
+mod ets;
 mod fifo;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod held;
 mod own;
 mod pfifo_head_drop;
+mod pi2;
 mod pie;
 mod pie_law;
 mod prio;
 mod probe;
 mod red;
+mod rem;
 mod ring;
 mod sfb;
+mod sfq;
 mod slab;
 mod store;
 #[cfg(test)]
 mod stub;
+mod tbf;
+mod wred;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -46,23 +54,31 @@ pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
 pub use cake::{AckFilter, Atm, Cake, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
 pub use change::ChangeError;
+pub use choke::{Choke, ChokeConfig};
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
 pub use codel_law::ControlLaw;
 pub use disciplines::QueueSpec;
 pub use dualpi2::{DualPi2, DualPi2Config, StepThreshold};
+pub use ets::{Ets, EtsConfig};
 pub use fifo::{Fifo, FifoConfig, Limit};
+pub use fq::{Fq, FqConfig};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
 pub use own::{Described, OwnQueue, OwnQueueConfig};
 pub use pfifo_head_drop::{HeadDrop, HeadDropConfig};
+pub use pi2::{Pi2, Pi2Config};
 pub use pie::{Pie, PieConfig};
 pub use pie_law::DqRateEstimator;
 pub use prio::{Prio, PrioConfig, PrioMap};
 pub use probe::{Probe, Variable};
 pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWeight};
+pub use rem::{Rem, RemConfig};
 pub use sfb::{Sfb, SfbConfig, SfbStats};
+pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
+pub use tbf::{Tbf, TbfConfig};
+pub use wred::{Wred, WredConfig, WredProfile};
 
 /// The properties of a packet that a discipline uses.
 pub trait Queued: Debug {
@@ -290,11 +306,13 @@ pub enum DropReason {
     Purge,
     /// A later ACK made this one needless (CAKE).
     Ack,
+    /// A packet drawn from the queue was of the same flow as the arrival: both go (CHOKe).
+    Match,
 }
 
 impl DropReason {
     /// The number of reasons.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
     /// All reasons, in the order of their numbers.
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Limit,
@@ -305,6 +323,7 @@ impl DropReason {
         DropReason::Penalty,
         DropReason::Purge,
         DropReason::Ack,
+        DropReason::Match,
     ];
 
     /// The name in traces and summaries.
@@ -318,6 +337,7 @@ impl DropReason {
             DropReason::Penalty => "penalty",
             DropReason::Purge => "purge",
             DropReason::Ack => "ack",
+            DropReason::Match => "match",
         }
     }
 }

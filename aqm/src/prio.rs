@@ -30,7 +30,7 @@ use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// The most bands of a map.
-const BANDS: usize = 4;
+pub(crate) const BANDS: usize = 4;
 
 /// The assignment of packets to bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ named! { PrioMap: Linux = "linux", Diffserv3 = "diffserv3", Diffserv4 = "diffser
 
 impl PrioMap {
     /// The number of bands.
-    const fn bands(self) -> usize {
+    pub(crate) const fn bands(self) -> usize {
         match self {
             PrioMap::Linux | PrioMap::Diffserv3 => 3,
             PrioMap::Diffserv4 => 4,

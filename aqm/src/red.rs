@@ -29,9 +29,9 @@
 //!
 //! Those of the authors' law are in its file.
 
-mod config;
+pub(crate) mod config;
 mod floyd;
-mod linux;
+pub(crate) mod linux;
 
 use std::any::Any;
 
@@ -40,7 +40,7 @@ use ackclock_units::{Random, Time};
 use self::config::Average;
 pub use self::config::{RedAdaptive, RedBottom, RedConfig, RedFloyd, RedWeight};
 use self::floyd::Floyd;
-use self::linux::Linux;
+use self::linux::{Linux, Thresholds};
 use crate::change::{parameters, trim};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
@@ -92,7 +92,7 @@ pub struct Red<P> {
 
 /// The law's decision about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RedReaction {
+pub(crate) enum RedReaction {
     Pass,
     /// Mark or drop, at random.
     Early,
@@ -246,7 +246,10 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
 impl RedLaw {
     fn new(config: &RedConfig, average: Average<'_>) -> RedLaw {
         match average {
-            Average::Linux(wlog, damping) => RedLaw::Linux(Linux::new(config, wlog, damping)),
+            Average::Linux(wlog, damping) => {
+                let (min, max) = config.thresholds();
+                RedLaw::Linux(Linux::new(Thresholds::new([min, max], config.probability, wlog), damping))
+            }
             Average::Floyd(floyd, weight) => RedLaw::Floyd(Floyd::new(config, floyd, weight)),
         }
     }
@@ -277,14 +280,14 @@ impl RedLaw {
 
     fn max_p(&self) -> f64 {
         match self {
-            RedLaw::Linux(law) => law.max_p,
+            RedLaw::Linux(law) => law.thresholds.max_p,
             RedLaw::Floyd(law) => law.max_p,
         }
     }
 
     fn set_max_p(&mut self, max_p: f64) {
         match self {
-            RedLaw::Linux(law) => law.max_p = max_p,
+            RedLaw::Linux(law) => law.thresholds.max_p = max_p,
             RedLaw::Floyd(law) => law.max_p = max_p,
         }
     }

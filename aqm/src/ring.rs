@@ -45,6 +45,20 @@ impl<T> Ring<T> {
         self.slots.get(self.place(self.length.checked_sub(1)?))?.as_ref()
     }
 
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The n-th entry behind the first.
+    pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut T> {
+        if n >= self.length {
+            return None;
+        }
+        let place = self.place(n);
+        self.slots[place].as_mut()
+    }
+
     /// The place of the n-th entry behind the first.
     #[inline(always)]
     fn place(&self, n: usize) -> usize {
@@ -82,6 +96,8 @@ mod tests {
                     prop_assert_eq!(ring.pop(), model.pop_front());
                 }
                 prop_assert_eq!((ring.front(), ring.back()), (model.front(), model.back()));
+                prop_assert_eq!(ring.len(), model.len());
+                prop_assert_eq!(ring.get_mut(n / 2), model.get_mut(n / 2));
             }
         }
     }

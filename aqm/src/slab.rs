@@ -96,6 +96,27 @@ impl<P> Slab<P> {
         entry
     }
 
+    /// The head of `queue`.
+    pub(crate) fn front_mut(&mut self, queue: &SlabQueue) -> Option<&mut Entry<P>> {
+        self.slots.get_mut(queue.head as usize)?.entry.as_mut()
+    }
+
+    /// Takes the last entry of `queue`. This looks at all of them.
+    pub(crate) fn pop_back(&mut self, queue: &mut SlabQueue) -> Option<Entry<P>> {
+        if queue.head == NIL || queue.head == queue.tail {
+            return self.pop(queue);
+        }
+        let (last, mut before) = (queue.tail, queue.head);
+        while self.slots[before as usize].next != last {
+            before = self.slots[before as usize].next;
+        }
+        self.slots[before as usize].next = NIL;
+        queue.tail = before;
+        let slot = &mut self.slots[last as usize];
+        slot.next = std::mem::replace(&mut self.free, last);
+        slot.entry.take()
+    }
+
     /// Takes the head of `queue`.
     #[inline]
     pub(crate) fn pop(&mut self, queue: &mut SlabQueue) -> Option<Entry<P>> {
@@ -119,14 +140,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn queues_in_a_slab_are_queues(steps in prop::collection::vec((0usize..4, any::<bool>()), 0..200)) {
+        fn queues_in_a_slab_are_queues(steps in prop::collection::vec((0usize..4, 0..4), 0..200)) {
             let mut slab = Slab::new();
             let mut queues = [SlabQueue::EMPTY; 4];
             let mut models: [VecDeque<usize>; 4] = Default::default();
             let mut most = 0;
             // Each seventh packet is taken out again, from behind the head if that is not the last.
-            for (serial, (queue, push)) in steps.into_iter().enumerate() {
-                if push {
+            for (serial, (queue, step)) in steps.into_iter().enumerate() {
+                if step < 2 {
                     slab.push(&mut queues[queue], Entry { packet: serial, enqueued_at: Time::ZERO });
                     models[queue].push_back(serial);
                     most = most.max(models.iter().map(VecDeque::len).sum());
@@ -135,12 +156,17 @@ mod tests {
                         let removed = slab.remove(&mut queues[queue], before).map(|entry| entry.packet);
                         prop_assert_eq!(removed, models[queue].remove(1));
                     }
-                } else {
+                } else if step == 2 {
                     let popped = slab.pop(&mut queues[queue]).map(|entry| entry.packet);
                     prop_assert_eq!(popped, models[queue].pop_front());
+                } else {
+                    let popped = slab.pop_back(&mut queues[queue]).map(|entry| entry.packet);
+                    prop_assert_eq!(popped, models[queue].pop_back());
                 }
                 let entries: Vec<_> = slab.entries(&queues[queue]).map(|(_, entry)| entry.packet).collect();
                 prop_assert_eq!(&entries, &models[queue].iter().copied().collect::<Vec<_>>());
+                let heads = queues.map(|queue| slab.front(&queue).map(|entry| entry.packet));
+                prop_assert!(heads.iter().eq(models.iter().map(|model| model.front().copied()).collect::<Vec<_>>().iter()));
                 most = most.max(models.iter().map(VecDeque::len).sum());
                 prop_assert_eq!(slab.slots.len(), most);
             }

@@ -21,8 +21,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 
 type Discipline = Box<dyn QueueDisc<StubPacket>>;
 
-/// Disciplines that act on the backlog and let no queue of a given length stand.
-const BY_BACKLOG: [&str; 4] = ["red", "red-adaptive", "blue", "sfb"];
+/// Disciplines that act on the backlog, or limit it otherwise, and let no queue of a given length
+/// stand.
+const BY_BACKLOG: [&str; 10] = ["red", "red-adaptive", "wred", "choke", "rem", "blue", "sfb", "sfq", "fq", "tbf"];
 
 /// The disciplines of every bench below: those of the table, and configurations with other costs.
 /// ECN is on where possible, and limits leave room for the standing queue; the defaults do where

@@ -139,7 +139,7 @@ impl DualPi2Config {
     }
 
     /// The problem with these parameters, if there is one.
-    pub(super) fn problem(&self) -> Option<&'static str> {
+    pub(crate) fn problem(&self) -> Option<&'static str> {
         let usable = |gain: f64| gain.is_finite() && gain >= 0.0;
         if self.tupdate == Span::ZERO {
             Some("tupdate must not be zero")

@@ -356,3 +356,29 @@ mod ns3 {
         }
     }
 }
+
+/// Linux `codel_impl.h`, `codel_dequeue`: with a mask, the threshold marks where the TOS byte has the
+/// selector in its bits. Selector 1 and mask 3 are ECT(1).
+#[test]
+fn the_threshold_may_be_for_ect1_alone() {
+    for (mask, marked) in [(0, [Ecn::Ce; 2]), (3, [Ecn::Ect0, Ecn::Ce])] {
+        let mut queue = FqCodel::new(
+            FqCodelConfig {
+                ce_threshold: Some(Span::from_millis(1)),
+                ce_threshold_selector: mask / 3,
+                ce_threshold_mask: mask,
+                ..FqCodelConfig::default()
+            },
+            random(),
+        );
+        let mut drops = Drops::new();
+        for (id, ecn) in [Ecn::Ect0, Ecn::Ect1].into_iter().enumerate() {
+            queue.enqueue(Time::ZERO, Stub { ecn, ..stub(id as u32, 1000) }, &mut drops);
+        }
+        let left = [0; 2].map(|_| queue.ask(Time::from_millis(2), &mut drops).map(|entry| entry.packet.ecn));
+        assert_eq!(left, marked.map(Some), "{mask}");
+    }
+    let alone = FqCodelConfig { ce_threshold_mask: 3, ..FqCodelConfig::default() };
+    let beyond = FqCodelConfig { ce_threshold: Some(Span::ZERO), ce_threshold_selector: 1, ..FqCodelConfig::default() };
+    assert!(alone.problem().is_some() && beyond.problem().is_some());
+}

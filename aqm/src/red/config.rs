@@ -9,6 +9,10 @@ use crate::disciplines::{Discipline, MAX, PROBABILITY};
 
 const MANUAL: &str = "tc-red(8)";
 
+/// Problems with the average.
+pub(crate) const NO_WEIGHT: &str = "no weight of the average lets this burst through: try a larger burst or avpkt";
+pub(crate) const TOO_SLOW: &str = "bandwidth is too low for packets of avpkt bytes";
+
 /// Parameters of a RED queue. What is `None` is derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedConfig {
@@ -161,6 +165,20 @@ impl Default for RedFloyd {
     }
 }
 
+/// The smallest log of the weight (tc's `ewma`) that lets `burst` packets into an empty queue before
+/// the average reaches `min` packets.
+pub(crate) fn ewma(min: f64, burst: f64) -> Option<u32> {
+    // include/net/red.h: L + 1 - min/S <= (1 - (1 - W)^L) / W
+    let room = burst + 1.0 - min;
+    if room < 1.0 {
+        return None;
+    }
+    (1..32).find(|&log| {
+        let weight = weight_of(log);
+        room <= (1.0 - maths::pow(1.0 - weight, burst)) / weight
+    })
+}
+
 impl RedConfig {
     /// Adaptive RED with everything automatic (Floyd, Gummadi, Shenker 2001): set `bandwidth` and
     /// no more. The queueing delay settles at 5 ms and the probability starts at 0.1, as in ns-2.
@@ -194,15 +212,7 @@ impl RedConfig {
         let avpkt = u64::from(self.avpkt);
         let derived = (u128::from(min) * 2 + u128::from(max)).checked_div(u128::from(avpkt) * 3)?;
         let burst = self.burst.map_or(derived as f64, f64::from);
-        // include/net/red.h: L + 1 - min/S <= (1 - (1 - W)^L) / W
-        let room = burst + 1.0 - min as f64 / avpkt as f64;
-        if room < 1.0 {
-            return None;
-        }
-        (1..32).find(|&log| {
-            let weight = weight_of(log);
-            room <= (1.0 - maths::pow(1.0 - weight, burst)) / weight
-        })
+        ewma(min as f64 / avpkt as f64, burst)
     }
 
     /// The problem with these parameters, if there is one.
@@ -234,13 +244,13 @@ impl RedConfig {
     }
 
     fn burst_weight(&self) -> Result<u32, &'static str> {
-        self.ewma().ok_or("no weight of the average lets this burst through: try a larger burst or avpkt")
+        self.ewma().ok_or(NO_WEIGHT)
     }
 
     fn linux_average(&self) -> Result<Average<'_>, &'static str> {
         let wlog = self.burst_weight()?;
         let damping = Damping::new(wlog, self.avpkt, self.bandwidth);
-        Ok(Average::Linux(wlog, damping.ok_or("bandwidth is too low for packets of avpkt bytes")?))
+        Ok(Average::Linux(wlog, damping.ok_or(TOO_SLOW)?))
     }
 
     fn floyd_weight(&self, floyd: &RedFloyd) -> Result<f64, &'static str> {

@@ -1,4 +1,4 @@
-use super::linux::Damping;
+use super::linux::{Damping, Spacing};
 use super::*;
 use crate::stub::{Ask, Stub, stub};
 use ackclock_units::{Ecn, Rate, Span, maths};
@@ -156,7 +156,7 @@ fn time_without_a_queue_starts_once() {
     for floyd in [None, Some(RedFloyd::default())] {
         let mut queue = red(RedConfig { floyd, ..RedConfig::default() });
         match &mut queue.law {
-            RedLaw::Linux(law) => law.scaled_average = 30_000 << law.wlog,
+            RedLaw::Linux(law) => law.scaled_average = 30_000 << law.thresholds.wlog,
             RedLaw::Floyd(law) => law.average = 30_000.0,
         }
         let mut drops = Drops::new();
@@ -182,13 +182,13 @@ fn a_forced_mark_forgets_the_count() {
         let mut law = linux(&RedConfig { probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
         // Weight 1/2: arrivals that find the average leave it where it is.
         law.scaled_average = 4_000 << 1;
-        (law.count, law.gap) = (Some(1_000), 1_000_000);
+        law.spacing = Spacing { count: Some(1_000), gap: 1_000_000 };
         law.scaled_average = average << 1;
         assert_eq!(law.arrival(Time::ZERO, average, &mut random(1)), verdict);
-        assert_eq!(law.count, None);
+        assert_eq!(law.spacing.count, None);
         law.scaled_average = 4_000 << 1;
         assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), RedReaction::Pass);
-        assert_eq!(law.count, Some(0));
+        assert_eq!(law.spacing.count, Some(0));
         // The gap is drawn anew, below (max - min) / max_P = 4000: 2000 above `min` reach it within
         // two packets.
         let next = [0; 2].map(|_| law.arrival(Time::ZERO, 4_000, &mut random(2)));
@@ -290,7 +290,7 @@ fn ecn_harddrop_and_nodrop_decide_what_a_mark_is() {
             let RedLaw::Linux(law) = &mut queue.law else { unreachable!() };
             // The arrival halves it: an average of 25,000, or of 5000 with the next mark due.
             law.scaled_average = if forced { 100_000 } else { 20_000 };
-            law.count = Some(1_000_000);
+            law.spacing.count = Some(1_000_000);
             queue.enqueue(Time::ZERO, packet, &mut drops);
             assert_eq!(queue.counters().offered.packets, id as u64 + 1);
         }

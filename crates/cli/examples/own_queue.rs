@@ -89,12 +89,12 @@ impl QueueDisc<Described> for Pi2 {
     }
 }
 
-/// The queue of scenarios with `queue = "pi2"`, or `queue = { kind = "pi2", target_ms = 5 }`.
+/// The queue of scenarios with `queue = "my_pi2"`, or `queue = { kind = "my_pi2", target_ms = 5 }`.
 fn pi2() -> OwnQueue {
     let build = |values: &[f64], random| -> Box<dyn QueueDisc<Described>> {
         Box::new(Pi2::new(Span::from_nanos((values[0] * 1e6) as u64), values[1] as u64, random))
     };
-    OwnQueue::new("pi2", build).parameter("target_ms", 15.0, 0.001..=10_000.0).parameter("limit", 1000.0, 1.0..=1e6)
+    OwnQueue::new("my_pi2", build).parameter("target_ms", 15.0, 0.001..=10_000.0).parameter("limit", 1000.0, 1.0..=1e6)
 }
 
 fn main() -> ExitCode {

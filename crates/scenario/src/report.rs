@@ -265,7 +265,7 @@ pub fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -
 }
 
 /// Names in other programs of items that have another name here, or their nearest relative.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("reno", "newreno"),
     ("new_reno", "newreno"),
     ("fifo", "pfifo"),
@@ -273,8 +273,6 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("droptail", "pfifo"),
     ("drop-tail", "pfifo"),
     ("taildrop", "pfifo"),
-    ("fq", "fq_codel"),
-    ("cake", "fq_codel"),
     ("udp", "cbr"),
 ];
 

@@ -151,8 +151,8 @@ fn edges_belong_to_what_is_above_them() {
     let mut law = linux(&config);
     law.scaled_average = 2_000 << 1;
     law.arrival(Time::ZERO, 2_000, &mut random(1));
-    assert_eq!(law.count, Some(0));
-    (law.scaled_average, law.count, law.gap) = (4_000 << 1, Some(2), 6_000);
+    assert_eq!(law.spacing.count, Some(0));
+    (law.scaled_average, law.spacing) = (4_000 << 1, Spacing { count: Some(2), gap: 6_000 });
     assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), RedReaction::Early);
 
     let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
@@ -192,13 +192,16 @@ fn an_overflow_starts_the_authors_count_anew() {
         (0..5).for_each(|id| queue.enqueue(Time::ZERO, stub(id, 1000), &mut drops));
         match &mut queue.law {
             RedLaw::Floyd(law) => (law.average, law.above) = (2_100.0, true),
-            RedLaw::Linux(law) => (law.scaled_average, law.count, law.gap) = (2_100 << law.wlog, Some(7), u64::MAX),
+            RedLaw::Linux(law) => {
+                law.scaled_average = 2_100 << law.thresholds.wlog;
+                law.spacing = Spacing { count: Some(7), gap: u64::MAX };
+            }
         }
         queue.enqueue(Time::ZERO, stub(5, 1000), &mut drops);
         assert_eq!(queue.stats().pdrop, 1);
         match queue.law {
             RedLaw::Floyd(law) => (law.count, law.count_bytes),
-            RedLaw::Linux(law) => (law.count.unwrap(), 0),
+            RedLaw::Linux(law) => (law.spacing.count.unwrap(), 0),
         }
     };
     assert_eq!(overflowing(Some(RedFloyd::default())), (0, 0));
@@ -237,7 +240,7 @@ fn updates_with_a_queue_raise_the_probability_each_by_its_own_step() {
             ..RedConfig::default()
         });
         match &mut queue.law {
-            RedLaw::Linux(law) => law.scaled_average = 20_000 << law.wlog,
+            RedLaw::Linux(law) => law.scaled_average = 20_000 << law.thresholds.wlog,
             RedLaw::Floyd(law) => law.average = 20_000.0,
         }
         queue.catch_up(Time::from_millis(3_100));

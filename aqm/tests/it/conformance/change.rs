@@ -3,8 +3,10 @@
 use std::any::{Any, TypeId};
 
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Cobalt, CobaltConfig, Diffserv, DualPi2,
-    DualPi2Config, FlowMode, FqPie, FqPieConfig, Framing, Prio, PrioConfig, Red, RedConfig, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig,
+    Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig, Framing, Pi2,
+    Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf,
+    TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -137,6 +139,23 @@ fn changes() -> Vec<Change> {
             |config| Red::new(config, random())
         ),
         change!(
+            "wred",
+            Trimmed,
+            Limit::Bytes(7000),
+            WredConfig::default(),
+            WredConfig { limit: 7000, ewma: 3, probability: 0.5, ecn: true, ..WredConfig::default() },
+            |config| Wred::new(config, random())
+        ),
+        change!(
+            "choke",
+            Kept,
+            // The ring has 1024 places either way.
+            Limit::Packets(600),
+            ChokeConfig { min: Some(400), max: Some(500), ..ChokeConfig::default() },
+            ChokeConfig { limit: 600, probability: 0.1, ecn: true, ..ChokeConfig::default() },
+            |config| Choke::new(config, random())
+        ),
+        change!(
             "avq",
             Trimmed,
             Limit::Bytes(7000),
@@ -160,6 +179,70 @@ fn changes() -> Vec<Change> {
             SfbConfig::default(),
             SfbConfig { limit: 50, target: Some(3), hash_seed: Some(5), ..SfbConfig::default() },
             |config| Sfb::new(config, random())
+        ),
+        change!(
+            "rem",
+            Trimmed,
+            Limit::Packets(7),
+            RemConfig::default(),
+            RemConfig { limit: 7, gamma: 0.01, ecn: true, ..RemConfig::default() },
+            |config| Rem::new(config, random())
+        ),
+        change!(
+            "pi2",
+            Trimmed,
+            Limit::Packets(7),
+            Pi2Config::default(),
+            Pi2Config { limit: 7, tupdate: ms(2), target: ms(5), bytemode: true, ..Pi2Config::default() },
+            |config| Pi2::new(config, random())
+        ),
+        change!(
+            "fq",
+            Trimmed,
+            // Besides the eight of the fast path.
+            Limit::Packets(15),
+            FqConfig::default(),
+            FqConfig { limit: 7, flow_limit: 3, quantum: 300, ..FqConfig::default() },
+            |config| Fq::new(config, random())
+        ),
+        change!(
+            "drr",
+            Kept,
+            Limit::Packets(7),
+            EtsConfig::default(),
+            EtsConfig { limit: 7, quantum: 300, ..EtsConfig::default() },
+            |config| Ets::new(config)
+        ),
+        change!(
+            "ets",
+            Kept,
+            Limit::Packets(7),
+            EtsConfig::ets(),
+            EtsConfig { limit: 7, strict: Some(2), ..EtsConfig::ets() },
+            |config| Ets::new(config)
+        ),
+        change!(
+            "tbf",
+            Kept,
+            Limit::Bytes(7000),
+            TbfConfig { limit: Some(60_000), ..TbfConfig::default() },
+            TbfConfig { limit: Some(7000), burst: 70_000, ..TbfConfig::default() },
+            |config| Tbf::new(config)
+        ),
+        change!(
+            "sfq",
+            Trimmed,
+            Limit::Packets(7),
+            SfqConfig::default(),
+            SfqConfig {
+                limit: 7,
+                quantum: 300,
+                perturb: ms(20),
+                headdrop: true,
+                red: Some(SfqRed::default()),
+                ..SfqConfig::default()
+            },
+            |config| Sfq::new(config, random())
         ),
         change!(
             "cobalt",
@@ -320,7 +403,7 @@ fn what_waits_beyond_the_new_limit_goes() {
         assert!(drops.iter().all(|drop| reasons.contains(&drop.reason)), "{}: {drops:?}", change.name);
         match change.name {
             // Heads: the oldest.
-            "codel" | "pie" | "blue" => {
+            "codel" | "pie" | "pi2" | "rem" | "blue" => {
                 // BLUE takes in the packet that passes the limit.
                 assert_eq!(left, 7 + u64::from(change.name == "blue"), "{}", change.name);
                 assert!(drops.iter().is_sorted_by_key(|drop| drop.packet.id));
@@ -343,6 +426,13 @@ fn what_waits_beyond_the_new_limit_goes() {
                 assert_eq!(left, 7);
                 assert!(drops[..20].iter().all(|drop| drop.packet.ecn == Ecn::NotEct), "{drops:?}");
             }
+            // The fast path first, in order of arrival.
+            "fq" => {
+                assert_eq!(left, 7);
+                assert!(drops[..8].iter().map(|drop| drop.packet.id).eq(0..8), "{drops:?}");
+            }
+            // In turn, the longest first, until each of seven flows has one.
+            "sfq" => assert_eq!(left, 7),
             "red" | "sfb" => assert_eq!(left, 0),
             _ => assert_eq!(left, 40, "{}", change.name),
         }
@@ -394,6 +484,18 @@ fn what_a_discipline_does_not_take_it_refuses() {
     for zero in zeros {
         assert!(matches!(refused(&mut fq_pie, &zero), ChangeError::Invalid(_)));
     }
+    let mut fq = Fq::new(FqConfig::default(), random());
+    let other = FqConfig { orphan_mask: 7, ..FqConfig::default() };
+    assert_eq!(refused(&mut fq, &other), ChangeError::Fixed("orphan_mask"));
+    assert_eq!(refused(&mut Ets::new(EtsConfig::default()), &EtsConfig::ets()), ChangeError::OtherDiscipline);
+    let mut sfq = Sfq::new(SfqConfig::default(), random());
+    for (name, fixed) in [
+        ("flows", SfqConfig { flows: 7, limit: 7, ..SfqConfig::default() }),
+        ("divisor", SfqConfig { divisor: 2048, ..SfqConfig::default() }),
+        ("hash_seed", SfqConfig { hash_seed: Some(1), ..SfqConfig::default() }),
+    ] {
+        assert_eq!(refused(&mut sfq, &fixed), ChangeError::Fixed(name));
+    }
     let red = RedConfig { min: Some(2), max: Some(1), ..RedConfig::default() };
     let invalid = [
         refused(
@@ -401,6 +503,26 @@ fn what_a_discipline_does_not_take_it_refuses() {
             &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
         ),
         refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(&mut Rem::new(RemConfig::default(), random()), &RemConfig { phi: 0.5, ..RemConfig::default() }),
+        refused(
+            &mut Pi2::new(Pi2Config::default(), random()),
+            &Pi2Config { coupling_factor: 0, ..Pi2Config::default() },
+        ),
+        refused(
+            &mut FqCodel::new(FqCodelConfig::default(), random()),
+            &FqCodelConfig { ce_threshold_mask: 3, ..FqCodelConfig::default() },
+        ),
+        refused(&mut Fq::new(FqConfig::default(), random()), &FqConfig { quantum: 0, ..FqConfig::default() }),
+        refused(&mut Ets::new(EtsConfig::default()), &EtsConfig { quantum: 0, ..EtsConfig::default() }),
+        refused(&mut Tbf::new(TbfConfig::default()), &TbfConfig { mtu: Some(1), ..TbfConfig::default() }),
+        refused(
+            &mut Wred::new(WredConfig::default(), random()),
+            &WredConfig { min: Some(2), max: Some(1), ..WredConfig::default() },
+        ),
+        refused(
+            &mut Choke::new(ChokeConfig::default(), random()),
+            &ChokeConfig { max: Some(1), ..ChokeConfig::default() },
+        ),
         refused(&mut Avq::new(AvqConfig::default()), &AvqConfig { gamma: 2.0, ..AvqConfig::default() }),
         refused(&mut Blue::new(BlueConfig::default(), random()), &BlueConfig { inc: 2.0, ..BlueConfig::default() }),
         refused(&mut Sfb::new(SfbConfig::default(), random()), &SfbConfig { increment: 2.0, ..SfbConfig::default() }),

@@ -2,10 +2,40 @@
 //! keep.
 
 use super::*;
-use ackclock_aqm::{Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Probe, StepThreshold};
+use ackclock_aqm::{
+    Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Pi2, Pi2Config, Probe, StepThreshold,
+};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        Case {
+            name: "pi2",
+            make: |random| Box::new(Pi2::new(Pi2Config { limit: 60, ecn: false, ..Pi2Config::default() }, random)),
+            limit: Limit::Packets(60),
+            holds: Some(60),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early, DropReason::Limit],
+        },
+        Case {
+            name: "pi2 ecn, small steps",
+            make: |random| {
+                let config = Pi2Config {
+                    limit: 60,
+                    alpha: 0.01,
+                    beta: 0.1,
+                    any_ect: true,
+                    bytemode: true,
+                    ..Pi2Config::default()
+                };
+                Box::new(Pi2::new(config, random))
+            },
+            limit: Limit::Packets(60),
+            holds: Some(60),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early, DropReason::Limit],
+        },
         Case {
             name: "fq_pie",
             make: |random| Box::new(FqPie::new(FqPieConfig { limit: 30, ..FqPieConfig::default() }, random)),

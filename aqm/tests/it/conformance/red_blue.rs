@@ -2,7 +2,8 @@
 
 use super::*;
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
+    Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Choke, ChokeConfig, Red, RedAdaptive, RedConfig,
+    RedFloyd, Rem, RemConfig, Sfb, SfbConfig, Wred, WredConfig,
 };
 
 /// More than the largest packet of [`queue_steps`].
@@ -78,6 +79,110 @@ pub(super) fn cases() -> Vec<Case> {
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
+        },
+        Case {
+            name: "wred",
+            make: |random| Box::new(Wred::new(WredConfig::default(), random)),
+            limit: Limit::Bytes(400_000),
+            holds: None,
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early],
+        },
+        Case {
+            name: "wred ecn, average",
+            make: |random| {
+                let config = WredConfig { limit: 50_000, ewma: 9, ecn: true, ..WredConfig::default() };
+                Box::new(Wred::new(config, random))
+            },
+            limit: Limit::Bytes(50_000),
+            holds: Some(50),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early, DropReason::Limit],
+        },
+        Case {
+            name: "wred ecn, on departure",
+            make: |random| {
+                let config = WredConfig { limit: 60_000, ecn: true, departure: true, ..WredConfig::default() };
+                Box::new(Wred::new(config, random))
+            },
+            limit: Limit::Bytes(60_000),
+            holds: Some(60),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "choke",
+            make: |random| {
+                let config = ChokeConfig { limit: 60, min: Some(10), max: Some(40), ..ChokeConfig::default() };
+                Box::new(Choke::new(config, random))
+            },
+            limit: Limit::Packets(60),
+            holds: None,
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early, DropReason::Match],
+        },
+        Case {
+            name: "choke ecn, quick average",
+            make: |random| {
+                let config = ChokeConfig {
+                    min: Some(5),
+                    max: Some(8),
+                    burst: Some(5),
+                    probability: 0.9,
+                    ecn: true,
+                    ..ChokeConfig::default()
+                };
+                Box::new(Choke::new(config, random))
+            },
+            limit: Limit::Packets(1000),
+            holds: Some(1000),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early, DropReason::Match],
+        },
+        Case {
+            name: "choke, slow average",
+            make: |random| {
+                let config = ChokeConfig {
+                    limit: 20,
+                    min: Some(5),
+                    max: Some(15),
+                    burst: Some(100),
+                    probability: 0.0,
+                    ..ChokeConfig::default()
+                };
+                Box::new(Choke::new(config, random))
+            },
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Match],
+        },
+        Case {
+            name: "rem",
+            make: |random| Box::new(Rem::new(RemConfig::default(), random)),
+            limit: Limit::Packets(50),
+            holds: Some(50),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Early],
+        },
+        Case {
+            name: "rem ecn, bytes",
+            make: |random| {
+                let config = RemConfig { ecn: true, qib: true, inw: 0.5, ..RemConfig::default() };
+                Box::new(Rem::new(config, random))
+            },
+            limit: Limit::Packets(50),
+            holds: Some(50),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Limit],
         },
         Case {
             name: "avq",

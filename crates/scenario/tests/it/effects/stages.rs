@@ -41,6 +41,9 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         "links.wire.queue",
         &[
             "avq:links.wire.queue.bandwidth=\"5mbit\"",
+            "rem:links.wire.queue.bandwidth=\"5mbit\"",
+            "drr:links.wire.queue.map=\"diffserv4\"",
+            "ets:links.wire.queue.map=\"diffserv4\"",
             "blue:links.wire.queue.limit=\"20p\"",
             "sfb:links.wire.queue.increment=0.2",
             "sfb:links.wire.queue.target=\"2p\"",

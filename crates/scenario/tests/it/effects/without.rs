@@ -91,5 +91,18 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("links.wire", "trace", "stands in the place of `rate`, and is a file: crates/scenario/tests/it/course.rs"),
     ("links.wire.reverse", "trace", "as that of the way there"),
     ("links.wire.loss", "kind", KIND),
+    ("links.wire.queue.kind=\"wred\"", "medium", "no stage has assured forwarding: aqm/src/wred.rs"),
+    ("links.wire.queue.kind=\"wred\"", "high", "as `medium`"),
+    ("links.wire.queue.kind=\"choke\"", "harddrop", "is refused without `ecn`: aqm/src/choke.rs"),
+    ("links.wire.queue.kind=\"fq\"", "low_rate_threshold", "is refused without `maxrate`: aqm/src/fq/tests.rs"),
+    (
+        "links.wire.queue.kind=\"fq_codel\"",
+        "ce_threshold_mask",
+        "is refused without `ce_threshold`: aqm/src/fq_codel/tests.rs",
+    ),
+    ("links.wire.queue.kind=\"fq_codel\"", "ce_threshold_selector", "is refused without `ce_threshold_mask`"),
+    ("links.wire.queue.kind=\"drr\"", "quantum1", "no queue waits in the band of voice: aqm/src/ets.rs"),
+    ("links.wire.queue.kind=\"ets\"", "quantum1", "as with `drr`"),
+    ("links.wire.queue.kind=\"tbf\"", "mtu", "is refused without `peakrate`: aqm/src/tbf.rs"),
     ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
 ];

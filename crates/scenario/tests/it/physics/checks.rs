@@ -310,6 +310,10 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
                 | QueueSpec::DualPi2(_)
                 | QueueSpec::Prio(_)
                 | QueueSpec::Cake(_)
+                | QueueSpec::Drr(_)
+                | QueueSpec::Ets(_)
+                | QueueSpec::Sfq(_)
+                | QueueSpec::Fq(_)
         )
     };
     let one_line = !queues(spec).any(several);
