@@ -1,21 +1,21 @@
 //! CHOKe: RED that compares each arrival with a packet drawn from the queue, and discards both if
 //! they are of the same flow.
 //!
-//! The queue is measured and averaged in packets as RED does. While the average is above `min`, each
-//! arrival draws a waiting packet at random; a flow that fills the queue is drawn most, so that it
-//! loses two packets at a time without any state for it. An arrival that matches nothing is subject
-//! to RED's probability, and above `max` always marked or dropped.
+//! The queue is measured and averaged in packets as RED does. While the average is above `min`,
+//! each arrival draws a waiting packet at random; a flow that fills the queue is drawn most, so
+//! that it loses two packets at a time without any state for it. An arrival that matches nothing is
+//! subject to RED's probability, and above `max` always marked or dropped.
 //!
 //! # Source
-//! Pan, Prabhakar, Psounis 2000, "CHOKe, A Stateless Active Queue Management Scheme for Approximating
-//! Fair Bandwidth Allocation"; Linux `sch_choke`, `include/net/red.h`; parameters and what is derived
-//! from them as `tc-choke(8)` and iproute2 `tc/q_choke.c`.
+//! Pan, Prabhakar, Psounis 2000, "CHOKe, A Stateless Active Queue Management Scheme for
+//! Approximating Fair Bandwidth Allocation"; Linux `sch_choke`, `include/net/red.h`; parameters and
+//! what is derived from them as `tc-choke(8)` and iproute2 `tc/q_choke.c`.
 //!
 //! # Departures
 //! - Two packets are of one flow if their flow hashes are the same; Linux compares addresses, ports
 //!   and protocol.
-//! - Discarded packets leave holes in Linux's ring of packets, which a draw may hit; so here. Linux's
-//!   ring is of the power of two above `limit`, and holes can fill it; this one grows.
+//! - Discarded packets leave holes in Linux's ring of packets, which a draw may hit; so here.
+//!   Linux's ring is of the power of two above `limit`, and holes can fill it; this one grows.
 //! - `tc` filters, which choose flows, are left out.
 //! - A packet selected for marking that does not fit within `limit` is dropped and counted as
 //!   dropped; Linux counts a mark as well.
@@ -212,7 +212,8 @@ impl<P: Queued> Choke<P> {
         0
     }
 
-    /// Discards a waiting packet of the arrival's flow, if the draw hits one (`choke_match_random`).
+    /// Discards a waiting packet of the arrival's flow, if the draw hits one
+    /// (`choke_match_random`).
     fn matches(&mut self, arrival: &P, drops: &mut Drops<P>) -> bool {
         if self.books.backlog().packets == 0 {
             return false;
@@ -363,8 +364,8 @@ mod tests {
         assert!(problems.iter().all(|config| config.problem().is_some()));
     }
 
-    /// sch_choke.c, `choke_enqueue`: an average at `min` compares nothing; above it, a packet of the
-    /// same flow is discarded with the arrival, and one of another flow is let in.
+    /// sch_choke.c, `choke_enqueue`: an average at `min` compares nothing; above it, a packet of
+    /// the same flow is discarded with the arrival, and one of another flow is let in.
     #[test]
     fn above_min_packets_of_one_flow_go_together() {
         // The average halves and the queue is added in units of a half: (10 - 5 + 5) / 2 = 5.
@@ -381,7 +382,8 @@ mod tests {
     }
 
     /// The draw is uniform: of 9 packets of which 3 are of the arrival's flow it hits one with
-    /// probability 1/3. 3000 trials: 1000, with a standard deviation of sqrt(3000 * 1/3 * 2/3) = 26.
+    /// probability 1/3. 3000 trials: 1000, with a standard deviation of sqrt(3000 * 1/3 * 2/3) =
+    /// 26.
     #[test]
     fn a_flow_is_drawn_by_its_share_of_the_queue() {
         let mut matched = 0;
@@ -433,8 +435,8 @@ mod tests {
         }
     }
 
-    /// sch_choke.c, `choke_change`: rings of 1024 (limit 1000 or 600) and of 8 places (limit 7), one
-    /// of which stays empty; the average is zero again.
+    /// sch_choke.c, `choke_change`: rings of 1024 (limit 1000 or 600) and of 8 places (limit 7),
+    /// one of which stays empty; the average is zero again.
     #[test]
     fn packets_go_that_another_ring_has_no_place_for() {
         let mut queue = queue(ChokeConfig::default(), 90);

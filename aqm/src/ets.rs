@@ -1,16 +1,16 @@
 //! DRR and ETS: bands by the differentiated services codepoint, each a drop-tail queue, that share
 //! the link by deficit round robin; with ETS the first bands are served strictly before.
 //!
-//! A band in turn sends while its deficit covers the packet at its head; if not, its quantum is added
-//! and the turn passes. A band that gets its first packet has its quantum, and is last.
+//! A band in turn sends while its deficit covers the packet at its head; if not, its quantum is
+//! added and the turn passes. A band that gets its first packet has its quantum, and is last.
 //!
 //! # Source
 //! Shreedhar, Varghese 1995, "Efficient Fair Queueing Using Deficit Round Robin" (SIGCOMM); Linux
 //! `sch_drr`, `sch_ets` (enhanced transmission selection, IEEE 802.1Qaz); tc-drr(8), tc-ets(8).
 //!
 //! # Departures
-//! - Filters and priorities set by a socket do not exist; bands are those of the maps of `prio`, and
-//!   hold a `pfifo`, no other discipline. tc's `bands` and `priomap` are replaced by the maps.
+//! - Filters and priorities set by a socket do not exist; bands are those of the maps of `prio`,
+//!   and hold a `pfifo`, no other discipline. tc's `bands` and `priomap` are replaced by the maps.
 //! - `sch_drr` drops what no filter knows; here every codepoint has a band.
 //! - tc's list `quanta` is the keys `quantum1` to `quantum4`.
 //! - The `pfifo` of a band has the `txqueuelen` of its device; here [`EtsConfig::limit`].
@@ -161,8 +161,8 @@ impl<P: Queued> Ets<P> {
         Ets { config, slab: Slab::new(), bands: [band; BANDS], active: Active::default(), books: Books::default() }
     }
 
-    /// Other parameters at run time (`ets_qdisc_change`). What waits stays in its band, also beyond a
-    /// new limit; a band that is no longer there is emptied. A band that shares the link and was
+    /// Other parameters at run time (`ets_qdisc_change`). What waits stays in its band, also beyond
+    /// a new limit; a band that is no longer there is emptied. A band that shares the link and was
     /// strict gets the last turn, with its quantum.
     ///
     /// # Errors
@@ -206,8 +206,8 @@ impl<P: Queued> Ets<P> {
         Some(entry)
     }
 
-    /// The band that is served next: a strict one with packets, else the one whose deficit covers its
-    /// head after the fewest turns. `visit` sees each band whose turn passes.
+    /// The band that is served next: a strict one with packets, else the one whose deficit covers
+    /// its head after the fewest turns. `visit` sees each band whose turn passes.
     fn next(&self, mut visit: impl FnMut(usize)) -> Option<usize> {
         let strict = (0..self.config.first_shared()).find(|&band| self.bands[band].packets > 0);
         if strict.is_some() {
@@ -347,9 +347,9 @@ mod tests {
         EtsConfig { map: PrioMap::Diffserv3, ..EtsConfig::default() }
     }
 
-    /// Shreedhar, Varghese 1995, figures 2 and 3: quantum 500, queues of 20, 750, 200; 500, 500; 200,
-    /// 600, 100; 50, 700, 180. The first turn of the first queue sends 200, and leaves a deficit of
-    /// 300: 750 has to wait for the next round, where it is covered by 800.
+    /// Shreedhar, Varghese 1995, figures 2 and 3: quantum 500, queues of 20, 750, 200; 500, 500;
+    /// 200, 600, 100; 50, 700, 180. The first turn of the first queue sends 200, and leaves a
+    /// deficit of 300: 750 has to wait for the next round, where it is covered by 800.
     #[test]
     fn deficits_carry_over_as_in_the_paper() {
         let mut queue = Ets::new(EtsConfig { quantum: 500, map: PrioMap::Diffserv4, ..EtsConfig::default() });
@@ -398,8 +398,8 @@ mod tests {
         assert_eq!(queue.backlog().packets, 4);
     }
 
-    /// sch_ets.c, `ets_qdisc_change`: a band that becomes strict leaves the turns, one that was gets
-    /// the last, and one that is gone is emptied.
+    /// sch_ets.c, `ets_qdisc_change`: a band that becomes strict leaves the turns, one that was
+    /// gets the last, and one that is gone is emptied.
     #[test]
     fn bands_change_their_kind() {
         let ets = |strict, map| EtsConfig { strict: Some(strict), map, ..EtsConfig::ets() };

@@ -4,21 +4,21 @@
 //! A packet's flow hash selects its flow. A flow sends up to its credit and then waits for its next
 //! turn, which adds `quantum`; new flows have `initial_quantum` and are served before old ones.
 //! Bands share the link by weight. A packet that finds nothing else waiting goes to a fast path,
-//! which is served first. With `maxrate` a flow that has used its credit is held back until its rate
-//! allows the next packet.
+//! which is served first. With `maxrate` a flow that has used its credit is held back until its
+//! rate allows the next packet.
 //!
 //! # Source
 //! Linux `sch_fq` as of 6.18; parameters and defaults as `tc-fq(8)`. Bands by `ip_tos2prio` and
 //! `sch_default_prio2band`, as `prio` with its map `linux`.
 //!
 //! # Departures
-//! - Packets carry no time of departure and no socket: senders pace by themselves. So every packet is
-//!   one that a router forwards, flows are those of `orphan_mask`, and `horizon`, `horizon_drop`,
-//!   `offload_horizon`, `timer_slack` and `nopacing` have nothing to act on.
-//! - Flows are in an array, and one that was without packets for 3 s is a new one when it comes back;
-//!   Linux forgets it when another flow of the same tree comes after this time.
-//! - A flow stays in the band of the packet with which it started until it has been without packets;
-//!   Linux moves it at its next turn, and lists a flow that starts in its last band.
+//! - Packets carry no time of departure and no socket: senders pace by themselves. So every packet
+//!   is one that a router forwards, flows are those of `orphan_mask`, and `horizon`,
+//!   `horizon_drop`, `offload_horizon`, `timer_slack` and `nopacing` have nothing to act on.
+//! - Flows are in an array, and one that was without packets for 3 s is a new one when it comes
+//!   back; Linux forgets it when another flow of the same tree comes after this time.
+//! - A flow stays in the band of the packet with which it started until it has been without
+//!   packets; Linux moves it at its next turn, and lists a flow that starts in its last band.
 //! - `priomap` and `weights` are the defaults.
 
 use std::any::Any;
@@ -68,10 +68,11 @@ pub struct FqConfig {
     pub initial_quantum: u32,
     /// The rate that no flow exceeds. Default: none.
     pub maxrate: Option<Rate>,
-    /// With a `maxrate` up to this each packet waits for its time; above it a flow's credit may pass
-    /// at once. Default: 550 kbit/s.
+    /// With a `maxrate` up to this each packet waits for its time; above it a flow's credit may
+    /// pass at once. Default: 550 kbit/s.
     pub low_rate_threshold: Option<Rate>,
-    /// A flow that was without packets for longer has at least one quantum of credit. Default: 40 ms.
+    /// A flow that was without packets for longer has at least one quantum of credit. Default: 40
+    /// ms.
     pub refill_delay: Span,
     /// The bits of the hash that tell flows apart. Default: 1023.
     pub orphan_mask: u32,
@@ -386,7 +387,8 @@ impl<P: Queued> Fq<P> {
             return Some(head);
         }
         let quantum = i64::from(self.config.quantum);
-        // A new flow without credit gets its next quantum at once, and its turn behind the old ones.
+        // A new flow without credit gets its next quantum at once, and its turn behind the old
+        // ones.
         let turns = old.chain(new.map(|(credit, head)| (credit + quantum, head)));
         let turns = turns.map(|(credit, head)| (if credit > 0 { 0 } else { -credit / quantum + 1 }, head));
         turns.min_by_key(|&(turns, _)| turns).map(|(_, head)| head)

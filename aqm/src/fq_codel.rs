@@ -46,11 +46,11 @@ pub struct FqCodelConfig {
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
     /// (RFC 8290 section 5.2.7). Default: off.
     pub ce_threshold: Option<Span>,
-    /// With `ce_threshold`: the bits of the TOS byte, within `ce_threshold_mask`, of the packets that
-    /// it is for. Default: 0.
+    /// With `ce_threshold`: the bits of the TOS byte, within `ce_threshold_mask`, of the packets
+    /// that it is for. Default: 0.
     pub ce_threshold_selector: u8,
-    /// With `ce_threshold`: the bits of the TOS byte that are compared; 0 is for all packets. ECT(1),
-    /// that is L4S, is selector 1 and mask 3. Default: 0.
+    /// With `ce_threshold`: the bits of the TOS byte that are compared; 0 is for all packets.
+    /// ECT(1), that is L4S, is selector 1 and mask 3. Default: 0.
     pub ce_threshold_mask: u8,
     /// The memory that waiting packets may take, in bytes; an arrival beyond it costs one batch of
     /// drops, which may leave more than that. Default: 32 MiB.

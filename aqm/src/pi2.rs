@@ -1,24 +1,24 @@
-//! PI2: a single queue whose delay a linear controller keeps at a target, with a probability that is
-//! squared for classic traffic and used as it is for scalable traffic.
+//! PI2: a single queue whose delay a linear controller keeps at a target, with a probability that
+//! is squared for classic traffic and used as it is for scalable traffic.
 //!
 //! Every `tupdate` the controller moves a probability p with the delay's distance from `target` and
 //! its change, as DualPI2 does. An arrival of classic traffic is dropped or marked with (p /
-//! `coupling_factor`)^2, one of scalable traffic marked with p, so that flows of both have about the
-//! same rate; they share the queue and its delay.
+//! `coupling_factor`)^2, one of scalable traffic marked with p, so that flows of both have about
+//! the same rate; they share the queue and its delay.
 //!
 //! # Source
-//! De Schepper, Bondarenko, Tsang, Briscoe 2016, "PI2: A Linearized AQM for both Classic and Scalable
-//! TCP" (CoNEXT); its authors' `sch_pi2` of 2015, with its parameters and defaults: `alpha` and
-//! `beta` are 10 and 100 sixteenths of 1 Hz there.
+//! De Schepper, Bondarenko, Tsang, Briscoe 2016, "PI2: A Linearized AQM for both Classic and
+//! Scalable TCP" (CoNEXT); its authors' `sch_pi2` of 2015, with its parameters and defaults:
+//! `alpha` and `beta` are 10 and 100 sixteenths of 1 Hz there.
 //!
 //! # Departures
 //! - The delay is how long the head has waited, as in the authors' later `sch_dualpi2`; `sch_pi2`
 //!   divides the backlog by a measured departure rate.
-//! - Scalable traffic is ECT(1) and CE (RFC 9331 section 5.1); `sch_pi2` takes ECT(0) as well, for the
-//!   time before there was a codepoint for it, as `any_ect` does here.
+//! - Scalable traffic is ECT(1) and CE (RFC 9331 section 5.1); `sch_pi2` takes ECT(0) as well, for
+//!   the time before there was a codepoint for it, as `any_ect` does here.
 //! - The second queue that `sch_pi2` has as an option is `dualpi2`.
-//! - There is no timer. Updates that were due are applied, each with the delay at its time, before a
-//!   packet is considered. The probability is a floating-point number.
+//! - There is no timer. Updates that were due are applied, each with the delay at its time, before
+//!   a packet is considered. The probability is a floating-point number.
 
 use std::any::Any;
 
@@ -250,9 +250,9 @@ mod tests {
         Pi2::new(config, Random::for_component(1, 0, "pi2"))
     }
 
-    /// `calculate_probability`: p grows by alpha (delay - target) + beta (delay - old). A head waits
-    /// from 0: at 30 ms 0.625 * 0.010 + 6.25 * 0.030 = 0.19375, at 60 ms 0.625 * 0.040 + 6.25 * 0.030
-    /// = 0.2125 more. Classic: (0.40625 / 2)^2.
+    /// `calculate_probability`: p grows by alpha (delay - target) + beta (delay - old). A head
+    /// waits from 0: at 30 ms 0.625 * 0.010 + 6.25 * 0.030 = 0.19375, at 60 ms 0.625 * 0.040 + 6.25
+    /// * 0.030 = 0.2125 more. Classic: (0.40625 / 2)^2.
     #[test]
     fn the_probability_follows_the_delay() {
         let mut queue = queue(Pi2Config::default());

@@ -2,10 +2,10 @@
 //! more waits than a target, and a probability that is exponential in it.
 //!
 //! Every `pupdtime` the price grows by `gamma` times the excess: the packets that came, less those
-//! that the link could have sent, and `alpha` times the queue's distance from `pbo`; it does not fall
-//! below zero. The probability is 1 - `phi`^-price, so that along a path it depends on the sum of the
-//! prices alone. The price settles where rates match and the queue is at its target, however many
-//! flows there are.
+//! that the link could have sent, and `alpha` times the queue's distance from `pbo`; it does not
+//! fall below zero. The probability is 1 - `phi`^-price, so that along a path it depends on the sum
+//! of the prices alone. The price settles where rates match and the queue is at its target, however
+//! many flows there are.
 //!
 //! # Source
 //! Athuraliya, Li, Low, Yin 2001, "REM: Active Queue Management" (IEEE Network 15(3)); ns-2
@@ -15,8 +15,8 @@
 //! - `limit` packets wait; ns-2's queue refuses the one that would make them as many.
 //! - `alpha` is 0.1 in ns-2, without a name.
 //! - `bandwidth` is a parameter; ns-2 asks its link.
-//! - There is no timer. Updates that were due are applied before the next packet comes or leaves, those
-//!   after the first in one step once no arrival is left in the average.
+//! - There is no timer. Updates that were due are applied before the next packet comes or leaves,
+//!   those after the first in one step once no arrival is left in the average.
 
 use std::any::Any;
 
@@ -50,8 +50,8 @@ pub struct RemConfig {
     pub phi: f64,
     /// Weight of an interval in the average of arrivals. Default: 1.
     pub inw: f64,
-    /// Count bytes over `mean_pktsize` in place of packets, and scale probabilities with the packet's
-    /// size. Default: off.
+    /// Count bytes over `mean_pktsize` in place of packets, and scale probabilities with the
+    /// packet's size. Default: off.
     pub qib: bool,
     /// Mark packets that can carry a mark when they leave, and drop none at random (ns-2's
     /// `markpkts_`). Default: off.
@@ -183,8 +183,8 @@ impl<P: Queued> Rem<P> {
         Ok(())
     }
 
-    /// Makes the updates that were due up to `now` (`run_updaterule`). Nothing came or left since the
-    /// first of them.
+    /// Makes the updates that were due up to `now` (`run_updaterule`). Nothing came or left since
+    /// the first of them.
     fn catch_up(&mut self, now: Time) {
         if self.next_update > now {
             return;
@@ -289,9 +289,9 @@ mod tests {
         assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
     }
 
-    /// `run_updaterule`: 10 Mbit/s are 2.5 packets of 1000 bytes in 2 ms. 30 packets come before the
-    /// first update: 0.001 (30 + 0.1 (30 - 20) - 2.5) = 0.0285. Then nothing comes: 0.001 (0 + 1 -
-    /// 2.5) = -0.0015 each, so that 19 updates later it is zero; and 1 - 1.001^-0.0285.
+    /// `run_updaterule`: 10 Mbit/s are 2.5 packets of 1000 bytes in 2 ms. 30 packets come before
+    /// the first update: 0.001 (30 + 0.1 (30 - 20) - 2.5) = 0.0285. Then nothing comes: 0.001 (0 +
+    /// 1 - 2.5) = -0.0015 each, so that 19 updates later it is zero; and 1 - 1.001^-0.0285.
     #[test]
     fn the_price_follows_the_excess() {
         let mut queue = rem(RemConfig::default());
@@ -325,8 +325,8 @@ mod tests {
     }
 
     /// At a price of ln 2 / ln 1.001 the probability is 1/2: of 10,000 packets 5000 are dropped on
-    /// arrival (standard deviation 50); with `ecn` as many of those that can be are marked when they
-    /// leave, and none is dropped.
+    /// arrival (standard deviation 50); with `ecn` as many of those that can be are marked when
+    /// they leave, and none is dropped.
     #[test]
     fn packets_are_dropped_on_arrival_or_marked_on_departure() {
         for (ecn, capable) in [(false, true), (true, true), (true, false)] {

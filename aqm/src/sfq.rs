@@ -1,26 +1,26 @@
-//! SFQ, stochastic fairness queueing: packets are hashed to as many queues as there are flows, which
-//! are served in turn; where there is no room, the longest queue gives way.
+//! SFQ, stochastic fairness queueing: packets are hashed to as many queues as there are flows,
+//! which are served in turn; where there is no room, the longest queue gives way.
 //!
 //! A packet's flow hash, with a salt that is drawn anew every `perturb`, selects one of `divisor`
-//! buckets, and a bucket with packets has one of `flows` slots. Slots send up to `quantum` bytes per
-//! turn, new ones last. A slot holds up to `depth` packets. Beyond `limit` packets the slot with the
-//! most loses one, at its tail, or at its head with `headdrop`. With `flow_red` each slot averages its
-//! bytes and marks or drops as RED does.
+//! buckets, and a bucket with packets has one of `flows` slots. Slots send up to `quantum` bytes
+//! per turn, new ones last. A slot holds up to `depth` packets. Beyond `limit` packets the slot
+//! with the most loses one, at its tail, or at its head with `headdrop`. With `flow_red` each slot
+//! averages its bytes and marks or drops as RED does.
 //!
 //! # Source
-//! McKenney 1990, "Stochastic Fairness Queueing" (INFOCOM); Linux `sch_sfq` (the allotment in bytes,
-//! as since 6.13), `include/net/red.h`; parameters and what is derived from them as `tc-sfq(8)` and
-//! iproute2 `tc/q_sfq.c`.
+//! McKenney 1990, "Stochastic Fairness Queueing" (INFOCOM); Linux `sch_sfq` (the allotment in
+//! bytes, as since 6.13), `include/net/red.h`; parameters and what is derived from them as
+//! `tc-sfq(8)` and iproute2 `tc/q_sfq.c`.
 //!
 //! # Departures
 //! - The salt of the hash is drawn for each run, and from it that of each multiple of `perturb`.
-//!   There is no timer: waiting packets are distributed anew when the next one arrives, once for all
-//!   changes that were due (Linux's timer may be late as well, `TIMER_DEFERRABLE`).
+//!   There is no timer: waiting packets are distributed anew when the next one arrives, once for
+//!   all changes that were due (Linux's timer may be late as well, `TIMER_DEFERRABLE`).
 //! - `tc` filters, which choose buckets, are left out.
-//! - A head that carries a mark is not marked again, and a packet that is to be discarded for `depth`
-//!   is not marked; Linux counts these marks as well.
-//! - Linux sets parameters only when it makes the discipline (`sfq_change` serves `sfq_init` alone);
-//!   here those that need no other tables can be changed.
+//! - A head that carries a mark is not marked again, and a packet that is to be discarded for
+//!   `depth` is not marked; Linux counts these marks as well.
+//! - Linux sets parameters only when it makes the discipline (`sfq_change` serves `sfq_init`
+//!   alone); here those that need no other tables can be changed.
 
 use std::any::Any;
 

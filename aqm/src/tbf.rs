@@ -1,10 +1,10 @@
 //! TBF, the token bucket filter: a drop-tail queue whose packets leave no faster than a rate, but
 //! for bursts.
 //!
-//! Tokens accumulate with time, up to `burst` bytes' worth. A packet leaves when there are tokens for
-//! all of it. With `peakrate` a second bucket of `mtu` bytes limits the rate within bursts. A link's
-//! own token bucket (its key `burst`) replaces its transmitter and works with any queue; this is a
-//! queue before a transmitter, as a host has it before its device.
+//! Tokens accumulate with time, up to `burst` bytes' worth. A packet leaves when there are tokens
+//! for all of it. With `peakrate` a second bucket of `mtu` bytes limits the rate within bursts. A
+//! link's own token bucket (its key `burst`) replaces its transmitter and works with any queue;
+//! this is a queue before a transmitter, as a host has it before its device.
 //!
 //! # Source
 //! Linux `sch_tbf`, with the `bfifo` that it has by default; parameters as `tc-tbf(8)`, and what
@@ -15,7 +15,8 @@
 //! - A packet larger than `burst` (or than `mtu`, with `peakrate`) is refused; Linux cuts offloaded
 //!   segments first.
 //! - Parameters that change nothing leave the buckets as they are; Linux fills them.
-//! - Another discipline inside is left out, and so are `overhead` and `linklayer`, which links have.
+//! - Another discipline inside is left out, and so are `overhead` and `linklayer`, which links
+//!   have.
 
 use std::any::Any;
 
@@ -39,12 +40,13 @@ pub struct TbfConfig {
     pub burst: u64,
     /// The most bytes that wait. Default: from `latency`.
     pub limit: Option<u64>,
-    /// The longest time that a packet waits. Default: 70 ms, the example's, unless there is `limit`.
+    /// The longest time that a packet waits. Default: 70 ms, the example's, unless there is
+    /// `limit`.
     pub latency: Option<Span>,
     /// The rate within bursts, above `rate`. Default: none.
     pub peakrate: Option<Rate>,
-    /// With `peakrate`: the size of its bucket in bytes, at least the largest packet. Default: 1540,
-    /// the example's.
+    /// With `peakrate`: the size of its bucket in bytes, at least the largest packet. Default:
+    /// 1540, the example's.
     pub mtu: Option<u64>,
 }
 
@@ -171,8 +173,8 @@ impl<P: Queued> Tbf<P> {
         Tbf { config, bucket, peak, counted: Time::ZERO, store: Store::new() }
     }
 
-    /// Other parameters at run time. The buckets are full again, and packets stay, also beyond a new
-    /// limit (`tbf_change`).
+    /// Other parameters at run time. The buckets are full again, and packets stay, also beyond a
+    /// new limit (`tbf_change`).
     ///
     /// # Errors
     /// Parameters that have a [`TbfConfig::problem`].
@@ -278,15 +280,15 @@ mod tests {
         }
     }
 
-    /// sch_tbf.c: s_i + ... + s_k <= B + R (t_k - t_i). The bucket of 3000 bytes passes three packets
-    /// at once, then there is one each 1000 us.
+    /// sch_tbf.c: s_i + ... + s_k <= B + R (t_k - t_i). The bucket of 3000 bytes passes three
+    /// packets at once, then there is one each 1000 us.
     #[test]
     fn a_full_bucket_passes_at_once() {
         assert_eq!(departures(&mut tbf(config(), 6)), [0, 0, 0, 1000, 2000, 3000]);
     }
 
-    /// With a peak rate of twice the rate and a bucket of 1000 bytes, packets of the burst are 500 us
-    /// apart. At 2000 us there are 3000 + 2000 - 4 * 1000 bytes left in the large bucket for the
+    /// With a peak rate of twice the rate and a bucket of 1000 bytes, packets of the burst are 500
+    /// us apart. At 2000 us there are 3000 + 2000 - 4 * 1000 bytes left in the large bucket for the
     /// fifth, which empties it; the sixth has the 500 that came since, and waits for as many more.
     #[test]
     fn the_peak_rate_holds_within_a_burst() {

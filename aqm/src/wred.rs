@@ -10,11 +10,12 @@
 //!
 //! # Source
 //! Li et al. 2019, "HPCC: High Precision Congestion Control" (SIGCOMM), its simulator
-//! `switch-mmu.cc` (`ShouldSendCN`) and `switch-node.cc` (`SwitchNotifyDequeue`): the profile, strict
-//! comparisons, marks on departure. Zhu et al. 2015, "Congestion Control for Large-Scale RDMA
-//! Deployments" (DCQCN): the same profile. Cisco IOS, `random-detect`: the average, and a profile
-//! for each drop precedence. RFC 2597 section 6: the codepoints. Linux `sch_gred`: one queue, with
-//! thresholds and probability of each profile; names and defaults of iproute2 `tc/q_gred.c`.
+//! `switch-mmu.cc` (`ShouldSendCN`) and `switch-node.cc` (`SwitchNotifyDequeue`): the profile,
+//! strict comparisons, marks on departure. Zhu et al. 2015, "Congestion Control for Large-Scale
+//! RDMA Deployments" (DCQCN): the same profile. Cisco IOS, `random-detect`: the average, and a
+//! profile for each drop precedence. RFC 2597 section 6: the codepoints. Linux `sch_gred`: one
+//! queue, with thresholds and probability of each profile; names and defaults of iproute2
+//! `tc/q_gred.c`.
 //!
 //! # Departures
 //! - `sch_gred` spaces marks by a count as `red` does, and may average each profile's own packets
@@ -341,8 +342,8 @@ mod tests {
     }
 
     /// Marks are independent: with a probability of 0.02 the gap is geometric. Of 200,000 packets
-    /// 4000 are marked (standard deviation sqrt(200,000 * 0.02 * 0.98) = 63), and 4000 * 0.02 = 80 of
-    /// the marks follow the one before at once, with a deviation of 9; the count of RED, which
+    /// 4000 are marked (standard deviation sqrt(200,000 * 0.02 * 0.98) = 63), and 4000 * 0.02 = 80
+    /// of the marks follow the one before at once, with a deviation of 9; the count of RED, which
     /// spaces marks by 1 to 1/p packets at random, has as many of these but none beyond 50, where
     /// here 0.98^50 = 36.4 % are: 1457, deviation 30.
     #[test]

@@ -357,8 +357,8 @@ mod ns3 {
     }
 }
 
-/// Linux `codel_impl.h`, `codel_dequeue`: with a mask, the threshold marks where the TOS byte has the
-/// selector in its bits. Selector 1 and mask 3 are ECT(1).
+/// Linux `codel_impl.h`, `codel_dequeue`: with a mask, the threshold marks where the TOS byte has
+/// the selector in its bits. Selector 1 and mask 3 are ECT(1).
 #[test]
 fn the_threshold_may_be_for_ect1_alone() {
     for (mask, marked) in [(0, [Ecn::Ce; 2]), (3, [Ecn::Ect0, Ecn::Ce])] {

@@ -165,8 +165,8 @@ impl Default for RedFloyd {
     }
 }
 
-/// The smallest log of the weight (tc's `ewma`) that lets `burst` packets into an empty queue before
-/// the average reaches `min` packets.
+/// The smallest log of the weight (tc's `ewma`) that lets `burst` packets into an empty queue
+/// before the average reaches `min` packets.
 pub(crate) fn ewma(min: f64, burst: f64) -> Option<u32> {
     // include/net/red.h: L + 1 - min/S <= (1 - (1 - W)^L) / W
     let room = burst + 1.0 - min;

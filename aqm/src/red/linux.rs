@@ -8,8 +8,8 @@ use ackclock_units::{Random, Rate, Span, Time, maths};
 
 use super::{RedReaction, weight_of};
 
-/// The thresholds of an average that is kept times 2^Wlog (`red_parms`). The unit of the queue is the
-/// caller's: bytes, or packets.
+/// The thresholds of an average that is kept times 2^Wlog (`red_parms`). The unit of the queue is
+/// the caller's: bytes, or packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     pub(crate) wlog: u32,

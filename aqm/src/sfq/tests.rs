@@ -56,8 +56,8 @@ fn flows_share_by_bytes() {
 }
 
 /// sch_sfq.c: a turn goes on while the allotment is above zero: with a quantum of 1514, two packets
-/// of 1000 bytes leave 514 and -486; then a flow's turn passes, with 1028 for the next. A new flow's
-/// turn is last.
+/// of 1000 bytes leave 514 and -486; then a flow's turn passes, with 1028 for the next. A new
+/// flow's turn is last.
 #[test]
 fn a_turn_lasts_until_the_allotment_is_used() {
     let mut queue = sfq(SfqConfig::default());
@@ -94,8 +94,8 @@ fn of_single_packets_the_next_goes() {
     assert_eq!(sent(&mut queue), [1, 2, 3]);
 }
 
-/// sch_sfq.c, `sfq_enqueue`: a flow at `depth` loses the arrival, with `headdrop` its oldest packet;
-/// where all slots are in use, an arrival of another flow finds none.
+/// sch_sfq.c, `sfq_enqueue`: a flow at `depth` loses the arrival, with `headdrop` its oldest
+/// packet; where all slots are in use, an arrival of another flow finds none.
 #[test]
 fn depth_and_flows_are_limits() {
     let config = SfqConfig { limit: 4, flows: 2, depth: 2, ..SfqConfig::default() };
@@ -108,7 +108,8 @@ fn depth_and_flows_are_limits() {
     assert_eq!(queue.counters().dropped_on_dequeue.packets, 1);
 }
 
-/// iproute2 `tc/q_sfq.c`: 100,000 give 25,000 and 8333; burst (2 * 8333 + 25,000) / 3000 = 13. 13 + 1
+/// iproute2 `tc/q_sfq.c`: 100,000 give 25,000 and 8333; burst (2 * 8333 + 25,000) / 3000 = 13. 13 +
+/// 1
 /// - 8.333 = 5.67 is below (1 - (1 - 2^-3)^13) 2^3 = 6.59, above (1 - (1 - 2^-2)^13) 2^2 = 3.90.
 #[test]
 fn the_law_of_a_flow_is_derived_as_tc_does() {

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ackclock_aqm::{CodelConfig, FifoConfig, HeadDropConfig, Limit};
+use ackclock_aqm::{CodelConfig, FifoConfig, FqConfig, HeadDropConfig, Limit, TbfConfig};
 use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
@@ -50,9 +50,16 @@ fn queues() -> Vec<QueueSpec> {
     let of = |queue| match queue {
         QueueSpec::Pfifo(_) => Some(pfifo(20)),
         QueueSpec::Bfifo(_) => Some(QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) })),
-        // It has room for all of them.
-        QueueSpec::Prio(_) => None,
         QueueSpec::PfifoHeadDrop(_) => Some(QueueSpec::PfifoHeadDrop(HeadDropConfig { limit: 20 })),
+        QueueSpec::Fq(_) => Some(QueueSpec::Fq(FqConfig { limit: 20, ..FqConfig::default() })),
+        QueueSpec::Tbf(_) => Some(QueueSpec::Tbf(TbfConfig {
+            rate: Rate::from_bps(9_000_000).expect("above zero"),
+            burst: 10_000,
+            limit: Some(30_000),
+            ..TbfConfig::default()
+        })),
+        // They have room for all of them.
+        QueueSpec::Prio(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) => None,
         queue => Some(queue),
     };
     QueueSpec::all().into_iter().filter_map(of).collect()
