@@ -254,7 +254,8 @@ impl LinkDirection {
         };
         let (possible, sent) = (now.possible - then.possible, now.sent - then.sent);
         let limited = now.limited - then.limited;
-        let mean = u128::from(possible) * 1_000_000_000 / u128::from(limited.as_nanos()).max(1);
+        // A billionth of a bit in a nanosecond is a bit in a second.
+        let mean = possible / u128::from(limited.as_nanos()).max(1);
         let used = if possible > 0 { sent as f64 / possible as f64 } else { 0.0 };
         (u64::try_from(mean).ok().filter(|&mean| mean > 0), used)
     }
