@@ -73,15 +73,19 @@ pub struct Stats {
     pub sent_packets: u64,
     /// Of these, sent again.
     pub retransmitted_packets: u64,
+    /// Of those sent, FINs without data.
+    pub bare_fins: u32,
+    /// Of those sent again, FINs without data.
+    pub retransmitted_fins: u32,
     /// SYNs sent again, on hosts that count them among their retransmissions
     /// ([`crate::StateRules::counts_syns`]).
-    pub resent_syns: u64,
+    pub resent_syns: u32,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
     /// Tail loss probes sent.
-    pub loss_probes: u64,
+    pub loss_probes: u32,
     /// Window reductions taken back.
     pub undos: u64,
     /// ACKs that carried the ECN echo.
@@ -92,6 +96,24 @@ pub struct Stats {
     pub dsacks: u64,
 }
 
+impl Stats {
+    /// Segments with data sent, retransmissions included.
+    pub fn data_packets(&self) -> u64 {
+        self.sent_packets - u64::from(self.bare_fins)
+    }
+
+    /// Segments with data sent again.
+    pub fn retransmitted_data(&self) -> u64 {
+        self.retransmitted_packets - u64::from(self.retransmitted_fins)
+    }
+
+    /// A segment with this payload is sent again.
+    pub(crate) fn resent(&mut self, payload: u32) {
+        self.retransmitted_packets += 1;
+        self.retransmitted_fins += u32::from(payload == 0);
+    }
+}
+
 impl std::ops::Add for Stats {
     type Output = Stats;
 
@@ -100,6 +122,8 @@ impl std::ops::Add for Stats {
         Stats {
             sent_packets: self.sent_packets + other.sent_packets,
             retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
+            bare_fins: self.bare_fins + other.bare_fins,
+            retransmitted_fins: self.retransmitted_fins + other.retransmitted_fins,
             resent_syns: self.resent_syns + other.resent_syns,
             timeouts: self.timeouts + other.timeouts,
             fast_recoveries: self.fast_recoveries + other.fast_recoveries,
