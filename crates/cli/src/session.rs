@@ -156,7 +156,7 @@ fn partial(session: &Session<'_, Shown<'_>>, run: usize, why: &BrokenOff) -> u8 
             _ => String::new(),
         };
         let done = session.ledger.walk.done();
-        let of = at_most(scenario, done + session.ledger.walk.left());
+        let of = at_most(scenario, session.ledger.walk.all());
         say(&format!("note: {done} of {of} runs had finished{where_to}"));
     }
     match why {
