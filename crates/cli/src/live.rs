@@ -7,13 +7,14 @@ use ackclock_trace::{CommandSummary, Lateness, LiveSummary, Summary};
 
 use crate::table::Table;
 
-/// What is about to run, and for how long.
-pub(crate) fn heading(scenario: &Scenario) -> String {
+/// What is about to run, and for how long; whether its results are kept.
+pub(crate) fn heading(scenario: &Scenario, kept: bool) -> String {
     let specs: Vec<_> = (0..scenario.runs()).map(|run| scenario.spec(run)).collect();
     let seconds: f64 = specs.iter().map(|spec| spec.duration.as_secs_f64()).sum();
     let title = if scenario.title().is_empty() { "live".to_owned() } else { format!("live: {}", scenario.title()) };
     let runs = if specs.len() == 1 { String::new() } else { format!("{} runs, ", specs.len()) };
-    format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and keeps the results")
+    let results = if kept { "keeps" } else { "shows" };
+    format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and {results} the results so far")
 }
 
 /// Hosts, programs and punctuality, for the report of one run.
@@ -28,7 +29,7 @@ pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
         if summary.clock == "live" {
             out.push_str(&punctuality(live));
         }
-        let verdict = if live.valid { "valid".to_owned() } else { format!("NOT VALID: {}", live.invalid.join("; ")) };
+        let verdict = if live.valid { "valid".to_owned() } else { format!("not valid: {}", live.invalid.join("; ")) };
         let compared = match live.compared_packets {
             None => String::new(),
             Some(0) => "; its packets were not compared with the recorded run's".to_owned(),

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
     let company = Company::of(args, &scenario, watching)?;
     // Before there is a bar, which would be on the same line.
     if scenario.is_live() && !args.quiet {
-        say(&live::heading(&scenario));
+        say(&live::heading(&scenario, args.out.is_some()));
     }
     let bar = Bar::new(session.ledger.walk.left(), args.quiet || args.watch);
     session.listener.beside(&bar);

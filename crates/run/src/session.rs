@@ -367,7 +367,7 @@ pub fn at_most(scenario: &Scenario, runs: usize) -> String {
 /// What makes a run one that is not to be relied on: why it is not valid, and which programs
 /// failed.
 fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
-    let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("invalid: {why}"));
+    let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("not valid: {why}"));
     let failed = summary.commands.iter().filter_map(|command| {
         let how = failure(command)?;
         Some(format!("command {} failed: {how}", command.id))
