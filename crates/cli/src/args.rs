@@ -280,6 +280,7 @@ impl Args {
         Wanted {
             out: self.out.clone(),
             resume: self.resume,
+            without_records: false,
             overwrite: self.overwrite,
             only: self.only.clone(),
             shard: self.shard,
