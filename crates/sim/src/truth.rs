@@ -1,11 +1,11 @@
 //! Ground truth of a flow's transmissions: their fates, the retransmissions that were needed, the
 //! causes of losses, and the delay of their detection. It requires a view of the whole path.
 //!
-//! Transmissions with data or a FIN are numbered in order of sending. Their fates become known in any order
-//! and are judged in order: when a transmission is judged, the fates of all earlier ones are known,
-//! and so are the bytes that none of them has delivered ([`missing::Missing`]). A retransmission of
-//! some of these bytes was needed. The judgment does not depend on whether the retransmission
-//! preceded the fate of the original; it only waits for it.
+//! Transmissions with data or a FIN are numbered in order of sending. Their fates become known in
+//! any order and are judged in order: when a transmission is judged, the fates of all earlier ones
+//! are known, and so are the bytes that none of them has delivered ([`missing::Missing`]). A
+//! retransmission of some of these bytes was needed. The judgment does not depend on whether the
+//! retransmission preceded the fate of the original; it only waits for it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

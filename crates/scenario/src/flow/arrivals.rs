@@ -71,8 +71,8 @@ impl Group {
         Some(Poisson::new(random(), self.arrivals.rate?, Instant::ZERO + self.start))
     }
 
-    /// The group in repetition `run` behind `before` listed flows, if the results are to list it and
-    /// not its flows.
+    /// The group in repetition `run` behind `before` listed flows, if the results are to list it
+    /// and not its flows.
     pub(crate) fn summed(&self, seed: u64, run: u64, before: usize) -> Option<SumSpec> {
         if !self.arrivals.sums {
             return None;
