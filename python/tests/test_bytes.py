@@ -110,6 +110,15 @@ def test_a_sweep_that_was_written(tmp_path: Path, command_line: Callable[..., st
     assert written.frame.equals(sweep.frame)
 
 
+def test_records_that_were_not_wanted_are_not_missing(tmp_path: Path, command_line: Callable[..., str]) -> None:
+    """The scenario asks for them, and the manifest says that there are none."""
+    asked = {"record.series": "1s"}
+    ackclock.sweep(SMOKE / "sweep.toml", set=asked, record=False, progress=False, out=tmp_path / "out")
+    assert not any(name.endswith("series.csv") for name in files_of(tmp_path / "out"))
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["records"] is False
+    assert command_line("verify", tmp_path / "out").count("the same") == 1
+
+
 @pytest.mark.filterwarnings("ignore:a part of the runs")
 def test_a_directory_is_that_of_the_command_line(tmp_path: Path, command_line: Callable[..., str]) -> None:
     """Whoever has written it: the same files, which either reads, resumes and merges."""

@@ -84,6 +84,10 @@ def test_distributions(sweep: ackclock.Sweep) -> None:
     boxes = plot.boxes(sweep, "goodput_bps", x="links.bottleneck.delay", color="cc")
     assert [tick.get_text() for tick in boxes.get_xticklabels()] == ["5 ms", "20 ms", "80 ms"]
     assert len(boxes.patches) == 6
+    # Whiskers reach from the smallest to the largest, beyond which nothing is.
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in boxes.lines])
+    goodput = sweep.frame["goodput_bps"] * 1e-6
+    np.testing.assert_allclose([np.nanmin(drawn), np.nanmax(drawn)], [goodput.min(), goodput.max()])
     ax = plot.scatter(sweep)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("RTT, median (ms)", "Goodput (Mbit/s)")
     assert sum(len(np.asarray(points.get_offsets())) for points in ax.collections) == len(sweep.frame)

@@ -259,6 +259,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["json", "quiet", "show_config"])]
     pub(crate) columns: Vec<String>,
 
+    /// List every point of a sweep in the tables
+    ///
+    /// Of more than 200 points, tables list the first and the last 100. --out and --json have all.
+    #[arg(long, conflicts_with_all = ["json", "quiet", "show_config"])]
+    pub(crate) all_rows: bool,
+
     /// Print a table of all expectations with the values that were found
     #[arg(long)]
     pub(crate) expectations: bool,
@@ -274,6 +280,7 @@ impl Args {
         Wanted {
             out: self.out.clone(),
             resume: self.resume,
+            without_records: false,
             overwrite: self.overwrite,
             only: self.only.clone(),
             shard: self.shard,

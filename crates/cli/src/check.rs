@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CheckArgs, own: &Own) -> anyhow::Result<u8> {
 /// Reads a scenario from its file, or from standard input.
 ///
 /// # Errors
-/// It cannot be read, or it is not valid.
+/// It cannot be read, or it is invalid.
 pub(crate) fn load(file: &Path, overrides: &[Override], own: &Own) -> Result<Scenario, LoadError> {
     if file.as_os_str() == STDIN {
         Scenario::load_from(&name_of(file), io::stdin().lock(), overrides, own)

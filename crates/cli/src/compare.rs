@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     if comparison.points.is_empty() && (args.test.is_some() || args.correct.is_some()) {
         bail!("--test and --correct require a point that both sides have with several repetitions");
     }
-    let text = if args.json { format!("{}\n", comparison.json()) } else { table::text(&comparison) };
+    let text = if args.json { format!("{}\n", comparison.json()) } else { table::text(&comparison, args.all_rows) };
     let _ = print(&text)?;
     Ok(0)
 }

@@ -10,13 +10,14 @@ use ackclock_trace::{CommandSummary, Lateness, LiveSummary, Summary};
 use crate::report::cell;
 use crate::table::{Cell, Table};
 
-/// The scenario about to run, and its duration.
-pub(crate) fn heading(scenario: &Scenario) -> String {
+/// The scenario about to run, and its duration; `kept` says that there is an output directory.
+pub(crate) fn heading(scenario: &Scenario, kept: bool) -> String {
     let specs: Vec<_> = (0..scenario.runs()).map(|run| scenario.spec(run)).collect();
     let seconds: f64 = specs.iter().map(|spec| spec.duration.as_secs_f64()).sum();
     let title = if scenario.title().is_empty() { "live".to_owned() } else { format!("live: {}", scenario.title()) };
     let runs = if specs.len() == 1 { String::new() } else { format!("{} runs, ", specs.len()) };
-    format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and keeps the results")
+    let results = if kept { "keeps" } else { "shows" };
+    format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and {results} the results so far")
 }
 
 /// Hosts, programs and punctuality, for the report of one run.
@@ -39,7 +40,7 @@ pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
         if summary.clock == "live" {
             out.push_str(&punctuality(live));
         }
-        let verdict = if live.valid { "valid".to_owned() } else { format!("NOT VALID: {}", live.invalid.join("; ")) };
+        let verdict = if live.valid { "valid".to_owned() } else { format!("not valid: {}", live.invalid.join("; ")) };
         let compared = match live.compared_packets {
             None => String::new(),
             Some(0) => "; its packets were not compared with the recorded run's".to_owned(),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ackclock_run::names;
+use ackclock_run::selection::Selection;
 use ackclock_scenario::{Measures, Scenario};
 use ackclock_trace::statistics::{deviation, median};
 use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
@@ -31,8 +32,8 @@ mod responsiveness;
 mod sums;
 mod workloads;
 
-/// The most points that are listed in tables.
-const MAX_POINTS: usize = 10_000;
+/// Of more points than twice this, tables list so many at either end, in runs of all repetitions.
+const ENDS: usize = 100;
 
 /// Points with more flows get one line for all of them.
 const MAX_FLOW_LINES: usize = 8;
@@ -43,6 +44,8 @@ pub(crate) struct Report<'a> {
     scenario: &'a Scenario,
     /// The only table, if columns were asked for.
     columns: Option<Columns>,
+    /// The runs, of which the points at the ends are listed; all points without it.
+    ends: Option<Selection>,
     body: String,
     sweep: Table,
     /// The runs of the point at hand, and the number of one of them.
@@ -50,6 +53,8 @@ pub(crate) struct Report<'a> {
     run: usize,
     /// Number of runs added.
     runs: usize,
+    /// How many points have been added and are not listed, and the last of them.
+    left_out: (usize, Option<usize>),
     repetitions: Repetitions,
     /// Number of failed runs of that point.
     failed: usize,
@@ -77,7 +82,7 @@ const COLUMNS: [&str; 7] = ["goodput Mbit/s", "RTT p5 ms", "p50", "p95", "retran
 const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 2, 0, 3];
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, columns: Option<Columns>) -> Report<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, columns: Option<Columns>, ends: Option<Selection>) -> Report<'a> {
         let axes: Vec<&str> = scenario.axes().collect();
         let count = (scenario.repeat() > 1).then(|| "n".to_owned());
         let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(count);
@@ -85,11 +90,13 @@ impl<'a> Report<'a> {
         Report {
             scenario,
             columns,
+            ends,
             body: String::new(),
             sweep: Table::new(axes.len() + 1, header),
             point: Vec::new(),
             run: 0,
             runs: 0,
+            left_out: (0, None),
             repetitions: Repetitions::default(),
             failed: 0,
             datagrams: None,
@@ -106,7 +113,7 @@ impl<'a> Report<'a> {
     /// Adds a run; they come in order.
     pub(crate) fn add(&mut self, run: usize, summary: &Summary<Map<String, Value>>) {
         self.runs += 1;
-        if self.is_beyond(run) {
+        if self.leaves_out(run) {
             return;
         }
         if self.columns.is_some() {
@@ -133,16 +140,24 @@ impl<'a> Report<'a> {
     /// Adds a run that failed.
     pub(crate) fn fail(&mut self, run: usize) {
         self.runs += 1;
-        if self.is_beyond(run) {
+        if self.leaves_out(run) {
             return;
         }
         self.reach(run);
         self.failed += 1;
     }
 
-    /// Returns `true` if a run is of a point that is not listed any more.
-    fn is_beyond(&self, run: usize) -> bool {
-        run / self.scenario.repeat() >= MAX_POINTS
+    /// Returns `true` if a run is of a point that is not listed, as it is far from either end.
+    fn leaves_out(&mut self, run: usize) -> bool {
+        let Some(selection) = &self.ends else { return false };
+        let (point, ends) = (run / self.scenario.repeat(), ENDS.saturating_mul(self.scenario.repeat()));
+        // All runs of a point are where its first is.
+        let far =
+            (ends..selection.count().saturating_sub(ends)).contains(&selection.before(point * self.scenario.repeat()));
+        if far && self.left_out.1.replace(point) != Some(point) {
+            self.left_out.0 += 1;
+        }
+        far
     }
 
     /// Comes to a run.
@@ -211,19 +226,24 @@ impl<'a> Report<'a> {
                 None => (std::mem::replace(&mut self.sweep, Table::new(0, [""; 0])), scenario.axes().count() + 1),
             };
             let medians = if scenario.repeat() > 1 {
-                let count = table.take_same(names).unwrap_or_else(|| "n".to_owned());
+                let count = match table.has_rows() {
+                    true => table.take_same(names).unwrap_or_else(|| "n".to_owned()),
+                    false => scenario.repeat().to_string(),
+                };
                 format!(", medians ± standard deviations over the {count} runs of a point")
             } else {
                 String::new()
             };
             let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
             let _ = writeln!(out, "{runs}{medians}");
-            // A live sweep may have commands alone.
-            if table.has_rows() || self.live.text().is_none() {
+            // A live run may have commands alone.
+            if table.has_rows() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
-            if scenario.runs() / scenario.repeat() > MAX_POINTS {
-                let _ = writeln!(out, "the first {MAX_POINTS} points; --out and --json have all of them");
+            let (more, _) = self.left_out;
+            if more > 0 {
+                let _ =
+                    writeln!(out, "{more} points between the first and the last are left out; --all-rows lists them");
             }
             for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());

@@ -4,6 +4,7 @@
 use ackclock_live::LiveError;
 use ackclock_run::execute::BrokenOff;
 use ackclock_run::pilot::Plan;
+use ackclock_run::selection::Selection;
 use ackclock_run::session::{Listener, Session, at_most};
 use ackclock_run::status::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED};
 use ackclock_run::{changes, names};
@@ -46,10 +47,12 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
         json: args.json,
         tables: !args.json && !args.quiet,
         columns: &args.columns,
+        all_rows: args.all_rows,
         expectations: args.expectations,
         out: args.out.as_deref(),
     };
-    let mut session = Session::open(&wanted, &scenario, Shown::new(wish, &scenario)?)?;
+    let runs = Selection::of(&scenario, wanted.only.as_ref(), wanted.shard)?;
+    let mut session = Session::open(&wanted, &scenario, Shown::new(wish, &scenario, &runs)?)?;
     say_notes(&session);
     if let Some(note) = duration::note(&session.ledger.walk, threads) {
         say(&note);
@@ -58,7 +61,7 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
     let company = Company::of(args, &scenario, watching)?;
     // Before there is a bar, which would be on the same line.
     if scenario.is_live() && !args.quiet {
-        say(&live::heading(&scenario));
+        say(&live::heading(&scenario, args.out.is_some()));
     }
     let bar = Bar::new(session.ledger.walk.left(), args.quiet || args.watch);
     session.listener.beside(&bar);
@@ -156,7 +159,7 @@ fn partial(session: &Session<'_, Shown<'_>>, run: usize, why: &BrokenOff) -> u8 
             _ => String::new(),
         };
         let done = session.ledger.walk.done();
-        let of = at_most(scenario, done + session.ledger.walk.left());
+        let of = at_most(scenario, session.ledger.walk.all());
         say(&format!("note: {done} of {of} runs had finished{where_to}"));
     }
     match why {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ackclock_run::result::{RunResult, Stored};
+use ackclock_run::selection::Selection;
 use ackclock_run::session::Listener;
 use ackclock_scenario::Scenario;
 
@@ -19,6 +20,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) tables: bool,
     /// The columns of the only table, if any were asked for.
     pub(crate) columns: &'a [String],
+    /// `true` for all points of a sweep, however many there are.
+    pub(crate) all_rows: bool,
     /// `true` for a table of all expectations.
     pub(crate) expectations: bool,
     /// The directory with the results.
@@ -35,8 +38,10 @@ pub(crate) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(crate) fn new(wish: Wish<'a>, scenario: &'a Scenario) -> anyhow::Result<Shown<'a>> {
-        let report = Report::new(scenario, Columns::read(wish.columns, scenario)?);
+    /// For these runs of a scenario.
+    pub(crate) fn new(wish: Wish<'a>, scenario: &'a Scenario, runs: &Selection) -> anyhow::Result<Shown<'a>> {
+        let report =
+            Report::new(scenario, Columns::read(wish.columns, scenario)?, (!wish.all_rows).then(|| runs.clone()));
         Ok(Shown { wish, report, listening: true, sayer: Sayer::default() })
     }
 

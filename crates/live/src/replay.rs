@@ -23,7 +23,7 @@ const STRIDE: Span = Span::from_millis(100);
 /// to hosts are counted and discarded. The replay ends no later than the recorded run did.
 ///
 /// A capture of the same scenario also contains the packets to hosts. If the replay sends anything
-/// else or at another time, it reports this and is invalid.
+/// else or at another time, it reports this and is not valid.
 ///
 /// # Errors
 /// The file cannot be opened, or is no capture. An error further into the file ends the run early.

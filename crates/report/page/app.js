@@ -149,7 +149,9 @@
       }
       menus.replaceChildren(...all);
       hint.textContent = {
-        boxes: state.metric.endsWith("*")
+        boxes: state.kind === "boxes" && Figures.are_points(data, state)
+          ? "A point for each row."
+          : state.metric.endsWith("*")
           ? "Boxes from the quartiles, whiskers from the 5th to the 95th percentile within runs, each the mean over the runs of the box."
           : "Boxes have the quartiles and the median of runs, whiskers reach from the smallest to the largest.",
         lines: state.metric.endsWith("*")

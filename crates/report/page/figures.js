@@ -402,8 +402,47 @@ const Figures = (() => {
     });
   }
 
+  // More numbers than boxes have room for, as where a sweep draws them, are a scale with a point for
+  // each row.
+  const MOST_BOXES = 40;
+  function is_scale(dimension) {
+    return dimension.values.length > MOST_BOXES && numeric(dimension.values) !== null;
+  }
+
+  // Whether a choice of boxes is drawn as points, and says so.
+  function are_points(data, choice) {
+    return is_scale(grouped(data, choice).x);
+  }
+
+  // A metric over an axis of numbers: a point for each row; of a distribution, its median.
+  function points(data, choice, theme, width) {
+    const metric = choice.metric.replace(/\*$/, "p50");
+    const group = grouped(data, { ...choice, metric });
+    const { x, at } = scale_of(group.x);
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(flat(group.values)), name: title(metric, group.unit) });
+    cells.forEach((cell, number) => {
+      const rows = rows_of(group, cell);
+      group.color.values.forEach((color, c) => {
+        const found = rows.filter((row) => group.color.of(row) === c).map((row) => [at(group.x.of(row)), group.values[row]]);
+        if (!found.length) return;
+        option.series.push({
+          type: "scatter", name: color || label(metric), data: found, xAxisIndex: number, yAxisIndex: number,
+          itemStyle: { color: theme.palette[c % theme.palette.length] }, symbol: SYMBOLS[c % SYMBOLS.length],
+          symbolSize: found.length > 200 ? 4 : 7, large: found.length > 2000,
+        });
+      });
+    });
+    const { unit } = numeric(group.x.values);
+    option.tooltip = {
+      confine: true, trigger: "item",
+      formatter: (item) => `<b>${escape(item.seriesName)}</b><br>${show(item.value[1])} ${group.unit}<br>${escape(group.x.label)} ${show(item.value[0])} ${unit}`,
+    };
+    return { option, height };
+  }
+
   function boxes(data, choice, theme = LIGHT, width = 860) {
     const group = grouped(data, choice);
+    if (is_scale(group.x)) return points(data, choice, theme, width);
     const name = title(choice.metric, group.unit);
     const x = { type: "category", data: group.x.values, name: group.x.label };
     const found = boxed(group, width);
@@ -1230,7 +1269,7 @@ const Figures = (() => {
   }
 
   return {
-    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, lines, expected, named, cdf, heat,
+    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, are_points, lines, expected, named, cdf, heat,
     scatter, start, put, asked, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();

@@ -32,7 +32,7 @@ impl Plan {
     /// Reads what an earlier run has recorded.
     ///
     /// # Errors
-    /// A change is not valid, or they are not in order.
+    /// A change is invalid, or they are not in order.
     pub fn read(scenario: &Scenario, changes: &[ChangeSummary]) -> anyhow::Result<Plan> {
         let (mut plan, mut made) = (Plan::default(), Vec::new());
         let end = Time::ZERO + if changes.is_empty() { Span::ZERO } else { scenario.spec(RUN).duration };

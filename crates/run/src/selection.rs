@@ -182,6 +182,16 @@ impl Selection {
         self.len
     }
 
+    /// Number of runs of the selection before a run.
+    pub fn before(&self, run: usize) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.run(middle).is_some_and(|at| at < run) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     /// Returns `true` if these are all runs.
     pub fn is_all(&self) -> bool {
         self.part.is_none()
@@ -225,12 +235,14 @@ pub struct Walk<'a> {
     of_point: Vec<Measures>,
     /// Number of runs done.
     done: usize,
+    /// Of these, the ones that were not next, because one before them was not completed.
+    beyond: usize,
 }
 
 impl<'a> Walk<'a> {
     /// From the first of them on.
     pub fn new(scenario: &'a Scenario, selection: Selection) -> Walk<'a> {
-        Walk { scenario, selection, place: 0, of_point: Vec::new(), done: 0 }
+        Walk { scenario, selection, place: 0, of_point: Vec::new(), done: 0, beyond: 0 }
     }
 
     /// The scenario of these runs.
@@ -263,6 +275,11 @@ impl<'a> Walk<'a> {
         self.done
     }
 
+    /// Number of runs, those done included; in an adaptive sweep, at most.
+    pub fn all(&self) -> usize {
+        self.done - self.beyond + self.left()
+    }
+
     /// Measures of the runs of the point at hand, in an adaptive sweep.
     pub fn of_point(&self) -> &[Measures] {
         &self.of_point
@@ -273,6 +290,7 @@ impl<'a> Walk<'a> {
     pub fn step(&mut self, run: usize, measures: &Measures) {
         self.done += 1;
         if self.next() != Some(run) {
+            self.beyond += 1;
             return;
         }
         self.place += 1;
@@ -319,6 +337,29 @@ mod tests {
 
     fn runs(selection: &Selection) -> Vec<usize> {
         (0..selection.count()).filter_map(|place| selection.run(place)).collect()
+    }
+
+    #[test]
+    fn runs_done_before_one_that_was_not_completed_count_once() {
+        let scenario = scenario();
+        let selection = Selection::of(&scenario, None, None).expect("all");
+        let mut walk = Walk::new(&scenario, selection);
+        // Of twelve, three in order; the fourth was broken off while two behind it were done.
+        for run in [0, 1, 2, 4, 5] {
+            walk.step(run, &Measures::new());
+        }
+        assert_eq!((walk.done(), walk.all(), walk.next()), (5, 12, Some(3)));
+    }
+
+    #[test]
+    fn a_run_has_its_place_among_those_chosen() {
+        let scenario = scenario();
+        let before = |only: Option<&str>, run| {
+            let only: Option<Only> = only.map(|text| text.parse().expect("it is well-formed"));
+            Selection::of(&scenario, only.as_ref(), None).expect("they are there").before(run)
+        };
+        assert_eq!((before(None, 0), before(None, 7), before(None, 12)), (0, 7, 12));
+        assert_eq!([2, 3, 9, 11, 12].map(|run| before(Some("2,3,9-11"), run)), [0, 1, 2, 4, 5]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Wanted {
     pub out: Option<PathBuf>,
     /// Goes on with the sweep in it.
     pub resume: bool,
+    /// Records nothing into it, whatever the scenario asks for.
+    pub without_records: bool,
     /// Replaces results in it that are partial.
     pub overwrite: bool,
     /// Only these runs.
@@ -209,8 +211,8 @@ impl<'a, L: Listener> Session<'a, L> {
     pub fn execute(&mut self, threads: usize, attendant: Option<&dyn Attendant>, progress: &dyn Progress) -> Ran {
         let (wanted, scenario) = (self.wanted, self.scenario);
         let plan = std::mem::take(&mut self.plan);
-        let places =
-            self.output.as_ref().filter(|_| scenario.records_anything() || scenario.is_live()).map(Output::places);
+        let records = !wanted.without_records && (scenario.records_anything() || scenario.is_live());
+        let places = self.output.as_ref().filter(|_| records).map(Output::places);
         let aside = Aside {
             places: places.as_ref(),
             capture: wanted.record.as_deref(),
@@ -366,7 +368,7 @@ pub fn at_most(scenario: &Scenario, runs: usize) -> String {
 
 /// The reasons why a run is not to be relied on: why it is not valid, and which programs failed.
 fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
-    let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("invalid: {why}"));
+    let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("not valid: {why}"));
     let failed = summary.commands.iter().filter_map(|command| {
         let how = failure(command)?;
         Some(format!("command {} failed: {how}", command.id))

@@ -70,6 +70,7 @@ pub fn verify<L: Listener>(
         only: part("only").and_then(|text| text.parse().ok()),
         shard: part("shard").and_then(|text| text.parse().ok()),
         threads,
+        without_records: manifest["records"] == false,
         ..Wanted::default()
     };
     if let Some(status) = repeat(&wanted, &scenario, plan, listener)? {

@@ -141,8 +141,15 @@ impl Plan {
 
     /// The sums with another seed.
     pub(crate) fn sums_of(&self, seed: u64, run: u64) -> Vec<SumSpec> {
-        let groups = self.groups.iter().filter_map(|group| group.summed(seed, run));
-        groups.chain(self.workloads.iter().map(|workload| workload.summed(seed, run))).collect()
+        let mut before = 0;
+        let groups = self.groups.iter().filter_map(|group| {
+            let sum = group.summed(seed, run, before);
+            before += if sum.is_none() { group.count() as usize } else { 0 };
+            sum
+        });
+        let mut sums: Vec<SumSpec> = groups.collect();
+        sums.extend(self.workloads.iter().map(|workload| workload.summed(seed, run, before)));
+        sums
     }
 
     /// A window within the run; at a point where the expectation does not apply it may be empty.

@@ -67,8 +67,8 @@ impl Workload {
         }
     }
 
-    /// The workload in repetition `run`.
-    pub(crate) fn summed(&self, seed: u64, run: u64) -> SumSpec {
+    /// The workload in repetition `run`, behind `before` listed flows.
+    pub(crate) fn summed(&self, seed: u64, run: u64, before: usize) -> SumSpec {
         let stream = |part| Random::for_component(seed, run, &format!("workloads.{}.{part}", self.id));
         let streams = WorkloadStreams { gaps: stream("gaps"), sizes: stream("sizes"), paths: stream("paths") };
         let at = |span| Instant::ZERO + span;
@@ -79,7 +79,7 @@ impl Workload {
             most_alive: self.most_alive,
         };
         let starts = Starts::Workload { spec: spec.into(), start: at(self.start) };
-        SumSpec { id: self.id.clone(), group: Arc::clone(&self.groups[0]), starts }
+        SumSpec { id: self.id.clone(), group: Arc::clone(&self.groups[0]), starts, before }
     }
 
     /// The names of its rows in the results.

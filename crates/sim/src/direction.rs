@@ -265,7 +265,8 @@ impl LinkDirection {
         };
         let (possible, sent) = (now.possible - then.possible, now.sent - then.sent);
         let limited = now.limited - then.limited;
-        let mean = u128::from(possible) * 1_000_000_000 / u128::from(limited.as_nanos()).max(1);
+        // A billionth of a bit in a nanosecond is a bit in a second.
+        let mean = possible / u128::from(limited.as_nanos()).max(1);
         let used = if possible > 0 { sent as f64 / possible as f64 } else { 0.0 };
         (u64::try_from(mean).ok().filter(|&mean| mean > 0), used)
     }
@@ -406,10 +407,13 @@ fn dropped(drops: impl Fn(DropReason) -> u64, lost: u64) -> BTreeMap<&'static st
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use ackclock_aqm::{Fifo, FifoConfig, Limit};
-    use ackclock_emulator::{Impairments, LinkConfig};
+    use ackclock_emulator::{Course, Impairments, LinkConfig, Slots};
     use ackclock_packet::{Class, Packet};
     use ackclock_units::{Ecn, Random};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -467,6 +471,48 @@ mod tests {
         catch_up(&mut direction, Time::from_millis(10));
         let summary = direction.summary(Time::from_millis(10));
         assert_eq!((summary.load.utilization, summary.load.bucket_empty), (0.5, None));
+    }
+
+    proptest! {
+        /// A transmitter is busy with one packet at a time, and for no part of one twice: in no
+        /// interval longer than it lasts, with a bucket, slots or a device as well.
+        #[test]
+        fn no_interval_is_busy_for_longer_than_it_lasts(
+            rate in 1_000u64..50_000_000,
+            kind in 0..4,
+            depth in 1u32..5000,
+            packets in prop::collection::vec((0u64..2_000_000, 1u32..1600), 1..60),
+            edges in prop::collection::btree_set(1u64..100_000_000, 1..100),
+        ) {
+            let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(100) }));
+            let burst = (kind == 1).then_some(depth);
+            let impairments = Impairments::default();
+            let config = LinkConfig { rate: Rate::from_bps(rate), burst, delay: Span::ZERO, overhead: 0, impairments };
+            let slots = Slots { delay: Span::from_nanos(depth.into()), packets: Some(3), ..Slots::default() };
+            let course = Course { slots: (kind == 2).then_some(slots), ..Course::default() };
+            let link = Link::with_course(config, queue, Random::for_component(1, 0, "link"), course);
+            let descriptors = NonZeroU32::new(depth % 7 + 1).expect("above 0");
+            let link = if kind == 3 { link.with_device(descriptors) } else { link };
+            let mut direction = LinkDirection::new("wire.forward".to_owned(), "pfifo", link);
+            let mut at = Time::ZERO;
+            let packets = (1..).zip(packets).map(|(slot, (gap, wire_len))| {
+                at += Span::from_nanos(gap);
+                let class = Class::default();
+                (at, Packet { flow_hash: 1, slot, wire_len, route: 0, hop: 0, ecn: Ecn::NotEct, class })
+            });
+            let (mut packets, mut events) = (packets.peekable(), Vec::new());
+            let (mut from, mut then) = (Time::ZERO, DirectionCount::default());
+            for to in edges.into_iter().map(Time::from_nanos) {
+                while let Some((at, packet)) = packets.next_if(|(at, _)| *at < to) {
+                    direction.offer(at, packet, &mut events);
+                }
+                direction.catch_up(to, &mut events);
+                let now = direction.count(to);
+                let (_, _, point) = direction.point(&now, &then, to.since(from));
+                prop_assert!((0.0..=1.0).contains(&point.utilization), "{} from {from:?} to {to:?}", point.utilization);
+                (from, then) = (to, now);
+            }
+        }
     }
 
     #[test]

@@ -343,9 +343,9 @@ impl Host {
 
     pub(crate) fn sent_packets(&self) -> u64 {
         match self {
-            Host::Endpoint(endpoint) => endpoint.stats().sent_packets,
+            Host::Endpoint(endpoint) => endpoint.stats().data_packets(),
             Host::Smoltcp(stock) => stock.stats().data_packets,
-            Host::Mptcp(connection) => totals(connection).sent_packets,
+            Host::Mptcp(connection) => totals(connection).data_packets(),
             Host::Outside(watch) => watch.counts().sent_packets,
             Host::Datagrams(end) => end.sent(),
         }

@@ -1,11 +1,11 @@
 //! Ground truth of a flow's transmissions: their fates, the retransmissions that were needed, the
 //! causes of losses, and the delay of their detection. It requires a view of the whole path.
 //!
-//! Transmissions with data are numbered in order of sending. Their fates become known in any order
-//! and are judged in order: when a transmission is judged, the fates of all earlier ones are known,
-//! and so are the bytes that none of them has delivered ([`missing::Missing`]). A retransmission of
-//! some of these bytes was needed. The judgment does not depend on whether the retransmission
-//! preceded the fate of the original; it only waits for it.
+//! Transmissions with data or a FIN are numbered in order of sending. Their fates become known in
+//! any order and are judged in order: when a transmission is judged, the fates of all earlier ones
+//! are known, and so are the bytes that none of them has delivered ([`missing::Missing`]). A
+//! retransmission of some of these bytes was needed. The judgment does not depend on whether the
+//! retransmission preceded the fate of the original; it only waits for it.
 
 use std::borrow::Cow;
 
@@ -120,6 +120,8 @@ struct UnjudgedTransmission {
     sent_as: SentAs,
     /// Some of the range had been sent before.
     again: bool,
+    /// It has data, so that its retransmission counts.
+    is_data: bool,
     fate: TransmissionFate,
 }
 
@@ -224,14 +226,23 @@ impl Truth {
         }
     }
 
-    /// The sender sends `from..to`, at a time that it calls `stamp`; returns the number of the
-    /// transmission.
+    /// The sender sends `from..to`, at a time that it calls `stamp`; `is_data` is false for a FIN
+    /// alone. Returns the number of the transmission.
     #[inline]
-    pub(crate) fn sent(&mut self, stamp: Stamp, from: u64, to: u64, sent_as: SentAs) -> u64 {
+    pub(crate) fn sent(&mut self, stamp: Stamp, (from, to): (u64, u64), sent_as: SentAs, is_data: bool) -> u64 {
         let again = from < self.end;
         self.end = self.end.max(to);
         let (Stamp { at, order }, len) = (stamp, (to - from) as u32);
-        self.sent.push(UnjudgedTransmission { from, at, order, len, sent_as, again, fate: TransmissionFate::OnItsWay });
+        self.sent.push(UnjudgedTransmission {
+            from,
+            at,
+            order,
+            len,
+            sent_as,
+            again,
+            is_data,
+            fate: TransmissionFate::OnItsWay,
+        });
         self.first + self.sent.len() as u64 - 1
     }
 

@@ -77,7 +77,7 @@ struct DataAcks {
 /// Counts of all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchCounts {
-    /// Segments with data or a FIN that the end has sent.
+    /// Segments with data that the end has sent.
     pub(crate) sent_packets: u64,
     /// The packets whose first byte had been sent before.
     pub(crate) retransmitted_packets: u64,
@@ -386,8 +386,9 @@ impl HeaderWatch {
         let mut offset = 0;
         if let Some((from, to, before)) = stream.pass(segment) {
             offset = from - 1;
-            counts.sent_packets += 1;
-            counts.retransmitted_packets += u64::from(from < before);
+            let data = u64::from(segment.payload.len > 0);
+            counts.sent_packets += data;
+            counts.retransmitted_packets += data * u64::from(from < before);
             one.timed.sent(now, [from, to, before], share);
             // Who sends data has not given up.
             one.reset = false;

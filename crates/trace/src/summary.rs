@@ -280,7 +280,7 @@ pub struct FlowSummary {
     /// Time of the sender in each congestion state; zero for hosts other than ackclock's.
     #[serde(default)]
     pub ca_state_s: CaStateSeconds,
-    /// Ground truth of each retransmission.
+    /// Ground truth of each retransmission of data.
     pub retransmissions: Retransmissions,
     /// Ground truth of each transmission that the sender declared lost.
     pub loss_declarations: LossDeclarations,
@@ -291,8 +291,8 @@ pub struct FlowSummary {
     /// Time from that moment until the sender has an ACK of a later transmission of the same data,
     /// in smoothed RTTs of that moment. 1 is an immediate retransmission.
     pub repair_rtts: Distribution,
-    /// Displacement of packets with data on arrival; over Multipath TCP, among the packets of their
-    /// subflow.
+    /// Displacement of packets with data (or a FIN) on arrival; over Multipath TCP, among the
+    /// packets of their subflow.
     pub displacement: Displacement,
     /// Reordering by place, where it is measured (`record.reordering`); left out otherwise.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -140,8 +140,8 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 /// - `cwnd_bytes`, `ssthresh_bytes` (empty before there is one), `pipe_bytes`.
 /// - `rtt_ms` if it measured one, `srtt_ms`, `rto_ms`.
 ///
-/// For a `retransmission` (a segment sent again) and a `declaration` (a transmission declared
-/// lost):
+/// For a `retransmission` (a segment with data sent again) and a `declaration` (a transmission
+/// declared lost):
 /// - `seq_bytes`, `len_bytes`: the range of the stream, a FIN being its last byte.
 /// - `since_s`: when it was sent, or declared lost. `cause`: why it was sent (`fast_retransmit`,
 ///   `speculative`, `timeout`, `window_probe` ...), or what declared it lost (`detector`,

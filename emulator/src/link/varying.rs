@@ -13,14 +13,15 @@ use crate::course::{Change, Course, Up};
 
 mod pace;
 
-/// The capacity and the use of a link that changes since its start, in bits. An unlimited rate does
-/// not count, nor does the time of an outage that holds packets.
+/// The capacity and the use of a link that changes since its start, in billionths of a bit, so that
+/// parts of bits are not lost: between any two times no more is sent than was possible. An
+/// unlimited rate does not count, nor does the time of an outage that holds packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bits that could have been sent.
-    pub possible: u64,
-    /// Bits that were sent, including part of a packet in transmission.
-    pub sent: u64,
+    /// What could have been sent.
+    pub possible: u128,
+    /// What was sent, including part of a packet in transmission.
+    pub sent: u128,
     /// Time for which it had a rate, including outages.
     pub limited: Span,
 }
@@ -166,8 +167,7 @@ impl Varying {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        let bits = |work: u128| u64::try_from(work / 1_000_000_000).unwrap_or(u64::MAX);
-        Usage { possible: bits(self.possible), sent: bits(self.sent), limited: self.limited }
+        Usage { possible: self.possible, sent: self.sent, limited: self.limited }
     }
 
     fn next_scheduled(&self) -> Time {

@@ -48,8 +48,8 @@ def boxes(
 ) -> Axes:
     """Box plots of a column: a box for each value of ``x``, next to each other for each of ``color``.
 
-    ``data`` is a result, a sweep (their flows), or any frame of theirs. Whiskers reach to 1.5 times
-    the distance of the quartiles; points are beyond.
+    ``data`` is a result, a sweep (their flows), or any frame of theirs. Whiskers reach from the
+    smallest to the largest value, as on the report's page.
     """
     found = having(rows_of(data), metric)
     x = ("cc" if "cc" in found.columns else found.columns[0]) if x is None else x
@@ -70,13 +70,13 @@ def boxes(
                 [of.to_numpy()],
                 positions=[at],
                 widths=width * 0.85,
+                whis=(0, 100),
                 patch_artist=True,
                 manage_ticks=False,
                 boxprops={"facecolor": paint + "40", "edgecolor": paint},
                 medianprops={"color": paint, "linewidth": 1.6},
                 whiskerprops={"color": paint},
                 capprops={"color": paint},
-                flierprops={"marker": ".", "markeredgecolor": paint, "markersize": 4},
             )
         if color is not None:
             ax.plot([], [], color=paint, linewidth=5, alpha=0.5, label=name)

@@ -10,10 +10,10 @@ use ackclock_run::selection::{Only, Shard};
 /// error; a scenario without them prints nothing.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0; 2 if a scenario cannot be read or is not valid.",
+    after_help = "Exit status: 0; 2 if a scenario cannot be read or is invalid.",
     after_long_help = "Exit status:\n  \
         0  every scenario is valid\n  \
-        2  a scenario cannot be read or is not valid, or a flag is wrong\n\n\
+        2  a scenario cannot be read or is invalid, or a flag is wrong\n\n\
         Examples:\n  \
         ackclock check scenarios/*/*.toml\n  \
         ackclock check -v FILE\n  \

@@ -51,6 +51,12 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) correct: Option<Correction>,
 
+    /// Show every point, run and key in the table
+    ///
+    /// Of many, it shows the first and the last three, and the first 40 keys that differ.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) all_rows: bool,
+
     /// Print every number as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -43,6 +43,10 @@ pub(crate) struct MergeArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "quiet")]
     pub(crate) columns: Vec<String>,
 
+    /// List every point in the tables, also of more than 200
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) all_rows: bool,
+
     /// Print no tables
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -21,6 +21,9 @@ const WHOLE: [(&str, &str); 5] = [
 /// The most keys that differ are listed.
 const MOST_KEYS: usize = 40;
 
+/// Of more points, runs or entries than twice this, so many are shown at either end.
+const ENDS: usize = 3;
+
 /// The lists of a summary, with what an entry is called and its metrics that are shown.
 const LISTS: [(&str, &str, &[&str]); 7] = [
     (
@@ -87,45 +90,60 @@ const LISTS: [(&str, &str, &[&str]); 7] = [
     ("commands", "command", &["exit", "rtt_ms.p50", "rtt_ms.p95"]),
 ];
 
-pub(super) fn text(comparison: &Comparison<'_>) -> String {
+/// The table; with `all_rows`, everything in it.
+pub(super) fn text(comparison: &Comparison<'_>, all_rows: bool) -> String {
     let Comparison { a, b, parameters, pairs, points, correction, alone } = comparison;
     let mut out = format!("A: {}\nB: {}\n", a.name, b.name);
     if !parameters.is_empty() {
         let mut table = Table::new(3, ["key", "A", "B"]);
-        for difference in parameters.iter().take(MOST_KEYS) {
+        let most = if all_rows { parameters.len() } else { MOST_KEYS };
+        for difference in parameters.iter().take(most) {
             let [a, b] = [&difference.a, &difference.b].map(|value| value.clone().unwrap_or_else(|| "-".to_owned()));
             table.row(vec![difference.key.clone(), a, b]);
         }
         let _ = write!(out, "\n{}", table.render());
-        if parameters.len() > MOST_KEYS {
-            let _ = writeln!(out, "and {} keys more; --json has them all", parameters.len() - MOST_KEYS);
+        if parameters.len() > most {
+            let _ = writeln!(out, "and {} keys more; --all-rows shows them", parameters.len() - most);
         }
     }
-    for point in points {
+    let ends = |count| if all_rows { count } else { ENDS };
+    each(&mut out, points, ends(points.len()), "points", |out, point| {
         let _ = write!(out, "\n{}", of_point(point, *correction));
-    }
+    });
     if !points.is_empty() {
         let _ = write!(out, "\n{}", legend(points, *correction));
     }
     let pairs = if points.is_empty() { &pairs[..] } else { &[] };
-    for pair in pairs {
+    each(&mut out, pairs, ends(pairs.len()), "runs", |out, pair| {
         if pairs.len() > 1 {
             let _ = write!(out, "\n== {}", pair.a.name());
         }
         for (side, run) in [("A", pair.a), ("B", pair.b)] {
             let _ = write!(out, "\n{side}: {}", heading(run));
         }
-        let _ = write!(out, "\n\n{}", body(pair));
-    }
+        let _ = write!(out, "\n\n{}", body(pair, all_rows));
+    });
     for (side, names) in ["A", "B"].iter().zip(alone) {
-        for name in names {
-            let _ = writeln!(out, "\nonly in {side}: {name}");
-        }
+        each(&mut out, names, ends(names.len()), "runs", |out, name| _ = writeln!(out, "\nonly in {side}: {name}"));
     }
     for (name, side) in [("A", a), ("B", b)] {
-        side.failed.iter().for_each(|run| _ = writeln!(out, "\nfailed in {name}: {run}"));
+        let failed = &side.failed;
+        each(&mut out, failed, ends(failed.len()), "runs", |out, run| _ = writeln!(out, "\nfailed in {name}: {run}"));
     }
     out
+}
+
+/// Writes each of `all`; of many, those at the ends, and between them how many are left out.
+fn each<T>(out: &mut String, all: &[T], ends: usize, what: &str, mut write: impl FnMut(&mut String, &T)) {
+    let left_out = all.len().saturating_sub(ends.saturating_mul(2));
+    for (number, one) in all.iter().enumerate() {
+        if left_out > 0 && number == ends {
+            let _ = writeln!(out, "\n... {left_out} {what} left out; --all-rows shows them");
+        }
+        if left_out == 0 || number < ends || number >= ends + left_out {
+            write(out, one);
+        }
+    }
 }
 
 /// The legend of the columns of points.
@@ -180,7 +198,7 @@ fn heading(run: &Run) -> String {
     out
 }
 
-fn body(pair: &Pair<'_>) -> String {
+fn body(pair: &Pair<'_>, all_rows: bool) -> String {
     let mut out = String::new();
     let mut whole = Table::new(1, ["run", "A", "B", "difference %"]);
     for (list, metric) in WHOLE {
@@ -206,9 +224,8 @@ fn body(pair: &Pair<'_>) -> String {
             let _ = write!(out, "\n{}", table.render());
         }
         for (side, ids) in ["A", "B"].iter().zip(alone) {
-            for id in ids {
-                let _ = writeln!(out, "\nonly in {side}: {kind} {id}");
-            }
+            let ends = if all_rows { ids.len() } else { ENDS };
+            each(&mut out, &ids, ends, "entries", |out, id| _ = writeln!(out, "\nonly in {side}: {kind} {id}"));
         }
     }
     out

@@ -283,6 +283,22 @@ fn a_figure_can_be_asked_for() {
     assert!(said.status == 2 && said.err.contains("--figure"), "{said:?}");
 }
 
+/// As many numbers as a sweep draws are a scale, and each row a point; fewer have a box each.
+#[test]
+fn many_numbers_are_a_scale() {
+    let folder = folder("report_scale");
+    for (points, name) in [(40, ">delay<"), (41, ">delay (ms)<")] {
+        let sweep = format!(
+            "schema = 1\nrun.duration = \"200ms\"\nlinks.wire.rate = \"5mbit\"\n[[flows]]\nid = \"f\"\npath = [\"wire\"]\n\
+             [sweep]\nsample = {{ lhs = {points} }}\nranges.\"links.wire.delay\" = {{ min = \"1ms\", max = \"30ms\" }}\n"
+        );
+        run(&folder, sweep, &["--out", "out", "-q", "--overwrite"]);
+        good(&report(&folder, &["out", "--svg", "scale", "--figure", "box"]));
+        let svg = fs::read_to_string(folder.join("scale/box-flows-goodput_bps.svg")).expect("a figure");
+        assert!(svg.contains(name), "{points}: {svg}");
+    }
+}
+
 #[test]
 fn comparisons_are_counted_as_the_terminal_does() {
     let folder = folder("report_counts");

@@ -104,6 +104,36 @@ fn the_tables_of_a_resumed_sweep_are_complete() {
 }
 
 #[test]
+fn many_points_are_listed_from_both_ends() {
+    let folder = folder("sweep-many");
+    let delays: Vec<String> = (1..=203).map(|ms| format!("\"{ms}ms\"")).collect();
+    let text =
+        |repeat| format!("{SMALL}[sweep]\nrepeat = {repeat}\naxes.\"links.wire.delay\" = [{}]\n", delays.join(", "));
+    let said = run(&folder, text(1), &["--out", "out"]);
+    let names = |text: &str| rows(text).iter().map(|row| row[0].to_owned()).collect::<Vec<_>>();
+    let ends: Vec<String> = (1..=100).chain(104..=203).map(|ms| format!("{ms}ms")).collect();
+    let note = "\n3 points between the first and the last are left out; --all-rows lists them\n";
+    assert_eq!(names(said.out.split(note).next().expect("the table")), ends, "{}", said.out);
+    assert!(said.out.contains(note) && said.out.starts_with("small\n203 runs\n"), "{}", said.out);
+    assert_eq!(read(folder.join("out/summary.jsonl")).lines().count(), 203);
+    let whole = run(&folder, text(1), &["--all-rows"]);
+    assert!(!whole.out.contains("--all-rows"), "{}", whole.out);
+    assert_eq!(names(&whole.out), (1..=203).map(|ms| format!("{ms}ms")).collect::<Vec<_>>());
+    // Those are counted that were chosen.
+    let chosen = run(&folder, text(1), &["--columns", "goodput", "--only", "1-202"]);
+    assert_eq!(names(chosen.out.split("\n2 points").next().expect("the table")).len(), 200, "{}", chosen.out);
+    // Two sweeps of so many points are compared at their ends.
+    let compare = |more: &[&str]| {
+        let said = ackclock().current_dir(&folder).args(["compare", "out", "out"]).args(more).output();
+        Said::from(said.expect("it runs")).out
+    };
+    let (some, all) = (compare(&[]), compare(&["--all-rows"]));
+    let shown = |text: &str| text.lines().filter(|line| line.starts_with("== ")).count();
+    assert_eq!((shown(&some), shown(&all)), (6, 203));
+    assert!(some.contains("\n... 197 runs left out; --all-rows shows them\n\n== "), "{some}");
+}
+
+#[test]
 fn tables_tell_how_much_repetitions_differ() {
     let folder = folder("sweep-spread");
     let note = "note: the repetitions are all the same: nothing in them is random (see `start_jitter`)";

@@ -71,8 +71,9 @@ impl Group {
         Some(Poisson::new(random(), self.arrivals.rate?, Instant::ZERO + self.start))
     }
 
-    /// The group in repetition `run`, if the results are to list it and not its flows.
-    pub(crate) fn summed(&self, seed: u64, run: u64) -> Option<SumSpec> {
+    /// The group in repetition `run` behind `before` listed flows, if the results are to list it
+    /// and not its flows.
+    pub(crate) fn summed(&self, seed: u64, run: u64, before: usize) -> Option<SumSpec> {
         if !self.arrivals.sums {
             return None;
         }
@@ -88,6 +89,6 @@ impl Group {
                 Starts::Listed(starts)
             }
         };
-        Some(SumSpec { id: self.id.clone(), group: self.alike.clone(), starts })
+        Some(SumSpec { id: self.id.clone(), group: self.alike.clone(), starts, before })
     }
 }

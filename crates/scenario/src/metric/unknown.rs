@@ -59,7 +59,11 @@ pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
                 .or_else(|| ids.iter().map(String::as_str).find(|id| id.starts_with(&format!("{selector}."))));
             let suggestion = near.zip(known).map(|(id, field)| format!("{prefix}.{id}.{field}"));
             let some = listed(ids.iter().take(10).map(String::as_str));
-            Unknown { expected: format!("`{prefix}.ID.NAME` with an id of {some}, or `*` in it"), suggestion }
+            let expected = match ids.is_empty() {
+                true => format!("`{prefix}.*.NAME`; the scenario has no {prefix}"),
+                false => format!("`{prefix}.ID.NAME` with an id of {some}, or `*` in it"),
+            };
+            Unknown { expected, suggestion }
         }
     }
 }

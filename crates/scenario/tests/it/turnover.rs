@@ -97,6 +97,33 @@ fn sums_are_those_of_the_flows() {
     }
 }
 
+/// A group has its place in the order of all flows, from which their hashes come and the order of
+/// what happens at once, whether the results list its flows or their sum.
+#[test]
+fn the_results_of_one_group_change_no_other() {
+    for (kind, split) in KINDS.into_iter().zip(["random", "flow_hash", "round_robin", "random"]) {
+        let text = |results: &str| {
+            let short = |id: &str, results: &str| {
+                format!(
+                    "[[flows]]\nid = \"{id}\"\npaths = [[\"a\"], [\"b\"]]\nsplit = \"{split}\"\nbytes = \"30kB\"\n\
+                     count = 60\narrival_rate = 10\n{results}\n"
+                )
+            };
+            format!(
+                "{ROUGH}queue = {{ kind = \"{kind}\" }}\n[links.b]\nrate = \"10mbit\"\ndelay = \"8ms\"\n{}\
+                 [[flows]]\nid = \"bulk\"\npath = [\"a\"]\n{}{}[[flows]]\nid = \"last\"\npath = [\"b\"]\n",
+                short("first", results),
+                short("listed", ""),
+                short("second", results)
+            )
+        };
+        let (each, summed) = (run(&text("")), run(&text("results = \"sum\"")));
+        assert_eq!((&each.links, each.packets), (&summed.links, summed.packets), "{kind} {split}");
+        assert_eq!((each.flows.len(), summed.flows.len()), (182, 62));
+        assert_eq!((&each.flows[60..121], &each.flows[181..]), (&summed.flows[..61], &summed.flows[61..]), "{kind}");
+    }
+}
+
 #[test]
 fn a_lone_transfer_takes_its_round_trips() {
     let summary = run("schema = 1\n[run]\nduration = \"60s\"\n[links.a]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\

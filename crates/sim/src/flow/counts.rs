@@ -41,7 +41,7 @@ impl EndCounts {
     }
 
     pub(super) fn with(mut self, stats: &Stats) -> EndCounts {
-        self.sent.retransmitted_packets = stats.retransmitted_packets + stats.resent_syns;
+        self.sent.retransmitted_packets = stats.retransmitted_data() + u64::from(stats.resent_syns);
         self.recoveries = Recoveries { timeouts: stats.timeouts, fast_recoveries: stats.fast_recoveries };
         self.reactions = Reactions { undos: stats.undos, ece_acks: stats.ece_acks };
         self

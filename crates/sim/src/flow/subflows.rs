@@ -151,8 +151,8 @@ impl Subflows {
                 rtt_ms: measures.rtt.distribution(1e-6),
                 cwnd_bytes: measures.cwnd.quantiles(1.0),
                 sent: SentPackets {
-                    sent_packets: totals.sent_packets + measures.seen.sent,
-                    retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
+                    sent_packets: totals.data_packets() + measures.seen.sent,
+                    retransmitted_packets: totals.retransmitted_data() + measures.seen.retransmitted,
                 },
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
                 recoveries: EndCounts::default().with(&totals).recoveries,
@@ -208,7 +208,7 @@ impl Subflows {
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
             let counts = EndCounts {
                 sent: SentPackets {
-                    sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
+                    sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().data_packets()),
                     retransmitted_packets: measures.seen.retransmitted,
                 },
                 progress: Progress {

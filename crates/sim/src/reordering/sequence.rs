@@ -190,7 +190,7 @@ mod tests {
         let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let send = |truth: &mut Truth, from: u64| {
             let stamp = Stamp { at: Time::from_millis(from), order: 0 };
-            truth.sent(stamp, from, from + 1000, SentAs::New)
+            truth.sent(stamp, (from, from + 1000), SentAs::New, true)
         };
         let mut firsts = Firsts::default();
         let numbers: Vec<u64> = [0, 1000, 2000, 1000, 3000, 0].map(|from| send(&mut truth, from)).to_vec();
@@ -211,7 +211,7 @@ mod tests {
         let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
         let send = |truth: &mut Truth, from: u64| {
             let stamp = Stamp { at: Time::from_millis(from), order: 0 };
-            truth.sent(stamp, from, from + 1000, SentAs::New)
+            truth.sent(stamp, (from, from + 1000), SentAs::New, true)
         };
         let mut ranks = Ranks::default();
         let numbers: Vec<u64> = [0, 1000, 2000, 1000, 3000].map(|from| send(&mut truth, from)).to_vec();

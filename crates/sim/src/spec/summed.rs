@@ -18,6 +18,8 @@ pub struct SumSpec {
     pub group: Arc<FlowGroup>,
     /// Starts of the flows.
     pub starts: Starts,
+    /// Flows of the run that are listed and come before them in the order of all flows.
+    pub before: usize,
 }
 
 /// The starts and stops of a group's flows.

@@ -23,7 +23,7 @@ fn counts(truth: &Truth) -> (u64, u64, u64) {
 /// Sends segments of 100 bytes, from number `first` on, a millisecond apart.
 fn send(truth: &mut Truth, first: u64, segments: u64) {
     for n in first..first + segments {
-        assert_eq!(truth.sent(Stamp::first(MS(n)), 100 * (n - 1), 100 * n, SentAs::New), n);
+        assert_eq!(truth.sent(Stamp::first(MS(n)), (100 * (n - 1), 100 * n), SentAs::New, true), n);
     }
 }
 
@@ -48,7 +48,7 @@ fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
     truth.sender_received(MS(20), second, 0, rtt, None);
     truth.sender_received(MS(21), first, 0, rtt, None);
     truth.declared(MS(27), declaration(0, MS(1), false), None);
-    let again = truth.sent(Stamp::first(MS(30)), 0, 100, SentAs::FastRetransmit);
+    let again = truth.sent(Stamp::first(MS(30)), (0, 100), SentAs::FastRetransmit, true);
     arrive(&mut truth, 40, 4);
     arrive(&mut truth, 41, again);
     let repair = truth.receiver_sent();
@@ -69,7 +69,7 @@ fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
     // All at one instant, and not in order of the stream; the queue at the end of the path loses
     // its packet first.
     for (number, from) in [(4, 400), (5, 300), (6, 500)] {
-        assert_eq!(truth.sent(Stamp::first(MS(4)), from, from + 100, SentAs::New), number);
+        assert_eq!(truth.sent(Stamp::first(MS(4)), (from, from + 100), SentAs::New, true), number);
     }
     truth.lost(MS(5), 5, early(1), None);
     truth.lost(MS(6), 2, early(0), None);
@@ -93,7 +93,7 @@ fn the_loss_of_the_last_packet_is_declared_blind() {
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
     truth.declared(MS(300), declaration(0, MS(1), true), None);
-    let again = truth.sent(Stamp::first(MS(300)), 0, 100, SentAs::Timeout);
+    let again = truth.sent(Stamp::first(MS(300)), (0, 100), SentAs::Timeout, true);
     arrive(&mut truth, 310, again);
     let ack = truth.receiver_sent();
     truth.sender_received(MS(320), ack, 100, Some(Span::from_millis(20)), None);
@@ -110,7 +110,7 @@ fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious(
         arrive(&mut truth, 10, 2);
         arrive(&mut truth, 11, 3);
         truth.declared(MS(20), declaration(0, MS(1), sent_as == SentAs::Timeout), None);
-        let again = truth.sent(Stamp::first(MS(20)), 0, 100, sent_as);
+        let again = truth.sent(Stamp::first(MS(20)), (0, 100), sent_as, true);
         // Even if the retransmission comes first, and the more if it is lost.
         if sent_as == SentAs::Timeout {
             arrive(&mut truth, 30, again);
@@ -128,11 +128,11 @@ fn a_lost_retransmission_is_to_blame_for_the_next() {
     let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
-    let second = truth.sent(Stamp::first(MS(10)), 0, 100, SentAs::FastRetransmit);
+    let second = truth.sent(Stamp::first(MS(10)), (0, 100), SentAs::FastRetransmit, true);
     truth.lost(MS(15), second, early(1), None);
-    let third = truth.sent(Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
+    let third = truth.sent(Stamp::first(MS(20)), (0, 100), SentAs::Timeout, true);
     arrive(&mut truth, 30, third);
-    let fourth = truth.sent(Stamp::first(MS(40)), 0, 100, SentAs::Timeout);
+    let fourth = truth.sent(Stamp::first(MS(40)), (0, 100), SentAs::Timeout, true);
     arrive(&mut truth, 50, fourth);
     assert_eq!(counts(&truth), (2, 0, 1));
     let by_queue = truth
@@ -147,7 +147,7 @@ fn what_the_receiver_refuses_has_to_be_sent_again() {
     let mut truth = Truth::new(SenderId::of(FlowId::new(0)));
     send(&mut truth, 1, 1);
     truth.arrived(MS(10), 1, |_, _| false, None);
-    let again = truth.sent(Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
+    let again = truth.sent(Stamp::first(MS(20)), (0, 100), SentAs::Timeout, true);
     arrive(&mut truth, 30, again);
     assert_eq!(counts(&truth), (1, 0, 0));
     assert_eq!(truth.counts().retransmissions(|_| "a.forward").by_queue[RECEIVER]["refused"], 1);
@@ -211,8 +211,10 @@ proptest! {
         let (mut end, mut expected) = (0, (0, 0, 0));
         for (n, one) in all.iter().enumerate() {
             let sent_as = if one.timeout { SentAs::Timeout } else { SentAs::FastRetransmit };
-            truth.sent(Stamp::first(MS(n as u64)), one.from, one.to, sent_as);
-            if one.from < end {
+            // What is one byte long is a FIN, whose retransmission does not count.
+            let is_data = one.to > one.from + 1;
+            truth.sent(Stamp::first(MS(n as u64)), (one.from, one.to), sent_as, is_data);
+            if one.from < end && is_data {
                 let lost_before = |byte: u64| {
                     all[..n].iter().filter(|earlier| (earlier.from..earlier.to).contains(&byte)).all(|earlier| earlier.fate == Some(false))
                 };
@@ -256,7 +258,7 @@ fn the_work_for_a_loss_does_not_grow_with_their_number() {
         for odd in (1..2 * n).step_by(2) {
             let now = 2 * n + odd;
             truth.declared(MS(now), declaration(100 * (odd - 1), MS(odd), false), None);
-            let again = truth.sent(Stamp::first(MS(now)), 100 * (odd - 1), 100 * odd, SentAs::FastRetransmit);
+            let again = truth.sent(Stamp::first(MS(now)), (100 * (odd - 1), 100 * odd), SentAs::FastRetransmit, true);
             arrive(&mut truth, now, again);
             let serial = truth.receiver_sent();
             truth.sender_received(MS(now + 1), serial, 100 * (odd + 1), Some(Span::from_millis(1)), None);

@@ -140,7 +140,7 @@ impl Trouble {
     ) {
         let (from, to) = (sent.from, sent.to());
         let kept = matches!(sent.fate, TransmissionFate::OnItsWay | TransmissionFate::Kept);
-        if sent.again {
+        if sent.again && sent.is_data {
             self.judge_retransmission(judged_at, sent, log.as_deref_mut());
         }
         if let Some(&Declared { at, by_timeout, .. }) =

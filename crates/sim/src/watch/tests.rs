@@ -177,7 +177,10 @@ fn what_it_acknowledges_was_delivered_to_it() {
     assert!(!watch.is_over());
     watch.receives(ms(4), &ack(1, &[]));
     assert!(watch.is_over() && watch.is_finished());
-    assert_eq!((watch.counts().acked_bytes, watch.counts().sent_packets), (0, 1));
+    // Nor is it data, the first time or again.
+    watch.sends(ms(5), &Segment { flags: fin, ..data(0, 0, 3001) });
+    let counts = watch.counts();
+    assert_eq!((counts.acked_bytes, counts.sent_packets, counts.retransmitted_packets), (0, 0, 0));
 }
 
 #[test]

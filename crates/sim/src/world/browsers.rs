@@ -19,7 +19,8 @@ pub(super) fn groups(flows: &[FlowSpec]) -> impl Iterator<Item = (SumSpec, Optio
     let clients = flows.iter().enumerate().filter(|(_, flow)| flow.application.connections().is_some());
     clients.map(|(number, flow)| {
         let group = FlowGroup { application: Application::Connection, ..FlowGroup::clone(&flow.group) };
-        let spec = SumSpec { id: flow.id.to_string(), group: Arc::new(group), starts: Starts::Listed(Vec::new()) };
+        let starts = Starts::Listed(Vec::new());
+        let spec = SumSpec { id: flow.id.to_string(), group: Arc::new(group), starts, before: flows.len() };
         (spec, Some(FlowId::new(number)))
     })
 }

@@ -27,6 +27,8 @@ use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
 pub(super) struct Turnover {
     /// The number of flows before them, which stay.
     listed: usize,
+    /// The numbers of those among all flows: the order of the scenario, whichever are listed.
+    numbers: Vec<u64>,
     streams: Streams,
     settings: SharedConfigs,
     groups: Vec<SummedGroup>,
@@ -104,11 +106,15 @@ impl Turnover {
         if spec.sums.is_empty() && clients.is_empty() {
             return None;
         }
-        let mut first = spec.flows.len() as u64;
+        let counts = |before: usize| {
+            spec.sums.iter().take_while(move |sum| sum.before <= before).map(SumSpec::count).sum::<u64>()
+        };
+        let numbers = (0..spec.flows.len()).map(|listed| listed as u64 + counts(listed)).collect();
+        let mut ahead = 0;
         let sums = spec.sums.iter().map(|of| (of.clone(), None));
         let groups = sums.chain(clients).map(|(of, client)| {
-            let number = first;
-            first += if client.is_some() { browsers::MOST_CONNECTIONS } else { of.count() };
+            let first = of.before as u64 + ahead;
+            ahead += if client.is_some() { browsers::MOST_CONNECTIONS } else { of.count() };
             let work = match &of.starts {
                 Starts::Workload { spec: workload, start } => Some(Work::new(&of.id, workload, *start, &spec.links)),
                 Starts::Listed(_) | Starts::Poisson { .. } => None,
@@ -116,7 +122,7 @@ impl Turnover {
             SummedGroup {
                 names: SenderNames::new(&of.group),
                 spec: of,
-                first: number,
+                first,
                 created: 0,
                 next: None,
                 alive: 0,
@@ -128,6 +134,7 @@ impl Turnover {
         });
         Some(Box::new(Turnover {
             listed: spec.flows.len(),
+            numbers,
             streams: Streams::of(spec),
             settings: SharedConfigs::default(),
             groups: groups.collect(),
@@ -164,7 +171,7 @@ impl Turnover {
     /// The number of a flow among all flows.
     pub(super) fn number(&self, flow: FlowId) -> u64 {
         match flow.index().checked_sub(self.listed) {
-            None => flow.index() as u64,
+            None => self.numbers[flow.index()],
             Some(place) => self.places[place].number,
         }
     }
@@ -182,7 +189,7 @@ impl Turnover {
                 place.on_way += 1;
                 place.number
             }
-            None => flow.index() as u64,
+            None => self.numbers[flow.index()],
         }
     }
 
@@ -461,7 +468,7 @@ mod tests {
         group.bytes = Some(1_000_000);
         let arrivals = Poisson::new(Random::for_component(1, 0, "arrivals"), 5.0, Time::ZERO);
         let starts = Starts::Poisson { arrivals, count: 1_000_000, until: Time::NEVER, stop: None };
-        spec.sums = vec![SumSpec { id: "f".to_owned(), group: group.group, starts }];
+        spec.sums = vec![SumSpec { id: "f".to_owned(), group: group.group, starts, before: 0 }];
         let mut world = World::new(&spec);
         if let Some(turnover) = &mut world.turnover {
             turnover.most = 50;

@@ -102,8 +102,8 @@ impl World {
                 let (segment, truth) = (&contents.segment, &mut flow.truth);
                 contents.number = if !is_sender {
                     truth.receiver_sent()
-                } else if let Some((from, to)) = range_sent(endpoint, segment) {
-                    truth.sent(endpoint.stamp(now), from, to, endpoint.sent_as())
+                } else if let Some(range) = range_sent(endpoint, segment) {
+                    truth.sent(endpoint.stamp(now), range, endpoint.sent_as(), segment.payload.len > 0)
                 } else {
                     0
                 };

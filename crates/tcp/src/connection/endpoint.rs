@@ -68,11 +68,11 @@ pub struct Acknowledgment {
 
 /// Declares the totals, each with what joins those of two endpoints.
 macro_rules! totals {
-    ($($(#[$about:meta])* $key:ident: $join:ident,)*) => {
+    ($($(#[$about:meta])* $key:ident: $type:ty, $join:ident;)*) => {
         /// Totals of one endpoint.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Stats {
-            $($(#[$about])* pub $key: u64,)*
+            $($(#[$about])* pub $key: $type,)*
         }
 
         impl std::ops::Add for Stats {
@@ -88,26 +88,48 @@ macro_rules! totals {
 
 totals! {
     /// Segments with data (or a FIN) sent, retransmissions included.
-    sent_packets: saturating_add,
+    sent_packets: u64, saturating_add;
     /// Packets of these that were sent again.
-    retransmitted_packets: saturating_add,
+    retransmitted_packets: u64, saturating_add;
+    /// FINs without data among those sent.
+    bare_fins: u32, saturating_add;
+    /// FINs without data among those sent again.
+    retransmitted_fins: u32, saturating_add;
     /// SYNs sent again, on hosts that count them among their retransmissions
     /// ([`crate::StateRules::counts_syns`]).
-    resent_syns: saturating_add,
+    resent_syns: u32, saturating_add;
     /// Expiries of the retransmission timer.
-    timeouts: saturating_add,
+    timeouts: u64, saturating_add;
     /// Entries into fast recovery.
-    fast_recoveries: saturating_add,
+    fast_recoveries: u64, saturating_add;
     /// Tail loss probes sent.
-    loss_probes: saturating_add,
+    loss_probes: u32, saturating_add;
     /// Window reductions taken back.
-    undos: saturating_add,
+    undos: u64, saturating_add;
     /// ACKs that carried the ECN echo.
-    ece_acks: saturating_add,
+    ece_acks: u64, saturating_add;
     /// The farthest that a segment sent once was reported after a later one, in segments.
-    reordering_max: max,
+    reordering_max: u64, max;
     /// Blocks with which the receiver reported duplicates (RFC 2883).
-    dsacks: saturating_add,
+    dsacks: u64, saturating_add;
+}
+
+impl Stats {
+    /// Segments with data sent, retransmissions included.
+    pub fn data_packets(&self) -> u64 {
+        self.sent_packets - u64::from(self.bare_fins)
+    }
+
+    /// Segments with data sent again.
+    pub fn retransmitted_data(&self) -> u64 {
+        self.retransmitted_packets - u64::from(self.retransmitted_fins)
+    }
+
+    /// A segment with this payload is sent again.
+    pub(crate) fn resent(&mut self, payload: u32) {
+        self.retransmitted_packets += 1;
+        self.retransmitted_fins += u32::from(payload == 0);
+    }
 }
 
 /// One end of one connection. The fields that most segments touch lie together.

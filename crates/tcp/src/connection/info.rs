@@ -94,7 +94,7 @@ impl Endpoint {
             retrans: count(counts.retrans_out),
             fackets: if self.sender.loss.detector.rules().shows_reach { count(counts.fackets_out) } else { 0 },
             reordering: counts.reordering,
-            total_retrans: count(self.sender.stats.retransmitted_packets + self.sender.stats.resent_syns),
+            total_retrans: count(self.sender.stats.retransmitted_packets + u64::from(self.sender.stats.resent_syns)),
             dsack_dups: count(self.sender.stats.dsacks),
             reord_seen: count(counts.reord_seen),
             delivered: counters.delivered_segments,
@@ -118,7 +118,7 @@ impl Endpoint {
             segs_out: counters.segments_out.saturating_sub(u32::from(self.socket.is_passive())),
             segs_in: counters.segments_in,
             data_segs_in: counters.data_segments_in,
-            data_segs_out: count(self.sender.stats.sent_packets - u64::from(counters.lone_fins)),
+            data_segs_out: count(self.sender.stats.data_packets()),
             bytes_sent: counters.bytes_sent,
             bytes_retrans: counters.bytes_resent,
             ..self.receiver_info()

@@ -157,7 +157,7 @@ impl Endpoint {
         let is_forgotten = self.is_forgotten();
         self.sender.add_option(now, out, is_forgotten, &self.receiver);
         self.sender.stats.sent_packets += 1;
-        self.sender.counters.lone_fins = self.sender.counters.lone_fins.saturating_add(u16::from(piece.payload == 0));
+        self.sender.stats.bare_fins += u32::from(piece.payload == 0);
         self.sender.counters.bytes_sent += u64::from(piece.payload);
         self.sender.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
         self.receiver.data_sent(now);
@@ -198,7 +198,7 @@ impl Endpoint {
         self.sender.sequence.end_at(self.sender.sequence.nxt().max(1));
         self.handshake.sent(now, again, self.sender.negotiated.clock(now));
         self.sender.stats.resent_syns +=
-            u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
+            u32::from(again && self.state == State::SynSent && self.config.states.counts_syns);
         self.arm_syn_timers(now, again);
         codepoint
     }

@@ -13,9 +13,6 @@ pub(crate) struct Counters {
     /// Segments of these that took the short path of header prediction.
     pub(crate) predicted: u64,
     pub(crate) data_segments_in: u32,
-    /// FINs without data, which Linux counts as no data segments. A host gives up long before there
-    /// are too many.
-    pub(crate) lone_fins: u16,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_resent: u64,
     pub(crate) out_of_order: u32,
@@ -77,7 +74,6 @@ impl Counters {
             segments_in: 0,
             predicted: 0,
             data_segments_in: 0,
-            lone_fins: 0,
             bytes_sent: 0,
             bytes_resent: 0,
             out_of_order: 0,

@@ -37,7 +37,7 @@ impl Sender {
         self.path.probing.size = 0;
         self.departs(now, last.seq, payload);
         self.loss.board.resend_as_probe(self.stamp(now), last.seq);
-        self.stats.retransmitted_packets += 1;
+        self.stats.resent(payload);
         self.probe_is_out(now, true);
         Some(Piece { seq: last.seq, payload, fin: last.fin(), plain: true, push: last.push() })
     }

@@ -52,7 +52,7 @@ impl Sender {
             self.count_resent(payload);
         }
         self.loss.board.resend(self.stamp(now), sent.seq, self.sequence.nxt());
-        self.stats.retransmitted_packets += 1;
+        self.stats.resent(payload);
         self.loss.recovery.resent(now, sent.end());
         let waits_for_detector = self.timer.pending() == Pending::Reorder && self.timer.is_running();
         if is_first && !waits_for_detector || !self.timer.is_running() {

@@ -43,7 +43,7 @@ macro_rules! counts {
 counts! {
 /// Data packets of a sender.
 pub struct SentPackets {
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, retransmissions included; a FIN without data is none.
     pub sent_packets: u64 => ("sent", "Data packets sent"),
     /// Data packets sent again, and SYNs on a host that counts them (Linux).
     pub retransmitted_packets: u64 => ("retrans.", "Retransmissions"),

@@ -7,8 +7,8 @@ use crate::metrics::metrics;
 
 metrics! {
 /// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
-/// data, each transmission counted separately, in the order of sending; on a link of the flow's
-/// ACKs, the receiver's packets. At the place `sequence` they are those with data that was not sent
+/// data or a FIN, each transmission counted separately, in the order of sending; on a link of the
+/// flow's ACKs, the receiver's packets. At the place `sequence` they are those that were not sent
 /// before, in the order of TCP's sequence numbers; at `first_arrival`, each segment at its first
 /// arrival, retransmitted or not, in the same order: as in a capture at the receiver. Further
 /// copies of a packet are left out.

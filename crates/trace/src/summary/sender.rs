@@ -38,7 +38,7 @@ pub struct CaStateSeconds {
     pub loss: f64,
 }
 
-/// Every retransmission is one of these.
+/// Every retransmission of data is one of these.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Retransmissions {
     /// Every earlier transmission of some of its data was lost.

@@ -2,7 +2,7 @@
 
 use ackclock_aqm::{Counters, QueueSpec, Tally};
 
-use super::varying::{any_schedule, change, scheduled};
+use super::varying::{any_schedule, bits, change, scheduled};
 use super::*;
 use crate::recording::Action;
 use crate::{Change, Course, JitterDistribution, Up};
@@ -59,7 +59,10 @@ fn a_constant_link_goes_on_where_it_is() {
     assert_eq!(drain(&mut link, &mut events), [(2500, 1), (6500, 2), (8500, 3)]);
     link.catch_up(us(10_000), &mut events);
     // 0.5 ms at 10 Mbit/s and 9.5 at 5.
-    assert_eq!(link.usage(), Some(Usage { possible: 52_500, sent: 30_000, limited: Span::from_millis(10) }));
+    assert_eq!(
+        link.usage(),
+        Some(Usage { possible: bits(52_500), sent: bits(30_000), limited: Span::from_millis(10) })
+    );
 }
 
 #[test]
@@ -253,7 +256,7 @@ proptest! {
         [&mut all, &mut some].into_iter().for_each(|link| link.catch_up(end, &mut events));
         let [expected, found] = [all, some].map(|link| link.usage().unwrap());
         prop_assert_eq!(expected.possible, found.possible);
-        prop_assert!(expected.sent.abs_diff(found.sent) <= arrivals.len() as u64, "{:?} {:?}", expected, found);
+        prop_assert!(expected.sent.abs_diff(found.sent) <= bits(arrivals.len() as u64), "{:?} {:?}", expected, found);
     }
 
     /// The usage of a constant link equals that of one that changes by nothing.
@@ -277,6 +280,6 @@ proptest! {
         }
         let (expected, found) = (changing.usage().unwrap(), constant.usage_by(end));
         prop_assert_eq!(expected.possible, found.possible);
-        prop_assert!(expected.sent.abs_diff(found.sent) <= arrivals.len() as u64, "{:?} {:?}", expected, found);
+        prop_assert!(expected.sent.abs_diff(found.sent) <= bits(arrivals.len() as u64), "{:?} {:?}", expected, found);
     }
 }

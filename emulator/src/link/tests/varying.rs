@@ -186,10 +186,16 @@ fn delivered_bytes_equal_the_opportunities() {
     // Opportunities at 0 pass before the first packet arrives.
     let usage = link.usage().unwrap();
     let opportunities = 7 * 100 + 1;
-    assert_eq!(usage.possible, opportunities * 1504 * 8);
-    assert_eq!(usage.sent, (opportunities - 1) * 1504 * 8);
+    assert_eq!(usage.possible, bits(opportunities * 1504 * 8));
+    let sent = (opportunities - 1) * 1504;
+    assert_eq!(usage.sent, bits(sent * 8));
     let next = u64::from(sizes[slots_sent(&events)]);
-    assert!(delivered <= usage.sent / 8 && usage.sent / 8 < delivered + next, "{delivered} {next}");
+    assert!(delivered <= sent && sent < delivered + next, "{delivered} {next}");
+}
+
+/// So many bits, as [`Usage`] counts them.
+pub(super) fn bits(bits: u64) -> u128 {
+    u128::from(bits) * 1_000_000_000
 }
 
 /// The number of packets sent whole; the last one is in transmission.
@@ -206,7 +212,7 @@ fn rates_of_a_trace_follow_each_other() {
     // The third is cut by the end of the first round, the fourth by the pause of the second.
     assert_eq!(arrivals, [(1000, 1), (5000, 2), (6500, 3), (10_000, 4), (12_000, 5)]);
     link.catch_up(us(12_000), &mut events);
-    assert_eq!(link.usage().unwrap().possible, 50_000);
+    assert_eq!(link.usage().unwrap().possible, bits(50_000));
 }
 
 #[test]
@@ -220,7 +226,7 @@ fn usage_leaves_out_outages() {
     link.catch_up(us(8000), &mut events);
     // 2 ms at 10 Mbit/s and 2 ms at 20.
     let usage = link.usage().unwrap();
-    assert_eq!((usage.possible, usage.sent), (60_000, 10_000));
+    assert_eq!((usage.possible, usage.sent), (bits(60_000), bits(10_000)));
     assert_eq!(self::link(config()).usage(), None);
 }
 
@@ -290,6 +296,30 @@ fn any_course() -> impl Strategy<Value = Course> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// Between any two times no more is sent than was possible, however short the time is, whatever
+    /// changes in it, and wherever transmissions begin and end.
+    #[test]
+    fn no_more_is_sent_than_is_possible(
+        config in any_config(),
+        queue in any_queue(),
+        arrivals in any_arrivals(),
+        course in any_course(),
+        edges in prop::collection::btree_set(0u64..1_000_000_000, 1..200),
+    ) {
+        let config = LinkConfig { burst: None, ..config };
+        let mut link = Link::with_course(config, build_queue(&queue), random("link"), course);
+        let (mut then, mut events, mut arrivals) = (Usage::default(), Vec::new(), arrivals.iter().peekable());
+        for edge in edges.into_iter().map(Time::from_nanos) {
+            while let Some(&(at, packet)) = arrivals.next_if(|(at, _)| *at < edge) {
+                link.offer(at, packet, &mut events);
+            }
+            link.catch_up(edge, &mut events);
+            let now = link.usage().unwrap();
+            prop_assert!(now.sent - then.sent <= now.possible - then.possible, "{then:?} {now:?} at {edge:?}");
+            then = now;
+        }
+    }
 
     /// Changes that change nothing: the transmitter of a link that changes is that of one that does
     /// not, to the nanosecond and in every event but for what is not known beforehand.

@@ -290,7 +290,10 @@ fn prefix(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
         return;
     }
     let spec = spec(&longer.text());
-    if spec.flows != outcome.spec.flows || starts_differ(&outcome.spec.sums, &spec.sums) {
+    if spec.flows != outcome.spec.flows
+        || starts_differ(&outcome.spec.sums, &spec.sums)
+        || numbers_differ(&outcome.spec, &spec)
+    {
         return;
     }
     let Ok(longer) = run(&spec, 6 * most) else { return };
@@ -314,6 +317,16 @@ fn starts_differ(short: &[SumSpec], long: &[SumSpec]) -> bool {
     short.iter().zip(long).any(|(short, long)| match (&short.starts, &long.starts) {
         (Starts::Listed(short), Starts::Listed(long)) => !long.starts_with(short),
         _ => false,
+    })
+}
+
+/// Whether flows behind a summed group with given times have other numbers in the longer run, which
+/// has more of these times; so do flows behind a listed one, which are others then.
+fn numbers_differ(short: &RunSpec, long: &RunSpec) -> bool {
+    let clients = short.flows.iter().any(|flow| flow.application.connections().is_some());
+    let last = short.sums.len().saturating_sub(1);
+    short.sums.iter().zip(&long.sums).enumerate().any(|(number, (sum, longer))| {
+        sum.count() != longer.count() && (clients || number < last || sum.before < short.flows.len())
     })
 }
 

@@ -111,7 +111,9 @@ impl Subflows {
         }
         self.data_end = self.data_end.max(end);
         self.sent[0] += 1;
-        judged.truth.sent(endpoint.stamp(now), from, from + len, endpoint.sent_as()) | self.sent[0] << PATH_BITS
+        let is_data = segment.payload.len > 0;
+        judged.truth.sent(endpoint.stamp(now), (from, from + len), endpoint.sent_as(), is_data)
+            | self.sent[0] << PATH_BITS
     }
 
     /// The receiver has sent a packet; returns its number.
@@ -201,7 +203,9 @@ impl Flow {
             (Some(subflows), Host::Mptcp(connection)) => subflows.answered(connection.last_path()),
             _ if !is_sender => self.truth.receiver_sent(),
             _ => match state.range_of(segment) {
-                Some((from, to)) => self.truth.sent(state.stamp(now), from, to, state.sent_as(by_timer)),
+                Some(range) => {
+                    self.truth.sent(state.stamp(now), range, state.sent_as(by_timer), segment.payload.len > 0)
+                }
                 None => 0,
             },
         }

@@ -290,7 +290,7 @@ fn a_watch_counts_what_the_endpoints_count() {
         assert_eq!(flow.progress.acked_bytes, 3_000_000, "{case}");
         assert_eq!(
             (flow.sent.sent_packets, flow.sent.retransmitted_packets, flow.reactions.ece_acks),
-            (stats.sent_packets, stats.retransmitted_packets, stats.ece_acks),
+            (stats.data_packets(), stats.retransmitted_data(), stats.ece_acks),
             "{case}"
         );
         assert_eq!(flow.rtt_ms, kernels[0].rtt.distribution(1e-6), "{case}");

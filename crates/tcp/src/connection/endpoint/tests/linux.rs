@@ -339,6 +339,11 @@ fn a_fin_without_data_is_no_data_segment() {
     let after = script.endpoint.info(script.now);
     assert_eq!((after.segs_out, after.data_segs_out), (before.segs_out + 1, 1));
     assert_eq!(before.data_segs_out, 1);
+    // It is sent again: `total_retrans` counts it, as each segment of `tcp_retransmit_skb`.
+    script.wait(10_000);
+    let (info, stats) = (script.endpoint.info(script.now), script.endpoint.stats());
+    assert!(info.total_retrans > 0 && stats.retransmitted_packets == u64::from(info.total_retrans), "{stats:?}");
+    assert_eq!((info.data_segs_out, stats.data_packets(), stats.retransmitted_data()), (1, 1, 0));
 }
 
 #[test]
