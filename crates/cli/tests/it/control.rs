@@ -93,9 +93,16 @@ fn ctl(folder: &Path, request: &[&str]) -> Said {
     ackclock().current_dir(folder).args(["ctl", "run.sock"]).args(request).output().expect("the binary runs").into()
 }
 
-/// A request that goes well, and its answer.
+/// A request that goes well, and its answer. It is made again while the run has not begun.
 fn done(folder: &Path, request: &[&str]) -> String {
-    let said = ctl(folder, request);
+    let mut said = ctl(folder, request);
+    for _ in 0..2000 {
+        if !said.err.contains("the run has not begun yet") {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+        said = ctl(folder, request);
+    }
     assert_eq!((said.status, &*said.err), (0, ""), "{request:?}");
     said.out
 }

@@ -55,6 +55,12 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         ],
     ),
     table("links.wire.queue.adaptive", &["links.wire.queue={kind=\"red\", adaptive={}}"]),
+    table(
+        "links.wire.queue.medium",
+        &["flows.0.dscp=\"af12\"", "links.wire.queue={kind=\"wred\", ecn=true, medium={}}"],
+    ),
+    table("links.wire.queue.high", &["flows.0.dscp=\"af13\"", "links.wire.queue={kind=\"wred\", ecn=true, high={}}"]),
+    table("links.wire.queue.flow_red", &["links.wire.queue={kind=\"sfq\", flow_red={ecn=true}}"]),
     table("links.wire.queue.floyd", &["links.wire.queue={kind=\"red\", ecn=true, floyd={}}"]),
     kinds(
         "links.wire.loss",

@@ -32,6 +32,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "between",
     "address",
     "tun",
+    // The names of stacks in a program: crates/scenario/tests/it/own.rs.
+    "hosts.stack",
     "netns",
     "packets",
     "weights",
@@ -57,6 +59,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "record.pcap",
     // The names of links and flows, and `receiver`: crates/scenario/tests/it/reordering.rs.
     "record.reordering",
+    // With `maxrate`, which few queues of a link's way back have.
+    "reverse.queue.low_rate_threshold",
     // Keys about a file's runs, not of a run.
     "title",
     "sweep",
