@@ -42,7 +42,7 @@ pub struct EtsConfig {
     pub strict: Option<u32>,
     /// Bytes that a turn adds to a band's deficit. Default: 1514, an Ethernet frame.
     pub quantum: u32,
-    /// [`EtsConfig::quantum`] of each band. Default: that.
+    /// The quantum of each band that has one of its own. Default: none has.
     pub quanta: [Option<u32>; BANDS],
 }
 
