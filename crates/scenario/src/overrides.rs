@@ -15,8 +15,19 @@ use crate::{application, command, host, link, medium, paths, video};
 
 /// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
 /// `queue = "pie"` into a table.
-const NAMED: [&str; 10] =
-    ["queue", "cc", "loss_detector", "loss", "medium", "application", "algorithm", "pacing", "accecn_option", "split"];
+const NAMED: [&str; 11] = [
+    "queue",
+    "cc",
+    "stack",
+    "loss_detector",
+    "loss",
+    "medium",
+    "application",
+    "algorithm",
+    "pacing",
+    "accecn_option",
+    "split",
+];
 
 /// Everything at the top of a document.
 const SECTIONS: [&str; 12] = [

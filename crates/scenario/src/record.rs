@@ -158,7 +158,10 @@ fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outsi
         }
     };
     if outside && !items.is_empty() {
-        let problem = Problem::new("captures the virtual clock alone", "--record FILE, which captures a live run");
+        let problem = Problem::new(
+            "only flows between hosts of the simulator are captured",
+            "none with hosts that have a device or a stack; --record FILE captures a live run",
+        );
         fields.reject("pcap", &entry.node, problem);
         return Vec::new();
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_aqm::{Described, Fifo, FifoConfig, Limit, QueueDisc};
 use ackclock_cc::{CongestionControl, NewReno, NewRenoConfig};
-use ackclock_scenario::{Own, Scenario};
+use ackclock_scenario::{Override, Own, Scenario};
 use ackclock_sim::spec::{Clock, NodeSpec, OwnController, OwnQueue, OwnStack};
 use ackclock_sim::{Recorders, World};
 use ackclock_stack::Stack;
@@ -127,6 +127,10 @@ fn hosts_have_stacks_in_virtual_time() {
     assert!(live.nodes.iter().all(NodeSpec::is_outside));
     assert!(scenario.resolved().contains("stack = { kind = \"mine\", depth = 2 }"), "{}", scenario.resolved());
     assert!(scenario.notes().iter().any(|note| note.contains("it asks a clock")), "{:?}", scenario.notes());
+    // A parameter beside a name.
+    let depth = Override { flag: "--set".to_owned(), text: "hosts.two.stack.depth=7".to_owned() };
+    let set = Scenario::parse_with("own.toml", HOSTS.as_bytes(), &[depth], &own).expect("a scenario");
+    assert!(set.resolved().contains("stack = { kind = \"mine\", depth = 7"), "{}", set.resolved());
     for (from, to, what) in [
         ("depth = 2", "depth = 20", "expected a number from 0 to 9"),
         ("kind = \"mine\"", "kind = \"mime\"", "did you mean `mine`?"),
