@@ -27,9 +27,7 @@ pub fn stacks() -> Vec<OwnStack> {
     let newreno = |_| Arc::new(NewRenoConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>;
     let cubic = |_| Arc::new(CubicConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>;
     let bbr = |_| Arc::new(BbrConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>;
-    let unseeded = "the phase in which quinn's BBR begins to probe is drawn outside of the run";
-    let quinns =
-        [client("quinn-newreno", newreno), client("quinn-cubic", cubic), client("quinn-bbr", bbr).unseeded(unseeded)];
+    let quinns = [client("quinn-newreno", newreno), client("quinn-cubic", cubic), client("quinn-bbr", bbr)];
     let ours = controller::NAMES.map(|name| {
         client(&format!("quinn-own-{name}"), move |random| match Law::by_name(name, random) {
             Some(law) => Arc::new(law),

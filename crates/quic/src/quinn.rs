@@ -1,7 +1,8 @@
 //! quinn as a host: one endpoint on a UDP socket, with a bulk sender or a receiver of everything.
 //!
 //! The endpoint's random numbers, connection IDs and tokens come from the run. One source of
-//! randomness in `quinn_proto` 0.11 cannot be seeded: the phase in which its BBR begins to probe.
+//! randomness in `quinn_proto` 0.11 cannot be seeded, the phase in which its BBR begins to probe. It
+//! sets a pacing gain that quinn, which paces by the window, does not use.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

@@ -49,8 +49,10 @@ fn a_transfer_arrives_whole_and_ends() {
 #[test]
 fn runs_repeat_to_the_byte() {
     let lossy = "{ kind = \"pfifo\", limit = \"50p\" }\nloss = { kind = \"iid\", probability = 0.001 }";
-    let [first, second] = [(); 2].map(|()| serde_json::to_string(&run(&text("\"quinn-cubic\"", lossy, ""))).unwrap());
-    assert_eq!(first, second);
+    for client in ["\"quinn-cubic\"", "\"quinn-bbr\"", "\"quinn-own-cubic\""] {
+        let [first, second] = [(); 2].map(|()| serde_json::to_string(&run(&text(client, lossy, ""))).unwrap());
+        assert_eq!(first, second, "{client}");
+    }
 }
 
 /// quinn negotiates ECN: fq_codel marks, and drops nothing.
