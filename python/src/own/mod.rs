@@ -48,7 +48,7 @@ impl Own {
     #[new]
     fn new(controllers: Vec<Listed<'_>>, queues: Vec<Listed<'_>>) -> PyResult<Own> {
         let made_of = (kept(&controllers), kept(&queues));
-        let mut own = ackclock_scenario::Own::new();
+        let mut own = ackclock::built_in();
         for (name, class, parameters) in controllers {
             let class = Class::of_controller(&name, &class, &parameters)?;
             let build = move |values: &[f64], random| DrivenController::build(&class, values, random);
