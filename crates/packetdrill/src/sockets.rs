@@ -377,9 +377,9 @@ impl Kernel {
             && let Some(endpoint) = self.endpoint_mut(id)
         {
             endpoint.set_icmp_may_reset(may_reset);
-            let before = endpoint.path_mtu();
+            let before = endpoint.sender().path_mtu();
             endpoint.icmp(now, error);
-            let mtu = endpoint.path_mtu();
+            let mtu = endpoint.sender().path_mtu();
             if mtu < before {
                 // FreeBSD's host cache keeps it for an hour.
                 let holds = timeout.unwrap_or(Span::from_secs(3600));
@@ -464,8 +464,8 @@ impl Kernel {
             if follows
                 && socket.route == route
                 && let Kind::Open(endpoint) = &mut socket.kind
-                && endpoint.unsent() > 0
-                && endpoint.path_mtu() != mtu
+                && endpoint.sender().unsent() > 0
+                && endpoint.sender().path_mtu() != mtu
             {
                 // tcp_current_mss; the new route was found when the last packet was sent
                 // (__sk_dst_check).

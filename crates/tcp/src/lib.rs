@@ -112,8 +112,8 @@
 //! }
 //! // 100,000 bytes in segments of 1448 bytes: 69 full ones and 88 bytes, with the FIN.
 //! assert_eq!(segments, [10, 20, 40]);
-//! assert_eq!(server.delivered_bytes(), 100_000);
-//! assert!(server.peer_finished());
+//! assert_eq!(server.receiver().delivered(), 100_000);
+//! assert!(server.receiver().is_finished());
 //! ```
 
 mod connection;
@@ -121,7 +121,6 @@ mod ecn;
 mod listener;
 mod loss;
 mod receiver;
-mod report;
 mod send;
 mod seq;
 mod stack;
@@ -129,6 +128,7 @@ mod stack;
 pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
 pub use connection::calls::{Readiness, Received, Sending, Shutdown};
+pub use connection::control_block::{ControlBlock, Snapshot};
 pub use connection::defer::{retries_within, time_of_retries};
 pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};
 pub use connection::error::Error;
@@ -138,17 +138,20 @@ pub use connection::fast_open::{
 pub use connection::icmp::IcmpError;
 pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;
-pub use listener::{Listener, Numbers};
-pub use loss::detector::LossCounts;
-pub use loss::scoreboard::{LossDeclaration, Stamp};
-pub use loss::{CaState, CaStateTime};
-pub use report::control_block::{ControlBlock, Snapshot};
-pub use report::sent_as::SentAs;
-pub use report::tcp_info::{
+pub use connection::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,
 };
+pub use listener::{Listener, Numbers};
+pub use loss::detector::LossCounts;
+pub use loss::scoreboard::{LossDeclaration, Scoreboard, Stamp};
+pub use loss::{CaState, CaStateTime, Loss};
+pub use receiver::Receiver;
+pub use send::Sender;
 pub use send::limited::{Limit, LimitClock, LimitedTime};
+pub use send::rtt::RttEstimator;
+pub use send::sent_as::SentAs;
+pub use send::sequence::SendSequence;
 pub use stack::config::{
     AdaptiveRules, BerkeleyRules, Config, DelayedAck, DetectorKind, InitialWindow, LossDetector, MAX_BUFFER, MIN_MSS,
     MinRto, NcrVariant, Prr, QuickAcks, RrRules,

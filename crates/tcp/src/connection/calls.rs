@@ -128,7 +128,7 @@ impl Endpoint {
         if taken > 0 || most == 0 {
             return Received::Data(taken);
         }
-        if self.peer_finished() {
+        if self.receiver().is_finished() {
             return Received::EndOfFile;
         }
         if let Some(error) = self.take_error() {
@@ -169,7 +169,7 @@ impl Endpoint {
     /// a linger time of zero, the connection is reset.
     pub fn close(&mut self, now: Time) {
         self.sender.burst.end();
-        let unread = self.unread() > 0 && self.config.states.reset_unread;
+        let unread = self.receiver().unread() > 0 && self.config.states.reset_unread;
         self.socket.abandon();
         if unread || self.socket.linger() == Some(Span::ZERO) {
             self.abort();
@@ -229,42 +229,15 @@ impl Endpoint {
     pub fn readiness(&self) -> Readiness {
         let closed = self.state == State::Closed;
         let read_closed =
-            self.socket.is_read_shut() || self.peer_finished() || closed && self.sender.sequence.nxt() > 0;
+            self.socket.is_read_shut() || self.receiver().is_finished() || closed && self.sender.sequence.nxt() > 0;
         let write_closed = self.sender.sequence.is_closed() || closed;
         let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
         Readiness {
-            readable: open && (self.unread() > 0) || read_closed,
+            readable: open && (self.receiver().unread() > 0) || read_closed,
             writable: open && (write_closed || self.sender.has_room_to_tell()),
             read_closed,
             hung_up: closed || read_closed && write_closed,
             error: self.socket.has_error(),
-        }
-    }
-
-    /// Returns `true` if a writer that polls may write, or is woken ([`SpaceRule`]). If not, it
-    /// wants room: a buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
-    #[inline]
-    pub fn is_writable(&mut self) -> bool {
-        match self.config.transfer.send_space {
-            SpaceRule::Bytes => true,
-            SpaceRule::Segments => self.sender.has_room_to_tell(),
-            SpaceRule::Tuned | SpaceRule::Linux => self.sender.has_room_to_tell() || self.sender.wait_for_room(),
-        }
-    }
-
-    /// Number of bytes that an application that writes `bytes` at a time, for as long as it can,
-    /// may write at once with the same effect.
-    #[inline]
-    pub fn writes_at_once(&self, bytes: u64) -> u64 {
-        match self.config.transfer.send_space {
-            // The writer continues until the buffer is full.
-            SpaceRule::Bytes => u64::MAX,
-            // The writer continues while a third is free.
-            SpaceRule::Segments | SpaceRule::Tuned if self.sender.writing.notsent_lowat().is_none() => {
-                let room = (self.sender.queue.buffer / 3 * 2).saturating_sub(self.sender.queued());
-                (room - room % bytes).max(bytes)
-            }
-            SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Endpoint {
         if self.socket.discards() {
             self.read(u64::MAX);
         }
-        if arrived == Arrived::InOrder && self.peer_finished() {
+        if arrived == Arrived::InOrder && self.receiver().is_finished() {
             self.on_peer_fin(now);
         }
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
-use ackclock_units::outside::Failure;
 use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
@@ -203,26 +202,11 @@ impl Endpoint {
     }
 
     /// The application reads up to `most` bytes; returns how many it got. They were checked on
-    /// arrival ([`Endpoint::integrity_error`]).
+    /// arrival ([`Receiver::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
         self.sender.burst.interrupt();
         self.receiver.read(most)
-    }
-
-    /// SIOCINQ: bytes received in order and not read.
-    pub fn unread(&self) -> u64 {
-        self.receiver.unread()
-    }
-
-    /// SIOCOUTQ: bytes written and not acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
-        self.sender.sequence.written() - self.sender.acked_bytes()
-    }
-
-    /// SIOCOUTQNSD: bytes written and not sent.
-    pub fn unsent(&self) -> u64 {
-        self.sender.unsent()
     }
 
     /// Settings of its own, changed by a socket option.
@@ -252,6 +236,24 @@ impl Endpoint {
         self.error
     }
 
+    /// The sending half.
+    #[inline]
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The sending half, for a layer above and for what drives the connection.
+    #[inline]
+    pub fn sender_mut(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// The receiving half.
+    #[inline]
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
     /// Returns `true` if both sides have closed and everything is acknowledged; the state may still
     /// be TIME-WAIT.
     #[inline]
@@ -259,82 +261,7 @@ impl Endpoint {
         let all_acked =
             || self.sender.sequence.is_fin_sent() && self.sender.acked_bytes() == self.sender.sequence.written();
         self.state == State::TimeWait
-            || (self.state == State::Closed && self.error.is_none() && all_acked() && self.peer_finished())
-    }
-
-    /// Returns `true` if the peer has closed and every byte before its FIN has arrived.
-    #[inline]
-    pub fn peer_finished(&self) -> bool {
-        self.receiver.is_finished()
-    }
-
-    /// Bytes of our stream that the peer has acknowledged.
-    #[inline]
-    pub fn acked_bytes(&self) -> u64 {
-        self.sender.acked_bytes()
-    }
-
-    /// Bytes of the peer's stream that arrived in order.
-    pub fn delivered_bytes(&self) -> u64 {
-        self.receiver.delivered()
-    }
-
-    /// Bytes of the peer's stream that arrived, what lies beyond gaps included.
-    pub fn received_bytes(&self) -> u64 {
-        self.receiver.received()
-    }
-
-    /// Data segments that brought nothing new.
-    pub fn duplicate_segments(&self) -> u64 {
-        self.receiver.duplicate_segments()
-    }
-
-    /// The first stream offset whose bytes were not those of the stream.
-    pub fn integrity_error(&self) -> Option<u64> {
-        self.receiver.integrity_error()
-    }
-
-    /// Why the congestion controller cannot go on, if it is one from outside that has failed.
-    pub fn controller_failure(&self) -> Option<&Failure> {
-        self.sender.cc.inspect().failure
-    }
-
-    /// Segments that arrived and were as expected ([`Config::header_prediction`]).
-    pub fn predicted_segments(&self) -> u64 {
-        self.sender.counters.predicted
-    }
-
-    /// Totals.
-    pub fn stats(&self) -> &Stats {
-        &self.sender.stats
-    }
-
-    /// The congestion controller.
-    pub fn congestion_control(&self) -> &dyn CongestionControl {
-        &*self.sender.cc
-    }
-
-    /// Smoothed RTT, once there was a sample.
-    #[inline]
-    pub fn srtt(&self) -> Option<Span> {
-        self.sender.rtt.srtt()
-    }
-
-    /// The retransmission timeout, back-off included.
-    #[inline]
-    pub fn rto(&self) -> Span {
-        self.sender.rto()
-    }
-
-    /// The peer's window in bytes.
-    pub fn peer_window(&self) -> u64 {
-        self.sender.sequence.window()
-    }
-
-    /// The oldest unacknowledged byte and the next to be sent, as distances from the initial
-    /// sequence number.
-    pub fn sequence(&self) -> (u64, u64) {
-        (self.sender.sequence.una(), self.sender.sequence.nxt())
+            || (self.state == State::Closed && self.error.is_none() && all_acked() && self.receiver().is_finished())
     }
 }
 

@@ -192,7 +192,7 @@ impl Endpoint {
         let next = self.receiver.next();
         let half_open = self.state == State::SynReceived && self.socket.is_passive();
         let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
-        left == next || left > next && left < next + window + u64::from(self.peer_finished())
+        left == next || left > next && left < next + window + u64::from(self.receiver().is_finished())
     }
 
     pub(crate) fn is_number_of_fin(&self, left: u64) -> bool {

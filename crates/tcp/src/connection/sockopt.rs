@@ -1,11 +1,9 @@
 //! Options that an application may set on its socket while the connection runs.
 
-use std::any::Any;
-
-use ackclock_cc::{CongestionControl, Flight, Learner};
+use ackclock_cc::CongestionControl;
 use ackclock_units::Time;
 
-use crate::{AccEcnOption, AckRule, Endpoint, SpaceRule, State, WindowRule};
+use crate::{AccEcnOption, Endpoint, SpaceRule, State, WindowRule};
 
 /// The smallest receive buffer (Linux `SOCK_MIN_RCVBUF`).
 const MIN_RECEIVE_BUFFER: u64 = 2304;
@@ -21,11 +19,6 @@ impl Endpoint {
         }
     }
 
-    /// TCP_NODELAY.
-    pub fn nodelay(&self) -> bool {
-        !self.config.nagle
-    }
-
     /// TCP_CORK (TCP_NOPUSH): small segments wait until it is taken off, or until the probe timer
     /// has expired.
     pub fn set_cork(&mut self, on: bool) {
@@ -35,11 +28,6 @@ impl Endpoint {
         if !on && !self.config.nagle {
             self.sender.writing.push();
         }
-    }
-
-    /// TCP_CORK.
-    pub fn cork(&self) -> bool {
-        self.sender.writing.is_corked()
     }
 
     /// TCP_SYNCNT, from now on.
@@ -54,11 +42,6 @@ impl Endpoint {
         self.receiver.set_quick_ack(on);
     }
 
-    /// TCP_QUICKACK.
-    pub fn quick_ack(&self) -> bool {
-        self.config.transfer.acks == AckRule::Linux && !self.receiver.is_interactive()
-    }
-
     /// TCP_MAXSEG, before the connection is opened: the largest segment to send and to ask for,
     /// bytes.
     pub fn set_max_segment(&mut self, mss: u16) {
@@ -69,11 +52,6 @@ impl Endpoint {
             self.configure(|config| config.mss = mss);
             self.sender.negotiated.set_mss(self.sender.negotiated.mss().min(u32::from(mss)));
         }
-    }
-
-    /// TCP_MAXSEG as it is read: the segment size in use, bytes.
-    pub fn max_segment(&self) -> u32 {
-        self.sender.negotiated.mss()
     }
 
     /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes
@@ -97,23 +75,9 @@ impl Endpoint {
         self.sender.decide_pacing(now);
     }
 
-    /// The controller, if its decisions come from outside or from a policy, with what it sees of
-    /// the sender. Its decisions apply from the next [`Endpoint::transmit`] on.
-    pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
-        self.sender.burst.end();
-        let flight = self.sender.flight(now);
-        let cc: &mut dyn Any = &mut *self.sender.cc;
-        Some((cc.downcast_mut()?, flight))
-    }
-
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.
     pub fn set_notsent_lowat(&mut self, bytes: Option<u32>) {
         self.sender.writing.set_notsent_lowat(bytes);
-    }
-
-    /// TCP_NOTSENT_LOWAT.
-    pub fn notsent_lowat(&self) -> Option<u32> {
-        self.sender.writing.notsent_lowat()
     }
 
     /// SO_SNDBUF: Linux doubles it for its overhead.
@@ -125,11 +89,6 @@ impl Endpoint {
         };
     }
 
-    /// SO_SNDBUF as it is read.
-    pub fn send_buffer(&self) -> u64 {
-        self.sender.queue.buffer
-    }
-
     /// SO_RCVBUF: Linux doubles it for its overhead. An offered window stays offered.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
         self.sender.burst.end();
@@ -138,11 +97,6 @@ impl Endpoint {
             WindowRule::Linux { .. } => (2 * bytes).max(MIN_RECEIVE_BUFFER),
         };
         self.receiver.set_buffer(bytes);
-    }
-
-    /// SO_RCVBUF as it is read.
-    pub fn receive_buffer(&self) -> u64 {
-        self.receiver.buffer()
     }
 
     /// Changes when the option is sent, on an open connection too.

@@ -55,7 +55,7 @@ impl Sender {
 
     /// The payload of a full segment: the MSS, less what the option takes.
     #[inline]
-    pub(crate) fn full_payload(&self) -> u32 {
+    pub fn full_payload(&self) -> u32 {
         if self.ecn.bytes.is_none() { self.negotiated.mss() } else { self.payload_beside_option() }
     }
 

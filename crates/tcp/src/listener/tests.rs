@@ -133,7 +133,7 @@ fn data_and_fin_with_the_last_ack_wait_in_the_child() {
     server.input(Segment { payload: Payload { offset: 0, len: 10 }, ..segment(1, Flags::ACK | Flags::FIN, 1, 1001) });
     assert_eq!(server.sent(), ["1: S. 1000 101", "1: . 1001 112"]);
     let child = server.listener.accept().expect("complete");
-    assert_eq!((child.unread(), child.state()), (10, State::CloseWait));
+    assert_eq!((child.receiver().unread(), child.state()), (10, State::CloseWait));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn children_that_wait_go_on_receiving() {
     server.input(Segment { payload: Payload { offset: 0, len: 10 }, ..ack(1, 1001) });
     server.wait(40);
     assert_eq!(server.sent(), ["1: . 1001 111"]);
-    assert_eq!(server.listener.accept().map(|child| child.unread()), Some(10));
+    assert_eq!(server.listener.accept().map(|child| child.receiver().unread()), Some(10));
 }
 
 #[test]
@@ -300,9 +300,9 @@ fn another_controller_takes_over_before_the_last_ack() {
     let mut server = fast_server(4);
     server.input(fast_syn(1));
     let mut child = server.listener.accept().unwrap();
-    let window = child.cwnd();
+    let window = child.sender().cwnd();
     child.set_congestion_control(server.now, Box::new(NewReno::new(NewRenoConfig::default())));
-    assert!(window > 0 && child.cwnd() == window, "{} instead of {window}", child.cwnd());
+    assert!(window > 0 && child.sender().cwnd() == window, "{} instead of {window}", child.sender().cwnd());
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(crate) use self::state_time::StateClock;
 /// segments touch lie together.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Loss {
+pub struct Loss {
     pub(crate) recovery: Recovery,
     pub(crate) board: Scoreboard,
     pub(crate) detector: Detector,
@@ -69,6 +69,23 @@ impl Loss {
             states: StateClock::default(),
             config,
         }
+    }
+
+    /// Where the sender stands.
+    #[inline]
+    pub fn state(&self) -> CaState {
+        self.recovery.state()
+    }
+
+    /// The time that the sender spent in each congestion state until `now`.
+    pub fn state_time(&self, now: Time) -> CaStateTime {
+        self.states.read(now, self.recovery.state())
+    }
+
+    /// The segments in flight.
+    #[inline]
+    pub fn scoreboard(&self) -> &Scoreboard {
+        &self.board
     }
 
     /// Returns `true` if Linux's engine is in use.

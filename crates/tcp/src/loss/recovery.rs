@@ -267,7 +267,7 @@ impl Sender {
     /// release never has the same, even if they arrive at one time; what one ACK releases has
     /// (`tcp_mstamp_refresh`).
     #[inline]
-    pub(crate) fn stamp(&self, now: Time) -> Stamp {
+    pub fn stamp(&self, now: Time) -> Stamp {
         Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 }

@@ -22,7 +22,7 @@ const LINUX_FIRST_COPY: u64 = 10;
 
 impl Receiver {
     /// The buffer, bytes.
-    pub(crate) fn buffer(&self) -> u64 {
+    pub fn buffer(&self) -> u64 {
         self.buffer
     }
 
@@ -67,7 +67,7 @@ impl Receiver {
 
     /// The window scale that is in force.
     #[inline]
-    pub(crate) fn shift(&self) -> u8 {
+    pub fn shift(&self) -> u8 {
         self.shift
     }
 

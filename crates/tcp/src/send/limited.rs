@@ -43,7 +43,7 @@ pub struct LimitClock {
 
 impl LimitClock {
     /// The limit that applies now.
-    pub(crate) fn reason(&self) -> Option<Limit> {
+    pub fn reason(&self) -> Option<Limit> {
         self.reason
     }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod acknowledged;
 pub(crate) mod burst;
+pub(crate) mod counters;
 pub(crate) mod early;
 pub(crate) mod limited;
 pub(crate) mod loss_probe;
@@ -19,6 +20,7 @@ pub(crate) mod rtt;
 pub(crate) mod segment;
 pub(crate) mod segmentation;
 pub(crate) mod sender;
+pub(crate) mod sent_as;
 pub(crate) mod sequence;
 pub(crate) mod units;
 pub(crate) mod validation;
@@ -26,4 +28,4 @@ pub(crate) mod window_probe;
 pub(crate) mod window_use;
 pub(crate) mod writing;
 
-pub(crate) use self::sender::Sender;
+pub use self::sender::Sender;

@@ -128,7 +128,7 @@ impl Sender {
     }
 
     /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
-    pub(crate) fn rate_of_window(&self) -> Option<u64> {
+    pub fn rate_of_window(&self) -> Option<u64> {
         let Pacing { ss_ratio, ca_ratio, .. } = self.config.pacing;
         self.rate_by_ratios(ss_ratio, ca_ratio)
     }

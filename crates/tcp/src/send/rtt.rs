@@ -9,7 +9,7 @@ use crate::{Config, MinRto, RttRule};
 
 /// SRTT, RTTVAR and the timeout that follows from them.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
+pub struct RttEstimator {
     srtt: Option<Span>,
     rttvar: Span,
     latest: Option<Span>,
@@ -49,8 +49,9 @@ impl RttEstimator {
         }
     }
 
+    /// The smoothed round trip, once there was a sample.
     #[inline]
-    pub(crate) fn srtt(&self) -> Option<Span> {
+    pub fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 

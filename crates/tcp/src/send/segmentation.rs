@@ -442,7 +442,7 @@ impl Sender {
     }
 
     /// Bytes that the send buffer has room for.
-    pub(crate) fn send_space(&self) -> u64 {
+    pub fn send_space(&self) -> u64 {
         self.queue.buffer.saturating_sub(self.queued())
     }
 
@@ -497,5 +497,32 @@ impl Sender {
         let bytes = self.sequence.written() - self.acked_bytes();
         let waiting = self.unsent().div_ceil(self.buffer_goal());
         bytes + (self.loss.board.buffers() + waiting) * OVERHEAD
+    }
+
+    /// Returns `true` if a writer that polls may write, or is woken ([`SpaceRule`]). If not, it
+    /// wants room: a buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
+    #[inline]
+    pub fn is_writable(&mut self) -> bool {
+        match self.config.transfer.send_space {
+            SpaceRule::Bytes => true,
+            SpaceRule::Segments => self.has_room_to_tell(),
+            SpaceRule::Tuned | SpaceRule::Linux => self.has_room_to_tell() || self.wait_for_room(),
+        }
+    }
+
+    /// Number of bytes that an application that writes `bytes` at a time, for as long as it can,
+    /// may write at once with the same effect.
+    #[inline]
+    pub fn writes_at_once(&self, bytes: u64) -> u64 {
+        match self.config.transfer.send_space {
+            // The writer continues until the buffer is full.
+            SpaceRule::Bytes => u64::MAX,
+            // The writer continues while a third is free.
+            SpaceRule::Segments | SpaceRule::Tuned if self.writing.notsent_lowat().is_none() => {
+                let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
+                (room - room % bytes).max(bytes)
+            }
+            SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::seq::{lift, lower};
 
 /// The sequence numbers sent, acknowledged and allowed by the peer.
 #[derive(Debug)]
-pub(crate) struct SendSequence {
+pub struct SendSequence {
     isn: u32,
     una: u64,
     nxt: u64,
@@ -54,13 +54,13 @@ impl SendSequence {
 
     /// SND.UNA: the oldest unit that is not acknowledged.
     #[inline]
-    pub(crate) fn una(&self) -> u64 {
+    pub fn una(&self) -> u64 {
         self.una
     }
 
     /// SND.NXT: the unit that is sent next.
     #[inline]
-    pub(crate) fn nxt(&self) -> u64 {
+    pub fn nxt(&self) -> u64 {
         self.nxt
     }
 
@@ -75,6 +75,22 @@ impl SendSequence {
     #[inline]
     pub(crate) fn lower(&self, distance: u64) -> u32 {
         lower(distance, self.isn)
+    }
+
+    /// Returns `true` if a sequence number is that of the first byte of our stream.
+    pub fn is_first(&self, seq: u32) -> bool {
+        seq == self.isn.wrapping_add(1)
+    }
+
+    /// The place in our stream of the byte with this sequence number; `None` for that of the SYN.
+    pub fn stream_offset(&self, seq: u32) -> Option<u64> {
+        self.lift(seq)?.checked_sub(1)
+    }
+
+    /// Returns `true` if an acknowledgment number covers data that was sent and is not yet
+    /// acknowledged.
+    pub fn acknowledges_new(&self, ack: u32) -> bool {
+        self.lift(ack).is_some_and(|ack| self.una < ack && ack <= self.nxt)
     }
 
     /// Everything below `ack` is acknowledged.
@@ -99,7 +115,7 @@ impl SendSequence {
 
     /// SND.WND: the peer's window in bytes.
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    pub fn window(&self) -> u64 {
         self.window
     }
 
@@ -157,7 +173,7 @@ impl SendSequence {
 
     /// Bytes that it has written.
     #[inline]
-    pub(crate) fn written(&self) -> u64 {
+    pub fn written(&self) -> u64 {
         self.written
     }
 

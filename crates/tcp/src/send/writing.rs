@@ -36,10 +36,6 @@ impl Writing {
         self.cork = on;
     }
 
-    pub(crate) fn is_corked(&self) -> bool {
-        self.cork
-    }
-
     /// MSG_MORE, or what ends it.
     #[inline]
     pub(crate) fn set_more(&mut self, more: bool) {

@@ -133,7 +133,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn end_fast_open(&mut self) {
         let no_data = self.sender.counters.data_segments_in == 0;
-        let lone_fin = self.receiver.has_fin() && !self.peer_finished();
+        let lone_fin = self.receiver.has_fin() && !self.receiver().is_finished();
         let Some(opening) = &mut self.opening else { return };
         if opening.asked {
             opening.news.blackhole |= no_data && lone_fin;
