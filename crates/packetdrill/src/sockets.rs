@@ -5,7 +5,9 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ackclock_packet::{OptionLayout, Segment};
-use ackclock_tcp::{Controller, Endpoint, FastOpenAttempt, IcmpError, Listener, Numbers, Ports, State, reset_for};
+use ackclock_tcp::{
+    Controller, Endpoint, FastOpenAttempt, IcmpError, Listener, Numbers, Ports, SocketOption, State, reset_for,
+};
 use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::epoll::Epoll;
@@ -131,7 +133,7 @@ impl Kernel {
             match &mut socket.kind {
                 Kind::New | Kind::Multipath(_) | Kind::MultipathListening(_) => {}
                 Kind::Listening(listener) => listener.set_acc_ecn_option(rules.option, rules.beacon),
-                Kind::Open(endpoint) => endpoint.set_acc_ecn_option(rules.option, rules.beacon),
+                Kind::Open(endpoint) => endpoint.set_option(SocketOption::AccEcnOption(rules.option, rules.beacon)),
             }
         }
     }
@@ -376,7 +378,7 @@ impl Kernel {
         if let Some(id) = self.open_at(ports)
             && let Some(endpoint) = self.endpoint_mut(id)
         {
-            endpoint.set_icmp_may_reset(may_reset);
+            endpoint.set_option(SocketOption::IcmpMayReset(may_reset));
             let before = endpoint.sender().path_mtu();
             endpoint.icmp(now, error);
             let mtu = endpoint.sender().path_mtu();

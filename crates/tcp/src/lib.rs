@@ -127,7 +127,7 @@ mod stack;
 
 pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
-pub use connection::calls::{Readiness, Received, Sending, Shutdown};
+pub use connection::calls::{Readiness, Received, Sending, Shutdown, SocketOption};
 pub use connection::control_block::{ControlBlock, Snapshot};
 pub use connection::defer::{retries_within, time_of_retries};
 pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};

@@ -82,7 +82,7 @@ impl Endpoint {
 
     /// The peer does not answer.
     pub(crate) fn give_up(&mut self) {
-        if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
+        if self.config.states.reset_on_timeout && !self.state.is_opening() {
             self.reset_peer();
         }
         self.close_now(Some(self.reason_to_give_up()));

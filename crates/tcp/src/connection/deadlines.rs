@@ -76,7 +76,7 @@ impl Endpoint {
     }
 
     pub(crate) fn retransmit_due(&mut self, now: Time) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let opening = self.state.is_opening();
         if self.config.path.probing != MtuProbing::Off && !opening {
             self.sender.suspect_black_hole(now);
         }

@@ -44,6 +44,24 @@ pub enum State {
     TimeWait,
 }
 
+impl State {
+    /// Returns `true` if all written data and the FIN are acknowledged or given up; a lingering
+    /// close waits for this.
+    pub fn is_close_complete(self) -> bool {
+        matches!(self, State::Closed | State::FinWait2 | State::TimeWait)
+    }
+
+    /// Returns `true` before the handshake is over, and once the connection is closed.
+    pub(crate) fn is_unopened(self) -> bool {
+        matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// Returns `true` while a SYN of ours is to be acknowledged.
+    pub(crate) fn is_opening(self) -> bool {
+        matches!(self, State::SynSent | State::SynReceived)
+    }
+}
+
 /// The two port numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {

@@ -10,7 +10,9 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
 use crate::connection::fast_open::{EarlyConnections, Judged};
-use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State, reset_for};
+use crate::{
+    AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, SocketOption, State, reset_for,
+};
 
 /// The random numbers of a new connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Listener {
         let rules = &mut self.config_mut().transfer.acc_ecn;
         (rules.option, rules.beacon) = (option, beacon);
         for child in self.half_open.iter_mut().chain(&mut self.ready) {
-            child.set_acc_ecn_option(option, beacon);
+            child.set_option(SocketOption::AccEcnOption(option, beacon));
         }
     }
 

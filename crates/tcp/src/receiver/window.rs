@@ -17,6 +17,8 @@ use crate::WindowRule;
 const MAX_FIELD: u64 = u16::MAX as u64;
 /// The largest window scale (RFC 7323 section 2.3).
 const MAX_SHIFT: u8 = 14;
+/// The smallest buffer (Linux `SOCK_MIN_RCVBUF`).
+const MIN_BUFFER: u64 = 2304;
 /// `TCP_INIT_CWND`.
 const LINUX_FIRST_COPY: u64 = 10;
 
@@ -26,7 +28,12 @@ impl Receiver {
         self.buffer
     }
 
+    /// SO_RCVBUF: Linux doubles it for its overhead.
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
+        let bytes = match self.window_rule {
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes.max(1),
+            WindowRule::Linux { .. } => (2 * bytes).max(MIN_BUFFER),
+        };
         if let Some(tuned) = &mut self.tuned {
             tuned.lock();
         }

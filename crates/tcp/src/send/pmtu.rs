@@ -208,7 +208,7 @@ impl Sender {
         }
         self.path.mtu = mtu;
         self.path.expires_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
-        if matches!(state, State::SynSent | State::SynReceived) {
+        if state.is_opening() {
             // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too
             // (icmp6_mtudisc_update).
             let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && mtu < self.unopened_mtu();

@@ -37,6 +37,8 @@ use crate::{SendRule, SpaceRule, State, TuningRules, WriteFlags};
 pub(super) const MAX_SIZE: u64 = 65_536 - 320 - 1;
 /// Memory of an empty buffer: `struct sk_buff` of 256 bytes and 1024 bytes of head.
 const OVERHEAD: u64 = 1280;
+/// The smallest that is set (Linux `SOCK_MIN_SNDBUF`).
+const MIN_SEND_BUFFER: u64 = 4608;
 /// The last number of `net.ipv4.tcp_wmem`.
 const MAX_SEND_BUFFER: u64 = 4 << 20;
 /// `TCP_MSS_DEFAULT`.
@@ -92,6 +94,15 @@ impl Queue {
     /// Empty, with room for `buffer` bytes.
     pub(crate) fn new(buffer: u64) -> Queue {
         Queue { buffer, ..Queue::default() }
+    }
+
+    /// SO_SNDBUF by a host's rule.
+    pub(crate) fn set_buffer(&mut self, bytes: u64, rule: SpaceRule) {
+        self.locked = true;
+        self.buffer = match rule {
+            SpaceRule::Bytes | SpaceRule::Segments | SpaceRule::Tuned => bytes,
+            SpaceRule::Linux => (2 * bytes).max(MIN_SEND_BUFFER),
+        };
     }
 
     /// Returns `true` if a write has found too little room.

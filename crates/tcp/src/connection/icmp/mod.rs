@@ -32,7 +32,7 @@ impl Endpoint {
         self.sender.burst.end();
         self.sender.path.reroute(mtu);
         self.review_deadlines();
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
+        if !self.state.is_unopened() {
             self.sender.sync_mss();
         }
     }
@@ -111,7 +111,7 @@ impl Endpoint {
     }
 
     fn icmp_error(&mut self, now: Time, rule: IcmpRule, reason: Error, ends: bool) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_accepted_early();
+        let opening = self.state.is_opening() && !self.is_accepted_early();
         let ends = match rule {
             IcmpRule::Rfc | IcmpRule::Linux => opening && ends,
             // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second
@@ -142,24 +142,6 @@ impl Endpoint {
         } else {
             self.retransmit_due(now);
         }
-    }
-
-    /// IP_RECVERR: errors of an open connection are reported at once, and not only when it is given
-    /// up.
-    pub fn set_report_errors(&mut self, on: bool) {
-        self.soft_errors.set_at_once(on);
-    }
-
-    /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed
-    /// ([`crate::PathRules::discovery`]).
-    pub fn set_path_discovery(&mut self, on: bool) {
-        self.configure(|config| config.path.discovery = on);
-    }
-
-    /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a
-    /// connection is there.
-    pub fn set_icmp_may_reset(&mut self, on: bool) {
-        self.configure(|config| config.path.may_reset = on);
     }
 
     /// The result of Linux's SO_ERROR while the connection has not failed: the last error that did

@@ -117,11 +117,11 @@ fn an_answer_makes_the_connection_interactive() {
 fn a_duplicate_brings_quick_acks_back() {
     let mut script = Script::accept(socket());
     script.peer_data(1, 100);
-    script.endpoint.set_quick_ack(false);
+    script.endpoint.set_option(SocketOption::QuickAck(false));
     script.peer_data(101, 100);
     script.wait(100);
     script.sent();
-    script.endpoint.set_quick_ack(false);
+    script.endpoint.set_option(SocketOption::QuickAck(false));
     script.peer_data(1, 100);
     assert_eq!(script.sent(), [". 1:1 ack 201 sack 1:101"]);
     script.peer_data(201, 100);
@@ -158,7 +158,7 @@ fn one_small_segment_may_be_in_flight() {
     script.ack(1301);
     assert_eq!(script.data(), [(1301, 1601)]);
     script.write(100);
-    script.endpoint.set_nodelay(true);
+    script.endpoint.set_option(SocketOption::NoDelay(true));
     script.pump();
     assert_eq!(script.data(), [(1601, 1701)]);
 }
@@ -166,16 +166,16 @@ fn one_small_segment_may_be_in_flight() {
 #[test]
 fn a_cork_holds_a_small_segment_until_the_probe_timer() {
     let mut script = Script::open(socket());
-    script.endpoint.set_cork(true);
+    script.endpoint.set_option(SocketOption::Cork(true));
     script.write(1040);
     script.write(40);
     assert_eq!(script.data(), full(1, 1));
-    script.endpoint.set_cork(false);
+    script.endpoint.set_option(SocketOption::Cork(false));
     script.pump();
     assert_eq!(pushes(&mut script), [(1081, true)]);
     script.wait(100);
     script.ack(1081);
-    script.endpoint.set_cork(true);
+    script.endpoint.set_option(SocketOption::Cork(true));
     script.write(40);
     // SRTT of 100 ms and 200 ms.
     script.wait(299);
@@ -195,7 +195,7 @@ fn more_to_come_waits_and_a_record_is_kept_to_itself() {
     assert_eq!(pushes(&mut script), [(301, true)]);
     script.ack(301);
     let record = WriteFlags { eor: true, ..WriteFlags::default() };
-    script.endpoint.set_nodelay(true);
+    script.endpoint.set_option(SocketOption::NoDelay(true));
     script.endpoint.write_with(1400, record);
     script.write(1000);
     assert_eq!(pushes(&mut script), [(1301, false), (1701, true), (2701, true)]);
@@ -222,7 +222,7 @@ fn the_send_buffer_is_filled_in_buffers_of_half_the_window() {
     assert_eq!(script.endpoint.write(100_000), 58_000);
     assert_eq!(script.endpoint.sender().send_space(), 0);
     // SO_SNDBUF is doubled.
-    script.endpoint.set_send_buffer(21_000);
+    script.endpoint.set_option(SocketOption::SendBuffer(21_000));
     assert_eq!(script.endpoint.sender.queue.buffer, 42_000);
     // 2 * 10 segments of 2048 + 256 bytes (tcp_sndbuf_expand).
     let script = Script::open(Config { send_buffer: 16_384, ..socket() });
@@ -248,7 +248,7 @@ fn a_send_buffer_that_was_too_small_grows_with_an_ack() {
 fn the_time_that_a_small_send_buffer_costs() {
     // 9216 bytes, in which one buffer of half the window, 32,000, is begun at a time.
     let mut script = Script::open_with(socket(), |script| script.window = 64_000);
-    script.endpoint.set_send_buffer(4608);
+    script.endpoint.set_option(SocketOption::SendBuffer(4608));
     // Until the congestion window holds more than that.
     while script.endpoint.sender().cwnd() <= 40_000 {
         while script.endpoint.write(100_000) > 0 {
@@ -274,7 +274,7 @@ fn the_time_that_a_small_send_buffer_costs() {
 #[test]
 fn a_bound_on_what_is_unsent_stops_writing() {
     let mut script = Script::open_with(socket(), |script| script.window = 32_000);
-    script.endpoint.set_notsent_lowat(Some(2000));
+    script.endpoint.set_option(SocketOption::NotSentLowat(Some(2000)));
     // 10,000 leave, and the buffer that they leave behind is filled.
     assert_eq!(script.endpoint.write(100_000), 26_000);
 }

@@ -149,13 +149,13 @@ fn the_rate_of_the_window_and_its_bound() {
     // From half of the threshold on, 120 %; the rate is that of the last ACK.
     script.ack(12_001);
     assert_eq!(rate(&script), 240_000);
-    script.endpoint.set_max_pacing_rate(Some(100_000));
+    script.endpoint.set_option(SocketOption::MaxPacingRate(Some(100_000)));
     assert_eq!(rate(&script), 100_000);
     script.write(3000);
     script.wait(15);
     // Late since 107.5 ms: half of 10 ms, then all of it.
     assert_eq!(times(&mut script)[12..], [205, 210, 220]);
-    script.endpoint.set_max_pacing_rate(None);
+    script.endpoint.set_option(SocketOption::MaxPacingRate(None));
     assert_eq!(rate(&script), 240_000);
 }
 
@@ -175,7 +175,7 @@ fn pacing_is_the_hosts_choice() {
         let pacing = Pacing { when, ..Pacing::default() };
         let mut script = witness.open(Config { pacing, ..config() });
         if bound {
-            script.endpoint.set_max_pacing_rate(Some(100_000));
+            script.endpoint.set_option(SocketOption::MaxPacingRate(Some(100_000)));
         }
         script.write(20_000);
         let at_once = if paces { 10 } else { 20 };

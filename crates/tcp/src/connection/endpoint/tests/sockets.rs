@@ -150,7 +150,7 @@ fn data_after_a_shutdown_of_both_directions() {
 #[test]
 fn a_linger_time_of_zero_resets() {
     let mut script = Script::open(config());
-    script.endpoint.set_linger(Some(Span::ZERO));
+    script.endpoint.set_option(SocketOption::Linger(Some(Span::ZERO)));
     script.write(10);
     script.segments();
     script.close_socket();
@@ -160,14 +160,14 @@ fn a_linger_time_of_zero_resets() {
 #[test]
 fn a_lingering_close_waits_for_the_fin_to_be_acknowledged() {
     let mut script = Script::open(config());
-    script.endpoint.set_linger(Some(Span::from_secs(5)));
+    script.endpoint.set_option(SocketOption::Linger(Some(Span::from_secs(5))));
     script.write(10);
     script.close_socket();
-    assert!(!script.endpoint.is_close_complete());
+    assert!(!script.endpoint.state().is_close_complete());
     script.ack(11);
-    assert!(!script.endpoint.is_close_complete());
+    assert!(!script.endpoint.state().is_close_complete());
     script.ack(12);
-    assert!(script.endpoint.is_close_complete());
+    assert!(script.endpoint.state().is_close_complete());
 }
 
 #[test]

@@ -224,14 +224,14 @@ impl Watched {
             Call::Abort => self.endpoint.abort(),
             &Call::Options([linger, user_timeout, keepalive]) => {
                 let span = |seconds: Option<u64>| seconds.map(Span::from_secs);
-                self.endpoint.set_linger(span(linger));
-                self.endpoint.set_user_timeout(span(user_timeout));
+                self.endpoint.set_option(SocketOption::Linger(span(linger)));
+                self.endpoint.set_option(SocketOption::UserTimeout(span(user_timeout)));
                 let times =
                     span(keepalive).map(|idle| KeepAlive { idle, interval: idle + Span::from_secs(1), count: 3 });
                 self.endpoint.set_keepalive(self.now, times);
             }
             Call::TakeOver(controller) => self.endpoint.set_congestion_control(self.now, controller.build()),
-            &Call::MaxPacingRate(rate) => self.endpoint.set_max_pacing_rate(rate),
+            &Call::MaxPacingRate(rate) => self.endpoint.set_option(SocketOption::MaxPacingRate(rate)),
             &Call::Look(bytes) => self.look(bytes),
             Call::Noise(segment, ecn) => self.input(segment, *ecn),
             Call::Icmp(error, index) => {
