@@ -8,7 +8,6 @@
 use ackclock_packet::Segment;
 use ackclock_units::Time;
 
-use crate::loss::AckContext;
 use crate::{CaState, Endpoint, State};
 
 impl Endpoint {
@@ -23,7 +22,14 @@ impl Endpoint {
             }
             // Data of ours is in flight already: it is an ACK like any other.
         }
-        let ack = self.acceptable_ack(now, ack)?;
+        let Some(ack) = ack.filter(|&ack| self.sender.sequence.accepts(ack)) else {
+            // RFC 5961 section 5; RFC 9293 section 3.10.7.4, fifth check.
+            let unsent = ack.is_some_and(|ack| ack > self.sender.sequence.nxt());
+            if !unsent || self.state != State::Established || self.config.states.answer_unsent_ack {
+                self.answers.challenge(now, &self.config.states);
+            }
+            return None;
+        };
         let echo = self.sender.hears_echo(segment);
         if ack == self.sender.sequence.una()
             && self.sender.loss.board.is_empty()
@@ -34,19 +40,18 @@ impl Endpoint {
             self.sender.input_window(now, segment, left, ack);
             return Some(0);
         }
-        let mut context = self.sender.begin_ack(now, segment);
-        self.sender.account(segment, left, ack, &mut context);
-        self.sender.sample(segment, echo, &mut context);
-        self.sender.on_ack(&context);
-        self.finish_ack(&context);
-        Some(context.progress.acked)
+        let acked = self.sender.input_ack(now, segment, left, ack, echo);
+        if acked > 0 {
+            self.on_fin_acknowledged(now);
+        }
+        Some(acked)
     }
 
     /// In SYN-RECEIVED: the ACK of our SYN completes the handshake, and any other is refused.
     #[inline(never)]
     fn accept_handshake(&mut self, now: Time, segment: &Segment, left: u64, ack: Option<u64>) -> Option<()> {
         let Some(ack) = ack.filter(|ack| (1..=self.sender.sequence.nxt()).contains(ack)) else {
-            self.refuse(segment);
+            self.answers.refuse(segment);
             return None;
         };
         self.sender.set_window(segment, left, ack, true);
@@ -58,47 +63,5 @@ impl Endpoint {
         }
         self.sender.latest_sample = None;
         Some(())
-    }
-
-    /// RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is
-    /// answered and dropped.
-    #[inline]
-    fn acceptable_ack(&mut self, now: Time, ack: Option<u64>) -> Option<u64> {
-        match ack {
-            Some(ack)
-                if ack <= self.sender.sequence.nxt()
-                    && ack + self.sender.sequence.max_window() >= self.sender.sequence.una() =>
-            {
-                Some(ack)
-            }
-            // RFC 9293 section 3.10.7.4, fifth check.
-            Some(ack)
-                if ack > self.sender.sequence.nxt()
-                    && self.state == State::Established
-                    && !self.config.states.answer_unsent_ack =>
-            {
-                None
-            }
-            _ => {
-                self.challenge(now);
-                None
-            }
-        }
-    }
-
-    /// The congestion state has reacted: rates, timers and the window follow.
-    #[inline(always)]
-    fn finish_ack(&mut self, context: &AckContext) {
-        let now = context.now;
-        self.sender.end_rate_sample(now);
-        self.sender.update_pacing_rate();
-        if self.sender.loss.restarts_timer_after(context) {
-            self.sender.restart_timer_by_ack(now);
-        }
-        if context.progress.acked > 0 {
-            self.on_fin_acknowledged(now);
-        }
-        self.sender.reopen_window(now, context.window_before);
-        self.sender.window_answered(now);
     }
 }

@@ -5,7 +5,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_units::{Span, Time};
 
 use super::socket::WriteFlags;
-use crate::{AccEcnOption, Endpoint, Error, FastOpenAttempt, SpaceRule, State};
+use crate::{AccEcnOption, AckRule, Endpoint, Error, FastOpenAttempt, KeepAlive, Metrics, SpaceRule, State};
 
 /// The half of the connection that [`Endpoint::shutdown`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,12 @@ impl Endpoint {
         if self.state == State::SynSent && self.sender.sequence.nxt() == 0 {
             self.open_with(&attempt);
         }
+    }
+
+    /// Once it is established, the connection starts with what is remembered of its destination. To
+    /// be called before [`Endpoint::connect`].
+    pub fn recall(&mut self, metrics: Metrics) {
+        self.recalled = Some(Box::new(metrics));
     }
 
     /// The application writes up to `bytes` more bytes of its stream; returns how many the send
@@ -298,6 +304,15 @@ impl Endpoint {
                 (rules.option, rules.beacon) = (option, beacon);
             }),
         }
+    }
+
+    /// SO_KEEPALIVE with its times, from now on.
+    pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
+        let was_off = self.config.states.keepalive.is_none() && self.config.transfer.acks == AckRule::Linux;
+        self.configure(|config| config.states.keepalive = keepalive);
+        let open = !self.state.is_unopened() && self.state != State::TimeWait;
+        self.liveness.arm(now, keepalive, open, was_off);
+        self.review_deadlines();
     }
 
     /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes

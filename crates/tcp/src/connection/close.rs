@@ -67,17 +67,8 @@ impl Endpoint {
             ack: self.receiver.ack_number(),
             flags: Flags::RST | Flags::ACK,
             stamped: self.sender.negotiated.timestamps(),
-            window: if linux { self.window_field() } else { 0 },
+            window: if linux { self.receiver.window_field(self.sender.negotiated.scaling()) } else { 0 },
         });
-    }
-
-    /// Why the connection is given up when the peer does not answer: what a message said since it
-    /// was last heard.
-    pub(crate) fn reason_to_give_up(&self) -> Error {
-        match self.soft_errors.last() {
-            Some((reason, at)) if self.liveness.silent_since(at) => reason,
-            _ => Error::TimedOut,
-        }
     }
 
     /// The peer does not answer.
@@ -85,7 +76,7 @@ impl Endpoint {
         if self.config.states.reset_on_timeout && !self.state.is_opening() {
             self.reset_peer();
         }
-        self.close_now(Some(self.reason_to_give_up()));
+        self.close_now(Some(self.soft_errors.reason_to_give_up(self.liveness.heard_at())));
     }
 
     /// Nothing is due any more.

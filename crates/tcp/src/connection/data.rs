@@ -84,20 +84,9 @@ impl Endpoint {
     /// Describes what, beside the data, decides about the ACK.
     #[inline]
     pub(crate) fn describe_arrival(&mut self, now: Time, segment: &Segment) {
-        if self.receiver.is_described() {
-            self.describe(now, segment);
+        if !self.receiver.is_described() {
+            return;
         }
-    }
-
-    #[inline(never)]
-    fn tune(&mut self, now: Time, segment: &Segment) {
-        let age = self.sender.negotiated.echo_age(now, segment);
-        let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
-        self.receiver.tune(now, segment.payload.len, echo, self.sender.announced_segment());
-    }
-
-    #[inline]
-    fn describe(&mut self, now: Time, segment: &Segment) {
         if self.receiver.is_tuned() {
             self.tune(now, segment);
         }
@@ -112,5 +101,12 @@ impl Endpoint {
             segment: self.sender.announced_segment(),
         };
         self.receiver.describe(context);
+    }
+
+    #[inline(never)]
+    fn tune(&mut self, now: Time, segment: &Segment) {
+        let age = self.sender.negotiated.echo_age(now, segment);
+        let echo = segment.timestamps.map(|stamps| stamps.echo).zip(age);
+        self.receiver.tune(now, segment.payload.len, echo, self.sender.announced_segment());
     }
 }

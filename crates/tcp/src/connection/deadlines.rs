@@ -2,6 +2,7 @@
 
 use ackclock_units::Time;
 
+use crate::connection::liveness::Silence;
 use crate::send::retransmission_timer::Pending;
 use crate::{Endpoint, GiveUp, MtuProbing, State};
 
@@ -37,7 +38,11 @@ impl Endpoint {
             self.close_now(None);
         }
         if self.timers.is_handshake_due(now) {
-            self.handshake_due(now);
+            if self.is_open_early() {
+                self.early_answer_due(now);
+            } else {
+                self.give_up();
+            }
         }
         if self.sender.path.deadline() <= now {
             self.sender.forget_path_mtu(self.state);
@@ -56,22 +61,21 @@ impl Endpoint {
             }
         }
         if self.sender.persist.deadline() <= now {
-            let gives_up = self.sender.persist_due(now, self.liveness.heard_at, self.socket.is_orphan());
+            let gives_up = self.sender.persist_due(now, self.liveness.heard_at(), self.socket.is_orphan());
             if gives_up {
                 self.give_up();
             }
         }
         if self.liveness.deadline() <= now {
-            self.keepalive_due(now);
-        }
-    }
-
-    #[cold]
-    fn handshake_due(&mut self, now: Time) {
-        if self.is_open_early() {
-            self.early_answer_due(now);
-        } else {
-            self.give_up();
+            let busy = !self.sender.loss.board.is_empty() || self.sender.unsent() > 0;
+            match self.liveness.expire(now, &self.config.states, busy) {
+                Silence::Short => {}
+                Silence::Probe => self.answers.probe(),
+                Silence::Final => {
+                    self.reset_peer();
+                    self.close_now(Some(self.soft_errors.reason_to_give_up(self.liveness.heard_at())));
+                }
+            }
         }
     }
 
@@ -94,7 +98,10 @@ impl Endpoint {
         }
         match self.state {
             State::SynSent | State::SynReceived => {
-                let holds = self.holds_syn_ack(self.sender.rtt.timeouts());
+                // A SYN/ACK that was already answered is not repeated for now.
+                let holds = self.state == State::SynReceived
+                    && self.socket.is_deferred()
+                    && self.sender.rtt.timeouts() + 1 < self.config.states.defer_accept;
                 self.sender.rtt.back_off();
                 if holds {
                     self.arm_syn_timers(now, true);
@@ -106,12 +113,6 @@ impl Endpoint {
             _ if self.sender.loss.board.is_empty() => {}
             _ => self.sender.on_timeout(now),
         }
-    }
-
-    /// Returns `true` if a SYN/ACK that was already answered is not repeated for now; it has been
-    /// `timeouts` times.
-    fn holds_syn_ack(&self, timeouts: u32) -> bool {
-        self.state == State::SynReceived && self.socket.is_deferred() && timeouts + 1 < self.config.states.defer_accept
     }
 
     /// R2 of RFC 9293 section 3.8.3, or the user timeout.

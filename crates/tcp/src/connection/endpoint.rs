@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
+use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
@@ -69,6 +70,13 @@ pub struct Ports {
     pub local: u16,
     /// The peer's.
     pub remote: u16,
+}
+
+impl Ports {
+    /// A segment between them with these flags; everything else is zero.
+    pub(crate) fn segment(self, flags: Flags) -> Segment {
+        Segment { source_port: self.local, destination_port: self.remote, flags, ..Segment::default() }
+    }
 }
 
 /// The data that a segment acknowledged, for the application and for measurements.

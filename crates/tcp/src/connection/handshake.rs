@@ -31,7 +31,7 @@ impl Endpoint {
         }
         if segment.flags.contains(Flags::ACK) {
             if !(segment.flags.contains(Flags::SYN) && self.config.states.listen_drops_syn_ack) {
-                self.refuse(segment);
+                self.answers.refuse(segment);
             }
             return;
         }
@@ -69,7 +69,7 @@ impl Endpoint {
                     if self.sender.two_ticks() > Span::ZERO { self.sender.two_ticks() } else { wait },
                 );
             }
-            self.refuse(segment);
+            self.answers.refuse(segment);
             return Acknowledgment::default();
         }
         if segment.flags.contains(Flags::RST) || !segment.flags.contains(Flags::SYN) {
@@ -89,8 +89,11 @@ impl Endpoint {
 
     /// A segment that acknowledges our SYN, and what was sent with it up to `ack`.
     fn input_answer(&mut self, now: Time, segment: &Segment, ack: u64, ecn: Ecn) -> Acknowledgment {
-        if self.config.states.check_syn_echo && self.echoes_another(now, segment) {
-            self.refuse(segment);
+        if self.config.states.check_syn_echo
+            && self.config.timestamps
+            && self.sender.negotiated.echoes_another(now, segment, self.handshake.stamp())
+        {
+            self.answers.refuse(segment);
             return Acknowledgment::default();
         }
         if segment.flags.contains(Flags::RST) {
@@ -121,15 +124,6 @@ impl Endpoint {
         Acknowledgment { acked: ack - 1, rtt: None, is_ack: true }
     }
 
-    /// Returns `true` if the timestamp that a SYN/ACK echoes is none that was sent since the first
-    /// SYN.
-    fn echoes_another(&self, now: Time, segment: &Segment) -> bool {
-        let first = self.handshake.stamp();
-        segment.timestamps.filter(|stamps| self.config.timestamps && stamps.echo != 0).is_some_and(|stamps| {
-            stamps.echo.wrapping_sub(first) > self.sender.negotiated.clock(now).wrapping_sub(first)
-        })
-    }
-
     /// Takes sequence number and options from a SYN.
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize(segment.seq);
@@ -138,7 +132,7 @@ impl Endpoint {
         // carries something beside its options. A peer may claim an MSS of 0.
         let mss = self.sender.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
         self.sender.negotiated.set_mss(mss.saturating_sub(self.sender.options_len()).max(1));
-        let shift = if self.sender.negotiated.scaling() { self.own_shift() } else { 0 };
+        let shift = if self.sender.negotiated.scaling() { self.receiver.own_shift() } else { 0 };
         let with_options = self.sender.announced_segment();
         let opened = self.state == State::SynSent;
         let offered = self.receiver.syn_window(if opened { self.config.mss.into() } else { with_options });
@@ -151,7 +145,7 @@ impl Endpoint {
         self.state = State::Established;
         self.sender.sequence.acknowledge(1);
         self.finish_handshake(now);
-        self.begin_sending(now);
+        self.sender.begin_sending(now, self.socket.is_passive(), self.recalled.take());
         let held = u64::from(self.handshake.take_payload()).min(self.receiver.acceptable());
         if held > 0 {
             self.receiver.receive(now, 1, 1 + held, held as u32);
@@ -170,22 +164,6 @@ impl Endpoint {
         self.sender.counters.data_received_at = now;
         self.timers.handshake_over();
         self.liveness.heard(now);
-        self.arm_keepalive(now);
-    }
-
-    /// The window and all that follows from it are set up: data may be sent.
-    pub(crate) fn begin_sending(&mut self, now: Time) {
-        self.sender.bound_segment();
-        self.sender.begin_probing(now, self.socket.is_passive());
-        let flight = self.sender.flight(now);
-        self.sender.cc.on_established(&flight);
-        self.use_recalled();
-        self.sender.cc.on_ecn(self.sender.ecn.usable_feedback());
-        if self.sender.cc.needs() != self.sender.observer.needs {
-            self.sender.adopt_needs();
-        }
-        self.sender.decide_pacing(now);
-        self.sender.begin_validation(now);
-        self.sender.review_prediction();
+        self.liveness.arm(now, self.config.states.keepalive, true, false);
     }
 }

@@ -5,7 +5,7 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{Acknowledgment, Endpoint, Error, State, SynFin, WindowRule};
+use crate::{Acknowledgment, Endpoint, Error, State, SynFin};
 
 impl Endpoint {
     /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be
@@ -34,12 +34,15 @@ impl Endpoint {
     fn input_unpredicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         self.sender.counters.arrived(now, segment, ecn);
         self.sender.writing.set_more(false);
-        if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
+        if segment.flags.contains(Flags::SYN | Flags::FIN)
+            && self.config.states.syn_fin == SynFin::Drop
+            && self.state != State::Closed
+        {
             return Acknowledgment::default();
         }
         match self.state {
             State::Closed => {
-                self.refuse(segment);
+                self.answers.refuse(segment);
                 Acknowledgment::default()
             }
             State::Listen => {
@@ -50,11 +53,6 @@ impl Endpoint {
             State::TimeWait => self.input_time_wait(now, segment),
             _ => self.input_synchronized(now, segment, ecn),
         }
-    }
-
-    #[cold]
-    fn drops_syn_fin(&self) -> bool {
-        self.config.states.syn_fin == SynFin::Drop && self.state != State::Closed
     }
 
     fn input_synchronized(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
@@ -100,7 +98,7 @@ impl Endpoint {
         if is_syn {
             return self.input_syn_again(now, segment, left, ecn);
         }
-        if !self.is_in_window(segment, left, right) {
+        if !self.receiver.accepts(segment, left, right, &self.config.states) {
             return self.note_duplicate(now, segment, left, right);
         }
         if !segment.flags.contains(Flags::ACK) {
@@ -112,7 +110,7 @@ impl Endpoint {
         }
         if self.is_unwanted(segment, right) {
             // RFC 9293 section 3.6.1: nobody will read it.
-            self.refuse(segment);
+            self.answers.refuse(segment);
             self.close_now(Some(Error::Reset));
             return Acknowledgment::default();
         }
@@ -159,32 +157,6 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4, first check. Data that overlaps the window is let in and cut.
-    pub(crate) fn is_in_window(&self, segment: &Segment, left: u64, right: u64) -> bool {
-        let next = self.receiver.next();
-        // A sender may still send up to the right edge that was announced last.
-        let window = self.receiver.acceptable();
-        if let WindowRule::Linux { .. } = self.config.transfer.window {
-            // tcp_sequence: what ends where the last ACK stood has its ACK and timestamp read.
-            let fits = right >= self.receiver.last_ack_sent() && left <= next + window;
-            return fits && (right <= next + window || !self.refuses_overlong(segment, right));
-        }
-        if right == left {
-            // The right edge itself is where the ACKs of a peer that has filled the window stand.
-            // Were they unacceptable, two such ends would answer each other's ACKs for ever.
-            return left >= next && left <= next + window;
-        }
-        window > 0 && right > next && left < next + window
-    }
-
-    /// Returns `true` if a segment that ends at `right`, beyond the window, is too long. A FIN
-    /// takes no room.
-    #[cold]
-    fn refuses_overlong(&self, segment: &Segment, right: u64) -> bool {
-        let data = right - u64::from(segment.flags.contains(Flags::FIN));
-        self.config.states.refuses_overlong && data > self.receiver.edge() && !self.receiver.is_drained()
-    }
-
     /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies
     /// outside. Before a listening socket's child is open, it is what was announced; a FIN takes no
     /// room.
@@ -193,10 +165,5 @@ impl Endpoint {
         let half_open = self.state == State::SynReceived && self.socket.is_passive();
         let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
         left == next || left > next && left < next + window + u64::from(self.receiver().is_finished())
-    }
-
-    pub(crate) fn is_number_of_fin(&self, left: u64) -> bool {
-        let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
-        closed && self.receiver.is_next(left + 1)
     }
 }

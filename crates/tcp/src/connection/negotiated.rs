@@ -116,6 +116,13 @@ impl Negotiated {
         Some(self.clock(now).wrapping_sub(stamps.echo))
     }
 
+    /// Returns `true` if the timestamp that a SYN/ACK echoes is none that was sent since the first
+    /// SYN, which had the timestamp `first`.
+    pub(crate) fn echoes_another(&self, now: Time, segment: &Segment, first: u32) -> bool {
+        let echo = segment.timestamps.map_or(0, |stamps| stamps.echo);
+        echo != 0 && echo.wrapping_sub(first) > self.clock(now).wrapping_sub(first)
+    }
+
     /// RFC 7323 section 5: whether the timestamp is older than TS.Recent by no more than `slack`
     /// ticks.
     #[inline]

@@ -51,7 +51,9 @@ impl Endpoint {
                 {
                     return Some(self.write_data(now, out, piece));
                 }
-                self.ask_for_window();
+                if self.sender.persist.take_empty() {
+                    self.answers.probe();
+                }
             }
             _ => {
                 // A report of a gap or a duplicate does not ride on data: there may be no room for
@@ -63,7 +65,10 @@ impl Endpoint {
                         return Some(self.write_data(now, out, piece));
                     }
                     self.sender.note_window_use(now);
-                    self.ask_for_window();
+                    // A probe of the window has no data: it is an answer.
+                    if self.sender.persist.take_empty() {
+                        self.answers.probe();
+                    }
                     if self.answers.has_probe() {
                         self.write_bare_ack(now, out);
                         return Some(self.sender.ecn.control());
@@ -76,13 +81,5 @@ impl Endpoint {
             return Some(self.sender.ecn.control());
         }
         None
-    }
-
-    /// A probe of the window has no data: it is an answer.
-    #[inline]
-    fn ask_for_window(&mut self) {
-        if self.sender.persist.take_empty() {
-            self.answers.probe();
-        }
     }
 }

@@ -14,18 +14,21 @@
 //! # Departures
 //! - Data that acknowledges something, and a window that has changed, are predicted as well.
 
-use ackclock_packet::{Flags, Segment};
+use ackclock_packet::Segment;
 use ackclock_units::{Ecn, Time};
 
-use crate::loss::scoreboard::Whole;
-use crate::{Acknowledgment, Endpoint, RttRule, State};
+use crate::{Acknowledgment, Endpoint, State};
 
 impl Endpoint {
     /// Takes in a segment if it is one of those that are expected; `None`, with nothing done, if it
     /// is not.
     #[inline(always)]
     pub(super) fn input_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
-        if !self.sender.predicts || self.state != State::Established || !self.is_expected(segment, ecn) {
+        if !self.sender.predicts
+            || self.state != State::Established
+            || !self.receiver.expects(segment.seq, segment.payload.len)
+            || !self.sender.is_ordinary(segment, ecn)
+        {
             return None;
         }
         debug_assert!(self.sender.may_predict());
@@ -39,9 +42,9 @@ impl Endpoint {
             let ack = una + u64::from(acked);
             let whole = self.sender.loss.board.acknowledge_whole(ack)?;
             self.sender.take_time(now);
-            self.input_predicted_ack(now, segment, ack, whole);
+            self.sender.input_predicted_ack(now, segment, left, ack, whole);
         } else if payload > 0 && self.sender.loss.board.is_empty() {
-            self.take_stream_segment(now, segment, una, left);
+            self.sender.take_stream_segment(now, segment, left, una);
         } else if payload > 0 && self.sender.loss.board.is_orderly() && !self.sender.observer.needs.arrivals {
             self.sender.take_time(now);
             self.sender.latest_sample = None;
@@ -75,12 +78,12 @@ impl Endpoint {
             || payload == 0
             || !self.sender.loss.board.is_empty()
             || segment.ack != self.sender.sequence.lower(una)
-            || !self.is_ordinary(segment, ecn)
+            || !self.sender.is_ordinary(segment, ecn)
         {
             return None;
         }
         let (left, right) = self.receiver.range_ahead(segment.seq, payload)?;
-        self.take_stream_segment(now, segment, una, left);
+        self.sender.take_stream_segment(now, segment, left, una);
         self.count_predicted(now, segment, ecn, left);
         self.receiver.check(left, segment.payload);
         self.describe_arrival(now, segment);
@@ -94,17 +97,6 @@ impl Endpoint {
         Some(self.sender.acknowledgment(0))
     }
 
-    /// Data has reached the receiver of a stream, which has nothing in flight.
-    #[inline(always)]
-    fn take_stream_segment(&mut self, now: Time, segment: &Segment, una: u64, left: u64) {
-        self.sender.take_time(now);
-        self.sender.latest_sample = None;
-        self.sender.set_window(segment, left, una, false);
-        if self.sender.loss.linux_episodes() {
-            self.sender.restart_retransmit_timer(now);
-        }
-    }
-
     /// Notes the arrival of a segment that is predicted.
     #[inline(always)]
     fn count_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn, left: u64) {
@@ -114,59 +106,5 @@ impl Endpoint {
         self.sender.writing.set_more(false);
         self.liveness.heard(now);
         self.update_ts_recent(now, segment, left);
-    }
-
-    /// Returns `true` if a segment is in order, ordinary and within the window, and nothing is
-    /// missing or waited for in either direction.
-    #[inline(always)]
-    fn is_expected(&self, segment: &Segment, ecn: Ecn) -> bool {
-        self.receiver.expects(segment.seq, segment.payload.len) && self.is_ordinary(segment, ecn)
-    }
-
-    /// Returns true if a segment has an ordinary header, and nothing that this end has sent is
-    /// missing or waited for.
-    #[inline(always)]
-    fn is_ordinary(&self, segment: &Segment, ecn: Ecn) -> bool {
-        let flags = segment.flags.bits() & !Flags::PSH.bits();
-        flags == Flags::ACK.bits()
-            && segment.sack.is_empty()
-            && self.sender.negotiated.expects(segment.timestamps)
-            && self.sender.loss.recovery.is_quiet()
-            && self.sender.persist.is_quiet()
-            && self.sender.path.probing.size == 0
-            && ecn != Ecn::Ce
-            && (!self.sender.ecn.may_arrive_marked() || self.sender.ecn.is_ordinary(segment.payload.len, ecn))
-    }
-
-    /// Everything below `ack` has arrived, whole segments that were sent once.
-    #[inline(always)]
-    fn input_predicted_ack(&mut self, now: Time, segment: &Segment, ack: u64, whole: Whole) {
-        let (una, window_before) = (self.sender.sequence.una(), self.sender.sequence.window());
-        self.sender.sequence.acknowledge(ack);
-        self.sender.rtt.progress();
-        self.sender.persist.acknowledged();
-        let window = u64::from(segment.window) << self.sender.negotiated.peer_shift();
-        self.sender.sequence.set_window(window, self.receiver.next(), ack);
-        let rtt = now.since(whole.last.at);
-        self.sender.latest_sample = Some(rtt);
-        self.sender.loss.detector.measured(now, rtt);
-        if self.config.transfer.rtt == RttRule::Linux {
-            self.sender.rtt.note_min(rtt);
-            self.sender.sample_rtt(now.since(whole.first_at));
-        } else {
-            self.sender.sample_rtt(rtt);
-        }
-        self.sender.ecn.hears_nothing();
-        self.sender.counters.delivered_segments += whole.segments;
-        self.sender.queue.acked = true;
-        self.sender.measure_use(now);
-        if self.sender.observer.needs.arrivals {
-            self.sender.tell_arrival(now, segment, (whole.units, whole.units), una, window_before);
-        }
-        self.sender.on_whole_ack(now, &whole);
-        self.sender.update_pacing_rate();
-        if !self.sender.loss.linux_episodes() || self.sender.loss.board.is_empty() {
-            self.sender.restart_timer_by_ack(now);
-        }
     }
 }

@@ -16,14 +16,16 @@ impl Endpoint {
             self.reset_by_peer();
             return;
         }
-        let exact = self.receiver.is_next(left) || self.config.states.reset_before_fin && self.is_number_of_fin(left);
+        let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
+        let is_fin = self.config.states.reset_before_fin && closed && self.receiver.is_next(left + 1);
+        let exact = self.receiver.is_next(left) || is_fin;
         if !exact {
             if self.is_reset_in_window(left) {
                 if self.config.states.insecure_rst {
                     self.reset_by_peer();
                 } else {
                     self.suspect_reset();
-                    self.challenge(now);
+                    self.answers.challenge(now, &self.config.states);
                 }
             }
             return;
@@ -73,7 +75,7 @@ impl Endpoint {
             }
             if self.is_open_early() {
                 // tcp_check_req: a bad SYN is reset, and does not end the connection.
-                self.refuse(segment);
+                self.answers.refuse(segment);
                 return Acknowledgment::default();
             }
             if self.socket.is_passive() && self.is_reset_in_window(left) {
@@ -88,7 +90,7 @@ impl Endpoint {
             return Acknowledgment::default();
         }
         // RFC 5961 section 4: challenged wherever it lies.
-        self.challenge(now);
+        self.answers.challenge(now, &self.config.states);
         self.sender.reflect_again(segment, ecn, self.answers.has_challenge());
         Acknowledgment::default()
     }

@@ -1,17 +1,12 @@
 //! The writing of segments: SYN, data, acknowledgment and answer, each with its options.
 
-use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
+use ackclock_packet::{Flags, Payload, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
 use crate::send::segment::Piece;
 use crate::{Endpoint, SendRule, SentAs, State};
 
 impl Endpoint {
-    /// A segment with ports, flags and timestamps; everything else zero.
-    pub(crate) fn blank(&self, flags: Flags) -> Segment {
-        Segment { source_port: self.ports.local, destination_port: self.ports.remote, flags, ..Segment::default() }
-    }
-
     /// Fields that every segment of a synchronized connection carries: the acknowledgment with its
     /// window.
     #[inline(always)]
@@ -22,36 +17,12 @@ impl Endpoint {
             out.timestamps = Some(self.sender.negotiated.stamp(now));
         }
         if flags.contains(Flags::SYN) {
-            out.window = self.announce(self.receiver.syn_window(self.sender.announced_segment()), 0);
+            out.window = self.receiver.announce(self.receiver.syn_window(self.sender.announced_segment()), 0);
         } else {
             let is_forgotten = self.is_forgotten();
             out.flags |= self.sender.echo_flags(is_forgotten);
-            out.window = self.announce_window();
+            out.window = self.receiver.announce_window();
         }
-    }
-
-    /// An acknowledgment leaves: the field with its window.
-    #[inline]
-    pub(crate) fn announce_window(&mut self) -> u16 {
-        self.announce(self.receiver.window(), self.receiver.shift())
-    }
-
-    #[inline]
-    fn announce(&mut self, window: u64, shift: u8) -> u16 {
-        let field = (window >> shift).min(u64::from(u16::MAX));
-        self.receiver.acknowledged(field << shift);
-        field as u16
-    }
-
-    /// The window as it stands in a segment without SYN.
-    pub(crate) fn window_field(&self) -> u16 {
-        let shift = if self.sender.negotiated.scaling() { self.own_shift() } else { 0 };
-        (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16
-    }
-
-    /// The window scale that is announced.
-    pub(crate) fn own_shift(&self) -> u8 {
-        self.receiver.own_shift()
     }
 
     /// The options of a SYN; those of an answer were agreed on.
@@ -68,11 +39,15 @@ impl Endpoint {
         };
         out.mss = self.config.transfer.mss_option.then(|| self.sender.announced_mss());
         out.sack_permitted = sack;
-        out.window_scale = scaling.then(|| self.own_shift());
+        out.window_scale = scaling.then(|| self.receiver.own_shift());
     }
 
     pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {
-        let sack = self.sack_option(3 + usize::from(!self.sender.negotiated.timestamps()));
+        let sack = self.receiver.sack_option(
+            self.sender.negotiated.sack(),
+            3 + usize::from(!self.sender.negotiated.timestamps()),
+            self.config.dsack,
+        );
         self.write_common(now, out, Flags::NONE);
         out.seq = self.sender.sequence.lower(self.sender.sequence.nxt());
         out.sack = sack;
@@ -100,7 +75,7 @@ impl Endpoint {
             self.write_bare_ack(now, out);
             return;
         };
-        *out = self.blank(reset.flags);
+        *out = self.ports.segment(reset.flags);
         (out.seq, out.ack, out.window) = (reset.seq, reset.ack, reset.window);
         if reset.stamped {
             out.timestamps = Some(self.sender.negotiated.stamp(now));
@@ -122,25 +97,21 @@ impl Endpoint {
         self.sender.add_option(now, out, is_forgotten, &self.receiver);
     }
 
-    #[inline]
-    fn sack_option(&self, room: usize) -> SackBlocks {
-        if self.sender.negotiated.sack() && self.receiver.has_report() {
-            self.receiver.sack_blocks(room, self.config.dsack)
-        } else {
-            SackBlocks::default()
-        }
-    }
-
     #[inline(always)]
     pub(crate) fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
         // SACK blocks ride along only where the segment leaves room for them within the MSS.
         let spare = self.sender.full_payload().saturating_sub(piece.payload);
         let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
-        let sack = if blocks > 0 { self.sack_option(blocks) } else { SackBlocks::default() };
+        let agreed = blocks > 0 && self.sender.negotiated.sack();
+        let sack = self.receiver.sack_option(agreed, blocks, self.config.dsack);
         let mut flags = Flags::NONE;
         if piece.fin {
             flags |= Flags::FIN;
-            self.enter_fin_sent();
+            self.state = match self.state {
+                State::Established => State::FinWait1,
+                State::CloseWait => State::LastAck,
+                other => other,
+            };
         }
         let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.sender.sequence.written() + 1;
         if if self.config.transfer.sending == SendRule::Linux {
@@ -168,14 +139,6 @@ impl Endpoint {
         if !piece.plain && piece.payload > 0 { self.sender.ecn.mark_data(out) } else { self.sender.ecn.control() }
     }
 
-    fn enter_fin_sent(&mut self) {
-        self.state = match self.state {
-            State::Established => State::FinWait1,
-            State::CloseWait => State::LastAck,
-            other => other,
-        };
-    }
-
     #[cold]
     pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open,
@@ -184,7 +147,7 @@ impl Endpoint {
         if self.state == State::SynReceived {
             self.write_common(now, out, Flags::SYN);
         } else {
-            *out = self.blank(Flags::SYN);
+            *out = self.ports.segment(Flags::SYN);
             out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
         }
         self.put_syn_options(now, out);

@@ -66,7 +66,11 @@ impl Endpoint {
                 Straight::Nothing
             }
             Some((left, fills)) => {
-                self.begin_burst(now, left, fills);
+                // Full segments leave now; then the congestion window is full if they fill it.
+                let window = self.receiver.announce_window();
+                let flags = Flags::ACK | self.sender.echo_flags(false);
+                self.sender.begin_burst(now, left, fills, (self.receiver.ack_number(), window, flags));
+                self.receiver.data_sent(now);
                 Straight::Sent(self.sender.write_full(self.ports, out))
             }
         }
@@ -84,14 +88,5 @@ impl Endpoint {
         self.write_ack(now, out);
         self.sender.note_segment();
         Straight::Sent(self.sender.ecn.control())
-    }
-
-    /// `left` full segments leave now; then the congestion window is full if they fill it.
-    #[inline]
-    fn begin_burst(&mut self, now: Time, left: u64, fills: bool) {
-        let window = self.announce_window();
-        let flags = Flags::ACK | self.sender.echo_flags(false);
-        self.sender.begin_burst(now, left, fills, (self.receiver.ack_number(), window, flags));
-        self.receiver.data_sent(now);
     }
 }

@@ -27,15 +27,11 @@ impl Endpoint {
             _ => {
                 let Some(left) = self.receiver.lift(segment.seq).filter(|&left| left > 0) else { return false };
                 let right = left + u64::from(segment.sequence_len());
-                let acks = |ack: u64| {
-                    ack <= self.sender.sequence.nxt()
-                        && ack + self.sender.sequence.max_window() >= self.sender.sequence.una()
-                };
                 segment.flags.contains(Flags::ACK)
                     && !segment.flags.contains(Flags::SYN)
                     && self.passes_paws(now, segment, left)
-                    && self.is_in_window(segment, left, right)
-                    && self.sender.sequence.lift(segment.ack).is_some_and(acks)
+                    && self.receiver.accepts(segment, left, right, &self.config.states)
+                    && self.sender.sequence.lift(segment.ack).is_some_and(|ack| self.sender.sequence.accepts(ack))
             }
         }
     }

@@ -23,7 +23,7 @@ impl Endpoint {
                 && answers == TimeWaitAnswers::Rfc5961
                 && left.is_some_and(|left| self.is_reset_in_window(left))
             {
-                self.challenge(now);
+                self.answers.challenge(now, &self.config.states);
             }
             return Acknowledgment::default();
         }
@@ -36,7 +36,7 @@ impl Endpoint {
             // A SYN may be an old duplicate, or a new one with too low a number: it does not
             // prolong the wait.
             if flags.contains(Flags::SYN) && answers != TimeWaitAnswers::FreeBsd {
-                self.challenge(now);
+                self.answers.challenge(now, &self.config.states);
             }
             return Acknowledgment::default();
         }
@@ -76,7 +76,7 @@ impl Endpoint {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            self.challenge(now);
+            self.answers.challenge(now, &self.config.states);
         } else {
             self.answer_invalid(now, segment);
         }

@@ -461,6 +461,12 @@ impl Receiver {
         self.sack.blocks(&self.reassembly, (self.irs, self.next), room, dsack)
     }
 
+    /// The SACK option for the next ACK where SACK is agreed on, empty if there is nothing to report.
+    #[inline]
+    pub(crate) fn sack_option(&self, agreed: bool, room: usize, dsack: bool) -> SackBlocks {
+        if agreed && self.has_report() { self.sack_blocks(room, dsack) } else { SackBlocks::default() }
+    }
+
     /// Returns `true` if a duplicate waits to be reported.
     #[inline]
     pub(crate) fn has_duplicate(&self) -> bool {

@@ -153,6 +153,22 @@ impl Sender {
     pub(crate) fn two_ticks(&self) -> Span {
         self.config.transfer.ticks.length() * 2
     }
+
+    /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
+    /// route, not to congestion, and the last doubling of the timeout is taken back.
+    /// Returns `true` if the timeout is over with that.
+    pub(crate) fn revert_backoff(&mut self, now: Time, seq: u64) -> bool {
+        if seq != self.sequence.una() || self.rtt.timeouts() == 0 || self.rtt.backoff() == 0 {
+            return false;
+        }
+        let Some(sent_at) = self.loss.board.front().map(|front| front.sent_at) else { return false };
+        self.rtt.revert_backoff();
+        let (passed, wait) = (now.since(sent_at), self.rto());
+        if passed < wait {
+            self.set_timer(now, Pending::Rto, wait - passed);
+        }
+        passed >= wait
+    }
 }
 
 /// The remainder of `timeout` since `since`; a millisecond if nothing is left, so that time goes

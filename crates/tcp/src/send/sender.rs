@@ -7,6 +7,7 @@ use ackclock_cc::{CongestionControl, Flight, Learner, Shared, Subflow, Window};
 use ackclock_units::{Span, Time};
 
 use crate::connection::negotiated::Negotiated;
+use crate::connection::remembered::Metrics;
 use crate::ecn::EcnState;
 use crate::loss::Loss;
 use crate::send::burst::Burst;
@@ -285,5 +286,24 @@ impl Sender {
         let flight = self.flight(now);
         let cc: &mut dyn Any = &mut *self.cc;
         Some((cc.downcast_mut()?, flight))
+    }
+
+    /// The window and all that follows from it are set up: data may be sent. Metrics of the
+    /// destination may be `recalled`.
+    pub(crate) fn begin_sending(&mut self, now: Time, is_passive: bool, recalled: Option<Box<Metrics>>) {
+        self.bound_segment();
+        self.begin_probing(now, is_passive);
+        let flight = self.flight(now);
+        self.cc.on_established(&flight);
+        if let Some(metrics) = recalled {
+            metrics.apply(self);
+        }
+        self.cc.on_ecn(self.ecn.usable_feedback());
+        if self.cc.needs() != self.observer.needs {
+            self.adopt_needs();
+        }
+        self.decide_pacing(now);
+        self.begin_validation(now);
+        self.review_prediction();
     }
 }

@@ -93,6 +93,13 @@ impl SendSequence {
         self.lift(ack).is_some_and(|ack| self.una < ack && ack <= self.nxt)
     }
 
+    /// Returns `true` if an ACK is acceptable: for nothing that was not sent, and not older than the
+    /// largest window (RFC 5961 section 5).
+    #[inline]
+    pub(crate) fn accepts(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack + self.max_window >= self.una
+    }
+
     /// Everything below `ack` is acknowledged.
     #[inline]
     pub(crate) fn acknowledge(&mut self, ack: u64) {

@@ -183,7 +183,7 @@ impl Endpoint {
         self.opening = Some(Box::new(Opening::early(reply, len > 0, others)));
         self.sender.sequence.acknowledge(1);
         self.sender.sequence.end_at(1);
-        self.begin_sending(now);
+        self.sender.begin_sending(now, self.socket.is_passive(), self.recalled.take());
         if len > 0 {
             self.receiver.check(1, syn.payload);
             self.receiver.take_with_syn(len);

@@ -68,8 +68,9 @@ impl Endpoint {
                 }
             }
             Meaning::Error(reason, ends) => {
-                if error.is_unreachable() && self.config.path.revert_backoff {
-                    self.revert_backoff(now, seq);
+                let reverts = error.is_unreachable() && self.config.path.revert_backoff;
+                if reverts && self.sender.revert_backoff(now, seq) {
+                    self.retransmit_due(now);
                 }
                 self.icmp_error(now, rule, reason, ends);
             }
@@ -128,26 +129,9 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
-    /// route, not to congestion, and the last doubling of the timeout is taken back.
-    fn revert_backoff(&mut self, now: Time, seq: u64) {
-        if seq != self.sender.sequence.una() || self.sender.rtt.timeouts() == 0 || self.sender.rtt.backoff() == 0 {
-            return;
-        }
-        let Some(sent_at) = self.sender.loss.board.front().map(|front| front.sent_at) else { return };
-        self.sender.rtt.revert_backoff();
-        let (passed, wait) = (now.since(sent_at), self.sender.rto());
-        if passed < wait {
-            self.sender.set_timer(now, crate::send::retransmission_timer::Pending::Rto, wait - passed);
-        } else {
-            self.retransmit_due(now);
-        }
-    }
-
     /// The result of Linux's SO_ERROR while the connection has not failed: the last error that did
     /// not end it, once.
     pub fn take_soft_error(&mut self) -> Option<Error> {
-        let (reason, at) = self.soft_errors.take()?;
-        self.liveness.silent_since(at).then_some(reason)
+        self.soft_errors.take(self.liveness.heard_at())
     }
 }

@@ -32,13 +32,14 @@ impl SoftErrors {
         self.last.is_some()
     }
 
-    /// The last one, and when it came.
-    pub(crate) fn last(&self) -> Option<(Error, Time)> {
-        self.last.as_deref().copied()
+    /// Why a connection is given up whose peer does not answer: the last error, if it came since the
+    /// peer was last heard, at `heard_at`.
+    pub(crate) fn reason_to_give_up(&self, heard_at: Time) -> Error {
+        self.last.as_deref().filter(|&&(_, at)| at >= heard_at).map_or(Error::TimedOut, |&(error, _)| error)
     }
 
-    /// Takes the last error and its time.
-    pub(crate) fn take(&mut self) -> Option<(Error, Time)> {
-        self.last.take().map(|last| *last)
+    /// Takes the last error, if it came since the peer was last heard.
+    pub(crate) fn take(&mut self, heard_at: Time) -> Option<Error> {
+        self.last.take().filter(|last| last.1 >= heard_at).map(|last| last.0)
     }
 }

@@ -190,7 +190,7 @@ impl Watched {
         {
             return;
         }
-        let shift = if self.endpoint.sender.negotiated.scaling() { self.endpoint.own_shift() } else { 0 };
+        let shift = if self.endpoint.sender.negotiated.scaling() { self.endpoint.receiver.own_shift() } else { 0 };
         // An ACK of before the segment that came last may go out first (RFC 8257 section 3.2).
         let next = self.endpoint.receiver.next();
         let ack = next - u64::from(self.endpoint.receiver.ack_number().wrapping_sub(segment.ack));
