@@ -133,7 +133,7 @@ pub use connection::defer::{retries_within, time_of_retries};
 pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};
 pub use connection::error::Error;
 pub use connection::fast_open::{
-    FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,
+    FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, Opening, fast_open_cookie,
 };
 pub use connection::icmp::IcmpError;
 pub use connection::remembered::Metrics;

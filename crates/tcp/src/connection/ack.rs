@@ -56,7 +56,7 @@ impl Endpoint {
         };
         self.sender.set_window(segment, left, ack, true);
         self.sender.check_first_ace(segment);
-        if self.is_open_early() {
+        if self.opening.is_early() {
             self.complete_early(now);
         } else {
             self.establish(now);

@@ -2,8 +2,10 @@
 //! report.
 
 use ackclock_cc::CongestionControl;
+use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
+use super::fast_open::{Opening, known_cookie};
 use super::socket::WriteFlags;
 use crate::{AccEcnOption, AckRule, Endpoint, Error, FastOpenAttempt, KeepAlive, Metrics, SpaceRule, State};
 
@@ -109,7 +111,7 @@ impl Endpoint {
             self.state = State::SynSent;
             self.handshake.begin();
             if self.config.states.fast_open {
-                self.try_fast_open();
+                self.opening = Opening::of_client(&FastOpenAttempt::with_cookie(known_cookie()));
             }
         }
     }
@@ -120,8 +122,18 @@ impl Endpoint {
     pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
         self.connect();
         if self.state == State::SynSent && self.sender.sequence.nxt() == 0 {
-            self.open_with(&attempt);
+            self.opening = Opening::of_client(&attempt);
         }
+    }
+
+    /// The bytes that the SYN has room for: none without Fast Open, or when it has been sent.
+    pub fn fast_open_room(&self, now: Time) -> u64 {
+        if self.sender.sequence.nxt() > 0 {
+            return 0;
+        }
+        let mut syn = Segment::default();
+        self.put_syn_options(now, &mut syn);
+        self.opening.room(&self.config, &mut syn).into()
     }
 
     /// Once it is established, the connection starts with what is remembered of its destination. To
@@ -163,7 +175,7 @@ impl Endpoint {
         if self.sender.sequence.is_closed() || matches!(self.state, State::Closed | State::Listen) {
             return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
         }
-        if self.state.is_opening() && !self.is_open_early() {
+        if self.state.is_opening() && !self.opening.is_early() {
             return Sending::WouldBlock;
         }
         match self.write(bytes) {
@@ -255,7 +267,8 @@ impl Endpoint {
         let read_closed =
             self.socket.is_read_shut() || self.receiver().is_finished() || closed && self.sender.sequence.nxt() > 0;
         let write_closed = self.sender.sequence.is_closed() || closed;
-        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
+        let open =
+            !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.opening.is_early();
         Readiness {
             readable: open && (self.receiver().unread() > 0) || read_closed,
             writable: open && (write_closed || self.sender.has_room_to_tell()),
@@ -325,7 +338,7 @@ impl Endpoint {
         }
         self.sender.burst.end();
         let opening = self.state.is_unopened();
-        if !opening || self.is_open_early() {
+        if !opening || self.opening.is_early() {
             let flight = self.sender.flight(now);
             cc.on_established(&flight);
             cc.take_over(self.sender.cc.window());

@@ -91,9 +91,8 @@ impl Endpoint {
     pub(crate) fn close_now(&mut self, error: Option<Error>) {
         self.state = State::Closed;
         self.error = self.error.or(error);
-        if self.opening.is_some() {
-            self.end_fast_open();
-        }
+        let lone_fin = self.receiver.has_fin() && !self.receiver.is_finished();
+        self.opening.end(self.sender.counters.data_segments_in == 0, lone_fin);
         if let Some(error) = error {
             self.socket.report(error);
         }

@@ -38,7 +38,7 @@ impl Endpoint {
             self.close_now(None);
         }
         if self.timers.is_handshake_due(now) {
-            if self.is_open_early() {
+            if self.opening.is_early() {
                 self.early_answer_due(now);
             } else {
                 self.give_up();
@@ -54,7 +54,7 @@ impl Endpoint {
             }
             match self.sender.timer.pending() {
                 // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
-                _ if self.state == State::SynReceived && self.is_open_early() => {}
+                _ if self.state == State::SynReceived && self.opening.is_early() => {}
                 Pending::Rto => self.retransmit_due(now),
                 Pending::Probe => self.sender.on_probe_timer(now),
                 Pending::Reorder => self.sender.on_detector_timer(now),
@@ -85,9 +85,7 @@ impl Endpoint {
             self.sender.suspect_black_hole(now);
         }
         let gives_up = self.is_given_up(now);
-        if self.opening.is_some() {
-            self.detect_blackhole(gives_up);
-        }
+        self.opening.detect_blackhole(self.sender.rtt.timeouts(), gives_up);
         if gives_up {
             self.give_up();
             return;

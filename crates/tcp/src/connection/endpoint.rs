@@ -180,8 +180,7 @@ pub struct Endpoint {
     pub(super) socket: Socket,
 
     // Parts that few connections have.
-    /// Its part in Fast Open, if it has one.
-    pub(super) opening: Option<Box<Opening>>,
+    pub(super) opening: Opening,
     /// Metrics remembered of the destination, until the connection is established.
     pub(super) recalled: Option<Box<Metrics>>,
     pub(super) soft_errors: SoftErrors,
@@ -212,7 +211,7 @@ impl Endpoint {
             sender: Sender::new(Arc::clone(&config), cc, isn, ts_offset),
             config,
             socket: Socket::default(),
-            opening: None,
+            opening: Opening::default(),
             recalled: None,
             soft_errors: SoftErrors::default(),
             error: None,
@@ -278,6 +277,17 @@ impl Endpoint {
     #[inline]
     pub fn receiver(&self) -> &Receiver {
         &self.receiver
+    }
+
+    /// Its part in Fast Open.
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Its part in Fast Open, for what holds the socket.
+    #[inline]
+    pub fn opening_mut(&mut self) -> &mut Opening {
+        &mut self.opening
     }
 
     /// Returns `true` if both sides have closed and everything is acknowledged; the state may still

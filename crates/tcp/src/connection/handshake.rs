@@ -2,12 +2,14 @@
 //! to 3.10.7.4).
 
 use ackclock_cc::EcnFeedback;
-use ackclock_packet::{Flags, Segment};
+use ackclock_packet::{FastOpen, Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
+use crate::connection::fast_open::{EarlyConnections, Judged, Opening, known_cookie};
+use crate::loss::scoreboard::Progress;
 use crate::send::retransmission_timer::Pending;
 use crate::seq::lift;
-use crate::{Acknowledgment, Endpoint, Error, SendRule, State, SynFin};
+use crate::{Acknowledgment, CaState, Endpoint, Error, FastOpenServer, SendRule, State, SynFin};
 
 impl Endpoint {
     /// The SYN, or its answer, was presumably lost and is to be sent again.
@@ -44,7 +46,11 @@ impl Endpoint {
             self.state = State::SynReceived;
             self.handshake.begin();
             if self.config.states.fast_open {
-                self.take_fast_open(now, segment);
+                let (server, alone) = (FastOpenServer::with_cookie(known_cookie(), 1), EarlyConnections::default());
+                match server.judge(now, segment, &alone) {
+                    Judged::Early(reply) => self.open_early(now, segment, reply, &alone),
+                    Judged::Ordinary(reply) => self.opening = Opening::of_server(reply),
+                }
             }
         }
     }
@@ -115,7 +121,7 @@ impl Endpoint {
         if self.config.transfer.bare_handshake_ack {
             self.handshake.acknowledge_alone(true);
         }
-        let takes_data = self.opening.is_some() && self.answer_to_fast_open(now, segment, ack);
+        let takes_data = self.opening.is_there() && self.answer_to_fast_open(now, segment, ack);
         let right = u64::from(segment.sequence_len());
         if right > 1 && (self.config.states.syn_data || takes_data) {
             self.input_data(now, segment, 1, right, ecn);
@@ -165,5 +171,80 @@ impl Endpoint {
         self.timers.handshake_over();
         self.liveness.heard(now);
         self.liveness.arm(now, self.config.states.keepalive, true, false);
+    }
+
+    // Fast Open.
+
+    /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Returns `true` if data
+    /// that came with it may be taken in.
+    #[cold]
+    fn answer_to_fast_open(&mut self, now: Time, segment: &Segment, ack: u64) -> bool {
+        let linux = self.config.transfer.sending == SendRule::Linux;
+        if self.opening.has_sent_data() {
+            self.sender.loss.board.acknowledge(ack, &mut Progress::new(now));
+            self.sender.sequence.acknowledge(ack);
+        }
+        let unacknowledged = !self.sender.loss.board.is_empty();
+        let was_tried = self.opening.learn(segment, unacknowledged, self.sender.syn_lost);
+        if unacknowledged {
+            self.sender.resend_syn_data(now, linux);
+        } else if linux && self.opening.writer_waits() {
+            // tcp_rcv_synsent_state_process: one ACK saved.
+            self.receiver.wait_for_writer(now);
+        }
+        if unacknowledged || self.sender.unsent() > 0 || self.opening.writer_waits() {
+            self.handshake.acknowledge_alone(false);
+        }
+        // tcp_fastopen_add_skb.
+        !unacknowledged && was_tried
+    }
+
+    /// Opens a child in SYN-RECEIVED by its SYN, data and all (`tcp_fastopen_create_child`,
+    /// `syncache_tfo_expand`).
+    pub(crate) fn open_early(&mut self, now: Time, syn: &Segment, reply: Option<FastOpen>, others: &EarlyConnections) {
+        let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
+        self.opening = Opening::early(reply, len > 0, others);
+        self.sender.sequence.acknowledge(1);
+        self.sender.sequence.end_at(1);
+        self.sender.begin_sending(now, self.socket.is_passive(), self.recalled.take());
+        if len > 0 {
+            self.receiver.check(1, syn.payload);
+            self.receiver.take_with_syn(len);
+        }
+    }
+
+    /// The last ACK of the handshake has come (`tcp_rcv_synrecv_state_fastopen`).
+    #[cold]
+    pub(crate) fn complete_early(&mut self, now: Time) {
+        self.opening.end_early();
+        self.state = if self.sender.sequence.is_fin_sent() { State::FinWait1 } else { State::Established };
+        self.finish_handshake(now);
+        self.sender.cc.on_ecn(self.sender.ecn.usable_feedback());
+        self.sender.review_prediction();
+        if self.sender.loss.recovery.state() == CaState::Loss && self.sender.loss.board.is_empty() {
+            // tcp_try_undo_recovery: nothing was in flight when the SYN/ACK was given up for lost.
+            self.sender.undo_at_end(&Progress::new(now));
+        }
+        self.sender.restart_retransmit_timer(now);
+    }
+
+    /// The SYN/ACK of a child that was opened by its SYN is due again
+    /// (`tcp_fastopen_synack_timer`), or given up.
+    #[cold]
+    pub(crate) fn early_answer_due(&mut self, now: Time) {
+        self.timers.handshake_over();
+        let linux = self.config.transfer.sending == SendRule::Linux || self.sender.loss.linux_episodes();
+        let retries = if linux { self.config.states.synack_retries + 1 } else { self.config.max_retries };
+        if self.sender.rtt.timeouts() >= retries {
+            self.close_now(Some(Error::TimedOut));
+            return;
+        }
+        self.repeat_syn();
+        if linux && self.sender.loss.linux_episodes() && self.sender.rtt.timeouts() == 1 {
+            self.sender.on_timeout(now);
+        } else {
+            self.sender.rtt.back_off();
+            self.sender.stats.timeouts += 1;
+        }
     }
 }

@@ -46,7 +46,7 @@ impl Endpoint {
                     return Some(self.write_syn(now, out));
                 }
                 let reports = self.receiver.has_report();
-                if self.is_open_early()
+                if self.opening.is_early()
                     && let Some(piece) = self.sender.next_early(now, reports)
                 {
                     return Some(self.write_data(now, out, piece));

@@ -11,8 +11,8 @@ impl Endpoint {
     /// challenged.
     #[cold]
     pub(crate) fn input_reset(&mut self, now: Time, left: u64) {
-        if self.state == State::SynReceived && self.is_open_early() && self.is_reset_in_window(left) {
-            self.reset_early(now);
+        if self.state == State::SynReceived && self.opening.is_early() && self.is_reset_in_window(left) {
+            self.opening.reset_early(now);
             self.reset_by_peer();
             return;
         }
@@ -24,7 +24,9 @@ impl Endpoint {
                 if self.config.states.insecure_rst {
                     self.reset_by_peer();
                 } else {
-                    self.suspect_reset();
+                    if self.state == State::Established && self.sender.counters.data_segments_in == 0 {
+                        self.opening.suspect_reset();
+                    }
                     self.answers.challenge(now, &self.config.states);
                 }
             }
@@ -73,7 +75,7 @@ impl Endpoint {
                 self.sender.agree_to_ecn_again(segment, ecn);
                 return Acknowledgment::default();
             }
-            if self.is_open_early() {
+            if self.opening.is_early() {
                 // tcp_check_req: a bad SYN is reset, and does not end the connection.
                 self.answers.refuse(segment);
                 return Acknowledgment::default();

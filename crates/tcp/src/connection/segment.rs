@@ -143,7 +143,7 @@ impl Endpoint {
     pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open,
         // was not.
-        let again = !self.is_first_syn();
+        let again = self.opening.is_answered().unwrap_or(self.sender.sequence.nxt() > 0);
         if self.state == State::SynReceived {
             self.write_common(now, out, Flags::SYN);
         } else {
@@ -154,8 +154,15 @@ impl Endpoint {
         let (flags, codepoint) = self.sender.syn_ecn(self.state);
         out.flags |= flags;
         out.seq = self.sender.sequence.isn();
-        if self.opening.is_some() && !again {
-            self.put_fast_open(now, out);
+        if self.opening.is_there() && !again {
+            if self.state == State::SynReceived {
+                self.opening.put_reply(out);
+            } else {
+                let len = self.opening.put_request(&self.config, self.sender.sequence.written(), out);
+                if len > 0 {
+                    self.sender.send_with_syn(now, len);
+                }
+            }
         }
         self.sender.offer_option(self.state, self.socket.is_passive(), again, out);
         self.sender.sequence.end_at(self.sender.sequence.nxt().max(1));

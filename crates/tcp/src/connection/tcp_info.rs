@@ -148,7 +148,7 @@ impl TcpInfo {
                 | flag(endpoint.sender.negotiated.scaling(), TCPI_OPT_WSCALE)
                 | flag(endpoint.sender.ecn.is_usable(), TCPI_OPT_ECN)
                 | flag(endpoint.sender.counters.ecn_seen, TCPI_OPT_ECN_SEEN)
-                | flag(endpoint.syn_data_acknowledged(), TCPI_OPT_SYN_DATA),
+                | flag(endpoint.opening.is_data_acknowledged(), TCPI_OPT_SYN_DATA),
             snd_wscale: endpoint.sender.negotiated.peer_shift(),
             rcv_wscale: endpoint.receiver.shift(),
             pmtu: endpoint.sender.path.mtu,

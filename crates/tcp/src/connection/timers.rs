@@ -73,7 +73,7 @@ impl Endpoint {
         let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << doublings.min(40));
         let slop = if repeats > 0 { self.config.rto_slop } else { Span::ZERO };
         let wait = (Span::from_nanos(doubled) + slop).min(self.config.max_rto);
-        if self.is_open_early() {
+        if self.opening.is_early() {
             self.timers.handshake_at = now + wait;
             return;
         }

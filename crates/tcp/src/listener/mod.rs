@@ -9,7 +9,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::connection::fast_open::{EarlyConnections, Judged};
+use crate::connection::fast_open::{EarlyConnections, Judged, Opening};
 use crate::{
     AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, SocketOption, State, reset_for,
 };
@@ -111,7 +111,7 @@ impl Listener {
     /// The oldest complete connection, or one that was opened by its SYN.
     pub fn accept(&mut self) -> Option<Endpoint> {
         let mut child = self.ready.pop_front()?;
-        child.accepted_early();
+        child.opening_mut().accept();
         Some(child)
     }
 
@@ -233,7 +233,7 @@ impl Listener {
                 self.ready.push_back(child);
             }
             Judged::Ordinary(reply) => {
-                child.reply_to_fast_open(reply);
+                *child.opening_mut() = Opening::of_server(reply);
                 self.half_open.push(child);
             }
         }

@@ -289,10 +289,10 @@ fn a_child_that_its_syn_opened_can_be_accepted_and_read_at_once() {
     assert_eq!(server.sent(), ["1: S. 1000 201"]);
     assert_eq!((server.listener.half_open(), server.listener.ready()), (0, 1));
     let mut child = server.listener.accept().unwrap();
-    assert!(child.is_open_early() && child.syn_data_acknowledged());
+    assert!(child.opening().is_early() && child.opening().is_data_acknowledged());
     assert_eq!(child.read(1000), 100);
     child.input(server.now, &Segment { seq: 201, ..ack(1, 1001) }, Ecn::NotEct);
-    assert_eq!((child.state(), child.is_open_early()), (State::Established, false));
+    assert_eq!((child.state(), child.opening().is_early()), (State::Established, false));
 }
 
 #[test]
@@ -437,7 +437,7 @@ proptest! {
                 Call::Accept => {
                     if let Some(child) = server.listener.accept() {
                         let open = child.state() != State::Listen && child.state() != State::SynReceived;
-                        prop_assert!(open || child.is_open_early());
+                        prop_assert!(open || child.opening().is_early());
                     }
                 }
                 Call::Reopen { port, least } => {

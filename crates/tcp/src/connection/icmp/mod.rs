@@ -58,7 +58,7 @@ impl Endpoint {
             // A child that its SYN has opened is a socket already in Linux.
             _ if self.state == State::SynReceived
                 && self.socket.is_passive()
-                && !(rule == IcmpRule::Linux && self.is_open_early()) =>
+                && !(rule == IcmpRule::Linux && self.opening.is_early()) =>
             {
                 self.icmp_half_open(rule, error, meaning);
             }
@@ -82,7 +82,7 @@ impl Endpoint {
     /// handshake is over.
     fn quoted(&self, error: &IcmpError, rule: IcmpRule) -> Option<u64> {
         let (una, nxt) = (self.sender.sequence.una(), self.sender.sequence.nxt());
-        let una = if rule == IcmpRule::Linux && self.is_open_early() { 0 } else { una };
+        let una = if rule == IcmpRule::Linux && self.opening.is_early() { 0 } else { una };
         let seq = self.sender.sequence.lift(error.sequence)?;
         let end = if rule == IcmpRule::Linux && nxt > 0 { nxt + 1 } else { nxt };
         (una..end).contains(&seq).then_some(seq)
@@ -112,7 +112,7 @@ impl Endpoint {
     }
 
     fn icmp_error(&mut self, now: Time, rule: IcmpRule, reason: Error, ends: bool) {
-        let opening = self.state.is_opening() && !self.is_accepted_early();
+        let opening = self.state.is_opening() && !self.opening.is_accepted();
         let ends = match rule {
             IcmpRule::Rfc | IcmpRule::Linux => opening && ends,
             // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second

@@ -47,7 +47,7 @@ fn the_first_data_arrives_with_the_syn() {
     assert_eq!((ends[1].state(), ends[1].read(u64::MAX)), (State::SynReceived, 1428));
     let answer = cross(&mut ends, 1, at(50));
     assert_eq!((answer.len(), answer[0].ack), (1, 101 + 1428));
-    assert!(ends[0].syn_data_acknowledged());
+    assert!(ends[0].opening().is_data_acknowledged());
     // The rest follows with the ACK of the SYN: 5000 - 1428 = 3572, with timestamps 1448 bytes at a
     // time.
     let rest: Vec<u32> = cross(&mut ends, 0, at(100)).iter().map(|segment| segment.payload.len).collect();
