@@ -48,7 +48,7 @@
 //! `Sender` says that the peer is to be given up, that the SYN goes again, or which part of the
 //! stream leaves next, and `Endpoint` closes, begins the handshake anew or writes the segment.
 //! `Loss` is told what was agreed on and where the sequence stands. An ACK passes through the steps
-//! of `connection::ack`: `Endpoint` validates it, `Sender` takes it in, and `Endpoint` draws the
+//! of `connection::input`: `Endpoint` validates it, `Sender` takes it in, and `Endpoint` draws the
 //! consequences for the state.
 //!
 //! The settings are shared. Each room that needs them has a reference of its own, renewed when a
@@ -129,12 +129,12 @@ pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
 pub use connection::calls::{Readiness, Received, Sending, Shutdown, SocketOption};
 pub use connection::control_block::{ControlBlock, Snapshot};
-pub use connection::defer::{retries_within, time_of_retries};
 pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};
 pub use connection::error::Error;
 pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, Opening, fast_open_cookie,
 };
+pub use connection::handshake::{retries_within, time_of_retries};
 pub use connection::icmp::IcmpError;
 pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;

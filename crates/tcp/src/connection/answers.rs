@@ -4,7 +4,6 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::Endpoint;
 use crate::stack::rules::StateRules;
 
 /// A reset that is to be sent.
@@ -113,7 +112,7 @@ impl Answers {
     }
 
     /// Linux `__tcp_oow_rate_limited`.
-    fn may_answer(&mut self, now: Time, rules: &StateRules) -> bool {
+    pub(crate) fn may_answer(&mut self, now: Time, rules: &StateRules) -> bool {
         let rare = self.rare();
         if rare.invalid_at.is_some_and(|at| now.since(at) < rules.invalid_interval) {
             return false;
@@ -167,16 +166,4 @@ pub fn reset_for(segment: &Segment) -> Option<Segment> {
     };
     let ports = (segment.destination_port, segment.source_port);
     Some(Segment { source_port: ports.0, destination_port: ports.1, seq, ack, flags, ..Segment::default() })
-}
-
-impl Endpoint {
-    /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section
-    /// 3.10.7.4, first check). Such answers to segments without data or FIN could go on for ever
-    /// between two ends that disagree, and are limited by Linux.
-    pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
-        let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
-        if carries_data || self.answers.may_answer(now, &self.config.states) {
-            self.receiver.acknowledge_now();
-        }
-    }
 }

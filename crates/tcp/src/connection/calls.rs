@@ -348,4 +348,10 @@ impl Endpoint {
         self.sender.adopt_needs();
         self.sender.decide_pacing(now);
     }
+
+    /// An ACK goes out at once, whatever it has to say.
+    pub fn acknowledge_now(&mut self) {
+        self.sender.burst.end();
+        self.receiver.acknowledge_now();
+    }
 }

@@ -1,5 +1,15 @@
 //! From a SYN to an open connection: LISTEN, SYN-SENT and SYN-RECEIVED (RFC 9293 sections 3.10.7.2
-//! to 3.10.7.4).
+//! to 3.10.7.4), with data on the SYN ([`fast_open`](super::fast_open)).
+//!
+//! With TCP_DEFER_ACCEPT a listening socket does not take a connection up before its first data. The
+//! ACK that would complete the handshake is dropped while it comes without data, and so is every
+//! further one, until the time is over. Meanwhile no SYN/ACK is repeated. When the timer has run as
+//! often as the option's time is long, the SYN/ACK goes out once more, and its answer, with data or
+//! without, completes the connection.
+//!
+//! # Source
+//! TCP_DEFER_ACCEPT: Linux 6.1 `tcp_check_req` (`net/ipv4/tcp_minisocks.c`), `syn_ack_recalc`,
+//! `reqsk_timer_handler` (`inet_connection_sock.c`), `secs_to_retrans`, `retrans_to_secs` (`tcp.c`).
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{FastOpen, Flags, Segment};
@@ -10,6 +20,107 @@ use crate::loss::scoreboard::Progress;
 use crate::send::retransmission_timer::Pending;
 use crate::seq::lift;
 use crate::{Acknowledgment, CaState, Endpoint, Error, FastOpenServer, SendRule, State, SynFin};
+
+/// Segments sent and awaited until the connection is open.
+#[derive(Debug, Default)]
+pub(crate) struct Handshake {
+    /// A SYN, or its answer, is to be sent.
+    due: bool,
+    /// When the SYN was first sent, until it has been sent again.
+    sent_at: Option<Time>,
+    /// TSval of the first SYN.
+    stamp: u32,
+    /// The last ACK of the handshake waits, and goes out without data.
+    bare_ack: bool,
+    /// Bytes that came with the SYN that crossed ours, until ours is acknowledged.
+    early_payload: u32,
+}
+
+impl Handshake {
+    /// A SYN, or its answer, is to be sent.
+    pub(crate) fn begin(&mut self) {
+        self.due = true;
+    }
+
+    /// There is nothing more to be sent.
+    pub(crate) fn give_up(&mut self) {
+        self.due = false;
+    }
+
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// A SYN, or its answer, was sent, the first time with the timestamp `stamp`. A second one
+    /// gives no RTT sample.
+    pub(crate) fn sent(&mut self, now: Time, again: bool, stamp: u32) {
+        self.due = false;
+        if !again {
+            self.stamp = stamp;
+        }
+        self.sent_at = (!again).then_some(now);
+    }
+
+    /// The last ACK of the handshake goes out without data, or with it.
+    pub(crate) fn acknowledge_alone(&mut self, alone: bool) {
+        self.bare_ack = alone;
+    }
+
+    /// Returns `true` if the last ACK of the handshake is still to be sent.
+    #[inline]
+    pub(crate) fn owes_bare_ack(&self) -> bool {
+        self.bare_ack
+    }
+
+    /// Returns `true` if the next ACK is the last one of the handshake, and clears the flag.
+    #[inline]
+    pub(crate) fn take_bare_ack(&mut self) -> bool {
+        std::mem::take(&mut self.bare_ack)
+    }
+
+    /// TSval of the first SYN.
+    pub(crate) fn stamp(&self) -> u32 {
+        self.stamp
+    }
+
+    /// When the SYN was sent, if it was sent once.
+    pub(crate) fn sent_at(&self) -> Option<Time> {
+        self.sent_at
+    }
+
+    /// The SYN that crossed ours had `bytes` of data, which wait.
+    pub(crate) fn hold_payload(&mut self, bytes: u32) {
+        self.early_payload = bytes;
+    }
+
+    /// Bytes that came with the SYN and may be taken in now.
+    pub(crate) fn take_payload(&mut self) -> u32 {
+        std::mem::take(&mut self.early_payload)
+    }
+}
+
+/// Number of expiries that take `time`, for a timer that starts at `first` and doubles up to `most`
+/// (Linux `secs_to_retrans`): 0 for none, 255 at most.
+pub fn retries_within(time: Span, first: Span, most: Span) -> u32 {
+    let (mut retries, mut wait, mut passed) = (0, first, Span::ZERO);
+    while passed < time && retries < 255 {
+        retries += 1;
+        passed += wait;
+        wait = (wait * 2).min(most);
+    }
+    retries
+}
+
+/// Duration of `retries` expiries (Linux `retrans_to_secs`).
+pub fn time_of_retries(retries: u32, first: Span, most: Span) -> Span {
+    let (mut wait, mut passed) = (first, Span::ZERO);
+    for _ in 0..retries.min(255) {
+        passed += wait;
+        wait = (wait * 2).min(most);
+    }
+    passed
+}
 
 impl Endpoint {
     /// The SYN, or its answer, was presumably lost and is to be sent again.
@@ -246,5 +357,63 @@ impl Endpoint {
             self.sender.rtt.back_off();
             self.sender.stats.timeouts += 1;
         }
+    }
+
+    /// A SYN or its answer was sent at `now`; `again` if not for the first time.
+    pub(crate) fn arm_syn_timers(&mut self, now: Time, again: bool) {
+        // The slop of FreeBSD is added when the timeout is computed, which is for the second SYN.
+        let repeats = self.sender.rtt.timeouts();
+        let doublings = match self.state {
+            State::SynSent => repeats.saturating_sub(self.config.states.linear_syn_timeouts),
+            _ => repeats,
+        };
+        let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << doublings.min(40));
+        let slop = if repeats > 0 { self.config.rto_slop } else { Span::ZERO };
+        let wait = (Span::from_nanos(doubled) + slop).min(self.config.max_rto);
+        if self.opening.is_early() {
+            self.timers.bound_handshake(now + wait);
+            return;
+        }
+        let at = self.config.transfer.ticks.expiry(now, self.sender.patience(now, wait));
+        self.sender.timer.retransmit(at);
+        if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.is_passive()) {
+            self.timers.bound_handshake(now + timeout);
+        }
+    }
+
+    /// Returns `true` if a listening socket drops this segment to its child because it waits for
+    /// data.
+    #[cold]
+    pub(crate) fn defers(&mut self, now: Time, segment: &Segment) -> bool {
+        let waits = self.sender.rtt.timeouts() < self.config.states.defer_accept;
+        let bare = segment.sequence_len() == 0 && self.receiver.lift(segment.seq) == Some(1);
+        if !waits || !bare || segment.flags.contains(Flags::SYN) || !self.completes(segment) {
+            return false;
+        }
+        if !self.passes_paws(now, segment, 1) {
+            return false;
+        }
+        self.update_ts_recent(now, segment, 1);
+        self.socket.defer();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_and_retransmissions_as_linux_rounds_them() {
+        let (first, most) = (Span::from_secs(1), Span::from_secs(120));
+        let there = |seconds| retries_within(Span::from_secs(seconds), first, most);
+        let back = |retries| time_of_retries(retries, first, most).as_millis() / 1000;
+        // 1, 1 + 2, 1 + 2 + 4, ... and from the eighth on 120 s each: 127 + 120 = 247.
+        for (seconds, retries, rounded) in
+            [(0, 0, 0), (1, 1, 1), (2, 2, 3), (3, 2, 3), (4, 3, 7), (7, 3, 7), (8, 4, 15), (128, 8, 247)]
+        {
+            assert_eq!((there(seconds), back(retries)), (retries, rounded), "{seconds}");
+        }
+        assert_eq!(there(1_000_000), 255);
     }
 }

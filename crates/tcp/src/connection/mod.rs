@@ -1,14 +1,8 @@
 //! One end of one connection: the states of RFC 9293, and the order of steps in each.
 
-pub(crate) mod ack;
-mod ahead;
 pub(crate) mod answers;
 pub(crate) mod calls;
-pub(crate) mod close;
 pub(crate) mod control_block;
-pub(crate) mod data;
-pub(crate) mod deadlines;
-pub(crate) mod defer;
 pub(crate) mod endpoint;
 pub(crate) mod error;
 pub(crate) mod fast_open;
@@ -18,14 +12,7 @@ pub(crate) mod input;
 pub(crate) mod liveness;
 pub(crate) mod negotiated;
 mod output;
-pub(crate) mod prediction;
 pub(crate) mod remembered;
-pub(crate) mod reset;
-mod segment;
 pub(crate) mod socket;
-mod straight;
-mod subflow;
-pub(crate) mod syn;
 pub(crate) mod tcp_info;
-pub(crate) mod time_wait;
 pub(crate) mod timers;

@@ -1,4 +1,4 @@
-//! The sender's part of what an acknowledgment does: `connection::ack` has the steps.
+//! The sender's part of what an acknowledgment does: `connection::input` has the steps.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
@@ -238,7 +238,7 @@ impl Sender {
         Acknowledgment { acked, rtt: self.latest_sample, is_ack: true }
     }
 
-    // Header prediction: the short way of `connection::prediction`.
+    // Header prediction: the short way of `connection::input`.
 
     /// Returns `true` if a segment has an ordinary header, and nothing that this end has sent is
     /// missing or waited for.
