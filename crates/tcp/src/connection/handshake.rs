@@ -153,7 +153,7 @@ impl Endpoint {
                 return;
             }
             self.take_syn(now, segment);
-            self.sender.agree_to_ecn(segment, ecn);
+            self.sender.ecn.agree(&self.config, segment, ecn);
             self.state = State::SynReceived;
             self.handshake.begin();
             if self.config.states.fast_open {
@@ -199,7 +199,7 @@ impl Endpoint {
         self.handshake.begin();
         if self.config.transfer.sending == SendRule::FreeBsd {
             // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
-            self.sender.agree_to_ecn(segment, ecn);
+            self.sender.ecn.agree(&self.config, segment, ecn);
         }
         Acknowledgment::default()
     }
@@ -221,7 +221,7 @@ impl Endpoint {
             return Acknowledgment::default();
         }
         self.take_syn(now, segment);
-        self.sender.agreed_on_ecn(segment, ecn);
+        self.sender.ecn.take_answer(&self.config, segment, ecn, self.sender.rtt.timeouts());
         if self.sender.ecn.mode() == EcnFeedback::Accurate {
             // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
             self.handshake.acknowledge_alone(true);

@@ -123,7 +123,7 @@ impl Endpoint {
             return Acknowledgment::default();
         }
         self.liveness.heard(now);
-        if self.sender.count_mark(segment, ecn, self.receiver.owes_ack()) {
+        if self.sender.ecn.count_mark(&self.config, segment, ecn, self.receiver.owes_ack()) {
             self.receiver.acknowledge_now();
         }
         if self.is_unwanted(segment, right) {
@@ -146,7 +146,7 @@ impl Endpoint {
     fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Acknowledgment {
         self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next() {
-            self.sender.note_spurious(left);
+            self.sender.ecn.note_spurious(left);
             self.describe_arrival(now, segment);
             self.receiver.receive(now, left, right, segment.payload.len);
         }
@@ -239,7 +239,7 @@ impl Endpoint {
             }
             return None;
         };
-        let echo = self.sender.hears_echo(segment);
+        let echo = self.sender.ecn.hears_echo(segment);
         if ack == self.sender.sequence.una()
             && self.sender.loss.board.is_empty()
             && segment.sack.is_empty()
@@ -264,7 +264,9 @@ impl Endpoint {
             return None;
         };
         self.sender.set_window(segment, left, ack, true);
-        self.sender.check_first_ace(segment);
+        if self.sender.ecn.check_first_ace(&self.config, segment) {
+            self.sender.counters.delivered_ce += 1;
+        }
         if self.opening.is_early() {
             self.complete_early(now);
         } else {
@@ -308,7 +310,7 @@ impl Endpoint {
             return;
         }
         if right <= self.receiver.next() {
-            self.sender.note_spurious(left);
+            self.sender.ecn.note_spurious(left);
         }
         self.describe_arrival(now, segment);
         if left > self.receiver.next() {
@@ -446,7 +448,7 @@ impl Endpoint {
             if left == 0 {
                 // The peer did not get our SYN with ACK: it is sent again.
                 self.repeat_syn();
-                self.sender.agree_to_ecn_again(segment, ecn);
+                self.sender.ecn.agree_again(&self.config, segment, ecn);
                 return Acknowledgment::default();
             }
             if self.opening.is_early() {
@@ -467,7 +469,7 @@ impl Endpoint {
         }
         // RFC 5961 section 4: challenged wherever it lies.
         self.answers.challenge(now, &self.config.states);
-        self.sender.reflect_again(segment, ecn, self.answers.has_challenge());
+        self.sender.ecn.reflect_again(segment, ecn, self.answers.has_challenge());
         Acknowledgment::default()
     }
 
@@ -520,7 +522,7 @@ impl Endpoint {
         let arrival = Acknowledgment { is_ack, ..Acknowledgment::default() };
         // An echo that was overtaken counts too, as in other states.
         let echoes =
-            current && ack.is_some_and(|ack| ack <= self.sender.sequence.nxt()) && self.sender.hears_echo(segment);
+            current && ack.is_some_and(|ack| ack <= self.sender.sequence.nxt()) && self.sender.ecn.hears_echo(segment);
         self.sender.stats.ece_acks += u64::from(echoes);
         if bare && in_place && is_ack {
             return arrival;

@@ -150,7 +150,7 @@ impl Endpoint {
             Some((left, fills)) => {
                 // Full segments leave now; then the congestion window is full if they fill it.
                 let window = self.receiver.announce_window();
-                let flags = Flags::ACK | self.sender.echo_flags(false);
+                let flags = Flags::ACK | self.sender.ecn.echo_flags(false);
                 self.sender.begin_burst(now, left, fills, (self.receiver.ack_number(), window, flags));
                 self.receiver.data_sent(now);
                 Straight::Sent(self.sender.write_full(self.ports, out))
@@ -187,7 +187,7 @@ impl Endpoint {
             out.window = self.receiver.announce(self.receiver.syn_window(self.sender.announced_segment()), 0);
         } else {
             let is_forgotten = self.is_forgotten();
-            out.flags |= self.sender.echo_flags(is_forgotten);
+            out.flags |= self.sender.ecn.echo_flags(is_forgotten);
             out.window = self.receiver.announce_window();
         }
     }
@@ -218,7 +218,7 @@ impl Endpoint {
         self.write_common(now, out, Flags::NONE);
         out.seq = self.sender.sequence.lower(self.sender.sequence.nxt());
         out.sack = sack;
-        self.sender.reflect_answer(out);
+        self.sender.ecn.reflect_answer(out);
         let is_forgotten = self.is_forgotten();
         self.sender.add_option(now, out, is_forgotten, &self.receiver);
         if self.sender.sequence.is_fin_sent()
@@ -258,7 +258,7 @@ impl Endpoint {
         self.write_common(now, out, Flags::NONE);
         out.seq = self.sender.sequence.lower(seq);
         if challenge {
-            self.sender.reflect_in_challenge(out);
+            self.sender.ecn.reflect_in_challenge(out);
         }
         let is_forgotten = self.is_forgotten();
         self.sender.add_option(now, out, is_forgotten, &self.receiver);
@@ -318,7 +318,7 @@ impl Endpoint {
             out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
         }
         self.put_syn_options(now, out);
-        let (flags, codepoint) = self.sender.syn_ecn(self.state);
+        let (flags, codepoint) = self.sender.ecn.put_syn(&self.config, self.state, self.sender.rtt.timeouts());
         out.flags |= flags;
         out.seq = self.sender.sequence.isn();
         if self.opening.is_there() && !again {
@@ -331,7 +331,8 @@ impl Endpoint {
                 }
             }
         }
-        self.sender.offer_option(self.state, self.socket.is_passive(), again, out);
+        let retries = if self.socket.is_passive() { again } else { self.sender.rtt.timeouts() > 1 };
+        self.sender.ecn.offer_option(&self.config, self.state, retries, out);
         self.sender.sequence.end_at(self.sender.sequence.nxt().max(1));
         self.handshake.sent(now, again, self.sender.negotiated.clock(now));
         self.sender.stats.resent_syns +=

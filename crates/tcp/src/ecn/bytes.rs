@@ -1,7 +1,9 @@
 //! Byte counters of Accurate ECN (RFC 9768 section 3.2.3), as both ends keep them.
 
 use ackclock_packet::{AccEcn, AccEcnOrder};
-use ackclock_units::{Ecn, Time};
+use ackclock_units::{Ecn, Span, Time};
+
+use crate::{AccEcnOption, AccEcnRules};
 
 /// Counters are 24 bits wide.
 const MASK: u32 = 0xff_ffff;
@@ -97,6 +99,18 @@ impl ByteCounters {
             ignored: false,
             stopped: false,
         }
+    }
+
+    /// Returns `true` if a segment sent at `now` has the option, if there is room.
+    pub(super) fn is_sent(&self, rules: &AccEcnRules, now: Time, srtt: Option<Span>) -> bool {
+        let agreed = rules.option != AccEcnOption::Off && self.seen != Seen::Nothing;
+        let beacon = || {
+            let rtt = srtt.map_or(0, |srtt| srtt.as_nanos());
+            rules.beacon > 0 && now.since(self.sent_at).as_nanos().saturating_mul(u64::from(rules.beacon)) >= rtt
+        };
+        agreed
+            && (rules.option == AccEcnOption::Persist || !self.stopped)
+            && (rules.option >= AccEcnOption::Full || self.due > 0 || beacon())
     }
 
     /// A segment arrived with codepoint `codepoint`, after one that had another one if `changed`.

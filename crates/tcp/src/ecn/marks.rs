@@ -5,33 +5,30 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
+use crate::Config;
 use crate::ecn::EcnState;
 use crate::loss::scoreboard::Progress;
 use crate::receiver::Receiver;
-use crate::send::Sender;
 
-impl Sender {
+impl EcnState {
     /// Returns `true` if an ACK reports marks, as far as its flags show.
     #[inline]
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+        if self.agreed.mode == EcnFeedback::Accurate {
             // RFC 9768 section 3.1.5: also of packets that were not ECT.
-            let counted = !self.ecn.heard.deaf && segment.flags.ace() != self.ecn.heard.reported;
+            let counted = !self.heard.deaf && segment.flags.ace() != self.heard.reported;
             counted || segment.acc_ecn.is_some() && self.hears_bytes(segment)
         } else {
-            self.ecn.agreed.sends && segment.flags.contains(Flags::ECE)
+            self.agreed.sends && segment.flags.contains(Flags::ECE)
         }
     }
 
-    /// The number of marked segments that an ACK reports, once it is known what it delivers. `echo`
-    /// is what [`Sender::hears_echo`] says, `outstanding` if anything was in flight.
+    /// An ACK reports marks by classic feedback or DCTCP's if it echoes, once it is known what it
+    /// delivers. Returns the number of marked segments.
     #[inline]
-    pub(crate) fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            return self.take_counted(segment, progress, outstanding);
-        }
-        self.ecn.heard.marks = echo;
-        self.ecn.heard.bytes = if echo { progress.delivered } else { 0 };
+    pub(crate) fn take_echo(&mut self, echo: bool, progress: &Progress) -> u64 {
+        self.heard.marks = echo;
+        self.heard.bytes = if echo { progress.delivered } else { 0 };
         if echo { progress.delivered_segments } else { 0 }
     }
 
@@ -39,10 +36,10 @@ impl Sender {
     /// `is_forgotten`.
     #[inline]
     pub(crate) fn echo_flags(&mut self, is_forgotten: bool) -> Flags {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            (self.ecn.echo.pending, self.ecn.echo.hurries) = (0, false);
-            if is_forgotten { Flags::NONE } else { Flags::from_ace((self.ecn.echo.received & 7) as u8) }
-        } else if self.ecn.echo.on {
+        if self.agreed.mode == EcnFeedback::Accurate {
+            (self.echo.pending, self.echo.hurries) = (0, false);
+            if is_forgotten { Flags::NONE } else { Flags::from_ace((self.echo.received & 7) as u8) }
+        } else if self.echo.on {
             Flags::ECE
         } else {
             Flags::NONE
@@ -52,12 +49,10 @@ impl Sender {
     /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
     /// counts it. Returns `true` if an ACK is to be sent at once.
     #[inline]
-    pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn, owes_ack: bool) -> bool {
-        self.ecn.agreed.mode == EcnFeedback::Accurate && self.count_accurately(segment.payload.len, ecn, owes_ack)
+    pub(crate) fn count_mark(&mut self, config: &Config, segment: &Segment, ecn: Ecn, owes_ack: bool) -> bool {
+        self.agreed.mode == EcnFeedback::Accurate && self.count_accurately(config, segment.payload.len, ecn, owes_ack)
     }
-}
 
-impl EcnState {
     /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and
     /// DCTCP's.
     #[inline]

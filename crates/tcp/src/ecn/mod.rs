@@ -37,6 +37,7 @@ mod negotiation;
 mod option;
 mod state;
 
+pub(crate) use accurate::Delivered;
 #[cfg(test)]
 pub(crate) use accurate::safest_marks;
 pub(crate) use state::EcnState;

@@ -15,54 +15,39 @@
 //! - Resets have no option.
 
 use ackclock_packet::{Segment, fit_acc_ecn};
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
 
-use super::bytes::{ByteCounters, BytesTold, Seen};
-use super::{AccEcnOption, AccEcnRule};
-use crate::State;
+use super::bytes::{ByteCounters, BytesTold};
+use super::{AccEcnOption, AccEcnRule, EcnState};
 use crate::loss::scoreboard::Progress;
 use crate::receiver::Receiver;
-use crate::send::Sender;
+use crate::{Config, State};
 
 /// Bytes of an option with all counters and its padding.
 const WHOLE: u32 = 12;
 
-impl Sender {
+impl EcnState {
     /// Both ends have agreed on Accurate ECN, the peer by `segment`; `due` options follow that.
     #[cold]
-    pub(super) fn begin_counting(&mut self, due: u8) {
-        let rules = self.config.transfer.acc_ecn;
+    pub(super) fn begin_counting(&mut self, config: &Config, due: u8) {
+        let rules = config.transfer.acc_ecn;
         // Linux reads what it does not send.
         if rules.rule == AccEcnRule::Linux || rules.option != AccEcnOption::Off {
             let mut counters = ByteCounters::new();
             counters.due = due;
-            self.ecn.bytes = Some(Box::new(counters));
+            self.bytes = Some(Box::new(counters));
         }
     }
 
     /// Returns `true` if a segment sent at `now` has the option, if there is room.
-    fn sends_option(&self, counters: &ByteCounters, now: Time) -> bool {
-        let rules = &self.config.transfer.acc_ecn;
-        let agreed = rules.option != AccEcnOption::Off && counters.seen != Seen::Nothing;
-        let beacon = || {
-            let rtt = self.rtt.srtt().map_or(0, |srtt| srtt.as_nanos());
-            rules.beacon > 0 && now.since(counters.sent_at).as_nanos().saturating_mul(u64::from(rules.beacon)) >= rtt
-        };
-        agreed
-            && (rules.option == AccEcnOption::Persist || !counters.stopped)
-            && (rules.option >= AccEcnOption::Full || counters.due > 0 || beacon())
+    pub(crate) fn is_option_due(&self, config: &Config, now: Time, srtt: Option<Span>) -> bool {
+        self.bytes.as_deref().is_some_and(|counters| counters.is_sent(&config.transfer.acc_ecn, now, srtt))
     }
 
-    /// The payload of a full segment: the MSS, less what the option takes.
-    #[inline]
-    pub fn full_payload(&self) -> u32 {
-        if self.ecn.bytes.is_none() { self.negotiated.mss() } else { self.payload_beside_option() }
-    }
-
+    /// The payload of a full segment of `mss` bytes beside the option, where it is in use.
     #[cold]
-    fn payload_beside_option(&self) -> u32 {
-        let sends = self.ecn.bytes.as_deref().is_some_and(|counters| self.sends_option(counters, self.now));
-        if sends && self.negotiated.mss() > WHOLE { self.negotiated.mss() - WHOLE } else { self.negotiated.mss() }
+    pub(crate) fn payload_beside_option(&self, config: &Config, now: Time, srtt: Option<Span>, mss: u32) -> u32 {
+        if self.is_option_due(config, now, srtt) && mss > WHOLE { mss - WHOLE } else { mss }
     }
 
     /// All of a segment that begins at `left` is known already. If it is the third time, and the
@@ -70,38 +55,30 @@ impl Sender {
     /// section 3.2.3.2.2).
     #[cold]
     pub(crate) fn note_spurious(&mut self, left: u64) {
-        if let Some(counters) = &mut self.ecn.bytes {
+        if let Some(counters) = &mut self.bytes {
             counters.stopped |= counters.with_duplicate == Some(left);
         }
     }
 
     /// Takes the byte counts that an ACK reports.
     #[inline]
-    pub(super) fn take_bytes(&mut self, segment: &Segment, progress: &Progress) -> BytesTold {
-        let sent = self.counters.bytes_sent;
-        match &mut self.ecn.bytes {
+    pub(super) fn take_bytes(&mut self, segment: &Segment, progress: &Progress, sent: u64) -> BytesTold {
+        match &mut self.bytes {
             Some(counters) => counters.take(segment.acc_ecn, progress.delivered as u32, sent),
             None => BytesTold::default(),
         }
     }
 
-    /// Adds the option to a segment that is ready otherwise.
-    #[inline]
-    pub(crate) fn add_option(&mut self, now: Time, out: &mut Segment, is_forgotten: bool, receiver: &Receiver) {
-        if self.ecn.bytes.is_some() {
-            self.report_bytes(now, out, is_forgotten, receiver);
-        }
-    }
-
+    /// Adds the option to a segment that is ready otherwise, and has room for `most` bytes of options
+    /// and payload; none is `due` if it is not to be sent now.
     #[cold]
-    fn report_bytes(&mut self, now: Time, out: &mut Segment, is_forgotten: bool, receiver: &Receiver) {
-        let Some(mut counters) = self.ecn.bytes.take() else { return };
+    pub(crate) fn report_bytes(&mut self, now: Time, out: &mut Segment, due: bool, most: u32, receiver: &Receiver) {
+        let Some(mut counters) = self.bytes.take() else { return };
         let bare = *out;
-        let fits = self.sends_option(&counters, now)
-            && !is_forgotten
+        let fits = due
             && fit_acc_ecn(out, counters.report(), usize::from(counters.needed))
             // Options that data does not always carry are part of the MSS.
-            && (out.payload.len == 0 || out.header_len() + out.payload.len <= 20 + self.options_len() + self.negotiated.mss());
+            && (out.payload.len == 0 || out.header_len() + out.payload.len <= most);
         if fits {
             counters.needed = 0;
             counters.sent_at = now;
@@ -111,16 +88,15 @@ impl Sender {
             *out = bare;
             counters.with_duplicate = None;
         }
-        self.ecn.bytes = Some(counters);
+        self.bytes = Some(counters);
     }
 
-    /// The answer to a SYN says that the option is understood, but not when it is sent again (RFC
+    /// The answer to a SYN says that the option is understood, but not when it is sent `again` (RFC
     /// 9768 section 3.2.3.2.2).
     #[cold]
-    pub(crate) fn offer_option(&self, state: State, is_passive: bool, again: bool, out: &mut Segment) {
-        let retries = if is_passive { again } else { self.rtt.timeouts() > 1 };
-        let off = self.config.transfer.acc_ecn.option == AccEcnOption::Off;
-        if state == State::SynReceived && self.ecn.bytes.is_some() && !off && !retries {
+    pub(crate) fn offer_option(&self, config: &Config, state: State, again: bool, out: &mut Segment) {
+        let off = config.transfer.acc_ecn.option == AccEcnOption::Off;
+        if state == State::SynReceived && self.bytes.is_some() && !off && !again {
             fit_acc_ecn(out, ByteCounters::new().report(), 0);
         }
     }

@@ -1,6 +1,6 @@
 //! The ECN state of one connection, without the endpoint's reactions to it.
 
-use ackclock_cc::EcnFeedback;
+use ackclock_cc::{EcnFeedback, EcnUse};
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
@@ -21,6 +21,8 @@ pub(crate) struct EcnState {
     pub(super) agreed: Agreed,
     pub(super) echo: Echo,
     pub(super) heard: Heard,
+    /// The packets that the controller wants to be ECN-capable.
+    pub(super) wants: EcnUse,
     /// Bytes by codepoint in both directions, if the option is read.
     pub(super) bytes: Option<Box<ByteCounters>>,
 }
@@ -79,7 +81,7 @@ pub(super) struct Heard {
 }
 
 impl EcnState {
-    pub(crate) fn new() -> EcnState {
+    pub(crate) fn new(wants: EcnUse) -> EcnState {
         EcnState {
             agreed: Agreed {
                 mode: EcnFeedback::None,
@@ -100,6 +102,7 @@ impl EcnState {
                 challenge_reflects: false,
             },
             heard: Heard { marks: false, bytes: 0, reported: FIRST_COUNT as u8, deaf: false, each: 0, cwr: false },
+            wants,
             bytes: None,
         }
     }

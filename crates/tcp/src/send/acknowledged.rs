@@ -1,8 +1,10 @@
 //! The sender's part of what an acknowledgment does: `connection::input` has the steps.
 
+use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
+use crate::ecn::Delivered;
 use crate::loss::AckContext;
 use crate::loss::DuplicateReport;
 use crate::loss::scoreboard::{Progress, Whole};
@@ -135,6 +137,25 @@ impl Sender {
             let news = (progress.acked, progress.delivered);
             self.tell_arrival(now, segment, news, context.una_before, context.window_before);
         }
+    }
+
+    /// The number of marked segments that an ACK reports, once it is known what it delivers. `echo`
+    /// if its flags show that it reports some, `outstanding` if anything was in flight.
+    #[inline]
+    fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
+        if self.ecn.mode() != EcnFeedback::Accurate {
+            return self.ecn.take_echo(echo, progress);
+        }
+        let delivered = Delivered {
+            newer: self.negotiated.ahead_of_recent(segment).is_some_and(|ahead| ahead > 0),
+            outstanding,
+            // Without SACK, duplicate ACKs have reported some before.
+            packets: progress.delivered_segments.saturating_sub(self.loss.recovery.emulated_sacks()),
+            is_clear: self.negotiated.sack() || matches!(self.loss.recovery.state(), CaState::Open | CaState::Cwr),
+            mss: self.negotiated.mss().into(),
+            sent: self.counters.bytes_sent,
+        };
+        self.ecn.take_counted(segment, progress, &delivered)
     }
 
     /// An ACK has arrived at `now`: what it releases comes after what was sent before, at this time

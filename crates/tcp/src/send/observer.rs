@@ -33,7 +33,7 @@ impl Sender {
         let needs = self.observer.needs;
         self.loss.board.sample_rates(needs.delivery_rate);
         self.loss.recovery.set_whole_control(needs.whole_control, self.config.prr);
-        self.choose_codepoints();
+        self.ecn.serve(&self.config, needs.ecn);
         self.review_prediction();
     }
 

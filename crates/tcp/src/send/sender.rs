@@ -4,12 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 
 use ackclock_cc::{CongestionControl, Flight, Learner, Shared, Subflow, Window};
+use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
 use crate::connection::negotiated::Negotiated;
 use crate::connection::remembered::Metrics;
 use crate::ecn::EcnState;
 use crate::loss::Loss;
+use crate::receiver::Receiver;
 use crate::send::burst::Burst;
 use crate::send::counters::Counters;
 use crate::send::limited::LimitClock;
@@ -107,7 +109,7 @@ impl Sender {
             stats: Stats::default(),
             queue: Queue::new(config.send_buffer),
             held: LimitClock::default(),
-            ecn: EcnState::new(),
+            ecn: EcnState::new(needs.ecn),
             pacer: Pacer::default(),
             validation: Validation::default(),
             writing: Writing::default(),
@@ -177,6 +179,16 @@ impl Sender {
     /// The segment size in use, bytes.
     pub fn mss(&self) -> u32 {
         self.negotiated.mss()
+    }
+
+    /// The payload of a full segment: the MSS, less what the AccECN option takes.
+    #[inline]
+    pub fn full_payload(&self) -> u32 {
+        let mss = self.negotiated.mss();
+        if self.ecn.has_no_option() {
+            return mss;
+        }
+        self.ecn.payload_beside_option(&self.config, self.now, self.rtt.srtt(), mss)
     }
 
     /// Segments that arrived and were as expected ([`Config::header_prediction`]).
@@ -305,5 +317,16 @@ impl Sender {
         self.decide_pacing(now);
         self.begin_validation(now);
         self.review_prediction();
+    }
+
+    /// Adds the AccECN option to a segment that is ready otherwise; not if the socket `is_forgotten`.
+    #[inline]
+    pub(crate) fn add_option(&mut self, now: Time, out: &mut Segment, is_forgotten: bool, receiver: &Receiver) {
+        if self.ecn.has_no_option() {
+            return;
+        }
+        let due = !is_forgotten && self.ecn.is_option_due(&self.config, now, self.rtt.srtt());
+        let most = 20 + self.options_len() + self.negotiated.mss();
+        self.ecn.report_bytes(now, out, due, most, receiver);
     }
 }
