@@ -129,7 +129,7 @@ pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
 pub use connection::calls::{Readiness, Received, Sending, Shutdown, SocketOption};
 pub use connection::control_block::{ControlBlock, Snapshot};
-pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};
+pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State};
 pub use connection::error::Error;
 pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, Opening, fast_open_cookie,
@@ -148,9 +148,9 @@ pub use loss::scoreboard::{LossDeclaration, Scoreboard, Stamp};
 pub use loss::{CaState, CaStateTime, Loss};
 pub use receiver::Receiver;
 pub use send::Sender;
+pub use send::counters::{SentAs, Stats};
 pub use send::limited::{Limit, LimitClock, LimitedTime};
 pub use send::rtt::RttEstimator;
-pub use send::sent_as::SentAs;
 pub use send::sequence::SendSequence;
 pub use stack::config::{
     AdaptiveRules, BerkeleyRules, Config, DelayedAck, DetectorKind, InitialWindow, LossDetector, MAX_BUFFER, MIN_MSS,

@@ -95,72 +95,6 @@ pub struct Acknowledgment {
     pub is_ack: bool,
 }
 
-/// Declares the totals, each with what joins those of two endpoints.
-macro_rules! totals {
-    ($($(#[$about:meta])* $key:ident: $type:ty, $join:ident;)*) => {
-        /// Totals of one endpoint.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Stats {
-            $($(#[$about])* pub $key: $type,)*
-        }
-
-        impl std::ops::Add for Stats {
-            type Output = Stats;
-
-            /// The totals of two endpoints.
-            fn add(self, other: Stats) -> Stats {
-                Stats { $($key: self.$key.$join(other.$key),)* }
-            }
-        }
-    };
-}
-
-totals! {
-    /// Segments with data (or a FIN) sent, retransmissions included.
-    sent_packets: u64, saturating_add;
-    /// Packets of these that were sent again.
-    retransmitted_packets: u64, saturating_add;
-    /// FINs without data among those sent.
-    bare_fins: u32, saturating_add;
-    /// FINs without data among those sent again.
-    retransmitted_fins: u32, saturating_add;
-    /// SYNs sent again, on hosts that count them among their retransmissions
-    /// ([`crate::StateRules::counts_syns`]).
-    resent_syns: u32, saturating_add;
-    /// Expiries of the retransmission timer.
-    timeouts: u64, saturating_add;
-    /// Entries into fast recovery.
-    fast_recoveries: u64, saturating_add;
-    /// Tail loss probes sent.
-    loss_probes: u32, saturating_add;
-    /// Window reductions taken back.
-    undos: u64, saturating_add;
-    /// ACKs that carried the ECN echo.
-    ece_acks: u64, saturating_add;
-    /// The farthest that a segment sent once was reported after a later one, in segments.
-    reordering_max: u64, max;
-    /// Blocks with which the receiver reported duplicates (RFC 2883).
-    dsacks: u64, saturating_add;
-}
-
-impl Stats {
-    /// Segments with data sent, retransmissions included.
-    pub fn data_packets(&self) -> u64 {
-        self.sent_packets - u64::from(self.bare_fins)
-    }
-
-    /// Segments with data sent again.
-    pub fn retransmitted_data(&self) -> u64 {
-        self.retransmitted_packets - u64::from(self.retransmitted_fins)
-    }
-
-    /// A segment with this payload is sent again.
-    pub(crate) fn resent(&mut self, payload: u32) {
-        self.retransmitted_packets += 1;
-        self.retransmitted_fins += u32::from(payload == 0);
-    }
-}
-
 /// One end of one connection. The fields that most segments touch lie together.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -360,7 +294,13 @@ impl Endpoint {
             }
         }
         if self.sender.persist.deadline() <= now {
-            let gives_up = self.sender.persist_due(now, self.liveness.heard_at(), self.socket.is_orphan());
+            let gives_up = self.sender.persist.expire(
+                now,
+                &self.config,
+                &self.sender.rtt,
+                self.liveness.heard_at(),
+                self.socket.is_orphan(),
+            );
             if gives_up {
                 self.give_up();
             }
@@ -431,22 +371,22 @@ impl Endpoint {
                 return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts)
                     || modelled
                         && timeouts > 0
-                        && resending >= self.sender.model_time(rules.syn_retries, self.config.initial_rto);
+                        && resending >= self.config.model_time(rules.syn_retries, self.config.initial_rto);
             }
             State::SynReceived => return timeouts >= rules.syn_retries,
-            _ => self.sender.retry_limit(self.socket.is_orphan(), self.sender.rto()),
+            _ => self.config.retry_limit(self.socket.is_orphan(), self.sender.rto()),
         };
         match rules.give_up {
             GiveUp::Retries => timeouts >= limit,
             // Linux `retransmits_timed_out`, which a user timeout replaces.
             GiveUp::ModelTime(_) if rules.user_timeout.is_some() => false,
-            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.sender.model_time(limit, least),
+            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.config.model_time(limit, least),
         }
     }
 
     /// The timers that seldom run: those of a closed window, of a silent peer, of the path and of
     /// the beginning and the end of a connection.
-    pub(super) fn next_rare_deadline(&self) -> Time {
+    fn next_rare_deadline(&self) -> Time {
         let peer = self.sender.persist.deadline().min(self.liveness.deadline());
         self.timers.next_rare().min(peer).min(self.sender.path.deadline())
     }
@@ -487,7 +427,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn enter_time_wait(&mut self, now: Time) {
+    fn enter_time_wait(&mut self, now: Time) {
         self.state = State::TimeWait;
         self.stop_timers();
         self.timers.wait_out(now + self.config.time_wait);
@@ -531,7 +471,7 @@ impl Endpoint {
     }
 
     /// Nothing is due any more.
-    pub(crate) fn stop_timers(&mut self) {
+    fn stop_timers(&mut self) {
         self.timers = Timers::new();
         self.sender.timer = RetransmissionTimer::new();
         self.sender.persist.stop();

@@ -63,7 +63,7 @@ impl Handshake {
     }
 
     /// The last ACK of the handshake goes out without data, or with it.
-    pub(crate) fn acknowledge_alone(&mut self, alone: bool) {
+    fn acknowledge_alone(&mut self, alone: bool) {
         self.bare_ack = alone;
     }
 
@@ -90,12 +90,12 @@ impl Handshake {
     }
 
     /// The SYN that crossed ours had `bytes` of data, which wait.
-    pub(crate) fn hold_payload(&mut self, bytes: u32) {
+    fn hold_payload(&mut self, bytes: u32) {
         self.early_payload = bytes;
     }
 
     /// Bytes that came with the SYN and may be taken in now.
-    pub(crate) fn take_payload(&mut self) -> u32 {
+    fn take_payload(&mut self) -> u32 {
         std::mem::take(&mut self.early_payload)
     }
 }
@@ -183,7 +183,7 @@ impl Endpoint {
                 self.sender.set_timer(
                     now,
                     Pending::Rto,
-                    if self.sender.two_ticks() > Span::ZERO { self.sender.two_ticks() } else { wait },
+                    if self.config.transfer.ticks.two() > Span::ZERO { self.config.transfer.ticks.two() } else { wait },
                 );
             }
             self.answers.refuse(segment);
@@ -270,7 +270,7 @@ impl Endpoint {
     }
 
     /// Our SYN is acknowledged.
-    pub(crate) fn finish_handshake(&mut self, now: Time) {
+    fn finish_handshake(&mut self, now: Time) {
         self.sender.timer.stop_retransmission();
         if let Some(sent_at) = self.handshake.sent_at() {
             self.sender.sample_rtt(now.since(sent_at));

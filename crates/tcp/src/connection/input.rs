@@ -178,7 +178,7 @@ impl Endpoint {
     /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies
     /// outside. Before a listening socket's child is open, it is what was announced; a FIN takes no
     /// room.
-    pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
+    fn is_reset_in_window(&self, left: u64) -> bool {
         let next = self.receiver.next();
         let half_open = self.state == State::SynReceived && self.socket.is_passive();
         let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
@@ -188,7 +188,7 @@ impl Endpoint {
     /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section
     /// 3.10.7.4, first check). Such answers to segments without data or FIN could go on for ever
     /// between two ends that disagree, and are limited by Linux.
-    pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
+    fn answer_invalid(&mut self, now: Time, segment: &Segment) {
         let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
         if carries_data || self.answers.may_answer(now, &self.config.states) {
             self.receiver.acknowledge_now();
@@ -221,8 +221,8 @@ impl Endpoint {
     // The acknowledgment (fifth check).
 
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
-    /// [`Endpoint::latest_sample`]. `None` if the segment is to be dropped.
-    pub(crate) fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
+    /// the RTT sample of [`Endpoint::input`]. `None` if the segment is to be dropped.
+    fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
         let ack = self.sender.sequence.lift(segment.ack);
         if self.state == State::SynReceived {
             self.accept_handshake(now, segment, left, ack)?;
@@ -335,7 +335,7 @@ impl Endpoint {
 
     /// Data beyond a gap is about to be taken in.
     #[inline(never)]
-    pub(crate) fn note_gap(&mut self, now: Time, left: u64, right: u64) {
+    fn note_gap(&mut self, now: Time, left: u64, right: u64) {
         // All of it counts, also what is known.
         self.sender.counters.out_of_order += 1;
         if self.receiver.reports_before(left, right, self.sender.rtt.srtt()) && !self.answers.has_before() {
@@ -354,7 +354,7 @@ impl Endpoint {
 
     /// Describes what, beside the data, decides about the ACK.
     #[inline]
-    pub(crate) fn describe_arrival(&mut self, now: Time, segment: &Segment) {
+    fn describe_arrival(&mut self, now: Time, segment: &Segment) {
         if !self.receiver.is_described() {
             return;
         }
@@ -386,7 +386,7 @@ impl Endpoint {
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is
     /// challenged.
     #[cold]
-    pub(crate) fn input_reset(&mut self, now: Time, left: u64) {
+    fn input_reset(&mut self, now: Time, left: u64) {
         if self.state == State::SynReceived && self.opening.is_early() && self.is_reset_in_window(left) {
             self.opening.reset_early(now);
             self.reset_by_peer();
@@ -431,7 +431,7 @@ impl Endpoint {
     }
 
     /// A SYN on a connection that has seen one.
-    pub(crate) fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64, ecn: Ecn) -> Acknowledgment {
+    fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64, ecn: Ecn) -> Acknowledgment {
         let flags = segment.flags;
         if self.state == State::SynReceived {
             if left == 0 && flags.contains(Flags::ACK) {
@@ -474,7 +474,7 @@ impl Endpoint {
     }
 
     /// Returns `true` if the segment brings data that nobody will read any more.
-    pub(crate) fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
+    fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
         let shut = || self.socket.is_orphan() || self.socket.is_read_shut() && self.config.states.reset_after_shutdown;
         matches!(self.state, State::FinWait1 | State::FinWait2)
             && shut()
@@ -487,7 +487,7 @@ impl Endpoint {
     /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it
     /// starts the wait anew (RFC 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD
     /// `tcp_twcheck`).
-    pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Acknowledgment {
+    fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Acknowledgment {
         let flags = segment.flags;
         let left = self.receiver.lift(segment.seq);
         let in_place = left == Some(self.receiver.next());
@@ -592,7 +592,7 @@ impl Endpoint {
     /// Takes in a segment if it is one of those that are expected; `None`, with nothing done, if it
     /// is not.
     #[inline(always)]
-    pub(super) fn input_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
+    fn input_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
         if !self.sender.predicts
             || self.state != State::Established
             || !self.receiver.expects(segment.seq, segment.payload.len)
@@ -640,7 +640,7 @@ impl Endpoint {
     /// Takes in data that lies beyond a gap, or before one, at the receiver of a stream; `None`,
     /// with nothing done, for anything else.
     #[inline(always)]
-    pub(super) fn input_at_gap(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
+    fn input_at_gap(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
         let (una, payload) = (self.sender.sequence.una(), segment.payload.len);
         if !self.sender.predicts
             || self.state != State::Established
@@ -669,7 +669,7 @@ impl Endpoint {
     /// Notes the arrival of a segment that is predicted.
     #[inline(always)]
     fn count_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn, left: u64) {
-        self.sender.window_answered(now);
+        self.sender.persist.answered(now, &self.config, &self.sender.rtt);
         self.sender.counters.arrived(now, segment, ecn);
         self.sender.counters.predicted += 1;
         self.sender.writing.set_more(false);

@@ -7,7 +7,7 @@
 use ackclock_packet::{Flags, Payload, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
-use crate::send::segment::Piece;
+use crate::send::transmit::Piece;
 use crate::{Endpoint, SendRule, SentAs, State};
 
 /// The outcome of the straight path.
@@ -177,7 +177,7 @@ impl Endpoint {
     /// Fields that every segment of a synchronized connection carries: the acknowledgment with its
     /// window.
     #[inline(always)]
-    pub(crate) fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
+    fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
         out.begin((self.ports.local, self.ports.remote), flags | Flags::ACK);
         out.ack = self.receiver.ack_number();
         if self.sender.negotiated.timestamps() {
@@ -233,7 +233,7 @@ impl Endpoint {
 
     /// An ACK from before the segment in hand, a reset, a challenge or a probe.
     #[cold]
-    pub(crate) fn write_answer(&mut self, now: Time, out: &mut Segment) {
+    fn write_answer(&mut self, now: Time, out: &mut Segment) {
         if let Some(ack) = self.answers.take_before() {
             *out = ack;
             return;
@@ -252,7 +252,7 @@ impl Endpoint {
     /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the
     /// peer answer (RFC 9293 section 3.8.4).
     #[cold]
-    pub(crate) fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
+    fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
         let challenge = self.answers.take_ack();
         let seq = if challenge { self.sender.sequence.nxt() } else { self.sender.sequence.una().saturating_sub(1) };
         self.write_common(now, out, Flags::NONE);
@@ -265,7 +265,7 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    pub(crate) fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
+    fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
         // SACK blocks ride along only where the segment leaves room for them within the MSS.
         let spare = self.sender.full_payload().saturating_sub(piece.payload);
         let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
@@ -307,7 +307,7 @@ impl Endpoint {
     }
 
     #[cold]
-    pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
+    fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open,
         // was not.
         let again = self.opening.is_answered().unwrap_or(self.sender.sequence.nxt() > 0);

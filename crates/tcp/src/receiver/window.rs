@@ -307,7 +307,7 @@ impl Receiver {
     }
 
     #[inline]
-    pub(super) fn window_step(&self) -> u64 {
+    fn window_step(&self) -> u64 {
         u64::from(self.peer_segment).min(self.half())
     }
 

@@ -9,7 +9,7 @@ use crate::loss::AckContext;
 use crate::loss::DuplicateReport;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::send::Sender;
-use crate::{Acknowledgment, CaState, RttRule, SendRule};
+use crate::{Acknowledgment, CaState, MinRto, RttRule, SendRule};
 
 impl Sender {
     /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
@@ -18,7 +18,7 @@ impl Sender {
         let window_before = self.sequence.window();
         self.take_stream_segment(now, segment, left, ack);
         self.reopen_window(now, window_before);
-        self.window_answered(now);
+        self.persist.answered(now, &self.config, &self.rtt);
     }
 
     /// Takes in an acceptable ACK up to `ack`, on a segment that begins at `left`; `echo` if it
@@ -43,7 +43,7 @@ impl Sender {
             self.restart_timer_by_ack(now);
         }
         self.reopen_window(now, context.window_before);
-        self.window_answered(now);
+        self.persist.answered(now, &self.config, &self.rtt);
     }
 
     /// Notes the state with which the ACK in hand is compared.
@@ -247,7 +247,7 @@ impl Sender {
 
     /// The window has opened: waiting for it is over, and a probe that was not taken goes out again
     /// at once.
-    pub(crate) fn reopen_window(&mut self, now: Time, window_before: u64) {
+    fn reopen_window(&mut self, now: Time, window_before: u64) {
         if self.sequence.window() > window_before && self.persist.window_opened() {
             self.restart_retransmit_timer(now);
         }
@@ -317,6 +317,18 @@ impl Sender {
         self.set_window(segment, left, ack, false);
         if self.loss.linux_episodes() {
             self.restart_retransmit_timer(now);
+        }
+    }
+
+    /// Takes an RTT sample in.
+    #[inline]
+    pub(crate) fn sample_rtt(&mut self, rtt: Span) {
+        match self.config.transfer.rtt {
+            RttRule::Rfc6298 => self.rtt.sample(rtt),
+            RttRule::Linux => {
+                let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
+                self.rtt.sample_linux(rtt, floor, self.sequence.una(), self.sequence.nxt());
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Counters for [`crate::TcpInfo`] in addition to [`crate::Stats`].
+//! What a sender counts: [`Stats`] for everybody, [`Counters`] for [`crate::TcpInfo`], and why a
+//! data segment was sent.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
@@ -109,5 +110,110 @@ impl Counters {
     pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {
         self.delivered_ce = self.delivered_ce.wrapping_add(marks as u32);
         self.delivered_segments += progress.delivered_segments as u32;
+    }
+}
+
+/// Declares the totals, each with what joins those of two endpoints.
+macro_rules! totals {
+    ($($(#[$about:meta])* $key:ident: $type:ty, $join:ident;)*) => {
+        /// Totals of one endpoint.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Stats {
+            $($(#[$about])* pub $key: $type,)*
+        }
+
+        impl std::ops::Add for Stats {
+            type Output = Stats;
+
+            /// The totals of two endpoints.
+            fn add(self, other: Stats) -> Stats {
+                Stats { $($key: self.$key.$join(other.$key),)* }
+            }
+        }
+    };
+}
+
+totals! {
+    /// Segments with data (or a FIN) sent, retransmissions included.
+    sent_packets: u64, saturating_add;
+    /// Packets of these that were sent again.
+    retransmitted_packets: u64, saturating_add;
+    /// FINs without data among those sent.
+    bare_fins: u32, saturating_add;
+    /// FINs without data among those sent again.
+    retransmitted_fins: u32, saturating_add;
+    /// SYNs sent again, on hosts that count them among their retransmissions
+    /// ([`crate::StateRules::counts_syns`]).
+    resent_syns: u32, saturating_add;
+    /// Expiries of the retransmission timer.
+    timeouts: u64, saturating_add;
+    /// Entries into fast recovery.
+    fast_recoveries: u64, saturating_add;
+    /// Tail loss probes sent.
+    loss_probes: u32, saturating_add;
+    /// Window reductions taken back.
+    undos: u64, saturating_add;
+    /// ACKs that carried the ECN echo.
+    ece_acks: u64, saturating_add;
+    /// The farthest that a segment sent once was reported after a later one, in segments.
+    reordering_max: u64, max;
+    /// Blocks with which the receiver reported duplicates (RFC 2883).
+    dsacks: u64, saturating_add;
+}
+
+impl Stats {
+    /// Segments with data sent, retransmissions included.
+    pub fn data_packets(&self) -> u64 {
+        self.sent_packets - u64::from(self.bare_fins)
+    }
+
+    /// Segments with data sent again.
+    pub fn retransmitted_data(&self) -> u64 {
+        self.retransmitted_packets - u64::from(self.retransmitted_fins)
+    }
+
+    /// A segment with this payload is sent again.
+    pub(crate) fn resent(&mut self, payload: u32) {
+        self.retransmitted_packets += 1;
+        self.retransmitted_fins += u32::from(payload == 0);
+    }
+}
+
+/// Why a data segment was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SentAs {
+    /// New data.
+    #[default]
+    New,
+    /// New data on a duplicate ACK (RFC 3042).
+    LimitedTransmit,
+    /// A retransmission of what the loss detector declared lost.
+    FastRetransmit,
+    /// A retransmission of what is not known lost, because there is room (RFC 6675 `NextSeg` rules
+    /// 3 and 4).
+    Speculative,
+    /// A retransmission of what the retransmission timer declared lost.
+    Timeout,
+    /// A tail loss probe (RFC 8985 section 7).
+    TailLossProbe,
+    /// A probe of a closed window.
+    WindowProbe,
+    /// An ACK that bears the FIN once more: no transmission of its own.
+    Ack,
+}
+
+impl SentAs {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            SentAs::New => "new",
+            SentAs::LimitedTransmit => "limited_transmit",
+            SentAs::FastRetransmit => "fast_retransmit",
+            SentAs::Speculative => "speculative",
+            SentAs::Timeout => "timeout",
+            SentAs::TailLossProbe => "tail_loss_probe",
+            SentAs::WindowProbe => "window_probe",
+            SentAs::Ack => "ack",
+        }
     }
 }

@@ -136,7 +136,7 @@ impl Sender {
 
     /// The rate sample of the ACK in hand: the first time that it is asked for.
     #[inline(never)]
-    pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
+    fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
         self.tell_losses(now);
         let (min_rtt, repairing) = (self.rtt.min(), self.loss.recovery.state() == CaState::Loss);
         self.loss.board.rate_sample(now, min_rtt, repairing)

@@ -398,7 +398,7 @@ impl Sender {
             GiveUp::Retries => timeouts >= rules.black_hole_retries,
             GiveUp::ModelTime(least) => {
                 let resending = now.since(self.timer.resending_since());
-                timeouts > 0 && resending >= self.model_time(rules.black_hole_retries, least)
+                timeouts > 0 && resending >= self.config.model_time(rules.black_hole_retries, least)
             }
         };
         if !enough {

@@ -472,7 +472,7 @@ impl Sender {
     }
 
     /// A writer that polls has found too little room; false.
-    pub(crate) fn wait_for_room(&mut self) -> bool {
+    fn wait_for_room(&mut self) -> bool {
         if !self.queue.short {
             (self.queue.short, self.queue.acked) = (true, false);
             self.burst.end();

@@ -16,6 +16,7 @@ use crate::send::burst::Burst;
 use crate::send::counters::Counters;
 use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
+use crate::send::offload::Units;
 use crate::send::pacing::Pacer;
 use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
@@ -23,11 +24,10 @@ use crate::send::retransmission_timer::RetransmissionTimer;
 use crate::send::rtt::RttEstimator;
 use crate::send::segmentation::Queue;
 use crate::send::sequence::SendSequence;
-use crate::send::units::Units;
 use crate::send::validation::Validation;
-use crate::send::window_use::WindowUse;
+use crate::send::validation::WindowUse;
 use crate::send::writing::Writing;
-use crate::{Config, LossCounts, Scoreboard, SentAs, Stats};
+use crate::{Config, LossCounts, Scoreboard, SentAs, Stamp, Stats};
 
 /// The sending half of a connection: the stream, its segments in flight, the congestion window and
 /// the timers. Fields that most segments touch lie together.
@@ -328,5 +328,13 @@ impl Sender {
         let due = !is_forgotten && self.ecn.is_option_due(&self.config, now, self.rtt.srtt());
         let most = 20 + self.options_len() + self.negotiated.mss();
         self.ecn.report_bytes(now, out, due, most, receiver);
+    }
+
+    /// The time by which a segment that is sent now is ordered among others: what different ACKs
+    /// release never has the same, even if they arrive at one time; what one ACK releases has
+    /// (`tcp_mstamp_refresh`).
+    #[inline]
+    pub fn stamp(&self, now: Time) -> Stamp {
+        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 }

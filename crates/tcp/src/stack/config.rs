@@ -163,6 +163,26 @@ impl Config {
         let send = self.transfer.send_tuning.map_or(self.send_buffer, |tuning| tuning.most);
         [receive, send]
     }
+
+    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout
+    /// has reached its maximum (Linux `tcp_orphan_retries`).
+    pub(crate) fn retry_limit(&self, is_orphan: bool, wait: Span) -> u32 {
+        match self.states.orphan_retries.filter(|_| is_orphan) {
+            Some(_) if wait >= self.max_rto => 0,
+            Some(retries) => retries,
+            None => self.max_retries,
+        }
+    }
+
+    /// Duration of `retries` retransmissions if the timeout starts at `least` (Linux
+    /// `tcp_model_timeout`).
+    pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
+        let (least, most) = (least.as_nanos().max(1), self.max_rto.as_nanos());
+        // Doublings that stay below the maximum.
+        let doublings = (most / least).checked_ilog2().unwrap_or(0);
+        let doubled = least.saturating_mul((2u64 << retries.min(doublings).min(62)) - 1);
+        Span::from_nanos(doubled.saturating_add(most.saturating_mul(u64::from(retries.saturating_sub(doublings)))))
+    }
 }
 
 /// Any length of time.

@@ -39,7 +39,7 @@ impl SoftErrors {
     }
 
     /// Returns `true` if errors of an open connection are reported at once.
-    pub(crate) fn are_reported_at_once(&self) -> bool {
+    fn are_reported_at_once(&self) -> bool {
         self.at_once
     }
 
@@ -48,7 +48,7 @@ impl SoftErrors {
     }
 
     /// Returns `true` if there has been an error.
-    pub(crate) fn has_any(&self) -> bool {
+    fn has_any(&self) -> bool {
         self.last.is_some()
     }
 
