@@ -66,7 +66,7 @@ impl Connection {
     pub(crate) fn follow_plain(&mut self) {
         let subflow = &mut self.subflows[0];
         self.receiving.next = subflow.endpoint.receiver().delivered();
-        self.sending.una = subflow.endpoint.sender().acked_bytes();
+        self.sending.una = subflow.endpoint.sender().sequence().acked_bytes();
         subflow.carried.received = self.receiving.next;
     }
 

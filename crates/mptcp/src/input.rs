@@ -68,7 +68,7 @@ impl Connection {
         self.place(index, &mut segment);
         self.couple(index);
         let endpoint = &mut self.subflows[index].endpoint;
-        let acked = endpoint.sender().acked_bytes();
+        let acked = endpoint.sender().sequence().acked_bytes();
         let was_open = is_synchronized(endpoint.state());
         let arrival = endpoint.input(now, &segment, ecn);
         let is_reset = resets && endpoint.state() == State::Closed;
@@ -79,7 +79,7 @@ impl Connection {
             self.accept_reset(now, index, &segment);
         }
         let subflow = &mut self.subflows[index];
-        let progress = subflow.endpoint.sender().acked_bytes() > acked;
+        let progress = subflow.endpoint.sender().sequence().acked_bytes() > acked;
         if progress {
             subflow.failed = false;
         }

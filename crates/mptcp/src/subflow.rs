@@ -153,7 +153,7 @@ impl Subflow {
             mss: self.endpoint.sender().full_payload().max(1).into(),
             cwnd: self.endpoint.sender().cwnd(),
             room: self.endpoint.sender().window_room().min(self.endpoint.sender().send_space()),
-            queued: self.endpoint.sender().unacknowledged(),
+            queued: self.endpoint.sender().sequence().unacknowledged(),
             rate: self.endpoint.sender().rate_of_window(),
         }
     }
@@ -187,13 +187,13 @@ impl Subflow {
     /// Returns `true` if it was given a byte of the connection that the peer has not acknowledged
     /// on it.
     pub(crate) fn has_in_flight(&self, data: u64) -> bool {
-        let acked = self.endpoint.sender().acked_bytes();
+        let acked = self.endpoint.sender().sequence().acked_bytes();
         self.maps.iter().any(|map| map.end() > acked && (map.data..map.data_end()).contains(&data))
     }
 
     /// Forgets data that both the subflow and, below `una`, the connection have acknowledged.
     pub(crate) fn forget(&mut self, una: u64) {
-        let acked = self.endpoint.sender().acked_bytes();
+        let acked = self.endpoint.sender().sequence().acked_bytes();
         self.maps.forget_while(|map| map.end() <= acked && map.data_end() <= una);
     }
 

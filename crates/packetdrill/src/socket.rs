@@ -154,5 +154,5 @@ pub(crate) fn receive(endpoint: &mut Endpoint, now: Time, most: u64) -> Received
 
 /// SIOCOUTQ.
 pub(crate) fn unacknowledged(endpoint: &Endpoint) -> u64 {
-    endpoint.sender().unacknowledged()
+    endpoint.sender().sequence().unacknowledged()
 }

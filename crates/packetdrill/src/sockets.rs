@@ -466,7 +466,7 @@ impl Kernel {
             if follows
                 && socket.route == route
                 && let Kind::Open(endpoint) = &mut socket.kind
-                && endpoint.sender().unsent() > 0
+                && endpoint.sender().sequence().unsent() > 0
                 && endpoint.sender().path_mtu() != mtu
             {
                 // tcp_current_mss; the new route was found when the last packet was sent

@@ -296,7 +296,7 @@ impl Host {
 
     pub(crate) fn acked_bytes(&self) -> u64 {
         match self {
-            Host::Endpoint(endpoint) => endpoint.sender().acked_bytes(),
+            Host::Endpoint(endpoint) => endpoint.sender().sequence().acked_bytes(),
             Host::Smoltcp(stock) => stock.acked_bytes(),
             Host::Mptcp(connection) => connection.acked_bytes(),
             Host::Outside(watch) => watch.counts().acked_bytes,

@@ -56,13 +56,13 @@ impl World {
                 flow.truth.sender_received(
                     now,
                     number,
-                    endpoint.sender().acked_bytes(),
+                    endpoint.sender().sequence().acked_bytes(),
                     endpoint.sender().rtt().srtt(),
                     None,
                 );
             }
             let acked = if flow.fill(now, &mut **endpoint) {
-                endpoint.sender().acked_bytes()
+                endpoint.sender().sequence().acked_bytes()
             } else {
                 let state = &mut self.hosts[host];
                 flow.drive(now, state);

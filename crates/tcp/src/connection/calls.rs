@@ -162,7 +162,7 @@ impl Endpoint {
             SpaceRule::Linux => return self.sender.fill_buffers(bytes, flags),
             SpaceRule::Tuned => return self.sender.fill_tuned(bytes),
         }
-        if !self.sender.writing.is_below_lowat(self.sender.unsent()) {
+        if !self.sender.writing.is_below_lowat(self.sender.sequence.unsent()) {
             return 0;
         }
         let taken = bytes.min(self.sender.send_space());

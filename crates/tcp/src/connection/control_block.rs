@@ -37,7 +37,7 @@ impl Snapshot {
             pipe: sender.pipe(),
             srtt: sender.rtt.srtt(),
             rto: sender.rto(),
-            acked: sender.acked_bytes(),
+            acked: sender.sequence.acked_bytes(),
         }
     }
 }
@@ -128,7 +128,7 @@ impl ControlBlock {
             echoing: sender.ecn.is_echoing(),
             cwr: sender.ecn.owes_cwr(),
             send_buffer: sender.queue.buffer,
-            queued: sender.unacknowledged(),
+            queued: sender.sequence.unacknowledged(),
             receive_buffer: receiver.buffer(),
             unread: receiver.unread(),
             outstanding: sender.sequence.nxt() - sender.sequence.una(),

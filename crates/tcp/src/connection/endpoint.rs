@@ -232,8 +232,9 @@ impl Endpoint {
     /// be TIME-WAIT.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        let all_acked =
-            || self.sender.sequence.is_fin_sent() && self.sender.acked_bytes() == self.sender.sequence.written();
+        let all_acked = || {
+            self.sender.sequence.is_fin_sent() && self.sender.sequence.acked_bytes() == self.sender.sequence.written()
+        };
         self.state == State::TimeWait
             || (self.state == State::Closed && self.error.is_none() && all_acked() && self.receiver().is_finished())
     }
@@ -306,7 +307,7 @@ impl Endpoint {
             }
         }
         if self.liveness.deadline() <= now {
-            let busy = !self.sender.loss.board.is_empty() || self.sender.unsent() > 0;
+            let busy = !self.sender.loss.board.is_empty() || self.sender.sequence.unsent() > 0;
             match self.liveness.expire(now, &self.config.states, busy) {
                 Silence::Short => {}
                 Silence::Probe => self.answers.probe(),

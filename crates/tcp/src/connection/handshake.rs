@@ -247,7 +247,8 @@ impl Endpoint {
         self.sender.negotiated.agree(now, &self.config, segment);
         // Our packets are no larger than those that we ask for or the path takes, and a segment
         // carries something beside its options. A peer may claim an MSS of 0.
-        let mss = self.sender.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
+        let peer_mss = segment.mss.unwrap_or(self.config.default_peer_mss);
+        let mss = self.sender.path.clamp_segment(&self.config, self.sender.writing.max_segment(), peer_mss);
         self.sender.negotiated.set_mss(mss.saturating_sub(self.sender.options_len()).max(1));
         let shift = if self.sender.negotiated.scaling() { self.receiver.own_shift() } else { 0 };
         let with_options = self.sender.announced_segment();
@@ -303,7 +304,7 @@ impl Endpoint {
             // tcp_rcv_synsent_state_process: one ACK saved.
             self.receiver.wait_for_writer(now);
         }
-        if unacknowledged || self.sender.unsent() > 0 || self.opening.writer_waits() {
+        if unacknowledged || self.sender.sequence.unsent() > 0 || self.opening.writer_waits() {
             self.handshake.acknowledge_alone(false);
         }
         // tcp_fastopen_add_skb.

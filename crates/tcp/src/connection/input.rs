@@ -417,7 +417,7 @@ impl Endpoint {
             State::SynReceived if !rules.reset_in_syn_received => Some(Error::Refused),
             State::CloseWait if rules.broken_pipe_in_close_wait => Some(Error::BrokenPipe),
             // Both sides have closed; what matters is whether our data arrived.
-            State::LastAck | State::Closing if self.sender.acked_bytes() == self.sender.sequence.written() => {
+            State::LastAck | State::Closing if self.sender.sequence.acked_bytes() == self.sender.sequence.written() => {
                 let report = rules.report_late_reset;
                 self.close_now(None);
                 if report {

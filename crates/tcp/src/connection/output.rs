@@ -39,7 +39,7 @@ impl Endpoint {
         self.sender.note_writes(now);
         let ecn = self.next_segment(now, out);
         if ecn.is_some() {
-            self.sender.note_segment();
+            self.sender.counters.segment_sent();
         } else {
             self.sender.all_sent(now, self.state);
         }
@@ -168,7 +168,7 @@ impl Endpoint {
         }
         self.sender.counters.window_stopped = false;
         self.write_ack(now, out);
-        self.sender.note_segment();
+        self.sender.counters.segment_sent();
         Straight::Sent(self.sender.ecn.control())
     }
 
@@ -204,7 +204,7 @@ impl Endpoint {
             }
             (self.config.knows_sack(), self.config.window_scaling)
         };
-        out.mss = self.config.transfer.mss_option.then(|| self.sender.announced_mss());
+        out.mss = self.config.transfer.mss_option.then(|| self.sender.path.announced_mss(&self.config));
         out.sack_permitted = sack;
         out.window_scale = scaling.then(|| self.receiver.own_shift());
     }
@@ -284,7 +284,8 @@ impl Endpoint {
         if if self.config.transfer.sending == SendRule::Linux {
             piece.push
         } else {
-            last || self.config.transfer.write_size > 0 && self.sender.pushes(&piece)
+            last || self.config.transfer.write_size > 0
+                && piece.pushes(self.config.transfer.write_size, self.sender.sequence.max_window())
         } {
             flags |= Flags::PSH;
         }

@@ -13,7 +13,7 @@ use ackclock_units::Span;
 
 use crate::loss::detector::DUP_THRESH;
 use crate::send::Sender;
-use crate::{CaState, MinRto, RttRule};
+use crate::{CaState, RttRule};
 
 /// The remembered metrics, counted in segments. The default knows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Metrics {
             sender.loss.detector.reordered_before(u64::from(self.reordering));
         }
         let most = if self.rtt > Span::ZERO && sender.rtt.srtt().is_some() {
-            let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = sender.config.min_rto;
+            let floor = sender.config.min_rto.least();
             let quarters = sender.config.transfer.rtt == RttRule::Linux;
             sender.rtt.recall(self.rtt, self.deviation, floor, quarters);
             window.ssthresh

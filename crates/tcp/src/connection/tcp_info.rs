@@ -157,7 +157,7 @@ impl TcpInfo {
             } else {
                 0
             }),
-            notsent_bytes: count(endpoint.sender.unsent()),
+            notsent_bytes: count(endpoint.sender.sequence.unsent()),
             snd_wnd: count(endpoint.sender.sequence.window()),
             ..TcpInfo::rate_info(endpoint, now)
         }

@@ -617,18 +617,12 @@ impl Sender {
         } else if view.advanced && self.sequence.una() < point {
             // Step 2b: new data is sent, if there is any.
             self.loss.recovery.point = self.sequence.nxt();
-            if self.has_sendable_data() {
+            if self.sequence.has_sendable_data() {
                 return Some(Resend::New);
             }
             self.loss.recovery.frto = false;
         }
         None
-    }
-
-    fn has_sendable_data(&self) -> bool {
-        !self.sequence.is_fin_sent()
-            && self.sequence.written() + 1 > self.sequence.nxt()
-            && self.sequence.window_end() > self.sequence.nxt()
     }
 
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.

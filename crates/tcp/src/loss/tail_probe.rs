@@ -8,11 +8,11 @@
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
+use crate::CaState;
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, Loss};
 use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
-use crate::{CaState, MinRto};
 
 /// The tail loss probe: there is at most one in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -184,7 +184,7 @@ impl Sender {
             match self.rtt.srtt() {
                 None => self.config.initial_rto,
                 // The ACK of a single segment may be delayed.
-                Some(srtt) if self.loss.board.segments() == 1 => srtt * 2 + self.least_rto(),
+                Some(srtt) if self.loss.board.segments() == 1 => srtt * 2 + self.config.min_rto.least(),
                 Some(srtt) => srtt * 2 + SLACK,
             }
         };
@@ -209,11 +209,6 @@ impl Sender {
     /// Data waits and the window has room, so more will be sent.
     fn is_waiting_for_nothing(&self) -> bool {
         self.sequence.written() + 1 > self.sequence.nxt() && self.loss.pipe(&self.negotiated) < self.cwnd()
-    }
-
-    fn least_rto(&self) -> Span {
-        let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = self.config.min_rto;
-        least
     }
 
     /// Time until a retransmission timer that started with the first segment would expire

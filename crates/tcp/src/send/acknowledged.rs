@@ -9,7 +9,7 @@ use crate::loss::AckContext;
 use crate::loss::DuplicateReport;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::send::Sender;
-use crate::{Acknowledgment, CaState, MinRto, RttRule, SendRule};
+use crate::{Acknowledgment, CaState, RttRule, SendRule};
 
 impl Sender {
     /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
@@ -191,7 +191,7 @@ impl Sender {
         }
         if let Some(rtt) = self.latest_sample {
             self.sample_rtt(rtt);
-        } else if let Some(rtt) = self.echoed_rtt(now, segment, progress) {
+        } else if let Some(rtt) = self.negotiated.echoed_rtt(now, segment).filter(|_| progress.acked > 0) {
             self.loss.detector.measured(now, rtt);
             self.sample_rtt(rtt);
         }
@@ -206,7 +206,7 @@ impl Sender {
         let (first, last) = match (first, last) {
             (Some(first), Some(last)) => (Some(now.since(first)), Some(now.since(last))),
             _ => {
-                let echoed = self.echoed_rtt(now, segment, progress);
+                let echoed = self.negotiated.echoed_rtt(now, segment).filter(|_| progress.acked > 0);
                 (echoed, echoed)
             }
         };
@@ -216,13 +216,6 @@ impl Sender {
             self.rtt.note_min(last);
             self.sample_rtt(first);
         }
-    }
-
-    /// Karn's rule leaves no sample; the echo shows which transmission was answered, in
-    /// milliseconds.
-    fn echoed_rtt(&self, now: Time, segment: &Segment, progress: &Progress) -> Option<Span> {
-        let ticks = self.negotiated.echo_age(now, segment)?;
-        (progress.acked > 0 && ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
     }
 
     /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK
@@ -326,8 +319,7 @@ impl Sender {
         match self.config.transfer.rtt {
             RttRule::Rfc6298 => self.rtt.sample(rtt),
             RttRule::Linux => {
-                let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
-                self.rtt.sample_linux(rtt, floor, self.sequence.una(), self.sequence.nxt());
+                self.rtt.sample_linux(rtt, self.config.min_rto.least(), self.sequence.una(), self.sequence.nxt());
             }
         }
     }

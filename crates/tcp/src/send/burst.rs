@@ -183,7 +183,7 @@ impl Sender {
     pub(crate) fn all_sent(&mut self, now: Time, state: State) {
         let sent = std::mem::take(&mut self.counters.sending);
         self.review_send_buffer(now, state, sent);
-        self.counters.busy.set(now, self.sequence.written() > self.acked_bytes());
+        self.counters.busy.set(now, self.sequence.written() > self.sequence.acked_bytes());
         // tcp_write_xmit looks at the congestion window first.
         let has_room =
             !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
@@ -206,13 +206,6 @@ impl Sender {
             open.then_some(Limit::Application)
         };
         self.held.set(now, reason);
-    }
-
-    /// A segment leaves.
-    #[inline]
-    pub(crate) fn note_segment(&mut self) {
-        self.counters.segments_out += 1;
-        self.counters.sending = true;
     }
 
     /// The congestion window has no room for a full segment; the peer's has, and there is one.
@@ -259,7 +252,7 @@ impl Sender {
         out.window = self.burst.window;
         out.timestamps = self.burst.timestamps;
         out.payload = Payload { offset: seq - 1, len: payload };
-        self.note_segment();
+        self.counters.segment_sent();
         self.stats.sent_packets += 1;
         self.counters.bytes_sent += u64::from(payload);
         self.ecn.mark_data(out)

@@ -105,6 +105,13 @@ impl Counters {
         }
     }
 
+    /// A segment leaves.
+    #[inline]
+    pub(crate) fn segment_sent(&mut self) {
+        self.segments_out += 1;
+        self.sending = true;
+    }
+
     /// Counts the progress that an ACK reported, `marks` of it as marked.
     #[inline]
     pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {

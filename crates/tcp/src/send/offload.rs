@@ -299,7 +299,7 @@ impl Sender {
     /// `tcp_grow_skb`: the buffer takes from the one behind it, up to `goal` bytes.
     fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
         let nxt = self.sequence.nxt();
-        if head.len >= goal || head.is_tail || self.ends_record_within(head.len) {
+        if head.len >= goal || head.is_tail || self.queue.ends_record_within(self.sequence.nxt(), head.len) {
             return head;
         }
         let behind = self.queue.of_record(nxt + head.len, available - head.len);
@@ -327,7 +327,7 @@ impl Sender {
             len: head.len,
             is_tail: head.is_tail,
             fin: head.fin,
-            ends: self.ends_record_within(head.len),
+            ends: self.queue.ends_record_within(self.sequence.nxt(), head.len),
             deferred: self.units().deferred,
             jiffy,
             idle: now.since(self.sequence.last_sent_at().max(self.pacer.released())),

@@ -119,21 +119,10 @@ impl Sender {
         }
     }
 
-    /// SIOCOUTQNSD: bytes written and not sent.
-    pub fn unsent(&self) -> u64 {
-        (self.sequence.written() + 1).saturating_sub(self.sequence.nxt().max(1))
-    }
-
     /// Bytes of the options that every data segment carries.
     #[inline]
     pub(crate) fn options_len(&self) -> u32 {
         self.negotiated.options_len() + u32::from(self.path.reserved)
-    }
-
-    /// Bytes of our stream that the peer has acknowledged.
-    #[inline]
-    pub fn acked_bytes(&self) -> u64 {
-        self.sequence.una().saturating_sub(1).min(self.sequence.written())
     }
 
     /// The retransmission timeout, back-off included.
@@ -236,11 +225,6 @@ impl Sender {
         self.sent_as
     }
 
-    /// SIOCOUTQ: bytes written and not acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
-        self.sequence.written() - self.acked_bytes()
-    }
-
     // A layer above, with several subflows.
 
     /// Every segment from now on carries `bytes` bytes of options of a layer above, which is to add
@@ -260,7 +244,7 @@ impl Sender {
     /// Bytes that the congestion window has room for beyond what is in the network, waits to be
     /// sent, or is to be sent again.
     pub fn window_room(&self) -> u64 {
-        let waits = self.unsent() + self.loss.board.lost().saturating_sub(self.loss.board.resent());
+        let waits = self.sequence.unsent() + self.loss.board.lost().saturating_sub(self.loss.board.resent());
         self.cwnd().saturating_sub(self.window_used() + waits)
     }
 

@@ -26,22 +26,24 @@ pub(crate) struct Piece {
     pub(crate) push: bool,
 }
 
-impl Sender {
+impl Piece {
     /// Returns `true` if a write ends in a segment, or half of the peer's largest window has gone
     /// since the last PSH ([`crate::TransferRules::push_writes`], `pushed_seq`).
     #[cold]
-    pub(crate) fn pushes(&self, piece: &Piece) -> bool {
-        let (size, len) = (u64::from(self.config.transfer.write_size), u64::from(piece.payload));
-        let (start, end) = (piece.seq - 1, piece.seq - 1 + len);
+    pub(crate) fn pushes(&self, write_size: u32, max_window: u64) -> bool {
+        let (size, len) = (u64::from(write_size), u64::from(self.payload));
+        let (start, end) = (self.seq - 1, self.seq - 1 + len);
         if len == 0 || start / size < end / size {
             return len > 0;
         }
         // The segments of a write are taken to be of one length.
-        let half = self.sequence.max_window() / 2;
+        let half = max_window / 2;
         let beyond = end.saturating_sub(start / size * size + half);
         beyond > 0 && (beyond - 1) / len % (half / len + 1) == 0
     }
+}
 
+impl Sender {
     /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
     pub(crate) fn announced_segment(&self) -> u32 {
         u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
@@ -188,7 +190,7 @@ impl Sender {
     fn send_mtu_probe(&mut self, now: Time, payload: u32) -> Piece {
         self.persist.satisfy();
         let piece = self.send_new(now, payload, false);
-        let push = self.note_mtu_probe(piece.seq + u64::from(payload));
+        let push = self.queue.note_mtu_probe(piece.seq + u64::from(payload));
         self.loss.board.set_push(push);
         self.mtu_probe_sent(piece.seq, payload);
         Piece { push, ..piece }
@@ -392,7 +394,7 @@ impl Sender {
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
         if !sent.ever_resent() {
-            self.count_resent(payload);
+            self.validation.count_resent(payload);
         }
         self.loss.board.resend(self.stamp(now), sent.seq, self.sequence.nxt());
         self.stats.resent(payload);
@@ -413,10 +415,7 @@ impl Sender {
     #[cold]
     fn next_loss_probe(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::TailLossProbe;
-        let right = self.sequence.window_end();
-        let unsent = !self.sequence.is_fin_sent()
-            && self.sequence.written() + 1 > self.sequence.nxt()
-            && right > self.sequence.nxt();
+        let unsent = self.sequence.has_sendable_data();
         if unsent && self.pacer.on && self.waits_for_release(now) {
             // The data that waits for its time will do.
             return None;

@@ -180,6 +180,25 @@ impl PipeAck {
     }
 }
 
+impl Validation {
+    /// pipeACK, bytes; `None` while undefined.
+    pub(crate) fn pipe_ack(&self, now: Time, srtt: Option<Span>) -> Option<u64> {
+        self.measured.as_ref()?.pipe_ack.value(now, sampling_period(srtt))
+    }
+
+    /// `bytes` are sent again for the first time.
+    pub(crate) fn count_resent(&mut self, bytes: u32) {
+        if let Some((_, resent)) = self.measured.as_mut().and_then(|measured| measured.loss.as_mut()) {
+            *resent += u64::from(bytes);
+        }
+    }
+}
+
+/// The sampling period (section 4.2).
+fn sampling_period(srtt: Option<Span>) -> Span {
+    srtt.map_or(LEAST_SAMPLING, |srtt| (srtt * 3).max(LEAST_SAMPLING))
+}
+
 impl Loss {
     fn follows_rfc7661(&self) -> bool {
         self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.whole_control()
@@ -200,18 +219,11 @@ impl Sender {
         self.validation = Validation { measured, used: 0, full_at: now };
     }
 
-    fn sampling_period(&self) -> Span {
-        self.rtt.srtt().map_or(LEAST_SAMPLING, |srtt| (srtt * 3).max(LEAST_SAMPLING))
-    }
-
-    /// pipeACK, bytes; `None` while undefined.
-    pub(crate) fn pipe_ack(&self, now: Time) -> Option<u64> {
-        self.validation.measured.as_ref()?.pipe_ack.value(now, self.sampling_period())
-    }
-
     /// Section 4.3: whether half of the window was used of late, or nothing is known.
     fn is_validated(&self, now: Time) -> bool {
-        self.pipe_ack(now).is_none_or(|bytes| bytes.saturating_mul(2) >= self.cc.window().cwnd)
+        self.validation
+            .pipe_ack(now, self.rtt.srtt())
+            .is_none_or(|bytes| bytes.saturating_mul(2) >= self.cc.window().cwnd)
     }
 
     /// Before an ACK that acknowledges something is acted on.
@@ -224,7 +236,7 @@ impl Sender {
 
     #[inline(never)]
     fn sample_pipe(&mut self, now: Time) {
-        let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), self.sampling_period());
+        let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), sampling_period(self.rtt.srtt()));
         if let Some(measured) = &mut self.validation.measured {
             measured.pipe_ack.take(now, una, nxt, sampling);
         }
@@ -260,7 +272,7 @@ impl Sender {
     /// window was not validated.
     pub(crate) fn note_unvalidated(&mut self, now: Time) {
         let unvalidated = self.loss.follows_rfc7661() && !self.is_validated(now);
-        let used = self.pipe_ack(now).unwrap_or(0).max(self.loss.board.outstanding());
+        let used = self.validation.pipe_ack(now, self.rtt.srtt()).unwrap_or(0).max(self.loss.board.outstanding());
         if let Some(measured) = &mut self.validation.measured {
             measured.loss = unvalidated.then_some((used, 0));
         }
@@ -295,13 +307,6 @@ impl Sender {
             measured.loss = None;
         }
         self.end_validation(now);
-    }
-
-    /// `bytes` are sent again for the first time.
-    pub(crate) fn count_resent(&mut self, bytes: u32) {
-        if let Some((_, resent)) = self.validation.measured.as_mut().and_then(|measured| measured.loss.as_mut()) {
-            *resent += u64::from(bytes);
-        }
     }
 
     fn bound_window(&mut self, most: u64) {

@@ -511,6 +511,14 @@ enum Bounded {
 
 named! { Bounded: Total = "total", Variance = "variance" }
 
+impl MinRto {
+    /// The shortest timeout, or variance in it.
+    pub(crate) fn least(self) -> Span {
+        let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = self;
+        least
+    }
+}
+
 impl Configurable for MinRto {
     fn parameters(&mut self, v: &mut impl Visitor) {
         let (mut of, mut time) = match *self {

@@ -135,7 +135,7 @@ impl Peer for Twin {
     }
 
     fn acked(&self) -> u64 {
-        self.endpoint.sender().acked_bytes()
+        self.endpoint.sender().sequence().acked_bytes()
     }
 }
 

@@ -269,7 +269,7 @@ impl Network {
             let subflows = end.subflows().iter().map(|subflow| {
                 let tcp = subflow.endpoint();
                 let (path, state, sequence) = (subflow.path(), tcp.state(), tcp.sender().sequence().nxt());
-                let counts = (tcp.sender().unacknowledged(), tcp.receiver().delivered(), tcp.error());
+                let counts = (tcp.sender().sequence().unacknowledged(), tcp.receiver().delivered(), tcp.error());
                 format!("\n  path {path} open {} {state:?} {sequence:?} {counts:?}", subflow.is_open())
             });
             format!(

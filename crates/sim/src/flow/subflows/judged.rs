@@ -153,7 +153,7 @@ impl Subflows {
         if let (Some(measures), Some(subflow)) = (self.all.get_mut(path), of(connection, path)) {
             let (judged, endpoint) = (&mut measures.judged, subflow.endpoint());
             let base = judged.base(endpoint.ports().local);
-            let acked = base + endpoint.sender().acked_bytes();
+            let acked = base + endpoint.sender().sequence().acked_bytes();
             if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
                 let arrival = Acknowledgment { acked: acked.saturating_sub(judged.acked), ..*arrival };
                 log.add(now, judged.source, TcpFact::ack(endpoint, &arrival, base));

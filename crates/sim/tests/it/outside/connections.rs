@@ -342,7 +342,7 @@ fn a_kernel_s_sender_to_our_receiver() {
         let mut world = World::new(&spec);
         let mut kernels = [Kernel::new(&spec, BOTH[0], &config, Some(9))];
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
-        assert_eq!(kernels[0].endpoint.sender().acked_bytes(), 3_000_000);
+        assert_eq!(kernels[0].endpoint.sender().sequence().acked_bytes(), 3_000_000);
         if has_an_equal_inside(network, back) {
             assert_eq!(summary.links, expected.links, "{network:?} {back}");
             assert_same_measures(&summary.flows[0], &expected.flows[0]);

@@ -91,5 +91,5 @@ fn the_answer_may_bring_data_before_the_handshake_is_over() {
     assert_eq!(answer, [0, 1448, 552]);
     assert_eq!((ends[0].state(), ends[0].receiver().delivered()), (State::Established, 2000));
     cross(&mut ends, 0, Time::ZERO);
-    assert_eq!((ends[1].state(), ends[1].sender().acked_bytes()), (State::Established, 2000));
+    assert_eq!((ends[1].state(), ends[1].sender().sequence().acked_bytes()), (State::Established, 2000));
 }

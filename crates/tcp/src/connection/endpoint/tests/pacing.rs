@@ -211,7 +211,7 @@ fn data_that_follows_in_time_leaves_no_bubble() {
     // late for 320 ms.
     script.wait(105);
     script.write(1000);
-    assert!(!limited(&script) && script.endpoint.sender().unsent() == 1000);
+    assert!(!limited(&script) && script.endpoint.sender().sequence().unsent() == 1000);
     script.wait(20);
     script.write(1000);
     assert!(limited(&script));

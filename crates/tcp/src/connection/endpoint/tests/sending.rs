@@ -265,7 +265,7 @@ fn a_transfer_of_more_than_four_gigabytes_of_sequence_space() {
         script.ack(65_001 + 65_000 * i);
         script.write(65_000);
     }
-    assert_eq!(script.endpoint.sender().acked_bytes(), 65_000 * 70_000);
+    assert_eq!(script.endpoint.sender().sequence().acked_bytes(), 65_000 * 70_000);
 }
 
 #[test]

@@ -63,11 +63,20 @@ fn what_a_write_does() {
         [1000, 1000, 1000].map(|bytes| script.endpoint.send(bytes)),
         [Sending::Taken(1000), Sending::Taken(500), Sending::WouldBlock]
     );
-    assert_eq!((script.endpoint.sender().unsent(), script.endpoint.sender().unacknowledged()), (1500, 1500));
+    assert_eq!(
+        (script.endpoint.sender().sequence().unsent(), script.endpoint.sender().sequence().unacknowledged()),
+        (1500, 1500)
+    );
     script.pump();
-    assert_eq!((script.endpoint.sender().unsent(), script.endpoint.sender().unacknowledged()), (0, 1500));
+    assert_eq!(
+        (script.endpoint.sender().sequence().unsent(), script.endpoint.sender().sequence().unacknowledged()),
+        (0, 1500)
+    );
     script.ack(1001);
-    assert_eq!((script.endpoint.sender().unsent(), script.endpoint.sender().unacknowledged()), (0, 500));
+    assert_eq!(
+        (script.endpoint.sender().sequence().unsent(), script.endpoint.sender().sequence().unacknowledged()),
+        (0, 500)
+    );
     script.shutdown(Shutdown::Write);
     assert_eq!(script.endpoint.send(1), Sending::Failed(Error::BrokenPipe));
 }

@@ -275,7 +275,7 @@ impl Watched {
         let endpoint = &mut self.endpoint;
         let ready = endpoint.readiness();
         assert_eq!(ready.error, endpoint.take_error().is_some());
-        assert!(endpoint.sender().unsent() <= endpoint.sender().unacknowledged());
+        assert!(endpoint.sender().sequence().unsent() <= endpoint.sender().sequence().unacknowledged());
         let unread = endpoint.receiver().unread();
         match endpoint.recv(bytes) {
             Received::Data(read) => assert!(read <= unread && ready.readable),
