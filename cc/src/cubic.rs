@@ -26,8 +26,8 @@ mod rfc9438;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time, maths, named};
 
-use self::law::Undo;
-use self::linux::Moment;
+use self::law::CubicUndo;
+use self::linux::AckTimes;
 use crate::controllers::{Algorithm, Stack, TIME};
 use crate::reactions::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
@@ -301,7 +301,7 @@ impl Cubic {
                 growth.grow(window, f, acked, curve, t, *cwnd_prior, &self.config);
             }
             Growth::Linux(growth) => {
-                let at = Moment { start: epoch.start, shortest: self.path.shortest, first: *w_max == 0.0 };
+                let at = AckTimes { start: epoch.start, shortest: self.path.shortest, first: *w_max == 0.0 };
                 growth.count(f, acked, cwnd as u64, at, &self.config);
                 growth.grow(window, credit, f, acked, self.path.segments_per_ack, &self.config);
             }
@@ -384,17 +384,17 @@ impl CongestionControl for Cubic {
             Signal::Spurious => {
                 let Some(saved) = self.saved.take() else { return };
                 match self.config.rules.law().undo {
-                    Undo::State => {
+                    CubicUndo::State => {
                         if self.state.window.cwnd < saved.window.cwnd {
                             self.state = saved;
                         }
                     }
-                    Undo::Maximum => {
+                    CubicUndo::Maximum => {
                         let cwnd = (self.state.w_max as u64).saturating_mul(f.segment());
                         let most = Window { cwnd, ssthresh: saved.window.ssthresh };
                         put_back(&mut self.state.window, &most);
                     }
-                    Undo::Window => put_back(&mut self.state.window, &saved.window),
+                    CubicUndo::Window => put_back(&mut self.state.window, &saved.window),
                 }
                 self.state.reducing = false;
             }

@@ -29,7 +29,7 @@ pub(super) struct Growth {
 
 /// When an ACK arrived, in an epoch and on the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct AckTimes {
     /// Begin of the epoch.
     pub(super) start: Time,
     /// The shortest round trip.
@@ -59,7 +59,7 @@ impl Growth {
     }
 
     /// Brings `cnt` up to date (`bictcp_update`).
-    pub(super) fn count(&mut self, f: &Flight, acked: u64, cwnd: u64, at: Moment, config: &CubicConfig) {
+    pub(super) fn count(&mut self, f: &Flight, acked: u64, cwnd: u64, at: AckTimes, config: &CubicConfig) {
         let acks = if self.law.counts_acks { 1 } else { acked.div_ceil(f.segment()) };
         self.acks = self.acks.saturating_add(acks);
         let now = config.ticks(f.now);
@@ -88,7 +88,7 @@ impl Growth {
     }
 
     /// The curve a round trip ahead, in whole segments.
-    fn target(&self, now: u64, at: Moment, config: &CubicConfig) -> u64 {
+    fn target(&self, now: u64, at: AckTimes, config: &CubicConfig) -> u64 {
         let tick = config.tick.as_nanos().max(1);
         let ahead = at.shortest.unwrap_or(Span::ZERO).as_nanos().div_ceil(tick);
         let ticks = now.saturating_sub(config.ticks(at.start)).saturating_add(ahead);
