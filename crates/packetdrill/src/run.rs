@@ -81,7 +81,7 @@ enum Stop {
 
 /// A packet that was sent and that nobody has expected yet.
 #[derive(Debug)]
-struct Outgoing {
+struct Unexpected {
     time: Time,
     connection: usize,
     packet: Sent,
@@ -91,7 +91,7 @@ struct Outgoing {
 
 /// A blocking call that runs.
 #[derive(Debug)]
-struct Pending<'a> {
+struct BlockingCall<'a> {
     call: &'a Call,
     line: u32,
     waiting: Waiting,
@@ -101,7 +101,7 @@ struct Pending<'a> {
 
 /// The time of an event on the clock.
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct TimeWindow {
     from: Time,
     to: Time,
     any: bool,
@@ -117,8 +117,8 @@ struct Run<'a> {
     /// Names of MPTCP.
     names: Names,
     under_test: Option<usize>,
-    outgoing: VecDeque<Outgoing>,
-    pending: Option<Pending<'a>>,
+    outgoing: VecDeque<Unexpected>,
+    pending: Option<BlockingCall<'a>>,
     /// The time of the event before, and whether it was a packet that arrived.
     last: Time,
     last_is_inbound: bool,
