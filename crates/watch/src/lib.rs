@@ -72,7 +72,7 @@ impl Watching {
         let shown = thread::scope(|scope| {
             let shown = scope.spawn(|| dashboard::show(&self.watch, controls, &over));
             // The dashboard also ends after a panic: the scope waits for it.
-            let end = End(&over, controls);
+            let end = EndGuard(&over, controls);
             run();
             drop(end);
             shown.join()
@@ -88,9 +88,9 @@ impl Watching {
 
 /// Says that the run is over, however that came.
 #[derive(Debug)]
-struct End<'a>(&'a AtomicBool, &'a Controls);
+struct EndGuard<'a>(&'a AtomicBool, &'a Controls);
 
-impl Drop for End<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
         self.1.close();
