@@ -106,7 +106,7 @@ pub use ackclock_sim::Memory;
 pub use catalogue::{CATEGORIES, Described, Item, item, items, nearest_category, schema};
 pub use claim::Claim;
 pub use column::{Column, UnknownColumn};
-pub use evaluation::{Evaluation, Miss, Spread};
+pub use evaluation::{Evaluation, Miss, RunSpread};
 pub use expect::Measures;
 pub use flow::MAX_FLOWS;
 pub use inputs::Files;
