@@ -157,8 +157,8 @@ struct Epoch {
 
 #[derive(Clone, Debug)]
 enum Growth {
-    Rfc9438(Curve, rfc9438::Growth),
-    Linux(linux::Growth),
+    Rfc9438(Curve, rfc9438::Rfc9438Growth),
+    Linux(linux::LinuxGrowth),
 }
 
 /// `W_cubic(t) = C (t - K)^3 + W_max`, in segments and seconds (RFC 9438 section 4.2).
@@ -289,8 +289,8 @@ impl Cubic {
                 *cwnd_prior = cwnd;
             }
             let growth = match self.config.rules.law().in_segments {
-                false => Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Growth::new(cwnd)),
-                true => Growth::Linux(linux::Growth::new(cwnd as u64, *w_max as u64, &self.config)),
+                false => Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Rfc9438Growth::new(cwnd)),
+                true => Growth::Linux(linux::LinuxGrowth::new(cwnd as u64, *w_max as u64, &self.config)),
             };
             Epoch { start: f.now, growth }
         });

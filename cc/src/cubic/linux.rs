@@ -11,7 +11,7 @@ use crate::reactions::avoid;
 use crate::{Flight, Window};
 
 #[derive(Clone, Debug)]
-pub(super) struct Growth {
+pub(super) struct LinuxGrowth {
     /// `bic_K`: when the curve is flat, from the begin of the epoch on.
     pub(super) k: u64,
     /// `bic_origin_point`, the window there.
@@ -48,14 +48,14 @@ fn scale(c: f64) -> u64 {
     ((c * 1024.0).round() as u64).max(1)
 }
 
-impl Growth {
+impl LinuxGrowth {
     /// An epoch that begins with a window of `cwnd`, the last reduction having been at `w_max`.
-    pub(super) fn new(cwnd: u64, w_max: u64, config: &CubicConfig) -> Growth {
+    pub(super) fn new(cwnd: u64, w_max: u64, config: &CubicConfig) -> LinuxGrowth {
         let (k, origin) = match w_max.checked_sub(cwnd) {
             None | Some(0) => (0, cwnd),
             Some(distance) => (cube_root(((1 << 40) / scale(config.c)).saturating_mul(distance)), w_max),
         };
-        Growth { k, origin, cnt: 1, w_est: cwnd, acks: 0, law: config.rules.law(), computed: None }
+        LinuxGrowth { k, origin, cnt: 1, w_est: cwnd, acks: 0, law: config.rules.law(), computed: None }
     }
 
     /// Brings `cnt` up to date (`bictcp_update`).
