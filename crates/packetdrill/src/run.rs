@@ -21,7 +21,7 @@ use ackclock_units::{Span, Time};
 
 use crate::ast::{Action, Call, Direction, Event, EventTime, PacketSpec, Script};
 use crate::calls::Waiting;
-use crate::expr::{Env, Program};
+use crate::expr::{Program, Variables};
 use crate::host::Host;
 use crate::mptcp::Names;
 use crate::numbers::Connection;
@@ -123,7 +123,7 @@ struct Run<'a> {
     last: Time,
     last_is_inbound: bool,
     started: bool,
-    env: Env,
+    env: Variables,
     trace: Vec<TraceLine>,
     unrun_shell: Vec<ShellLine>,
     expiries: u64,
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             last: Time::ZERO,
             last_is_inbound: false,
             started: false,
-            env: Env::new(),
+            env: Variables::new(),
             trace: Vec::new(),
             unrun_shell: Vec::new(),
             expiries: 0,
