@@ -19,12 +19,12 @@ use anyhow::{Context, bail};
 use crate::args::DrillArgs;
 use crate::console::print;
 
-use judge::Judge;
+use judge::ScriptJudge;
 use record::{Ending, ScriptRecord, VerdictCounts};
 
 /// Runs the scripts; the status to end with.
 pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
-    let judge = Judge::new(args)?;
+    let judge = ScriptJudge::new(args)?;
     let report = args
         .junit
         .as_deref()

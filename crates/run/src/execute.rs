@@ -24,7 +24,7 @@ use crate::attendant::{self, Attendant};
 use crate::changes;
 use crate::output::{COMMANDS, Places};
 use crate::partial::{PartialFolder, Sealed};
-use crate::pilot::{Pilot, Plan};
+use crate::pilot::{Pilot, PilotPlan};
 use crate::progress::{self, Meter, Progress};
 use crate::selection::Walk;
 
@@ -94,7 +94,7 @@ pub(crate) struct Aside<'a> {
     /// The companion of the only run.
     pub(crate) attendant: Option<&'a dyn Attendant>,
     /// The planned changes of the run.
-    pub(crate) plan: Option<&'a Plan>,
+    pub(crate) plan: Option<&'a PilotPlan>,
     /// The surroundings of each run.
     pub(crate) surroundings: Option<&'a dyn Surroundings>,
 }

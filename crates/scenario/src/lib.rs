@@ -114,7 +114,7 @@ pub use keys::{Domain, Key};
 pub use own::Own;
 pub use policy::{measure_by_name, read_agent, read_feature, read_policy};
 pub use record::Capture;
-pub use report::{Problem, ScenarioError, nearest};
+pub use report::{ReportedProblem, ScenarioError, nearest};
 pub use scenario::{LoadError, Override, Scenario};
 pub use sweep::{MAX_READ, MAX_RUNS};
 pub use template::{Learning, Template};

@@ -24,7 +24,7 @@ use std::thread;
 use control::Controls;
 pub use feed::{Feed, Watch};
 use server::Server;
-pub use server::{Address, Bound};
+pub use server::{Address, BoundListener};
 pub use terminal::check as check_terminal;
 
 /// A run that is watched, and by what.
@@ -43,7 +43,7 @@ impl Watching {
     ///
     /// # Errors
     /// There is no further thread.
-    pub fn of(watch: Watch, metrics: Option<Bound>, dashboard: Option<Controls>) -> anyhow::Result<Watching> {
+    pub fn of(watch: Watch, metrics: Option<BoundListener>, dashboard: Option<Controls>) -> anyhow::Result<Watching> {
         let watch = Arc::new(watch);
         let server = metrics.map(|bound| Server::start(bound, watch.clone())).transpose()?;
         Ok(Watching { watch, dashboard, server })

@@ -6,7 +6,7 @@ use ackclock_packetdrill::{Defines, Outcome, ParseError, ScriptResult, Settings}
 use ackclock_units::{Span, Time};
 use anyhow::{Context, bail};
 
-use super::files::{self, Found};
+use super::files::{self, FoundScript};
 use super::record::{Ending, Place, ScriptRecord, one_line, printable};
 use crate::args::DrillArgs;
 
@@ -15,14 +15,14 @@ const CONTEXT: usize = 8;
 
 /// Runs scripts with the settings of a command line.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct ScriptJudge {
     settings: Settings,
     defines: Defines,
     verbose: bool,
 }
 
-impl Judge {
-    pub(crate) fn new(args: &DrillArgs) -> anyhow::Result<Judge> {
+impl ScriptJudge {
+    pub(crate) fn new(args: &DrillArgs) -> anyhow::Result<ScriptJudge> {
         let mut settings = Settings::new();
         if let Some(name) = &args.profile {
             settings.set_profile(name).context("cannot use --profile")?;
@@ -46,11 +46,11 @@ impl Judge {
             };
             defines.insert(name.to_owned(), value.to_owned());
         }
-        Ok(Judge { settings, defines, verbose: args.verbose })
+        Ok(ScriptJudge { settings, defines, verbose: args.verbose })
     }
 
     /// Reads and runs a script.
-    pub(crate) fn script(&self, found: &Found) -> ScriptRecord {
+    pub(crate) fn script(&self, found: &FoundScript) -> ScriptRecord {
         let mut record = ScriptRecord {
             path: one_line(&found.path.to_string_lossy()),
             ending: Ending::Error,
