@@ -9,8 +9,8 @@
 //!
 //! [`Listener`] is a listening socket whose children are endpoints; [`reset_for`] answers segments
 //! that belong to no connection. The socket calls ([`Endpoint::connect`], [`Endpoint::send`],
-//! [`Endpoint::recv`], [`Endpoint::shutdown`], [`Endpoint::close`]) and what they report
-//! ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
+//! [`Endpoint::recv`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::set_option`]) and
+//! what they report ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
 //!
 //! A driver calls [`Endpoint::input`] for every segment that arrives, and [`Endpoint::on_deadline`]
 //! when [`Endpoint::next_deadline`] has come. After each of these, and after every call of the
@@ -26,11 +26,14 @@
 //!                     |                                     ^
 //!  +------------------v-------------------------------------|-----------------+
 //!  | Endpoint (connection/): the states of RFC 9293, acceptability, resets,   |
-//!  | closing, challenges, keep-alive, ICMP; how a segment is written          |
+//!  | closing, ICMP; how a segment is written                                  |
 //!  |                                                                          |
 //!  |  +- Handshake, Opening -+   +- Receiver (receiver/) -------------------+ |
 //!  |  | what the SYN waits   |   | sequence, reassembly, SACK blocks, when  | |
 //!  |  | for; Fast Open       |   | to acknowledge, window, buffer           | |
+//!  |  +- Answers, Liveness --+   |                                          | |
+//!  |  | challenges, resets;  |   |                                          | |
+//!  |  | keep-alive           |   |                                          | |
 //!  |  +----------------------+   +------------------------------------------+ |
 //!  |  +- Sender (send/) -----------------------------------------------------+|
 //!  |  | send sequence, queue, segmentation, bursts, pacing, window probes,   ||
@@ -50,6 +53,10 @@
 //! `Loss` is told what was agreed on and where the sequence stands. An ACK passes through the steps
 //! of `connection::input`: `Endpoint` validates it, `Sender` takes it in, and `Endpoint` draws the
 //! consequences for the state.
+//!
+//! Callers ask a room itself what it knows: [`Endpoint::sender`] about the stream, its windows and
+//! its losses, [`Endpoint::receiver`] about what has arrived. [`TcpInfo`], [`ControlBlock`] and
+//! [`Snapshot`] put such answers together.
 //!
 //! The settings are shared. Each room that needs them has a reference of its own, renewed when a
 //! socket option changes them.

@@ -1,5 +1,5 @@
-//! The sending half: [`Sender`] owns the state, and each module has a part of its behaviour. The
-//! engines of `loss` are its methods as well.
+//! The sending half: each module has a part of the state with its behaviour, and what [`Sender`] does
+//! with that part and others. The engines of `loss` are its methods as well.
 
 pub(crate) mod acknowledged;
 pub(crate) mod burst;
