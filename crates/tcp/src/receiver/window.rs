@@ -345,6 +345,7 @@ impl Receiver {
     }
 
     /// RFC 9293 section 3.10.7.4, first check. Data that overlaps the window is let in and cut.
+    #[inline]
     pub(crate) fn accepts(&self, segment: &Segment, left: u64, right: u64, rules: &StateRules) -> bool {
         let next = self.next();
         // A sender may still send up to the right edge that was announced last.
