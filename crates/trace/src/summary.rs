@@ -358,7 +358,7 @@ pub fn fairness(flows: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
 }
 
 metrics! {
-/// Five percentiles; all null without samples.
+/// Percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// 5th percentile.
@@ -373,7 +373,7 @@ pub struct Quantiles {
     pub p95: Option<f64> => ("p95", "95th percentile"),
 }
 
-/// Mean and percentiles; all null without samples.
+/// Mean and percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeanQuantiles {
     /// Mean.
@@ -383,7 +383,7 @@ pub struct MeanQuantiles {
     pub quantiles: Quantiles,
 }
 
-/// Extremes, percentiles and the number of samples; all null without samples.
+/// Extremes and percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Smallest.

@@ -35,8 +35,8 @@ pub struct ApplicationSummary {
     pub load: Option<LoadSummary>,
 }
 
-/// Responsiveness under working conditions from all probes of a run
-/// (draft-ietf-ippm-responsiveness). Times are trimmed means, ms; null without samples.
+/// Responsiveness under working conditions, from all probes of a run. Times are trimmed means, ms;
+/// null without samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResponsivenessSummary {
     /// Round trips per minute on new connections.
@@ -74,7 +74,7 @@ pub struct ProbesSummary {
     pub http_ms: Spread,
 }
 
-/// The load that a connection has carried.
+/// The load of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSummary {
     /// `download`, `upload` or `idle`.

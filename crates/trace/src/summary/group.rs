@@ -9,7 +9,7 @@ use crate::Histogram;
 use crate::metrics::metrics;
 
 metrics! {
-/// A group of flows with `results = "sum"`; names as in [`super::FlowSummary`]. Flows that never
+/// A group of flows with `results = "sum"`; keys as of a flow. Flows that never
 /// started are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
@@ -61,7 +61,7 @@ pub struct GroupSummary {
     pub rtt_ms: Spread,
 }
 
-/// Mean, extremes and percentiles; all null without samples.
+/// Mean, extremes and percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Mean.

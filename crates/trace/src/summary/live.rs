@@ -47,7 +47,7 @@ pub struct LiveSummary {
     pub hosts: Vec<LiveHost>,
 }
 
-/// Times by which something came too late, ms; `None` without samples.
+/// Times by which packets were late, ms; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// The median.

@@ -27,7 +27,7 @@ pub struct MultipathSummary {
     pub subflows: Vec<SubflowSummary>,
 }
 
-/// One subflow, or those that followed each other on a path.
+/// One subflow, or successive subflows on a path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubflowSummary {
     /// Number of its path, from 1.

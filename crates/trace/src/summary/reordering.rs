@@ -6,12 +6,11 @@ use super::Distribution;
 use crate::metrics::metrics;
 
 metrics! {
-/// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
-/// data or a FIN, each transmission counted separately, in the order of sending; on a link of the
-/// flow's ACKs, the receiver's packets. At the place `sequence` they are those that were not sent
-/// before, in the order of TCP's sequence numbers; at `first_arrival`, each segment at its first
-/// arrival, retransmitted or not, in the same order: as in a capture at the receiver. Further
-/// copies of a packet are left out.
+/// The reordering of a flow's packets at a place (`record.reordering`): packets with data or a FIN,
+/// each transmission counted separately, in the order of sending; on a link of the flow's ACKs, the
+/// receiver's packets. At the places `sequence` and `first_arrival` the order is that of TCP's
+/// sequence numbers, of packets with new data, or of each segment at its first arrival. Duplicates
+/// are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketReordering {
     /// Packets that arrived.
@@ -68,7 +67,7 @@ pub struct ReorderDensity {
     pub above: f64,
 }
 
-/// Shares of arrivals by how many packets a buffer that restores the order then held.
+/// Shares of arrivals by the occupancy of a buffer that restores the order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BufferDensity {
     /// The shares of 0, 1, 2 and so on packets, up to 256.

@@ -31,7 +31,7 @@ pub struct WindowSummary {
     pub fairness_jain_reverse: Option<f64>,
 }
 
-/// A flow in a window; names as in [`super::FlowSummary`].
+/// A flow in a window; keys as of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
     /// Name of the flow and its number.
@@ -66,7 +66,7 @@ pub struct FlowWindow {
     pub dupthresh_start: Option<u64>,
 }
 
-/// A link direction in a window; names as in [`super::LinkSummary`].
+/// A link direction in a window; keys as of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkWindow {
     /// Name and direction.
