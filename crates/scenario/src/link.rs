@@ -123,7 +123,8 @@ fn direction<'a>(
         burst: fields.or(
             (
                 "burst",
-                "size of a token bucket that replaces the transmitter; `htb`: `tc`'s default for an HTB class of this rate",
+                "size of a token bucket that replaces the transmitter; `htb`: `tc`'s default for an HTB class of \
+                 this rate",
             ),
             bucket,
             burst::BurstSize(extent.rate),
@@ -147,7 +148,8 @@ fn direction<'a>(
             jitter: fields.or(
                 (
                     "jitter",
-                    "spread of the delay: `uniform` adds 0 to `jitter` (netem: minus to plus); others vary around `delay`, in multiples of it",
+                    "spread of the delay: `uniform` adds 0 to `jitter` (netem: minus to plus); others vary \
+                     around `delay`, in multiples of it",
                 ),
                 wire.jitter,
                 Time::Any,

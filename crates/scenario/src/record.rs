@@ -254,7 +254,8 @@ fn reordering(
                     [\"receiver\", \"bottleneck.forward\"], or `false`";
     let entry = fields.get((
         "reordering",
-        "places where reordering is measured: link directions, and receivers (in the order of sending, of sequence numbers, or of first arrivals)",
+        "places where reordering is measured: link directions, and receivers (in the order of sending, of \
+         sequence numbers, or of first arrivals)",
     ));
     if entry.is_none() {
         fields.fill("reordering", false);

@@ -761,7 +761,8 @@ impl Configurable for AdaptiveRules {
         v.setting("fack", "forward acknowledgment until reordering is seen", flag, "tcp_fack", &mut self.fack);
         let meaning = "early retransmit (RFC 5827) until reordering is seen";
         v.setting("early_retransmit", meaning, flag, "tcp_early_retrans", &mut self.early_retransmit);
-        let meaning = "above a threshold of 3, SACKs grow the window and a timeout may keep the threshold; ACKs with ECE also grow a window above ssthresh";
+        let meaning = "above a threshold of 3, SACKs grow the window and a timeout may keep the threshold; ACKs \
+                       with ECE also grow a window above ssthresh";
         v.setting("high_reordering", meaning, flag, "Linux tcp_may_raise_cwnd", &mut self.high_reordering);
         if self.fack || self.early_retransmit {
             self.order = DetectorRules::LINUX_4_0;
