@@ -113,7 +113,8 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
                 _ => CommandMeasure::Ping,
             }
         });
-    let terminal = fields.or(("terminal", "attach it to standard input and output; the run ends with it"), false, Flag);
+    let terminal =
+        fields.or(("terminal", "attach it to standard input and output and end the run with it"), false, Flag);
     if terminal && let Some(entry) = fields.get("measure").filter(|_| measure.is_some()) {
         let expected = "either `measure` or `terminal`: what it prints goes to the terminal";
         fields.reject("measure", &entry.node, Problem::new("nothing of its output is read", expected));

@@ -370,11 +370,7 @@ fn memory(
     (sender, elsewhere): (&HostSpec, bool),
 ) -> Option<usize> {
     let remembers = fields.or(
-        (
-            "metrics_cache",
-            "start with what earlier connections of this entry have found out about the path \
-             (Linux `tcp_no_metrics_save` = 0)",
-        ),
+        ("metrics_cache", "reuse path metrics of this entry's earlier connections (Linux `tcp_no_metrics_save` = 0)"),
         false,
         Flag,
     );

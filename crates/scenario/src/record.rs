@@ -254,8 +254,8 @@ fn reordering(
                     [\"receiver\", \"bottleneck.forward\"], or `false`";
     let entry = fields.get((
         "reordering",
-        "places where reordering is measured: receivers (by the order of sending, of sequence \
-         numbers, or by the first arrival of each segment), link directions",
+        "places where reordering is measured: link directions, and receivers (in the order of sending, of \
+         sequence numbers, or of first arrivals)",
     ));
     if entry.is_none() {
         fields.fill("reordering", false);

@@ -743,7 +743,7 @@ impl Configurable for RrRules {
         v.setting("history", "reordering lengths that RR-TCP remembers", history, source, &mut self.history);
         let meaning = "share of reordering without false retransmits at the start";
         v.setting("initial_ratio", meaning, share, source, &mut self.initial_ratio);
-        v.setting("step", "what a false fast retransmit adds to that share", share, source, &mut self.step);
+        v.setting("step", "increase of that share by a false fast retransmit", share, source, &mut self.step);
     }
 }
 
@@ -789,8 +789,8 @@ impl Configurable for AdaptiveRules {
         v.setting("fack", "forward acknowledgment until reordering is seen", flag, "tcp_fack", &mut self.fack);
         let meaning = "early retransmit (RFC 5827) until reordering is seen";
         v.setting("early_retransmit", meaning, flag, "tcp_early_retrans", &mut self.early_retransmit);
-        let meaning = "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold; \
-                       ACKs with ECE grow a window above ssthresh too";
+        let meaning = "above a threshold of 3, SACKs grow the window and a timeout may keep the threshold; ACKs \
+                       with ECE also grow a window above ssthresh";
         v.setting("high_reordering", meaning, flag, "Linux tcp_may_raise_cwnd", &mut self.high_reordering);
         if self.fack || self.early_retransmit {
             self.order = DetectorRules::LINUX_4_0;
