@@ -280,6 +280,12 @@ impl Sender {
         }
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
+        // tcp_write_xmit: an ACK that lets nothing go, with the window open or nothing unsent, is no
+        // reason to look.
+        let looks = || self.window_use.has_sent(self.sequence.nxt()) || limited && self.unsent() > 0;
+        if self.loss.linux_episodes() && !looks() {
+            return;
+        }
         self.window_use.note(
             self.sequence.una(),
             self.sequence.nxt(),
