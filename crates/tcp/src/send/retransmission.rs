@@ -42,9 +42,7 @@ impl Sender {
             sent
         };
         self.path.probing.size = 0;
-        if self.config.transfer.offload.is_on() {
-            self.note_unit_again(now, &sent);
-        }
+        let ends_unit = self.config.transfer.offload.is_on() && self.note_unit_again(now, &sent);
         let is_first = sent.seq == self.sequence.una();
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
@@ -60,6 +58,6 @@ impl Sender {
             // 6675 section 6).
             self.restart_retransmit_timer(now);
         }
-        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() }
+        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() || ends_unit }
     }
 }

@@ -78,6 +78,9 @@ pub struct TransferRules {
     /// Segments of a burst at least, if the windows allow so many (Linux
     /// `net.ipv4.tcp_min_tso_segs`): where PSH is set by [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
+    /// A socket buffer holds one segment, where [`SendRule::Linux`] fills it by half of the peer's
+    /// window: a device of which `gso_max_segs` is 1. Default false.
+    pub single_segments: bool,
     /// The use of units of several segments, and their size. Default off.
     pub offload: OffloadRule,
     /// When the retransmission timer and delayed ACKs expire.
@@ -131,6 +134,7 @@ impl Default for TransferRules {
             accept_ecn: EcnFeedback::None,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            single_segments: false,
             offload: OffloadRule::default(),
             ticks: Ticks::default(),
             timer: TimerRules::default(),
@@ -168,6 +172,7 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            single_segments: false,
             offload: OffloadRule::default(),
             ticks: Ticks::WHEEL,
             timer: TimerRules::default(),
@@ -208,6 +213,7 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            single_segments: false,
             offload: OffloadRule::default(),
             ticks: Ticks::default(),
             timer: TimerRules::default(),
