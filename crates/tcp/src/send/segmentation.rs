@@ -106,11 +106,13 @@ impl Queue {
         }
     }
 
-    /// Data is added behind `at`, in the same buffer: no PSH there.
-    fn unmark(&mut self, at: u64) {
-        if self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write) {
+    /// Data is added behind `at`, in the same buffer: no PSH there. Returns `true` if there was one.
+    fn unmark(&mut self, at: u64) -> bool {
+        let had = self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write);
+        if had {
             self.marks.pop_back();
         }
+        had
     }
 
     /// A record ends at `at`: no segment reaches over it.
@@ -371,8 +373,10 @@ impl Sender {
             let start = self.queue.tail.max(sent);
             let open = start < end && !self.queue.ends_record(end);
             let mut room = if open { goal.saturating_sub(end - start) } else { 0 };
+            // PSH of a buffer that another write has begun is gone; that of this write moves along.
+            let mut moves = false;
             if room > 0 {
-                self.queue.unmark(end);
+                moves = self.queue.unmark(end) && taken > 0;
             } else {
                 if self.queued() >= self.queue.buffer || !self.writing.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
@@ -390,6 +394,9 @@ impl Sender {
             self.sequence.write(part);
             taken += part;
             let end = end + part;
+            if moves {
+                self.queue.mark(end, End::Write);
+            }
             if part == room && taken < bytes {
                 let pushes = end - self.queue.pushed > self.sequence.max_window() / 2;
                 if pushes {
