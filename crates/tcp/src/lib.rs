@@ -174,7 +174,8 @@ pub use stack::rules::{
 };
 pub use stack::ticks::Ticks;
 pub use stack::transfer::{
-    AckRule, NeedlessTimeout, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
+    AckRule, NeedlessTimeout, PeerWindow, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules,
+    WindowRule,
 };
 pub use stack::tuning::{BufferGrowth, BufferTuning, Tuning, TuningRules};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

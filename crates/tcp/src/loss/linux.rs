@@ -182,7 +182,7 @@ impl Sender {
         self.loss.recovery.resend = Resend::Hold;
         self.set_transmit_timer(now);
         let bytes = u64::from(whole.segments) * u64::from(self.negotiated.mss());
-        self.grow_for(now, Ack { acked, delivered: bytes.min(acked), ..Ack::default() });
+        self.grow_for(now, Ack { acked, delivered: bytes, ..Ack::default() });
     }
 
     /// Processes such an ACK where the window grows first and may be reduced by that: the ordinary
@@ -250,10 +250,8 @@ impl Sender {
         if !grows || marked {
             return;
         }
+        // tcp_cong_control: a short segment counts as one.
         let bytes = delivered * u64::from(self.negotiated.mss());
-        // Short segments count only with their payload.
-        let bytes =
-            if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.loss.board.units_declared_lost() - context.units_lost_before;
         let ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
         if self.config.transfer.loss.grows_within_burst {

@@ -9,7 +9,7 @@ use crate::loss::AckContext;
 use crate::loss::DuplicateReport;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::send::Sender;
-use crate::{Acknowledgment, CaState, RttRule, SendRule};
+use crate::{Acknowledgment, CaState, PeerWindow, RttRule};
 
 impl Sender {
     /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
@@ -227,11 +227,10 @@ impl Sender {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
         let window = u64::from(segment.window) << shift;
         let same = self.sequence.is_level(left)
-            && match self.config.transfer.sending {
-                // tcp_may_update_window: two ACKs that differ in nothing else may have been
-                // reordered. A window of zero is believed from release 6.6 on.
-                SendRule::Linux => window > self.sequence.window() || window == 0,
-                SendRule::Rfc | SendRule::FreeBsd => self.sequence.window_ack() <= ack,
+            && match self.config.transfer.peer_window {
+                PeerWindow::Newest => self.sequence.window_ack() <= ack,
+                PeerWindow::Larger => window > self.sequence.window(),
+                PeerWindow::LargerOrClosed => window > self.sequence.window() || window == 0,
             };
         if advances || self.sequence.is_newer(left) || same {
             self.sequence.set_window(window, left, ack);

@@ -367,12 +367,14 @@ impl Sender {
     }
 
     /// A lost segment is sent again: with it, from 6.1 on, what is lost of its unit behind it, as
-    /// far as the congestion window has room.
+    /// far as the congestion window has room. Returns `true` if it ends with PSH for being the last of
+    /// several (`__tcp_transmit_skb`).
     #[cold]
-    pub(crate) fn note_unit_again(&mut self, now: Time, sent: &Sent) {
+    pub(crate) fn note_unit_again(&mut self, now: Time, sent: &Sent) -> bool {
         let sent_packets = self.stats.sent_packets;
         let units = self.units();
-        if units.at == now && units.again == sent.seq && sent.seq < units.again_end {
+        let joins = units.at == now && units.again == sent.seq && sent.seq < units.again_end;
+        if joins {
             units.continued = sent_packets + 1;
         } else {
             let most = match self.config.transfer.offload.resends {
@@ -383,7 +385,10 @@ impl Sender {
             let units = self.units();
             (units.at, units.again_end) = (now, end);
         }
-        self.units().again = sent.end();
+        let units = self.units();
+        units.again = sent.end();
+        let ends_several = joins && units.again == units.again_end;
+        ends_several && !self.config.transfer.offload.ends_without_push
     }
 }
 

@@ -234,7 +234,7 @@ impl RttEstimator {
         };
         // The granularity of the clock (rule 2.3): a timer for this very instant would expire over
         // and over.
-        let base = base.max(Span::from_nanos(1)).min(config.max_rto);
+        let base = config.transfer.ticks.whole(base.max(Span::from_nanos(1)).min(config.max_rto));
         // Sixty-four doublings reach any bound. The slop is added to what they give
         // (TCPT_RANGESET).
         let doubled = Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63)));

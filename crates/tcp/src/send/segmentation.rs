@@ -115,11 +115,13 @@ impl Queue {
         }
     }
 
-    /// Data is added behind `at`, in the same buffer: no PSH there.
-    fn unmark(&mut self, at: u64) {
-        if self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write) {
+    /// Data is added behind `at`, in the same buffer: no PSH there. Returns `true` if there was one.
+    fn unmark(&mut self, at: u64) -> bool {
+        let had = self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write);
+        if had {
             self.marks.pop_back();
         }
+        had
     }
 
     /// A record ends at `at`: no segment reaches over it.
@@ -142,10 +144,10 @@ impl Queue {
         self.marks.iter().find(|mark| mark.end != End::Write && mark.at > seq).map_or(u64::MAX, |mark| mark.at)
     }
 
-    /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Returns `true` if it ends
+    /// A unit ends at `end`, of `bytes` bytes if it begins now. Returns `true` if it ends
     /// with PSH (`tcp_transmit_skb`), which units of several segments do where `has_push`.
-    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, has_push: bool) -> bool {
-        if bytes > 0 {
+    pub(super) fn note_unit(&mut self, end: u64, bytes: Option<u64>, mss: u64, has_push: bool) -> bool {
+        if let Some(bytes) = bytes {
             (self.burst_end, self.burst_pushes) = (end, bytes > mss && has_push);
         }
         self.burst_pushes
@@ -226,8 +228,9 @@ impl Sender {
         self.writing.expects_more() || self.config.nagle && !self.loss.board.is_empty() && small_in_flight
     }
 
-    /// The segment that [`Sender::cut`] gave is sent: whether it has PSH set.
-    pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> bool {
+    /// The segment that [`Sender::cut`] gave is sent: whether it has PSH set now, and each time that
+    /// it is sent again.
+    pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> (bool, bool) {
         let (seq, mss) = (self.sequence.nxt(), u64::from(self.full_payload()));
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
@@ -240,10 +243,12 @@ impl Sender {
         if u64::from(cut.payload) < mss {
             self.queue.small = end;
         }
-        // __tcp_transmit_skb: whatever takes segmentation offload ends with PSH.
+        // __tcp_transmit_skb: whatever takes segmentation offload ends with PSH, which its copy alone
+        // has.
         let ends_burst = self.queue.burst_pushes && end == self.queue.burst_end;
         // tcp_write_wakeup: what the probe timer sends, too.
-        self.queue.sent(end) || ends_burst || self.persist.has_expired()
+        let stays = self.queue.sent(end) || self.persist.has_expired();
+        (stays || ends_burst, stays)
     }
 
     /// Bytes that are handed down at one go, of the `len` of one buffer that fit into the peer's
@@ -287,7 +292,8 @@ impl Sender {
     /// The payload to which a buffer is filled: whole segments.
     pub(super) fn buffer_goal(&self) -> u64 {
         let mss = u64::from(self.full_payload());
-        (self.sequence.half_window(MAX_SIZE) / mss).max(1) * mss
+        let most = if self.config.transfer.single_segments { mss } else { self.sequence.half_window(MAX_SIZE) };
+        (most / mss).max(1) * mss
     }
 
     /// Grows a send buffer that was not set so that two windows fit.
@@ -371,8 +377,10 @@ impl Sender {
             let start = self.queue.tail.max(sent);
             let open = start < end && !self.queue.ends_record(end);
             let mut room = if open { goal.saturating_sub(end - start) } else { 0 };
+            // PSH of a buffer that another write has begun is gone; that of this write moves along.
+            let mut moves = false;
             if room > 0 {
-                self.queue.unmark(end);
+                moves = self.queue.unmark(end) && taken > 0;
             } else {
                 if self.queued() >= self.queue.buffer || !self.writing.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
@@ -390,6 +398,9 @@ impl Sender {
             self.sequence.write(part);
             taken += part;
             let end = end + part;
+            if moves {
+                self.queue.mark(end, End::Write);
+            }
             if part == room && taken < bytes {
                 let pushes = end - self.queue.pushed > self.sequence.max_window() / 2;
                 if pushes {

@@ -212,10 +212,10 @@ impl Sender {
                 if !self.fits_cwnd(now, cut.payload) {
                     return None;
                 }
-                let push = self.note_cut(cut, available, window);
+                let (push, stays) = self.note_cut(cut, available, window);
                 self.persist.satisfy();
                 let piece = self.send_new(now, cut.payload, cut.fin);
-                self.loss.board.set_push(push);
+                self.loss.board.set_push(stays);
                 Some(Piece { push, ..piece })
             }
         }
@@ -259,18 +259,19 @@ impl Sender {
         if payload < mss {
             self.queue.small = end;
         }
-        let begin = if joins { 0 } else { unit_end - nxt };
         let has_push = !self.config.transfer.offload.ends_without_push;
-        let pushes = self.queue.note_unit(unit_end, begin, mss, has_push);
+        let bytes = (!joins).then(|| unit_end - nxt);
+        let pushes = self.queue.note_unit(unit_end, bytes, mss, has_push);
         // tcp_write_wakeup: what the probe timer sends, too.
-        let push = self.queue.sent(end) || pushes && end == unit_end || self.persist.has_expired();
+        let stays = self.queue.sent(end) || self.persist.has_expired();
+        let push = stays || pushes && end == unit_end;
         self.window_use.admit(true);
         self.persist.satisfy();
         let piece = self.send_new(now, payload as u32, fin);
         if joins {
             self.loss.board.join_last();
         }
-        self.loss.board.set_push(push);
+        self.loss.board.set_push(stays);
         Piece { push, ..piece }
     }
 
@@ -387,9 +388,7 @@ impl Sender {
             sent
         };
         self.path.probing.size = 0;
-        if self.config.transfer.offload.is_on() {
-            self.note_unit_again(now, &sent);
-        }
+        let ends_unit = self.config.transfer.offload.is_on() && self.note_unit_again(now, &sent);
         let is_first = sent.seq == self.sequence.una();
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
@@ -405,7 +404,7 @@ impl Sender {
             // 6675 section 6).
             self.restart_retransmit_timer(now);
         }
-        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() }
+        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() || ends_unit }
     }
 
     // Tail loss probes; when, is in `loss/tail_probe.rs`.

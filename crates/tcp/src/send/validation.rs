@@ -39,6 +39,8 @@ pub(crate) struct WindowUse {
     /// One past what was sent when these two were last noted: their round trip ends when it is
     /// acknowledged.
     point: u64,
+    /// One past what was sent when use was last noted, its low bits.
+    seen: u32,
 }
 
 impl WindowUse {
@@ -75,6 +77,12 @@ impl WindowUse {
         self.grows_unfilled = grows;
     }
 
+    /// Returns `true` if something was sent, up to `nxt`, since use was last noted.
+    #[inline]
+    pub(super) fn has_sent(&self, nxt: u64) -> bool {
+        nxt as u32 != self.seen
+    }
+
     /// Returns `true` if the window may grow: it is used well enough, or need not be. In slow start
     /// a half used window still grows, or a burst could never be followed by a larger one.
     #[inline]
@@ -101,6 +109,7 @@ impl WindowUse {
     /// the window is `full`.
     #[inline]
     pub(super) fn note(&mut self, una: u64, nxt: u64, full: bool, outstanding: u64) {
+        self.seen = nxt as u32;
         if una >= self.point || full || !self.full && outstanding > self.most_outstanding {
             (self.full, self.most_outstanding, self.point) = (full, outstanding, nxt);
         }
@@ -368,6 +377,12 @@ impl Sender {
         }
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
+        // tcp_write_xmit: an ACK that lets nothing go, with the window open or nothing unsent, is no
+        // reason to look.
+        let looks = || self.window_use.has_sent(self.sequence.nxt()) || limited && self.sequence.unsent() > 0;
+        if self.loss.linux_episodes() && !looks() {
+            return;
+        }
         self.window_use.note(
             self.sequence.una(),
             self.sequence.nxt(),
