@@ -195,7 +195,7 @@ pub(super) enum Unit {
 
 /// The first unsent socket buffer.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct QueueHead {
     len: u64,
     is_tail: bool,
     fin: bool,
@@ -278,7 +278,7 @@ impl Sender {
     }
 
     /// The first unsent socket buffer, of `available` unsent bytes.
-    fn head(&mut self, available: u64) -> Head {
+    fn head(&mut self, available: u64) -> QueueHead {
         let nxt = self.sequence.nxt();
         let mut len = self.queue.of_record(nxt, available);
         if self.config.transfer.send_space != SpaceRule::Linux {
@@ -293,11 +293,11 @@ impl Sender {
             len = len.min(units.buffer_end - nxt);
         }
         let is_tail = len == available;
-        Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
+        QueueHead { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
     /// `tcp_grow_skb`: the buffer takes from the one behind it, up to `goal` bytes.
-    fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
+    fn grown(&self, head: QueueHead, available: u64, goal: u64) -> QueueHead {
         let nxt = self.sequence.nxt();
         if head.len >= goal || head.is_tail || self.queue.ends_record_within(self.sequence.nxt(), head.len) {
             return head;
@@ -310,11 +310,11 @@ impl Sender {
         let len = goal.min(head.len + next);
         let is_tail = len == available;
         debug_assert!(nxt + len <= self.sequence.written() + 1);
-        Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
+        QueueHead { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
     /// Returns `true` if a unit waits that could become larger.
-    fn puts_off(&mut self, now: Time, head: Head, window: u64, most: u64) -> bool {
+    fn puts_off(&mut self, now: Time, head: QueueHead, window: u64, most: u64) -> bool {
         let mss = u64::from(self.negotiated.mss());
         let jiffy = now.as_nanos() / JIFFY;
         let sight = Sight {

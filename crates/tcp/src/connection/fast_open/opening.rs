@@ -12,11 +12,11 @@ const OPTION_SPACE: u32 = 40;
 
 /// A connection's part in Fast Open, if it has one.
 #[derive(Debug, Default)]
-pub struct Opening(Option<Box<Part>>);
+pub struct Opening(Option<Box<OpeningPart>>);
 
 /// The part that it has.
 #[derive(Debug, Default)]
-struct Part {
+struct OpeningPart {
     /// The option of the first SYN, or of the first SYN/ACK.
     option: Option<FastOpen>,
     /// The first SYN takes data.
@@ -53,12 +53,12 @@ impl Opening {
 
     /// The client's side: the SYN has the option that `attempt` says.
     pub(crate) fn of_client(attempt: &FastOpenAttempt) -> Opening {
-        Opening(Some(Box::new(Part {
+        Opening(Some(Box::new(OpeningPart {
             option: attempt.option,
             takes_data: attempt.with_data,
             cached_mss: attempt.mss,
             probes: attempt.probes,
-            ..Part::default()
+            ..OpeningPart::default()
         })))
     }
 
@@ -170,14 +170,19 @@ impl Opening {
 
     /// A server's that answers with `reply`, if with any, in the usual way.
     pub(crate) fn of_server(reply: Option<FastOpen>) -> Opening {
-        Opening(reply.map(|reply| Box::new(Part { option: Some(reply), ..Part::default() })))
+        Opening(reply.map(|reply| Box::new(OpeningPart { option: Some(reply), ..OpeningPart::default() })))
     }
 
     /// A server's whose child is opened by its SYN, with data if `takes`; it counts among `others`.
     pub(crate) fn early(reply: Option<FastOpen>, takes: bool, others: &EarlyConnections) -> Opening {
         others.enter();
         let early = Early { answered: false, accepted: false, others: others.clone() };
-        Opening(Some(Box::new(Part { option: reply, acked: takes, early: Some(early), ..Part::default() })))
+        Opening(Some(Box::new(OpeningPart {
+            option: reply,
+            acked: takes,
+            early: Some(early),
+            ..OpeningPart::default()
+        })))
     }
 
     /// Writes the reply of the first SYN/ACK.
@@ -237,7 +242,7 @@ impl Opening {
     }
 }
 
-impl Part {
+impl OpeningPart {
     /// Returns `true` if an option or data was sent with the SYN.
     fn was_tried(&self) -> bool {
         self.asked || self.sent > 0
