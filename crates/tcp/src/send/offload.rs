@@ -37,10 +37,54 @@
 use ackclock_units::{Span, Time};
 
 use super::segmentation::MAX_SIZE;
-use super::units::Units;
 use crate::loss::scoreboard::Sent;
 use crate::send::Sender;
 use crate::{CaState, OffloadRule, SpaceRule};
+
+/// The units that a sender is in the middle of, or has put off.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    /// When the last one was begun.
+    at: Time,
+    /// One past its last byte.
+    pub(super) end: u64,
+    /// The next part of the last unit that is sent again, and one past its last unit.
+    again: u64,
+    again_end: u64,
+    /// One past the socket buffer that new data is taken from.
+    buffer_end: u64,
+    /// The jiffy in which something was put off first, since the last unit (`tso_deferred`).
+    deferred: Option<u64>,
+    /// The value of [`crate::Stats::sent_packets`] with the last segment that continued a unit.
+    continued: u64,
+    /// The rate from which their size follows, bytes a second, as of the last ACK.
+    pub(super) rate: Option<u64>,
+}
+
+impl Units {
+    /// Returns `true` if the last of `sent` segments is of the same unit as the one before it.
+    pub(crate) fn continues(&self, sent: u64) -> bool {
+        self.continued > 0 && self.continued == sent
+    }
+
+    /// Bytes that leave with the segment from `seq` to `end`, where `sent` segments have left
+    /// before it and new data begins at `nxt`: those of its unit if it is the first, none if they
+    /// have left with the one before it.
+    pub(super) fn departing(&self, now: Time, (seq, end): (u64, u64), nxt: u64, sent: u64) -> Option<u64> {
+        if self.at != now {
+            return Some(end - seq);
+        }
+        if self.continued == sent + 1 {
+            return None;
+        }
+        let unit_end = match () {
+            _ if seq == nxt => self.end,
+            _ if self.again == end => self.again_end,
+            _ => end,
+        };
+        Some(unit_end.max(end) - seq)
+    }
+}
 
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
@@ -255,7 +299,7 @@ impl Sender {
     /// `tcp_grow_skb`: the buffer takes from the one behind it, up to `goal` bytes.
     fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
         let nxt = self.sequence.nxt();
-        if head.len >= goal || head.is_tail || self.ends_record_within(head.len) {
+        if head.len >= goal || head.is_tail || self.queue.ends_record_within(self.sequence.nxt(), head.len) {
             return head;
         }
         let behind = self.queue.of_record(nxt + head.len, available - head.len);
@@ -283,7 +327,7 @@ impl Sender {
             len: head.len,
             is_tail: head.is_tail,
             fin: head.fin,
-            ends: self.ends_record_within(head.len),
+            ends: self.queue.ends_record_within(self.sequence.nxt(), head.len),
             deferred: self.units().deferred,
             jiffy,
             idle: now.since(self.sequence.last_sent_at().max(self.pacer.released())),

@@ -4,12 +4,11 @@ use std::cell::Cell;
 
 use ackclock_units::Span;
 
-use crate::send::Sender;
 use crate::{Config, MinRto, RttRule};
 
 /// SRTT, RTTVAR and the timeout that follows from them.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
+pub struct RttEstimator {
     srtt: Option<Span>,
     rttvar: Span,
     latest: Option<Span>,
@@ -49,8 +48,9 @@ impl RttEstimator {
         }
     }
 
+    /// The smoothed round trip, once there was a sample.
     #[inline]
-    pub(crate) fn srtt(&self) -> Option<Span> {
+    pub fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 
@@ -239,20 +239,6 @@ impl RttEstimator {
         // (TCPT_RANGESET).
         let doubled = Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63)));
         (doubled + config.rto_slop).min(config.max_rto)
-    }
-}
-
-impl Sender {
-    /// Takes an RTT sample in.
-    #[inline]
-    pub(crate) fn sample_rtt(&mut self, rtt: Span) {
-        match self.config.transfer.rtt {
-            RttRule::Rfc6298 => self.rtt.sample(rtt),
-            RttRule::Linux => {
-                let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
-                self.rtt.sample_linux(rtt, floor, self.sequence.una(), self.sequence.nxt());
-            }
-        }
     }
 }
 

@@ -61,6 +61,12 @@ impl Ticks {
         };
         Time::ZERO + Span::from_nanos(at.saturating_mul(tick))
     }
+
+    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
+    /// if no tick is set.
+    pub(crate) fn two(self) -> Span {
+        self.length() * 2
+    }
 }
 
 /// The wait is counted from the tick before, the tick after that is the first that is not too

@@ -215,6 +215,12 @@ impl TransferRules {
             needless_timeout: NeedlessTimeout::Echo,
         }
     }
+
+    /// [`TuningRules::counts_unacknowledged`](crate::TuningRules::counts_unacknowledged) of the send
+    /// buffer.
+    pub(crate) fn counts_unacknowledged(&self) -> bool {
+        self.send_tuning.is_some_and(|tuning| tuning.law.counts_unacknowledged)
+    }
 }
 
 /// The compression of ACKs of data beyond a gap. After three with the same acknowledgment, which a

@@ -1,18 +1,114 @@
-//! Data that was never sent: how much of it the windows, Nagle's rule and the sender's side of
-//! silly window avoidance let go (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and
-//! 3.8.6.2.1).
+//! The choice of the next data to send: a retransmission, new data, a FIN, or a probe.
+//!
+//! How much new data leaves is up to the windows, Nagle's rule and the sender's side of silly window
+//! avoidance (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and 3.8.6.2.1). What is declared
+//! lost, or may be, and the tail as a probe (RFC 8985 section 7.3) are sent again.
 
 use ackclock_cc::Signal;
 use ackclock_units::{Span, Time};
 
 use super::offload::Unit;
 use super::pmtu::ProbeStep;
-use super::segment::Piece;
 use super::segmentation::NoSegment;
+use crate::loss::scoreboard::Sent;
 use crate::send::Sender;
-use crate::{CwndValidation, SendRule, SentAs};
+use crate::send::retransmission_timer::Pending;
+use crate::{CaState, CwndValidation, SendRule, SentAs};
+
+/// The part of the sequence space of the next segment.
+pub(crate) struct Piece {
+    pub(crate) seq: u64,
+    pub(crate) payload: u32,
+    pub(crate) fin: bool,
+    /// A retransmission, or a probe of a closed window: not ECN-capable.
+    pub(crate) plain: bool,
+    /// PSH, where a rule says so.
+    pub(crate) push: bool,
+}
+
+impl Piece {
+    /// Returns `true` if a write ends in a segment, or half of the peer's largest window has gone
+    /// since the last PSH ([`crate::TransferRules::push_writes`], `pushed_seq`).
+    #[cold]
+    pub(crate) fn pushes(&self, write_size: u32, max_window: u64) -> bool {
+        let (size, len) = (u64::from(write_size), u64::from(self.payload));
+        let (start, end) = (self.seq - 1, self.seq - 1 + len);
+        if len == 0 || start / size < end / size {
+            return len > 0;
+        }
+        // The segments of a write are taken to be of one length.
+        let half = max_window / 2;
+        let beyond = end.saturating_sub(start / size * size + half);
+        beyond > 0 && (beyond - 1) / len % (half / len + 1) == 0
+    }
+}
 
 impl Sender {
+    /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
+    pub(crate) fn announced_segment(&self) -> u32 {
+        u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
+    }
+
+    /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
+    #[inline(always)]
+    pub(crate) fn next_piece(&mut self, now: Time, reports: bool) -> Option<Piece> {
+        self.window_use.begin();
+        if self.persist.rules() {
+            self.pacer.let_go();
+            return self.next_probe_again(now);
+        }
+        let mut resends = true;
+        if self.loss.linux_episodes() {
+            if self.loss.recovery.probe_mut().take_due() {
+                return self.next_loss_probe(now, reports);
+            }
+            if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+                return None;
+            }
+            if self.loss.recovery.tests_timeout() {
+                let new = self.next_of_frto(now, reports);
+                if new.is_some() || self.loss.recovery.tests_timeout() {
+                    return new;
+                }
+            }
+            resends = self.loss.recovery.resends_lost();
+        } else if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+            return None;
+        }
+        if let Some(lost) = self.loss.board.next_lost().filter(|_| resends) {
+            // RFC 6675 NextSeg rule 1.
+            let used = self.window_used();
+            let full =
+                used + self.loss.window_taken(&self.negotiated, lost.len.min(self.negotiated.mss() + 1)) > self.cwnd();
+            let mut lost = lost;
+            if full && !self.loss.recovery.forces_retransmission() {
+                let Some(part) = self.part_of_hole(lost, used) else {
+                    self.window_use.stop();
+                    return None;
+                };
+                lost = part;
+            }
+            self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
+            return Some(self.piece_again(now, lost));
+        }
+        let in_disorder = self.loss.recovery.state() == CaState::Disorder;
+        self.sent_as = if in_disorder { SentAs::LimitedTransmit } else { SentAs::New };
+        if let Some(piece) = self.next_new(now, reports) {
+            return Some(piece);
+        }
+        if self.loss.recovery.state() == CaState::Recovery
+            && resends
+            && self.negotiated.sack()
+            && !self.window_use.is_stopped()
+        {
+            self.sent_as = SentAs::Speculative;
+            return self.next_speculative(now);
+        }
+        None
+    }
+
+    // Data that was never sent.
+
     /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
     /// the handshake has come.
     #[cold]
@@ -26,7 +122,7 @@ impl Sender {
 
     /// F-RTO: new data alone, as much as the window allows; without any, what is lost.
     #[cold]
-    pub(crate) fn next_of_frto(&mut self, now: Time, reports: bool) -> Option<Piece> {
+    fn next_of_frto(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::New;
         let new = self.next_new(now, reports);
         if new.is_none() {
@@ -38,7 +134,7 @@ impl Sender {
     /// RFC 6675 `NextSeg` rule 2: data that was never sent; `reports` if ACKs have something to
     /// report.
     #[inline(always)]
-    pub(crate) fn next_new(&mut self, now: Time, reports: bool) -> Option<Piece> {
+    fn next_new(&mut self, now: Time, reports: bool) -> Option<Piece> {
         if self.sequence.is_fin_sent() {
             return None;
         }
@@ -94,7 +190,7 @@ impl Sender {
     fn send_mtu_probe(&mut self, now: Time, payload: u32) -> Piece {
         self.persist.satisfy();
         let piece = self.send_new(now, payload, false);
-        let push = self.note_mtu_probe(piece.seq + u64::from(payload));
+        let push = self.queue.note_mtu_probe(piece.seq + u64::from(payload));
         self.loss.board.set_push(push);
         self.mtu_probe_sent(piece.seq, payload);
         Piece { push, ..piece }
@@ -108,7 +204,7 @@ impl Sender {
             Err(NoSegment::Small) => {
                 // The probe timer bounds the wait.
                 if self.loss.board.is_empty() {
-                    self.arm_persist(now);
+                    self.persist.arm(now, &self.config, &self.rtt);
                 }
                 None
             }
@@ -144,7 +240,7 @@ impl Sender {
             Unit::Small => {
                 // The probe timer bounds the wait.
                 if self.loss.board.is_empty() {
-                    self.arm_persist(now);
+                    self.persist.arm(now, &self.config, &self.rtt);
                 }
                 None
             }
@@ -195,7 +291,7 @@ impl Sender {
                 return false;
             }
             if self.loss.board.is_empty() {
-                self.arm_persist(now);
+                self.persist.arm(now, &self.config, &self.rtt);
             }
             return true;
         }
@@ -253,5 +349,124 @@ impl Sender {
             flight.initial_window = flight.initial_window.max(halved);
         }
         self.cc.on_signal(&flight, Signal::IdleRestart);
+    }
+
+    // Data that is sent again.
+
+    /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but
+    /// there is room.
+    #[cold]
+    fn next_speculative(&mut self, now: Time) -> Option<Piece> {
+        if self.loss.bsd_episodes() {
+            return None;
+        }
+        let (holes, last) = self.loss.detector.resends_holes();
+        let hole = self.loss.board.next_unsacked_hole().filter(|_| holes);
+        let sent = match hole {
+            Some(hole) => hole,
+            None if !last => return None,
+            None if !self.loss.recovery.may_rescue(self.sequence.una()) => return None,
+            None => self.loss.board.last_unsacked()?,
+        };
+        if self.window_used() + self.loss.window_taken(&self.negotiated, sent.len) > self.cwnd() {
+            return None;
+        }
+        if hole.is_none() {
+            self.loss.recovery.rescued();
+        }
+        Some(self.piece_again(now, sent))
+    }
+
+    #[inline(never)]
+    pub(crate) fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
+        // Data that the path does not take in one piece is sent in several (__tcp_retransmit_skb),
+        // and a probe of its MTU proves nothing any more.
+        let sent = if sent.payload() > self.negotiated.mss() {
+            self.loss.board.cut(sent, self.negotiated.mss())
+        } else {
+            sent
+        };
+        self.path.probing.size = 0;
+        if self.config.transfer.offload.is_on() {
+            self.note_unit_again(now, &sent);
+        }
+        let is_first = sent.seq == self.sequence.una();
+        let payload = sent.payload();
+        self.departs(now, sent.seq, payload);
+        if !sent.ever_resent() {
+            self.validation.count_resent(payload);
+        }
+        self.loss.board.resend(self.stamp(now), sent.seq, self.sequence.nxt());
+        self.stats.resent(payload);
+        self.loss.recovery.resent(now, sent.end());
+        let waits_for_detector = self.timer.pending() == Pending::Reorder && self.timer.is_running();
+        if is_first && !waits_for_detector || !self.timer.is_running() {
+            // The timer runs for the first segment: it starts anew with its retransmission (RFC
+            // 6675 section 6).
+            self.restart_retransmit_timer(now);
+        }
+        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() }
+    }
+
+    // Tail loss probes; when, is in `loss/tail_probe.rs`.
+
+    /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion
+    /// window; else the last segment again.
+    #[cold]
+    fn next_loss_probe(&mut self, now: Time, reports: bool) -> Option<Piece> {
+        self.sent_as = SentAs::TailLossProbe;
+        let unsent = self.sequence.has_sendable_data();
+        if unsent && self.pacer.on && self.waits_for_release(now) {
+            // The data that waits for its time will do.
+            return None;
+        }
+        if unsent {
+            self.loss.recovery.probe_mut().set_unbounded(true);
+            let piece = self.next_new(now, reports);
+            self.loss.recovery.probe_mut().set_unbounded(false);
+            self.probe_is_out(now, false);
+            return piece;
+        }
+        let last = self.loss.board.last_unreported()?;
+        let last = if last.payload() > self.negotiated.mss() {
+            self.loss.board.cut(last, self.negotiated.mss())
+        } else {
+            last
+        };
+        let payload = last.payload();
+        self.path.probing.size = 0;
+        self.departs(now, last.seq, payload);
+        self.loss.board.resend_as_probe(self.stamp(now), last.seq);
+        self.stats.resent(payload);
+        self.probe_is_out(now, true);
+        Some(Piece { seq: last.seq, payload, fin: last.fin(), plain: true, push: last.push() })
+    }
+
+    // Data that goes with the SYN (RFC 7413).
+
+    /// Books the data of a SYN as the first segment of the stream.
+    pub(crate) fn send_with_syn(&mut self, now: Time, len: u32) {
+        self.sequence.end_at(1 + u64::from(len));
+        self.loss.board.push(self.stamp(now), 1, len, false);
+        self.loss.board.set_push(true);
+        self.queue.sent(self.sequence.nxt());
+        self.stats.sent_packets += 1;
+        self.counters.bytes_sent += u64::from(len);
+        self.sequence.sent_at(now);
+        self.sent_as = SentAs::New;
+    }
+
+    /// The server did not take all data of the SYN: what is left goes out again at once, in
+    /// segments of the size agreed on.
+    pub(crate) fn resend_syn_data(&mut self, now: Time, linux: bool) {
+        self.loss.board.split_front(self.negotiated.mss());
+        self.loss.board.mark_all_lost();
+        self.tell_losses(now);
+        if linux && self.loss.linux_episodes() {
+            // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it
+            // was.
+            self.loss.begin_loss_without_reduction(now, self.sequence.nxt());
+            self.loss.recovery.resend_lost();
+        }
     }
 }
