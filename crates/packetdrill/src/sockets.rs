@@ -27,7 +27,7 @@ const MOST_SEGMENTS: usize = 1 << 20;
 pub(crate) type SocketId = usize;
 
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub(crate) struct ScriptSocket {
     /// Its number in the script, while it is open.
     pub(crate) fd: Option<i64>,
     pub(crate) kind: Kind,
@@ -86,7 +86,7 @@ pub(crate) struct Sent {
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) host: Host,
-    pub(crate) sockets: Vec<Socket>,
+    pub(crate) sockets: Vec<ScriptSocket>,
     pub(crate) epolls: Vec<Epoll>,
     /// Packets sent since the last look.
     pub(crate) sent: VecDeque<Sent>,
@@ -156,7 +156,7 @@ impl Kernel {
     }
 
     pub(crate) fn add_socket(&mut self, fd: i64, nonblocking: bool, mptcp: bool) -> SocketId {
-        self.sockets.push(Socket {
+        self.sockets.push(ScriptSocket {
             fd: Some(fd),
             kind: Kind::New,
             mptcp,
@@ -255,7 +255,7 @@ impl Kernel {
             }
             _ => self.accept_multipath(now, listener)?,
         };
-        self.sockets.push(Socket {
+        self.sockets.push(ScriptSocket {
             fd: Some(fd),
             kind,
             mptcp: self.sockets[listener].mptcp,
@@ -333,7 +333,7 @@ impl Kernel {
             }
         }
         // After close() the listener still sends its resets, and takes nothing in.
-        let listens = |socket: &Socket| matches!(socket.kind, Kind::Listening(_)) && socket.fd.is_some();
+        let listens = |socket: &ScriptSocket| matches!(socket.kind, Kind::Listening(_)) && socket.fd.is_some();
         let listening = self.sockets.iter().position(listens).filter(|_| ports.local == SERVER_PORT);
         let fast_open = listening.and_then(|id| self.fast_open_server(id));
         let listening = listening.and_then(|id| match &mut self.sockets[id].kind {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ackclock_sim::spec::{CommandSpec, Measure, NodeSpec};
+use ackclock_sim::spec::{CommandMeasure, CommandSpec, NodeSpec};
 use ackclock_units::Span;
 
 use crate::document::{Entry, Node, Value};
@@ -109,8 +109,8 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
     let measure =
         fields.or(("measure", "format of the output that the summary reads"), None, OrOff(MEASURES)).map(|name| {
             match name {
-                "json" => Measure::Json,
-                _ => Measure::Ping,
+                "json" => CommandMeasure::Json,
+                _ => CommandMeasure::Ping,
             }
         });
     let terminal = fields.or(("terminal", "attach it to standard input and output; the run ends with it"), false, Flag);

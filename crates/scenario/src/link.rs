@@ -127,7 +127,7 @@ fn direction<'a>(
                  class of this rate without `burst`",
             ),
             bucket,
-            burst::Burst(extent.rate),
+            burst::BurstSize(extent.rate),
         ),
         device: device(fields, base.device),
         delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
