@@ -58,13 +58,15 @@ use clap::Parser;
 use args::{Cli, Command, no_command};
 use console::tell;
 
-/// The network stacks that this build brings: those of QUIC with the feature `quic`. A program adds
-/// its own.
+/// The network stacks that this build brings: those of QUIC with the feature `quic`, and a Linux
+/// kernel with the feature `kernel`. A program adds its own.
 pub fn built_in() -> Own {
+    let own = Own::new();
     #[cfg(feature = "quic")]
-    return ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
-    #[cfg(not(feature = "quic"))]
-    Own::new()
+    let own = ackclock_quic::stacks().into_iter().fold(own, Own::stack);
+    #[cfg(feature = "kernel")]
+    let own = ackclock_uml::stacks().into_iter().fold(own, Own::stack);
+    own
 }
 
 /// The program `ackclock`, whose scenarios may also name these congestion controllers (`cc =

@@ -76,13 +76,14 @@ impl Host {
             addresses: addresses(node),
             mtu: of.mtu,
             neighbours: neighbours.map(neighbour).collect(),
+            texts: Vec::new(),
         };
         let random = Random::for_component(spec.seed, spec.run, &format!("hosts.{}.stack", of.name));
         Some(Host {
             node,
             name: of.name.clone(),
             mtu: of.mtu.into(),
-            stack: Some(config.build(&host, random)),
+            stack: Some(config.build(host, random)),
             kind: config.name(),
             deadline: Time::ZERO,
             is_awake: true,
@@ -167,6 +168,8 @@ impl StackRun<'_> {
 
     /// A stack sends what it has, and says when it is due again.
     fn send(&mut self, now: Time, number: usize) -> Result<(), LiveError> {
+        let quiet = self.quiet_until(now, number);
+        self.hosts[number].call(now, |stack| stack.quiet_until(quiet))?;
         for packets in 0.. {
             let host = &mut self.hosts[number];
             if packets > PATIENCE {
@@ -183,6 +186,17 @@ impl StackRun<'_> {
         let host = &mut self.hosts[number];
         host.deadline = host.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
         Ok(())
+    }
+
+    /// The time before which nothing happens but what host `number` does: those after it have not sent
+    /// yet.
+    fn quiet_until(&self, now: Time, number: usize) -> Time {
+        if self.hosts[number + 1..].iter().any(|host| host.is_awake) {
+            return now;
+        }
+        let others = self.hosts.iter().enumerate().filter(|&(other, _)| other != number);
+        let due = others.map(|(_, host)| host.deadline).min().unwrap_or(Time::NEVER);
+        due.min(self.engine.next_due())
     }
 
     /// Records what was done before `now`.

@@ -119,8 +119,8 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
     let Some(first) = names.first() else {
         fields.declare(STACK, || Domain::Text("quinn-cubic"));
         if let Some(entry) = fields.get(STACK) {
-            let expected = "no `stack`: this program has none; a build with `--features quic` has quinn's, and a \
-                            program of one's own adds others (`main_with`)";
+            let expected = "no `stack`: this program has none; a build with `--features quic` has quinn's, one with \
+                            `--features kernel` a Linux kernel, and a program of one's own adds others (`main_with`)";
             fields.reject("stack", &entry.node, Problem::new("not a known stack", expected));
         }
         return None;
@@ -131,8 +131,34 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
         let own = all.iter().find(|own| own.name() == kind).unwrap_or_else(|| unreachable!("`{kind}` is listed"));
         let mut config = OwnStackConfig::new(Arc::clone(own));
         parameters::read(fields, kind, &mut config);
+        for (of, text) in config.texts_mut() {
+            *text = fields.or(of.name, text.clone(), TextOf(of.problem));
+        }
         config
     }))
+}
+
+/// A text of a stack, which says what it expects in place of one that is not valid.
+struct TextOf(fn(&str) -> Option<String>);
+
+impl Kind for TextOf {
+    type Held = String;
+
+    fn read(&self, node: &Node) -> Result<String, Problem> {
+        let text = Text.read(node)?;
+        match (self.0)(&text) {
+            Some(expected) => Err(Problem::new("not valid here", expected)),
+            None => Ok(text),
+        }
+    }
+
+    fn show(&self, held: &String) -> Value {
+        Text.show(held)
+    }
+
+    fn domain(&self) -> Domain {
+        Text.domain()
+    }
 }
 
 /// Checks a host without a device, which is in this process.

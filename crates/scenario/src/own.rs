@@ -74,7 +74,13 @@ impl Own {
     pub fn problem(&self) -> Option<String> {
         let controllers = self.controllers.iter().map(|own| (own.name(), own.parameters()));
         let queues = self.queues.iter().map(|own| (own.name(), own.parameters()));
-        let stacks = self.stacks.iter().map(|own| (own.name(), own.parameters()));
+        // Texts share the names of parameters.
+        let keys = |own: &Arc<OwnStack>| {
+            let texts = own.texts().iter().map(|text| OwnParameter::new(text.name, 0.0, 0.0..=0.0));
+            own.parameters().iter().copied().chain(texts).collect::<Vec<_>>()
+        };
+        let keys: Vec<Vec<OwnParameter>> = self.stacks.iter().map(keys).collect();
+        let stacks = self.stacks.iter().zip(&keys).map(|(own, keys)| (own.name(), keys.as_slice()));
         let is_free = |name: &str| Controller::by_name(name).is_none() && !LEARNED.contains(&name);
         of_kind("congestion controller", controllers, is_free)
             .or_else(|| of_kind("queue discipline", queues, |name| QueueSpec::by_name(name).is_none()))

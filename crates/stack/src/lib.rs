@@ -23,7 +23,7 @@ mod udp;
 use ackclock_units::Time;
 use ackclock_units::outside::Failure;
 
-pub use own::{Neighbour, OwnStack, OwnStackConfig, StackHost};
+pub use own::{Neighbour, OwnStack, OwnStackConfig, OwnText, StackHost};
 pub use udp::{Datagram, Transport, UdpHost, read_udp, write_udp};
 
 /// A network stack with its applications: packets in, packets out, time as an argument.
@@ -34,6 +34,14 @@ pub trait Stack: Send {
     /// Writes the next IP packet to send at `now` to the beginning of `buffer`, and returns its
     /// length; `None` if there is nothing to send now. The buffer is as long as the host's MTU.
     fn output(&mut self, now: Time, buffer: &mut [u8]) -> Option<usize>;
+
+    /// Nothing else happens in the run before `until`, unless this stack sends something. Called
+    /// before [`Stack::output`]. A stack that lives in another process may then go ahead by itself,
+    /// up to its first packet, where asking for each step would cost more than the step. Default:
+    /// nothing.
+    fn quiet_until(&mut self, until: Time) {
+        let _ = until;
+    }
 
     /// The time at which [`Stack::on_deadline`] is to be called; [`Time::NEVER`] without a timer. A
     /// time that has passed means now.

@@ -26,6 +26,8 @@ pub struct StackHost {
     pub mtu: u16,
     /// Hosts that a path leads to, in the order of the paths.
     pub neighbours: Vec<Neighbour>,
+    /// Values of the stack's texts ([`OwnStack::text`]), in their order.
+    pub texts: Vec<String>,
 }
 
 /// A host that a path leads to.
@@ -37,11 +39,23 @@ pub struct Neighbour {
     pub addresses: Vec<IpAddr>,
 }
 
+/// A text that a scenario may set, as a key beside `kind`.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnText {
+    /// Key in scenarios.
+    pub name: &'static str,
+    /// Value unless a scenario sets another.
+    pub default: &'static str,
+    /// What is expected in place of a text that is not valid.
+    pub problem: fn(&str) -> Option<String>,
+}
+
 /// A network stack that is not of ackclock's own, under a name of its own in scenarios.
 #[derive(Clone)]
 pub struct OwnStack {
     name: &'static str,
     parameters: Vec<OwnParameter>,
+    texts: Vec<OwnText>,
     unseeded: Option<&'static str>,
     build: Arc<Build>,
 }
@@ -57,7 +71,8 @@ impl OwnStack {
         name: &str,
         build: impl Fn(&StackHost, &[f64], Random) -> Box<dyn Stack> + Send + Sync + 'static,
     ) -> OwnStack {
-        OwnStack { name: interned(name), parameters: Vec::new(), unseeded: None, build: Arc::new(build) }
+        let (parameters, texts) = (Vec::new(), Vec::new());
+        OwnStack { name: interned(name), parameters, texts, unseeded: None, build: Arc::new(build) }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -65,6 +80,15 @@ impl OwnStack {
     #[must_use]
     pub fn parameter(mut self, name: &str, default: f64, range: RangeInclusive<f64>) -> OwnStack {
         self.parameters.push(OwnParameter::new(name, default, range));
+        self
+    }
+
+    /// One more text that a scenario may set, as a key beside `kind`: its default, and a function that
+    /// returns what is expected in place of a text that is not valid. The values are
+    /// [`StackHost::texts`].
+    #[must_use]
+    pub fn text(mut self, name: &str, default: &str, problem: fn(&str) -> Option<String>) -> OwnStack {
+        self.texts.push(OwnText { name: interned(name), default: interned(default), problem });
         self
     }
 
@@ -84,6 +108,11 @@ impl OwnStack {
     pub fn parameters(&self) -> &[OwnParameter] {
         &self.parameters
     }
+
+    /// Its texts.
+    pub fn texts(&self) -> &[OwnText] {
+        &self.texts
+    }
 }
 
 impl PartialEq for OwnStack {
@@ -95,17 +124,19 @@ impl PartialEq for OwnStack {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, unseeded, build: _ } = self;
+        let OwnStack { name, parameters, texts, unseeded, build: _ } = self;
         let mut shown = f.debug_struct("OwnStack");
-        shown.field("name", name).field("parameters", parameters).field("unseeded", unseeded).finish()
+        shown.field("name", name).field("parameters", parameters).field("texts", texts);
+        shown.field("unseeded", unseeded).finish()
     }
 }
 
-/// A stack with a value for each of its parameters.
+/// A stack with a value for each of its parameters and texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnStackConfig {
     stack: Arc<OwnStack>,
     values: Vec<f64>,
+    texts: Vec<String>,
 }
 
 // Parameters are finite: their ranges are.
@@ -115,7 +146,13 @@ impl OwnStackConfig {
     /// The stack out of the box.
     pub fn new(stack: Arc<OwnStack>) -> OwnStackConfig {
         let values = stack.parameters.iter().map(|of| of.default).collect();
-        OwnStackConfig { stack, values }
+        let texts = stack.texts.iter().map(|of| of.default.to_owned()).collect();
+        OwnStackConfig { stack, values, texts }
+    }
+
+    /// Its texts with their values.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = (OwnText, &mut String)> {
+        self.stack.texts.iter().copied().zip(&mut self.texts)
     }
 
     /// The stack's name.
@@ -128,9 +165,9 @@ impl OwnStackConfig {
         self.stack.unseeded
     }
 
-    /// The stack of a host at time 0.
-    pub fn build(&self, host: &StackHost, random: Random) -> Box<dyn Stack> {
-        (self.stack.build)(host, &self.values, random)
+    /// The stack of a host at time 0. Its texts are these.
+    pub fn build(&self, host: StackHost, random: Random) -> Box<dyn Stack> {
+        (self.stack.build)(&StackHost { texts: self.texts.clone(), ..host }, &self.values, random)
     }
 }
 

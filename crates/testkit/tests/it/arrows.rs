@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("packet", &["units"]),
     ("stack", &["units"]),
     ("quic", &["cc", "stack"]),
+    ("uml", &["stack"]),
     ("traffic", &["units"]),
     ("emulator", &["aqm", "packet", "traffic"]),
     ("tcp", &["cc", "packet"]),
@@ -28,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["trace"]),
     ("run", &["live", "scenario"]),
     ("watch", &["live", "scenario"]),
-    ("cli", &["packetdrill", "quic", "report", "run", "watch"]),
+    ("cli", &["packetdrill", "quic", "report", "run", "uml", "watch"]),
     ("python", &["cli", "gym"]),
 ];
 

@@ -1,0 +1,430 @@
+// The first process of a guest: it takes a job from ackclock, configures the interface, and runs the
+// job's application. The whole conversation is in Ethernet frames of a type of their own on the
+// guest's interface, which ackclock takes out: it costs no link of the scenario anything, and it
+// happens in virtual time like everything else.
+//
+//   guest                      ackclock
+//     hello            --->
+//                      <---    job lines, the last of which is `end`
+//     ready            --->                                            time 0 of the run begins
+//                      <---    go
+//     info, got, ...   --->
+//
+// The file is complete: `gcc -O2 -static init.c -o init`, or any other C library.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/random.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// IEEE Std 802 - Local Experimental Ethertype 1.
+#define FRAMES 0x88B5
+#define DEVICE "eth0"
+#define LINE 1400
+
+// As <linux/ipv6.h>, which does not go together with <netinet/in.h>.
+struct in6_ifreq6 { struct in6_addr address; uint32_t prefix; int index; };
+struct in6_rtmsg6 {
+    struct in6_addr dst, src, gateway;
+    uint32_t type;
+    uint16_t dst_len, src_len;
+    uint32_t metric;
+    unsigned long info;
+    uint32_t flags;
+    int index;
+};
+
+static int wire = -1, device_index;
+static char data[1 << 17];
+
+static void tell(const char *format, ...) {
+    char text[LINE];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (len >= (int)sizeof text) len = sizeof text - 1;
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_protocol = htons(FRAMES), .sll_ifindex = device_index, .sll_halen = 6};
+    while (sendto(wire, text, len, 0, (void *)&to, sizeof to) < 0 && (errno == ENOBUFS || errno == EINTR)) usleep(1000);
+}
+
+static void fail(const char *what, const char *of) {
+    int error = errno;
+    printf("ackclock: %s %s: %s\n", what, of, strerror(error));
+    if (wire >= 0) tell("failed %s %s: %s", what, of, strerror(error));
+    for (;;) pause();
+}
+
+static void check(int result, const char *what, const char *of) {
+    if (result < 0) fail(what, of);
+}
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+// The settings of a job. A key that may stand several times is carried out when it is read.
+static struct {
+    char app[16], peer[64], cc[16], root[512], command[LINE];
+    int port, source_port, mtu, buffer, sample_ms;
+    uint64_t bytes, start_ns, duration_ns;
+} job;
+
+static void set_sysctl(const char *name, const char *value) {
+    char path[256];
+    int at = snprintf(path, sizeof path, "/proc/sys/");
+    snprintf(path + at, sizeof path - at, "%s", name);
+    for (char *c = path + at; *c; c++) if (*c == '.') *c = '/';
+    int f = open(path, O_WRONLY);
+    check(f, "sysctl", name);
+    check(write(f, value, strlen(value)), "sysctl", name);
+    close(f);
+}
+
+static void add_address(const char *text) {
+    int four = strchr(text, ':') == 0, s = socket(four ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    check(s, "socket", text);
+    if (four) {
+        static int count;
+        struct ifreq r = {0};
+        struct sockaddr_in *a = (void *)&r.ifr_addr;
+        a->sin_family = AF_INET;
+        if (inet_pton(AF_INET, text, &a->sin_addr) != 1) fail("address", text);
+        count ? snprintf(r.ifr_name, sizeof r.ifr_name, DEVICE ":%d", count) : snprintf(r.ifr_name, sizeof r.ifr_name, DEVICE);
+        check(ioctl(s, SIOCSIFADDR, &r), "address", text);
+        a->sin_addr.s_addr = INADDR_NONE;
+        check(ioctl(s, SIOCSIFNETMASK, &r), "netmask", text);
+        if (!count++) {
+            struct rtentry route = {.rt_flags = RTF_UP, .rt_dev = DEVICE};
+            route.rt_dst.sa_family = route.rt_genmask.sa_family = AF_INET;
+            check(ioctl(s, SIOCADDRT, &route), "route", text);
+        }
+    } else {
+        static int count;
+        if (!count) set_sysctl("net.ipv6.conf." DEVICE ".disable_ipv6", "0");
+        struct in6_ifreq6 r = {.prefix = 128, .index = device_index};
+        if (inet_pton(AF_INET6, text, &r.address) != 1) fail("address", text);
+        check(ioctl(s, SIOCSIFADDR, &r), "address", text);
+        if (!count++) {
+            struct in6_rtmsg6 route = {.flags = RTF_UP, .metric = 1, .index = device_index};
+            check(ioctl(s, SIOCADDRT, &route), "route", text);
+        }
+    }
+    close(s);
+}
+
+static void seed(const char *text) {
+    struct { int bits, size; unsigned char bytes[32]; } pool = {256, 32};
+    for (int i = 0; i < 32; i++) {
+        unsigned byte = 0;
+        if (sscanf(text + 2 * i, "%2x", &byte) != 1) break;
+        pool.bytes[i] = byte;
+    }
+    int f = open("/dev/urandom", O_RDWR);
+    check(f, "open", "/dev/urandom");
+    check(ioctl(f, RNDADDENTROPY, &pool), "seed", "random numbers");
+    check(ioctl(f, RNDRESEEDCRNG), "seed", "random numbers");
+    close(f);
+}
+
+static void set_mtu(int mtu) {
+    struct ifreq r = {.ifr_name = DEVICE, .ifr_mtu = mtu};
+    int s = socket(AF_INET, SOCK_DGRAM, 0);
+    check(ioctl(s, SIOCSIFMTU, &r), "mtu of", DEVICE);
+    close(s);
+}
+
+// Returns 1 at the last line.
+static int carry_out(char *line) {
+    char *value = strchr(line, ' ');
+    if (value) *value++ = 0; else value = "";
+    #define TEXT(key) if (!strcmp(line, #key)) { snprintf(job.key, sizeof job.key, "%s", value); return 0; }
+    #define NUMBER(key) if (!strcmp(line, #key)) { job.key = strtoull(value, 0, 10); return 0; }
+    TEXT(app) TEXT(peer) TEXT(cc) TEXT(root) TEXT(command)
+    NUMBER(port) NUMBER(source_port) NUMBER(buffer) NUMBER(sample_ms) NUMBER(bytes) NUMBER(start_ns) NUMBER(duration_ns)
+    if (!strcmp(line, "mtu")) set_mtu(atoi(value));
+    else if (!strcmp(line, "address")) add_address(value);
+    else if (!strcmp(line, "seed")) seed(value);
+    else if (!strcmp(line, "sysctl")) {
+        char *to = strchr(value, ' ');
+        if (!to) { errno = EINVAL; fail("sysctl", value); }
+        *to++ = 0;
+        set_sysctl(value, to);
+    } else if (!strcmp(line, "end")) return 1;
+    else { errno = EINVAL; fail("job", line); }
+    return 0;
+}
+
+// Waits for lines, and carries them out until `end` or `go`.
+static void listen_until(const char *last) {
+    char text[LINE + 200];
+    for (;;) {
+        ssize_t len = recv(wire, text, sizeof text - 1, 0);
+        if (len < 0 && errno == EINTR) continue;
+        check(len, "recv", "");
+        text[len] = 0;
+        for (char *line = strtok(text, "\n"); line; line = strtok(0, "\n")) {
+            if (!strcmp(line, last)) return;
+            if (carry_out(line)) return;
+        }
+    }
+}
+
+static void device_up(void) {
+    struct ifreq r = {.ifr_name = "lo"};
+    int s = socket(AF_INET, SOCK_DGRAM, 0);
+    check(s, "socket", "");
+    r.ifr_flags = IFF_UP;
+    check(ioctl(s, SIOCSIFFLAGS, &r), "up", "lo");
+    strcpy(r.ifr_name, DEVICE);
+    check(ioctl(s, SIOCGIFINDEX, &r), "interface (CONFIG_VIRTIO_UML, CONFIG_VIRTIO_NET)", DEVICE);
+    device_index = r.ifr_ifindex;
+    // The other end is a point, not an Ethernet: no ARP, no neighbour discovery.
+    r.ifr_flags = IFF_UP | IFF_NOARP;
+    check(ioctl(s, SIOCSIFFLAGS, &r), "up", DEVICE);
+    // One packet is one packet.
+    struct ethtool_value off = {.cmd = ETHTOOL_SGRO, .data = 0};
+    r.ifr_data = (void *)&off;
+    ioctl(s, SIOCETHTOOL, &r);
+    close(s);
+}
+
+static int to_address(const char *text, int port, struct sockaddr_storage *to) {
+    struct sockaddr_in *four = (void *)to;
+    struct sockaddr_in6 *six = (void *)to;
+    memset(to, 0, sizeof *to);
+    if (strchr(text, ':')) {
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons(port);
+        if (inet_pton(AF_INET6, text, &six->sin6_addr) != 1) fail("address", text);
+        return sizeof *six;
+    }
+    four->sin_family = AF_INET;
+    four->sin_port = htons(port);
+    if (inet_pton(AF_INET, text, &four->sin_addr) != 1) fail("address", text);
+    return sizeof *four;
+}
+
+static int ticker(int ms) {
+    int f = timerfd_create(CLOCK_MONOTONIC, 0);
+    check(f, "timerfd", "");
+    struct itimerspec each = {{ms / 1000, ms % 1000 * 1000000L}, {ms / 1000, ms % 1000 * 1000000L}};
+    check(timerfd_settime(f, 0, &each, 0), "timerfd", "");
+    return f;
+}
+
+static void watch(int e, int fd, int events) {
+    struct epoll_event ev = {.events = events, .data.fd = fd};
+    check(epoll_ctl(e, EPOLL_CTL_ADD, fd, &ev), "epoll", "");
+}
+
+static void info(int f, uint64_t from) {
+    struct tcp_info i = {0};
+    socklen_t len = sizeof i;
+    if (getsockopt(f, IPPROTO_TCP, TCP_INFO, &i, &len)) return;
+    tell("info %llu %u %u %u %u %u %u %u %u %u %llu %u %u %llu", (unsigned long long)(now() - from), i.tcpi_state, i.tcpi_ca_state,
+         i.tcpi_snd_cwnd, i.tcpi_snd_ssthresh, i.tcpi_rtt, i.tcpi_rttvar, i.tcpi_min_rtt, i.tcpi_unacked, i.tcpi_total_retrans,
+         (unsigned long long)i.tcpi_bytes_acked, i.tcpi_delivered_ce, i.tcpi_rto, (unsigned long long)i.tcpi_pacing_rate);
+}
+
+static void bulk(uint64_t began) {
+    struct sockaddr_storage to, from;
+    int len = to_address(job.peer, job.port, &to), e = epoll_create1(0), on = 1;
+    if (job.start_ns) {
+        struct timespec at = {(began + job.start_ns) / 1000000000, (began + job.start_ns) % 1000000000};
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0)) {}
+    }
+    int f = socket(to.ss_family, SOCK_STREAM, 0);
+    check(f, "socket", "");
+    check(setsockopt(f, IPPROTO_TCP, TCP_CONGESTION, job.cc, strlen(job.cc)), "congestion control", job.cc);
+    if (job.buffer) check(setsockopt(f, SOL_SOCKET, SO_SNDBUF, &job.buffer, sizeof on), "send buffer", "");
+    if (job.source_port) {
+        setsockopt(f, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        int from_len = to_address(to.ss_family == AF_INET ? "0.0.0.0" : "::", job.source_port, &from);
+        check(bind(f, (void *)&from, from_len), "bind", "source port");
+    }
+    fcntl(f, F_SETFL, O_NONBLOCK);
+    uint64_t start = now(), left = job.bytes ? job.bytes : UINT64_MAX;
+    if (connect(f, (void *)&to, len) && errno != EINPROGRESS) fail("connect to", job.peer);
+    int tick = ticker(job.sample_ms), done = 0;
+    watch(e, tick, EPOLLIN);
+    watch(e, f, EPOLLOUT);
+    for (;;) {
+        struct epoll_event q[4];
+        int n = epoll_wait(e, q, 4, -1), ticks = 0, progress = 0;
+        for (int i = 0; i < n; i++) {
+            if (q[i].data.fd == tick) {
+                uint64_t count;
+                ticks = read(tick, &count, sizeof count) > 0;
+                continue;
+            }
+            ssize_t put = send(f, data, left < sizeof data ? left : sizeof data, MSG_NOSIGNAL);
+            if (put > 0) {
+                progress = 1;
+                left -= job.bytes ? put : 0;
+            } else if (put < 0 && errno != EAGAIN) {
+                fail("connection to", job.peer);
+            }
+        }
+        if (!left && !done) {
+            done = 1;
+            epoll_ctl(e, EPOLL_CTL_DEL, f, 0);
+            shutdown(f, SHUT_WR);
+        }
+        if (ticks) {
+            info(f, began);
+            if (done) {
+                int unsent = 0;
+                ioctl(f, SIOCOUTQ, &unsent);
+                if (!unsent) break;
+            }
+            if (job.duration_ns && now() - start >= job.duration_ns) break;
+        } else if (!progress && !done) {
+            // Writable, but without memory: to spin would stop the time.
+            usleep(500);
+        }
+    }
+    info(f, began);
+    tell("completed %llu", (unsigned long long)(now() - start));
+    if (!done) {
+        struct linger hard = {1, 0};
+        setsockopt(f, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    }
+    close(f);
+}
+
+static int listener(void) {
+    struct sockaddr_storage any;
+    int six = access("/proc/net/if_inet6", F_OK) == 0, len = to_address(six ? "::" : "0.0.0.0", job.port, &any), on = 1;
+    int s = socket(any.ss_family, SOCK_STREAM, 0);
+    check(s, "socket", "");
+    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (job.buffer) check(setsockopt(s, SOL_SOCKET, SO_RCVBUF, &job.buffer, sizeof on), "receive buffer", "");
+    if (job.cc[0]) check(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, job.cc, strlen(job.cc)), "congestion control", job.cc);
+    check(bind(s, (void *)&any, len), "bind", "port");
+    check(listen(s, 256), "listen", "");
+    return s;
+}
+
+static void sink(int s, uint64_t began) {
+    int e = epoll_create1(0), tick = ticker(job.sample_ms);
+    uint64_t received = 0, told = 0, first = 0, last = 0;
+    watch(e, s, EPOLLIN);
+    watch(e, tick, EPOLLIN);
+    for (;;) {
+        struct epoll_event q[64];
+        int n = epoll_wait(e, q, 64, -1);
+        for (int i = 0; i < n; i++) {
+            int fd = q[i].data.fd;
+            if (fd == s) {
+                int f = accept4(s, 0, 0, SOCK_NONBLOCK);
+                if (f >= 0) watch(e, f, EPOLLIN);
+            } else if (fd == tick) {
+                uint64_t count;
+                if (read(tick, &count, sizeof count) > 0 && received != told) {
+                    told = received;
+                    tell("got %llu %llu %llu", (unsigned long long)received, (unsigned long long)(first - began),
+                         (unsigned long long)(last - began));
+                }
+            } else {
+                ssize_t len = read(fd, data, sizeof data);
+                if (len > 0) {
+                    last = now();
+                    if (!received) first = last;
+                    received += len;
+                } else if (len == 0 || errno != EAGAIN) {
+                    close(fd);
+                }
+            }
+        }
+    }
+}
+
+static void run_command(void) {
+    pid_t child = fork();
+    check(child, "fork", "");
+    if (!child) {
+        if (job.root[0]) {
+            if (chroot(job.root) || chdir("/")) fail("root", job.root);
+        }
+        setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+        setenv("HOME", "/root", 1);
+        setenv("PEER", job.peer, 1);
+        execl("/bin/sh", "sh", "-c", job.command, (char *)0);
+        fail("execute", "/bin/sh");
+    }
+    int status, got;
+    while ((got = wait(&status)) != child && (got >= 0 || errno == EINTR)) {}
+    tell("exited %d", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+int main(void) {
+    mkdir("/proc", 0755);
+    mkdir("/sys", 0755);
+    mkdir("/root", 0755);
+    mkdir("/dev", 0755);
+    mount("proc", "/proc", "proc", 0, "");
+    mount("sys", "/sys", "sysfs", 0, "");
+    mount("dev", "/dev", "devtmpfs", 0, "");
+    setvbuf(stdout, 0, _IONBF, 0);
+    int f = open("/proc/sys/net/ipv6/conf/all/disable_ipv6", O_WRONLY);
+    if (f >= 0) {
+        set_sysctl("net.ipv6.conf.all.disable_ipv6", "1");
+        set_sysctl("net.ipv6.conf.default.disable_ipv6", "1");
+        set_sysctl("net.ipv6.conf.default.accept_dad", "0");
+        set_sysctl("net.ipv6.conf.default.router_solicitations", "0");
+        close(f);
+    }
+    device_up();
+    wire = socket(AF_PACKET, SOCK_DGRAM, htons(FRAMES));
+    check(wire, "socket (CONFIG_PACKET)", "");
+    tell("hello");
+    listen_until("end");
+    if (job.root[0]) {
+        // The user's root file system, with what a program expects to find in it.
+        char path[600];
+        mkdir("/guest", 0755);
+        check(mount("none", "/guest", "hostfs", 0, job.root), "mount (CONFIG_HOSTFS)", job.root);
+        snprintf(job.root, sizeof job.root, "/guest");
+        const char *kinds[][2] = {{"proc", "proc"}, {"sysfs", "sys"}, {"devtmpfs", "dev"}, {"tmpfs", "tmp"}, {"tmpfs", "run"}};
+        for (int i = 0; i < 5; i++) {
+            snprintf(path, sizeof path, "/guest/%s", kinds[i][1]);
+            if (mount(kinds[i][0], path, kinds[i][0], 0, "")) printf("ackclock: no %s in the root file system\n", kinds[i][1]);
+        }
+    }
+    int s = !strcmp(job.app, "sink") ? listener() : -1;
+    tell("ready");
+    listen_until("go");
+    uint64_t began = now();
+    tell("began");
+    if (s >= 0) sink(s, began);
+    else if (!strcmp(job.app, "send")) bulk(began);
+    else run_command();
+    for (;;) pause();
+}

@@ -1,0 +1,392 @@
+//! A kernel as a host: it boots before the run, in a time of its own, and then does the job of its
+//! host in the run's time.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ackclock_stack::{OwnStack, Stack, StackHost};
+use ackclock_units::outside::Failure;
+use ackclock_units::{Random, Span, Time};
+
+use crate::IMAGE;
+use crate::guest::{Boot, Guest};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Time of its own in which a kernel must have booted.
+const BOOT: u64 = 100 * SECOND;
+
+/// The longest time for which a guest goes ahead by itself: its clock is signed.
+const AHEAD: Span = Span::from_secs(1);
+
+/// The most bytes of a message to the first process, which every frame holds.
+const MESSAGE: usize = 1200;
+
+/// What is missing without an image.
+const NO_IMAGE: &str = "build one with `crates/uml/build-image DIR` and name it, as `image = \"DIR\"` or in the \
+                        environment (ACKCLOCK_UML_IMAGE=DIR)";
+
+/// Applications of the first process.
+const APPS: [&str; 3] = ["sink", "send", "command"];
+
+/// The stack `kernel`.
+pub(crate) fn stack() -> OwnStack {
+    OwnStack::new("kernel", |host, values, random| Box::new(Kernel::new(host, values, random)))
+        .text("image", "", |_| None)
+        .text("app", "sink", |app| {
+            (!APPS.contains(&app)).then(|| "\"sink\", which receives; \"send\"; or \"command\"".to_owned())
+        })
+        .text("cc", "cubic", |name| {
+            (!is_word(name)).then(|| "a congestion controller of the kernel, such as \"cubic\"".to_owned())
+        })
+        .text("sysctl", "", |text| {
+            let expected =
+                "settings separated by `;`, such as \"net.ipv4.tcp_ecn=1; net.ipv4.tcp_rmem=4096 8192 16384\"";
+            settings(text).is_none().then(|| expected.to_owned())
+        })
+        .text("command", "", |text| {
+            (text.len() > MESSAGE - 100 || text.contains('\n'))
+                .then(|| "a line for `/bin/sh`, of at most 1,100 bytes".to_owned())
+        })
+        .text("root", "", |path| {
+            let is_path = path.is_empty() || (path.starts_with('/') && path.len() < 500 && !path.contains([',', '\n']));
+            (!is_path).then(|| "the absolute path of a directory, without commas".to_owned())
+        })
+        .text("append", "", |text| {
+            text.contains('\n').then(|| "arguments of the kernel, separated by spaces".to_owned())
+        })
+        .text("samples", "", |_| None)
+        .parameter("bytes", 0.0, 0.0..=1e15)
+        .parameter("start_s", 0.0, 0.0..=1e6)
+        .parameter("duration_s", 0.0, 0.0..=1e6)
+        .parameter("port", 5001.0, 1.0..=65_535.0)
+        .parameter("source_port", 5001.0, 0.0..=65_535.0)
+        .parameter("buffer", 0.0, 0.0..=1e9)
+        .parameter("sample_ms", 50.0, 1.0..=1e6)
+        .parameter("memory_mb", 64.0, 32.0..=4096.0)
+        .parameter("patience_s", 60.0, 1.0..=3600.0)
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() < 16
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+/// The settings of a `sysctl`; `None` if one is malformed.
+fn settings(text: &str) -> Option<Vec<(&str, &str)>> {
+    let setting = |text: &'_ str| {
+        let (name, value) = text.split_once('=')?;
+        let (name, value) = (name.trim(), value.trim());
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        let is_right = !name.is_empty() && name.len() < 200 && name.bytes().all(is_name) && !name.contains("..");
+        (is_right && !value.is_empty() && value.len() < 200 && !value.contains('\n')).then_some(())
+    };
+    let parts = || text.split(';').map(str::trim).filter(|part| !part.is_empty());
+    if parts().any(|part| setting(part).is_none()) {
+        return None;
+    }
+    Some(parts().filter_map(|part| part.split_once('=')).map(|(name, value)| (name.trim(), value.trim())).collect())
+}
+
+/// A host that is a kernel.
+struct Kernel {
+    /// `None` if it could not boot.
+    guest: Option<Guest>,
+    failure: Option<Failure>,
+    /// Time 0 of the run on the guest's clock.
+    origin: u64,
+    quiet_until: Time,
+    start: Time,
+    report: Report,
+}
+
+/// What the first process has reported.
+#[derive(Default)]
+struct Report {
+    samples: Option<BufWriter<File>>,
+    /// Smoothed round-trip times, in us.
+    rtts: Vec<u32>,
+    min_rtt_us: u32,
+    cwnd: u32,
+    retransmitted: u32,
+    acked: Option<(u64, Time)>,
+    received: Option<(u64, Time, Time)>,
+    completed: Option<Span>,
+    exited: Option<i32>,
+}
+
+impl Kernel {
+    fn new(host: &StackHost, values: &[f64], random: Random) -> Kernel {
+        let mut kernel = Kernel {
+            guest: None,
+            failure: None,
+            origin: 0,
+            quiet_until: Time::ZERO,
+            start: Time::from_nanos((values[1] * 1e9) as u64),
+            report: Report::default(),
+        };
+        if let Err(what) = kernel.boot(host, values, random) {
+            kernel.failure = Some(Failure::new(Time::ZERO, what));
+        }
+        kernel
+    }
+
+    /// Boots the kernel and gives it its job, in a time of its own.
+    fn boot(&mut self, host: &StackHost, values: &[f64], mut random: Random) -> Result<(), String> {
+        let job = job(host, values, &mut random)?;
+        let image = match host.texts[0].as_str() {
+            "" => std::env::var_os(IMAGE).map(PathBuf::from).ok_or_else(|| format!("no image: {NO_IMAGE}"))?,
+            path => PathBuf::from(path),
+        };
+        let [kernel, initrd] = ["linux", "initrd"].map(|name| image.join(name));
+        for file in [&kernel, &initrd] {
+            if !file.is_file() {
+                return Err(format!("there is no {}: {NO_IMAGE}", file.display()));
+            }
+        }
+        if !host.texts[7].is_empty() {
+            let path = &host.texts[7];
+            let file = File::create(path).map_err(|error| format!("cannot write samples to {path}: {error}"))?;
+            let mut samples = BufWriter::new(file);
+            let _ = writeln!(samples, "{COLUMNS}");
+            self.report.samples = Some(samples);
+        }
+        let mut guest = Guest::start(&Boot {
+            kernel,
+            initrd,
+            append: host.texts[6].clone(),
+            memory_mb: values[7] as u64,
+            mtu: host.mtu,
+            patience: Duration::from_secs_f64(values[8]),
+        })?;
+        let mut is_ready = false;
+        let mut at = 0;
+        while !is_ready {
+            guest.drive(at, at)?;
+            while let Some(said) = guest.said() {
+                match said.split_once(' ') {
+                    None if said == "hello" => job.iter().for_each(|message| guest.tell(message)),
+                    None if said == "ready" => is_ready = true,
+                    Some(("failed", what)) => return Err(format!("the guest cannot do its job: {what}")),
+                    _ => return Err(format!("its first process says `{said}`: expected that of `build-image`")),
+                }
+            }
+            // Packets before the run are for nobody.
+            guest.packets().clear();
+            // What was told is taken at once.
+            at = if guest.has_waiting() { at } else { guest.requested().unwrap_or(u64::MAX).max(at) };
+            if at > BOOT && !is_ready {
+                return Err(format!("the guest does not boot{}", guest.console()));
+            }
+        }
+        let origin = (guest.clock() / SECOND + 1) * SECOND;
+        while let Some(at) = guest.requested().filter(|&at| at < origin) {
+            guest.drive(at, at)?;
+        }
+        guest.packets().clear();
+        guest.tell("go\n");
+        self.origin = origin;
+        self.guest = Some(guest);
+        Ok(())
+    }
+
+    /// The guest does what is due, and its reports are read.
+    fn drive(&mut self, now: Time) {
+        let Some(guest) = &mut self.guest else { return };
+        let until = self.quiet_until.min(now + AHEAD).max(now);
+        // From its first packet on, the network may answer.
+        self.quiet_until = now;
+        let driven = guest.drive(self.origin + now.as_nanos(), self.origin + until.as_nanos());
+        let mut failed = driven.err();
+        while let Some(said) = guest.said() {
+            if let Err(what) = self.report.read(&said, self.start, self.origin) {
+                failed.get_or_insert(format!("{what}{}", guest.console()));
+            }
+        }
+        if let Some(what) = failed {
+            self.failure.get_or_insert_with(|| Failure::new(now, what));
+        }
+    }
+}
+
+impl Stack for Kernel {
+    fn input(&mut self, _now: Time, packet: &[u8]) {
+        if let Some(guest) = &mut self.guest {
+            guest.deliver(packet);
+        }
+    }
+
+    fn output(&mut self, now: Time, buffer: &mut [u8]) -> Option<usize> {
+        if self.failure.is_some() {
+            return None;
+        }
+        self.drive(now);
+        let guest = self.guest.as_mut()?;
+        let at = self.origin + now.as_nanos();
+        let sent = if guest.packets().front()?.at <= at { guest.packets().pop_front()? } else { return None };
+        let len = sent.packet().len();
+        match buffer.get_mut(..len) {
+            Some(room) => room.copy_from_slice(sent.packet()),
+            None => {
+                let what = format!("the guest sends a packet of {len} bytes, of {} at most", buffer.len());
+                self.failure = Some(Failure::new(now, what));
+                return None;
+            }
+        }
+        guest.recycle(sent);
+        Some(len)
+    }
+
+    fn quiet_until(&mut self, until: Time) {
+        self.quiet_until = until;
+    }
+
+    fn next_deadline(&self) -> Time {
+        let Some(guest) = &self.guest else { return Time::NEVER };
+        let next = guest.requested().into_iter().chain(guest.next_packet()).min();
+        next.map_or(Time::NEVER, |next| Time::from_nanos(next.saturating_sub(self.origin)))
+    }
+
+    fn on_deadline(&mut self, _now: Time) {}
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    fn results(&self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        self.report.results(self.start, see);
+    }
+}
+
+/// The job of a guest, as messages to its first process.
+fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<String>, String> {
+    let [_, app, cc, sysctl, command, root, ..] = host.texts.as_slice() else {
+        return Err("texts are missing".to_owned());
+    };
+    let mut lines = Vec::new();
+    let mut seed = "seed ".to_owned();
+    for _ in 0..4 {
+        // Writing to a string does not fail.
+        let _ = write!(seed, "{:016x}", random.bits());
+    }
+    lines.push(seed);
+    lines.push(format!("mtu {}", host.mtu));
+    lines.extend(host.addresses.iter().map(|address| format!("address {address}")));
+    lines.extend(settings(sysctl).into_iter().flatten().map(|(name, value)| format!("sysctl {name} {value}")));
+    let peer = host.neighbours.first().and_then(|peer| {
+        let is_four = host.addresses.iter().any(|address| address.is_ipv4());
+        peer.addresses.iter().find(|address| address.is_ipv4() == is_four).or(peer.addresses.first())
+    });
+    match (app.as_str(), peer) {
+        ("send", None) => return Err("`app = \"send\"` without a path to a host that receives".to_owned()),
+        ("command", _) if command.is_empty() || root.is_empty() => {
+            return Err("`app = \"command\"` needs a `command`, and `root`, a directory with `/bin/sh`".to_owned());
+        }
+        ("send" | "sink", _) if !command.is_empty() || !root.is_empty() => {
+            return Err("`command` and `root` need `app = \"command\"`".to_owned());
+        }
+        _ => {}
+    }
+    lines.extend(peer.map(|peer| format!("peer {peer}")));
+    for (key, value) in [("app", app), ("cc", cc), ("root", root), ("command", command)] {
+        if !value.is_empty() {
+            lines.push(format!("{key} {value}"));
+        }
+    }
+    let [bytes, start, duration, port, source_port, buffer, sample, ..] = *values else {
+        return Err("parameters are missing".to_owned());
+    };
+    let numbers = [
+        ("bytes", bytes),
+        ("start_ns", start * 1e9),
+        ("duration_ns", duration * 1e9),
+        ("port", port),
+        ("source_port", source_port),
+        ("buffer", buffer),
+        ("sample_ms", sample),
+    ];
+    lines.extend(numbers.map(|(key, value)| format!("{key} {}", value as u64)));
+    lines.push("end".to_owned());
+    let mut messages = vec![String::new()];
+    for line in lines {
+        let last = messages.len() - 1;
+        if messages[last].len() + line.len() + 1 > MESSAGE {
+            messages.push(String::new());
+        }
+        let last = messages.len() - 1;
+        messages[last].push_str(&line);
+        messages[last].push('\n');
+    }
+    Ok(messages)
+}
+
+/// Columns of samples: `TCP_INFO` of the kernel.
+const COLUMNS: &str = "time_s,state,ca_state,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,min_rtt_us,unacked_segments,\
+                       retransmitted_segments,acked_bytes,delivered_ce_segments,rto_us,pacing_rate_Bps";
+
+impl Report {
+    /// Something that the first process says; an error ends the run.
+    fn read(&mut self, said: &str, start: Time, _origin: u64) -> Result<(), String> {
+        let (kind, rest) = said.split_once(' ').unwrap_or((said, ""));
+        let malformed = || format!("its first process says `{said}`: expected that of `build-image`");
+        let numbers: Option<Vec<u64>> = rest.split(' ').map(|word| word.parse().ok()).collect();
+        match (kind, numbers.as_deref()) {
+            ("began", _) => {}
+            ("failed", _) => return Err(format!("the guest cannot do its job: {rest}")),
+            ("info", Some(&[at, _, _, cwnd, _, srtt, _, min_rtt, _, retransmitted, acked, ..])) => {
+                let at = Time::from_nanos(at);
+                if let Some(samples) = &mut self.samples {
+                    let columns = rest.split_once(' ').map_or("", |(_, columns)| columns).replace(' ', ",");
+                    let _ = writeln!(samples, "{:.6},{columns}", at.since(Time::ZERO).as_secs_f64());
+                }
+                let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+                if srtt > 0 {
+                    self.rtts.push(narrow(srtt));
+                }
+                (self.min_rtt_us, self.cwnd) = (narrow(min_rtt), narrow(cwnd));
+                self.retransmitted = narrow(retransmitted);
+                self.acked = Some((acked, at.max(start)));
+            }
+            ("got", Some(&[bytes, first, last])) => {
+                self.received = Some((bytes, Time::from_nanos(first), Time::from_nanos(last.max(first))));
+            }
+            ("completed", Some(&[after])) => self.completed = Some(Span::from_nanos(after)),
+            ("exited", Some(&[status])) => self.exited = i32::try_from(status).ok(),
+            _ => return Err(malformed()),
+        }
+        Ok(())
+    }
+
+    fn results(&self, start: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        let rate = |bytes: u64, lasted: Span| {
+            let lasted = lasted.as_secs_f64();
+            if lasted > 0.0 { 8.0 * bytes as f64 / lasted } else { 0.0 }
+        };
+        if let Some((bytes, first, last)) = self.received {
+            see("received_bytes", bytes as f64);
+            see("goodput_bps", rate(bytes, last.since(first)));
+        }
+        if let Some((bytes, at)) = self.acked {
+            see("acked_bytes", bytes as f64);
+            see("acked_bps", rate(bytes, at.since(start)));
+            see("retransmitted_segments", f64::from(self.retransmitted));
+            see("cwnd_segments", f64::from(self.cwnd));
+            see("min_rtt_ms", f64::from(self.min_rtt_us) / 1e3);
+        }
+        let mut rtts = self.rtts.clone();
+        rtts.sort_unstable();
+        if let Some(median) = rtts.get(rtts.len() / 2) {
+            see("srtt_p50_ms", f64::from(*median) / 1e3);
+        }
+        if let Some(after) = self.completed {
+            see("completed_s", after.as_secs_f64());
+        }
+        if let Some(status) = self.exited {
+            see("exit_status", f64::from(status));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Kernels over simulated networks. Those tests that boot one need an image.
+#![cfg(target_os = "linux")]
+
+use std::ops::ControlFlow;
+
+use ackclock_live::{Outcome, run_virtual};
+use ackclock_scenario::{Own, Scenario};
+use ackclock_sim::Recorders;
+use ackclock_trace::Summary;
+use ackclock_uml::IMAGE;
+
+/// A sender and a receiver on a link of 10 Mbit/s, 20 ms there and back.
+fn text(sender: &str, more: &str) -> String {
+    format!(
+        "schema = 1\n[run]\nduration = \"10s\"\n\
+         [links.wire]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = {{ kind = \"pfifo\", limit = \"40p\" }}\n\
+         [hosts.client]\naddress = \"10.0.0.1/24\"\nstack = {{ kind = \"kernel\", {sender} }}\n\
+         [hosts.server]\naddress = \"10.0.0.2/24\"\nstack = \"kernel\"\n\
+         [[paths]]\nbetween = [\"client\", \"server\"]\npath = [\"wire\"]\n{more}"
+    )
+}
+
+fn parse(text: &str) -> Result<Scenario, String> {
+    let own = ackclock_uml::stacks().into_iter().fold(Own::new(), Own::stack);
+    Scenario::parse_with("kernel.toml", text.as_bytes(), &[], &own).map_err(|error| error.render(false))
+}
+
+fn run(text: &str) -> Outcome {
+    let spec = parse(text).unwrap_or_else(|error| panic!("{error}")).spec(0);
+    run_virtual(&spec, Recorders::default(), &mut |_| ControlFlow::Continue(()))
+}
+
+fn result(summary: &Summary<()>, host: usize, name: &str) -> Option<f64> {
+    summary.live.as_ref()?.hosts[host].results.as_ref()?.get(name)?.as_f64()
+}
+
+/// Returns true if there is no image, which it says.
+fn skips(name: &str) -> bool {
+    let skips = std::env::var_os(IMAGE).is_none();
+    if skips {
+        eprintln!("skipped {name}: no kernel; `crates/uml/build-image DIR` builds one, {IMAGE}=DIR names it");
+    }
+    skips
+}
+
+#[test]
+fn a_kernel_fills_a_link_and_repeats_to_the_byte() {
+    if skips("a_kernel_fills_a_link_and_repeats_to_the_byte") {
+        return;
+    }
+    let [first, second] = [(); 2].map(|()| run(&text("app = \"send\", cc = \"reno\"", "")));
+    for outcome in [&first, &second] {
+        assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+    }
+    // 1448 of 1500 bytes are payload (IP 20, TCP 20 and 12 of timestamps).
+    let goodput = result(&first.summary, 1, "goodput_bps").expect("a goodput");
+    assert!((0.9..1.0).contains(&(goodput / (10e6 * 1448.0 / 1500.0))), "{goodput}");
+    // A round trip of 20 ms, and one packet's 1.2 ms at the least.
+    let rtt = result(&first.summary, 0, "min_rtt_ms").expect("a round trip");
+    assert!((20.0..22.0).contains(&rtt), "{rtt}");
+    let json = |outcome: &Outcome| serde_json::to_string(&outcome.summary).expect("numbers");
+    assert_eq!(json(&first), json(&second));
+}
+
+#[test]
+fn a_kernel_sends_what_it_is_told_and_shares_with_our_own() {
+    if skips("a_kernel_sends_what_it_is_told_and_shares_with_our_own") {
+        return;
+    }
+    let own = "[hosts.left]\naddress = \"10.0.1.1/24\"\n[hosts.right]\naddress = \"10.0.1.2/24\"\n\
+               [[paths]]\nbetween = [\"left\", \"right\"]\npath = [\"wire\"]\n\
+               [[flows]]\nid = \"tcp\"\nfrom = \"left\"\nto = \"right\"\nport = 80\ncc = \"cubic\"\n";
+    let outcome = run(&text("app = \"send\", bytes = 1000000, start_s = 1", own));
+    assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+    assert_eq!(result(&outcome.summary, 1, "received_bytes"), Some(1e6));
+    let completed = result(&outcome.summary, 0, "completed_s").expect("an end");
+    assert!((0.8..9.0).contains(&completed), "{completed}");
+    assert!(outcome.summary.flows[0].goodput_bps > 1e6);
+}
+
+#[test]
+fn a_guest_that_cannot_do_its_job_says_so() {
+    if skips("a_guest_that_cannot_do_its_job_says_so") {
+        return;
+    }
+    for (sender, said) in [
+        ("app = \"send\", cc = \"none\"", "the guest cannot do its job: congestion control none"),
+        ("app = \"send\", sysctl = \"net.ipv4.nothing=1\"", "the guest cannot do its job: sysctl net.ipv4.nothing"),
+        ("app = \"command\", command = \"exit 3\", root = \"/nowhere\"", "the guest cannot do its job: "),
+        ("append = \"init=/nothing rdinit=/nothing\"", "its console says last:"),
+    ] {
+        let outcome = run(&text(sender, ""));
+        let error = outcome.broken_off.expect("an error").to_string();
+        assert!(error.contains(said), "{sender}: {error}");
+    }
+}
+
+#[test]
+fn an_image_that_is_missing_is_an_error_that_says_how_to_build_one() {
+    let outcome = run(&text("app = \"send\", image = \"/nowhere\"", ""));
+    let error = outcome.broken_off.expect("an error").to_string();
+    assert!(error.contains("there is no /nowhere/linux") && error.contains("crates/uml/build-image"), "{error}");
+    assert!(outcome.summary.partial);
+}
+
+#[test]
+fn settings_of_the_wrong_form_are_refused() {
+    for (sender, said) in [
+        ("app = \"receive\"", "\"sink\", which receives"),
+        ("cc = \"cubic reno\"", "a congestion controller of the kernel"),
+        ("sysctl = \"net.ipv4.tcp_ecn\"", "settings separated by `;`"),
+        ("sysctl = \"../../etc=1\"", "settings separated by `;`"),
+        ("root = \"relative\"", "the absolute path of a directory"),
+        ("memory_mb = 1", "memory_mb"),
+        ("ccc = \"reno\"", "ccc"),
+    ] {
+        let error = parse(&text(sender, "")).err().unwrap_or_else(|| panic!("{sender} is accepted"));
+        assert!(error.contains(said), "{sender}: {error}");
+    }
+}
