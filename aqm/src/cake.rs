@@ -48,7 +48,7 @@ use ackclock_units::{Random, Span, Time};
 use self::ack_filter::{WaitingAck, needless};
 pub use self::config::{AckFilter, Atm, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
 use self::longest::{Longest, id, of_id};
-use self::shaper::{Pace, Shaper};
+use self::shaper::{ByteTime, Shaper};
 use self::tin::{Hashes, Tin};
 use crate::books::{Books, memory_of};
 use crate::change::{fixed, parameters, valid};
@@ -120,7 +120,7 @@ impl<P: Queued> Cake<P> {
             limit: 0,
             index: [0; 64],
             tins: Vec::new(),
-            shaper: Shaper::new(Pace::new(0)),
+            shaper: Shaper::new(ByteTime::new(0)),
             current: 0,
             touched: (0, 0),
             memory: 0,

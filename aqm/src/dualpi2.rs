@@ -54,7 +54,7 @@ pub struct DualPi2<P> {
     /// while it is positive.
     credit: i64,
     random: Random,
-    l4s: VecDeque<Scalable<P>>,
+    l4s: VecDeque<ScalablePacket<P>>,
     classic: VecDeque<Entry<P>>,
     memory: u64,
     books: Books,
@@ -62,7 +62,7 @@ pub struct DualPi2<P> {
 
 /// A packet in the L4S queue.
 #[derive(Clone, Copy, Debug)]
-struct Scalable<P> {
+struct ScalablePacket<P> {
     entry: Entry<P>,
     /// The step applies to it.
     step: bool,
@@ -201,13 +201,13 @@ impl<P: Queued> DualPi2<P> {
 
     /// Takes the next packet out, with what the law of its queue still has to know; whether it is
     /// of the L4S queue, and what it costs the credit.
-    fn take(&mut self) -> Option<(Scalable<P>, bool, i64)> {
+    fn take(&mut self) -> Option<(ScalablePacket<P>, bool, i64)> {
         let scalable = self.turn()?;
         let contended = !self.l4s.is_empty() && !self.classic.is_empty();
         let taken = if scalable {
             self.l4s.pop_front()?
         } else {
-            Scalable { entry: self.classic.pop_front()?, step: false, marked: false }
+            ScalablePacket { entry: self.classic.pop_front()?, step: false, marked: false }
         };
         let bytes = taken.entry.packet.wire_len();
         self.memory -= memory_of(&taken.entry.packet);
@@ -218,7 +218,7 @@ impl<P: Queued> DualPi2<P> {
     }
 
     /// Returns `true` if the step marks a packet that was just taken out of the L4S queue.
-    fn above_step(&self, now: Time, scalable: &Scalable<P>) -> bool {
+    fn above_step(&self, now: Time, scalable: &ScalablePacket<P>) -> bool {
         scalable.step
             && match self.config.step_thresh {
                 StepThreshold::Time(threshold) => now.since(scalable.entry.enqueued_at) > threshold,
@@ -258,7 +258,7 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         let entry = Entry { packet, enqueued_at: now };
         if scalable {
             let step = self.l4s.len() as u64 >= self.config.min_qlen_step;
-            self.l4s.push_back(Scalable { entry, step, marked });
+            self.l4s.push_back(ScalablePacket { entry, step, marked });
         } else {
             self.classic.push_back(entry);
         }

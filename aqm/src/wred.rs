@@ -126,16 +126,16 @@ impl Configurable for WredProfile {
 }
 
 /// The profiles, by drop precedence.
-type Profiles = [Profile; 3];
+type Profiles = [DropProfile; 3];
 
 #[derive(Clone, Copy, Debug)]
-struct Profile {
+struct DropProfile {
     min: f64,
     max: f64,
     probability: f64,
 }
 
-impl Profile {
+impl DropProfile {
     /// The probability at this queue (`ShouldSendCN`).
     fn at(&self, queue: f64) -> f64 {
         if queue > self.max {
@@ -182,7 +182,7 @@ impl WredConfig {
         let (min, max) = self.thresholds();
         let of = |own: Option<&WredProfile>| {
             let own = own.cloned().unwrap_or_default();
-            Profile {
+            DropProfile {
                 min: own.min.unwrap_or(min) as f64,
                 max: own.max.unwrap_or(max) as f64,
                 probability: own.probability.unwrap_or(self.probability),
@@ -323,13 +323,13 @@ mod tests {
     /// certainty above it. At 1250 kB between 500 and 2000 kB with 0.05: 0.025.
     #[test]
     fn the_profile_is_that_of_switches() {
-        let profile = Profile { min: 500e3, max: 2000e3, probability: 0.05 };
+        let profile = DropProfile { min: 500e3, max: 2000e3, probability: 0.05 };
         assert_eq!(
             [0.0, 500e3, 1250e3, 2000e3, 2000.001e3].map(|queue| profile.at(queue)),
             [0.0, 0.0, 0.025, 0.05, 1.0]
         );
         // A step.
-        let step = Profile { min: 30e3, max: 30e3, probability: 1.0 };
+        let step = DropProfile { min: 30e3, max: 30e3, probability: 1.0 };
         assert_eq!([30e3, 30.001e3].map(|queue| step.at(queue)), [0.0, 1.0]);
     }
 

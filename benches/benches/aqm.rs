@@ -28,7 +28,7 @@ const BY_BACKLOG: [&str; 10] = ["red", "red-adaptive", "wred", "choke", "rem", "
 /// The disciplines of every bench below: those of the table, and configurations with other costs.
 /// ECN is on where possible, and limits leave room for the standing queue; the defaults do where
 /// they are to be met.
-fn disciplines(load: Load) -> Vec<(&'static str, Discipline)> {
+fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
     let stands = load.standing < u64::MAX;
     let packets = |default: u64| if stands { default.max(2 * load.standing) } else { default };
     let bytes = |default: u64| if stands { default.max(2 * load.standing * u64::from(load.bytes)) } else { default };
@@ -52,7 +52,7 @@ fn disciplines(load: Load) -> Vec<(&'static str, Discipline)> {
 
 /// The arrivals.
 #[derive(Clone, Copy)]
-struct Load {
+struct QueueLoad {
     flows: u32,
     bytes: u32,
     /// The queue is kept at this length.
@@ -61,7 +61,7 @@ struct Load {
     gap: Span,
 }
 
-impl Load {
+impl QueueLoad {
     /// Every other flow is of L4S, which `dualpi2` alone tells apart.
     fn packet(self, id: u32) -> StubPacket {
         let flow = u64::from(id % self.flows);
@@ -76,15 +76,15 @@ fn gap(bytes: u32, mbit: u64) -> Span {
 }
 
 /// A discipline under a load.
-struct Bench {
+struct QueueBench {
     queue: Discipline,
     drops: Drops<StubPacket>,
-    load: Load,
+    load: QueueLoad,
     now: Time,
     id: u32,
 }
 
-impl Bench {
+impl QueueBench {
     fn step(&mut self) {
         self.now += self.load.gap;
         for _ in 0..2 {
@@ -104,13 +104,13 @@ impl Bench {
     }
 }
 
-fn bench(c: &mut Criterion, group: &str, load: Load) {
+fn bench(c: &mut Criterion, group: &str, load: QueueLoad) {
     // A law that objects to the delay keeps the queue shorter; no law does to a light load.
     let is_light = group.starts_with("aqm/light");
     let mut benches = c.benchmark_group(group);
     benches.sample_size(20).warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_millis(400));
     for (name, queue) in disciplines(load) {
-        let mut bench = Bench { queue, drops: Drops::with_capacity(1024), load, now: Time::ZERO, id: 0 };
+        let mut bench = QueueBench { queue, drops: Drops::with_capacity(1024), load, now: Time::ZERO, id: 0 };
         // One more comes than leaves in each step.
         (0..2 * load.standing.min(1000)).for_each(|_| bench.step());
         let stood = bench.stands();
@@ -123,19 +123,22 @@ fn bench(c: &mut Criterion, group: &str, load: Load) {
 }
 
 /// All loads by their names.
-fn loads() -> Vec<(String, Load)> {
+fn loads() -> Vec<(String, QueueLoad)> {
     let mut loads = Vec::new();
     for bytes in [1514, 64] {
         for flows in [1, 1000] {
             for standing in [10, 100, 1000] {
                 // 1000 packets of 1514 bytes wait 0.12 ms.
-                let load = Load { flows, bytes, standing, gap: gap(bytes, 100_000) };
+                let load = QueueLoad { flows, bytes, standing, gap: gap(bytes, 100_000) };
                 loads.push((format!("light/{standing}p/{flows}f/{bytes}B"), load));
             }
         }
     }
-    loads.push(("congested".to_owned(), Load { flows: 8, bytes: 1514, standing: 100, gap: gap(1514, 10) }));
-    loads.push(("overloaded".to_owned(), Load { flows: 8, bytes: 1514, standing: u64::MAX, gap: gap(1514, 10_000) }));
+    loads.push(("congested".to_owned(), QueueLoad { flows: 8, bytes: 1514, standing: 100, gap: gap(1514, 10) }));
+    loads.push((
+        "overloaded".to_owned(),
+        QueueLoad { flows: 8, bytes: 1514, standing: u64::MAX, gap: gap(1514, 10_000) },
+    ));
     loads
 }
 
@@ -146,8 +149,8 @@ fn table() {
     const ROUNDS: u32 = 300;
     const STEPS: u32 = 5000;
     for (name, load) in loads() {
-        let bench = |queue| Bench { queue, drops: Drops::with_capacity(1024), load, now: Time::ZERO, id: 0 };
-        let mut benches: Vec<(Bench, Duration)> =
+        let bench = |queue| QueueBench { queue, drops: Drops::with_capacity(1024), load, now: Time::ZERO, id: 0 };
+        let mut benches: Vec<(QueueBench, Duration)> =
             disciplines(load).into_iter().map(|(_, queue)| (bench(queue), Duration::MAX)).collect();
         for _ in 0..ROUNDS {
             for (bench, least) in &mut benches {

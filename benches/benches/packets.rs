@@ -54,7 +54,7 @@ fn peak() -> io::Result<f64> {
 }
 
 /// The measurements of a row.
-struct Measured {
+struct PacketCost {
     /// Time of a data packet, in nanoseconds, at best.
     packet: f64,
     /// Time of a step of the reference, in nanoseconds, at best.
@@ -67,7 +67,7 @@ struct Measured {
 
 /// Measures a row, in a process of its own, because a process knows the peak of all its children
 /// only. Memory comes first: until a child executes its program it has its parent's.
-fn measure(program: &Path, row: &Row) -> io::Result<Measured> {
+fn measure(program: &Path, row: &Row) -> io::Result<PacketCost> {
     let scenarios = row.durations.map(|duration| row.bulk.scenario(duration));
     timed(program, &Bulk { flows: 1, ..row.bulk }.scenario("1us"))?;
     let empty = peak()?;
@@ -84,7 +84,7 @@ fn measure(program: &Path, row: &Row) -> io::Result<Measured> {
     }
     let mut steps: Vec<f64> = pairs.iter().zip(&reference_steps).map(|(pair, step)| pair.packet() / step).collect();
     steps.sort_by(f64::total_cmp);
-    Ok(Measured {
+    Ok(PacketCost {
         packet: Pair::least(&pairs).map_or(f64::NAN, |pair| pair.packet()),
         step: reference_steps.into_iter().fold(f64::INFINITY, f64::min),
         steps: steps[steps.len() / 2],
@@ -149,7 +149,7 @@ fn table(words: &[String]) -> io::Result<()> {
 /// The process of a row: its numbers.
 fn of_row(number: &str, program: &str) -> io::Result<()> {
     let number: usize = number.parse().map_err(io::Error::other)?;
-    let Measured { packet, step, steps, memory } = measure(&PathBuf::from(program), &rows()[number])?;
+    let PacketCost { packet, step, steps, memory } = measure(&PathBuf::from(program), &rows()[number])?;
     say(&format!("{packet} {step} {steps} {memory}\n"));
     Ok(())
 }

@@ -30,7 +30,7 @@ const COUNTED: f64 = 4e6;
 
 /// A point of a plot, with what is not measured there left out.
 #[derive(Clone, Debug, PartialEq)]
-struct Point {
+struct PlotPoint {
     series: String,
     number: u64,
     /// Instructions, accesses that miss 1 MiB of cache, nanoseconds.
@@ -92,7 +92,7 @@ impl Job {
 }
 
 /// Measures one point.
-fn measure(program: &Path, job: &Job) -> io::Result<Point> {
+fn measure(program: &Path, job: &Job) -> io::Result<PlotPoint> {
     let scenarios = job.scenarios();
     let hops = job.hops as f64;
     let mut costs = [None; 3];
@@ -104,12 +104,12 @@ fn measure(program: &Path, job: &Job) -> io::Result<Point> {
     let rounds = if job.packets() < COUNTED { ROUNDS } else { 3 };
     let pairs = (0..rounds).map(|_| Pair::run(program, &scenarios)).collect::<io::Result<Vec<_>>>()?;
     costs[2] = Pair::least(&pairs).map(|pair| pair.packet() / hops);
-    Ok(Point { series: job.series.to_owned(), number: job.number, costs })
+    Ok(PlotPoint { series: job.series.to_owned(), number: job.number, costs })
 }
 
-fn render(points: &[Point]) -> String {
+fn render(points: &[PlotPoint]) -> String {
     let mut text = HEAD.to_owned();
-    for Point { series, number, costs } in points {
+    for PlotPoint { series, number, costs } in points {
         // Rounded first, so that nothing is not less than nothing.
         let cell = |cost: f64| format!("{:.1}", (cost * 10.0).round() / 10.0 + 0.0);
         let [instructions, misses, nanoseconds] = costs.map(|cost| cost.map_or(String::new(), cell));
@@ -118,19 +118,19 @@ fn render(points: &[Point]) -> String {
     text
 }
 
-fn parse(text: &str) -> Option<Vec<Point>> {
+fn parse(text: &str) -> Option<Vec<PlotPoint>> {
     let point = |line: &str| {
         let (series, rest) = line.strip_prefix('"')?.split_once("\",")?;
         let mut cells = rest.split(',');
         let number = cells.next()?.parse().ok()?;
         let mut cost = || cells.next().map(|cell| cell.parse().ok());
-        Some(Point { series: series.to_owned(), number, costs: [cost()?, cost()?, cost()?] })
+        Some(PlotPoint { series: series.to_owned(), number, costs: [cost()?, cost()?, cost()?] })
     };
     text.strip_prefix(HEAD)?.lines().map(point).collect()
 }
 
 /// The plots by their names: of the flows, and of the links.
-fn plots(points: &[Point]) -> [(&'static str, String); 2] {
+fn plots(points: &[PlotPoint]) -> [(&'static str, String); 2] {
     let panels = |series: &[&str], x_label: &str, quantities: &[usize]| {
         let title = ["Instructions", "Misses of a cache of 1 MiB", "Nanoseconds"];
         let panel = |quantity: usize| Panel {
@@ -164,11 +164,11 @@ fn say(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn write_plots(points: &[Point]) -> io::Result<()> {
+fn write_plots(points: &[PlotPoint]) -> io::Result<()> {
     plots(points).iter().try_for_each(|(name, text)| fs::write(Path::new(DIRECTORY).join(name), text))
 }
 
-fn committed() -> io::Result<Vec<Point>> {
+fn committed() -> io::Result<Vec<PlotPoint>> {
     parse(&fs::read_to_string(Path::new(DIRECTORY).join("scaling.csv"))?)
         .ok_or_else(|| io::Error::other("benches/scaling.csv cannot be read"))
 }

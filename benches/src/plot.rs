@@ -27,25 +27,25 @@ const BOTTOM: f64 = 206.0;
 const COLOURS: [(&str, &str); 3] = [("#0b5fa5", "#6cb6ff"), ("#b3430e", "#f0883e"), ("#2d7d32", "#7ee787")];
 
 /// A logarithmic axis from one place on the picture to another.
-struct Axis {
+struct LogAxis {
     least: f64,
     most: f64,
     from: f64,
     to: f64,
 }
 
-impl Axis {
-    fn new(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Axis {
+impl LogAxis {
+    fn new(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> LogAxis {
         let least = values.clone().fold(f64::INFINITY, f64::min);
         let most = values.fold(0.0, f64::max);
-        Axis { least, most, from, to }
+        LogAxis { least, most, from, to }
     }
 
     /// The axis extended to lines of the grid, and to at least a factor of four.
-    fn rounded(self) -> Axis {
+    fn rounded(self) -> LogAxis {
         let below = grid().rfind(|&line| line <= self.least).unwrap_or(self.least);
         let above = grid().find(|&line| line >= self.most.max(4.0 * below)).unwrap_or(self.most);
-        Axis { least: below, most: above, ..self }
+        LogAxis { least: below, most: above, ..self }
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -112,8 +112,8 @@ fn style() -> String {
 
 fn draw(panel: &Panel, text: &mut String) {
     let points = || panel.series.iter().flat_map(|(_, points)| points.iter());
-    let x = Axis::new(points().map(|point| point.0), LEFT, RIGHT);
-    let y = Axis::new(points().map(|point| point.1), BOTTOM, TOP).rounded();
+    let x = LogAxis::new(points().map(|point| point.0), LEFT, RIGHT);
+    let y = LogAxis::new(points().map(|point| point.1), BOTTOM, TOP).rounded();
     let _ = writeln!(text, "<text class=\"title\" x=\"10\" y=\"20\">{}</text>", panel.title);
     for line in y.lines() {
         let (at, number) = (y.place(line), number(line));
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn axes_are_logarithmic() {
-        let axis = Axis { least: 1.0, most: 10_000.0, from: 0.0, to: 40.0 };
+        let axis = LogAxis { least: 1.0, most: 10_000.0, from: 0.0, to: 40.0 };
         assert!((axis.place(100.0) - 20.0).abs() < 1e-9 && (axis.place(1000.0) - 30.0).abs() < 1e-9);
-        let rounded = Axis { least: 2300.0, most: 4100.0, from: 0.0, to: 1.0 }.rounded();
+        let rounded = LogAxis { least: 2300.0, most: 4100.0, from: 0.0, to: 1.0 }.rounded();
         assert_eq!((rounded.least, rounded.most), (2000.0, 10_000.0));
         assert_eq!(rounded.lines(), [2000.0, 5000.0, 10_000.0]);
     }

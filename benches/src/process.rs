@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// The fields of a summary that are read.
 #[derive(Deserialize)]
-struct Head {
+struct SummaryHead {
     packets: f64,
     events: f64,
 }
@@ -39,7 +39,7 @@ pub fn run(program: &mut Command, scenario: &str) -> io::Result<Run> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let head = output.stdout.split(|&b| b == b'\n').next().and_then(|line| serde_json::from_slice(line).ok());
     match head {
-        Some(Head { packets, events }) if output.status.success() => Ok(Run { packets, events, said }),
+        Some(SummaryHead { packets, events }) if output.status.success() => Ok(Run { packets, events, said }),
         _ => Err(io::Error::other(format!("{program:?}: {}\n{said}", output.status))),
     }
 }

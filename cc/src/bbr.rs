@@ -235,7 +235,7 @@ pub struct Bbr {
     initial_cwnd: u64,
     /// `C.delivered`, bytes.
     delivered: u64,
-    pacing: control::Pacing,
+    pacing: control::PacingControl,
     rounds: model::Rounds,
     model: model::Model,
     aggregation: model::Aggregation,
@@ -279,7 +279,7 @@ impl Bbr {
             mss: 1,
             initial_cwnd: 0,
             delivered: 0,
-            pacing: control::Pacing::new(),
+            pacing: control::PacingControl::new(),
             rounds: model::Rounds::default(),
             model: model::Model::new(),
             aggregation: model::Aggregation::new(Time::ZERO),

@@ -26,8 +26,8 @@ mod rfc9438;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time, maths, named};
 
-use self::law::Undo;
-use self::linux::Moment;
+use self::law::CubicUndo;
+use self::linux::AckTimes;
 use crate::controllers::{Algorithm, Stack, TIME};
 use crate::reactions::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
@@ -157,8 +157,8 @@ struct Epoch {
 
 #[derive(Clone, Debug)]
 enum Growth {
-    Rfc9438(Curve, rfc9438::Growth),
-    Linux(linux::Growth),
+    Rfc9438(Curve, rfc9438::Rfc9438Growth),
+    Linux(linux::LinuxGrowth),
 }
 
 /// `W_cubic(t) = C (t - K)^3 + W_max`, in segments and seconds (RFC 9438 section 4.2).
@@ -289,8 +289,8 @@ impl Cubic {
                 *cwnd_prior = cwnd;
             }
             let growth = match self.config.rules.law().in_segments {
-                false => Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Growth::new(cwnd)),
-                true => Growth::Linux(linux::Growth::new(cwnd as u64, *w_max as u64, &self.config)),
+                false => Growth::Rfc9438(Curve::new(self.config.c, *w_max, cwnd), rfc9438::Rfc9438Growth::new(cwnd)),
+                true => Growth::Linux(linux::LinuxGrowth::new(cwnd as u64, *w_max as u64, &self.config)),
             };
             Epoch { start: f.now, growth }
         });
@@ -301,7 +301,7 @@ impl Cubic {
                 growth.grow(window, f, acked, curve, t, *cwnd_prior, &self.config);
             }
             Growth::Linux(growth) => {
-                let at = Moment { start: epoch.start, shortest: self.path.shortest, first: *w_max == 0.0 };
+                let at = AckTimes { start: epoch.start, shortest: self.path.shortest, first: *w_max == 0.0 };
                 growth.count(f, acked, cwnd as u64, at, &self.config);
                 growth.grow(window, credit, f, acked, self.path.segments_per_ack, &self.config);
             }
@@ -384,17 +384,17 @@ impl CongestionControl for Cubic {
             Signal::Spurious => {
                 let Some(saved) = self.saved.take() else { return };
                 match self.config.rules.law().undo {
-                    Undo::State => {
+                    CubicUndo::State => {
                         if self.state.window.cwnd < saved.window.cwnd {
                             self.state = saved;
                         }
                     }
-                    Undo::Maximum => {
+                    CubicUndo::Maximum => {
                         let cwnd = (self.state.w_max as u64).saturating_mul(f.segment());
                         let most = Window { cwnd, ssthresh: saved.window.ssthresh };
                         put_back(&mut self.state.window, &most);
                     }
-                    Undo::Window => put_back(&mut self.state.window, &saved.window),
+                    CubicUndo::Window => put_back(&mut self.state.window, &saved.window),
                 }
                 self.state.reducing = false;
             }

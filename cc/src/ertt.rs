@@ -135,7 +135,7 @@ pub struct EnhancedRtt {
 #[derive(Clone, Debug)]
 pub struct Ertt {
     unit: Span,
-    segments: VecDeque<Segment>,
+    segments: VecDeque<SentSegment>,
     /// A marked segment is on its way.
     in_progress: bool,
     /// Bytes sent since it was marked.
@@ -159,7 +159,7 @@ pub struct Ertt {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct SentSegment {
     seq: u64,
     bytes: u32,
     sent_at: Time,
@@ -167,7 +167,7 @@ struct Segment {
     marked: bool,
 }
 
-impl Segment {
+impl SentSegment {
     fn end(&self) -> u64 {
         self.seq.saturating_add(self.bytes.into())
     }
@@ -202,7 +202,7 @@ impl Ertt {
         let marked = !std::mem::replace(&mut self.in_progress, true);
         let before = if marked { 0 } else { self.bytes_in_rtt };
         self.bytes_in_rtt = before.saturating_add(sent.bytes.into());
-        self.segments.push_back(Segment { seq: sent.seq, bytes: sent.bytes, sent_at: f.now, marked });
+        self.segments.push_back(SentSegment { seq: sent.seq, bytes: sent.bytes, sent_at: f.now, marked });
     }
 
     /// `ertt_packet_measurement_hook`; `cwnd` is the window at this moment.
@@ -223,7 +223,7 @@ impl Ertt {
         let mut answered = None;
         // The last segment that left unmeasured on the way to the one that is, and the bytes of all
         // of them.
-        let mut skipped: Option<Segment> = None;
+        let mut skipped: Option<SentSegment> = None;
         let mut skipped_bytes = 0i64;
         while let Some(&front) = self.segments.front() {
             let wanted = front.marked || skipped.is_some();

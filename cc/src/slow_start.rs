@@ -15,10 +15,10 @@ use crate::{Ack, Flight, Window};
 
 /// The slow start of one connection.
 #[derive(Clone, Debug)]
-pub(crate) struct SlowStart(Observer);
+pub(crate) struct SlowStart(ExitObserver);
 
 #[derive(Clone, Debug)]
-enum Observer {
+enum ExitObserver {
     Standard,
     Hystart(Hystart),
     HystartPlusPlus(HystartPlusPlus),
@@ -27,18 +27,18 @@ enum Observer {
 impl SlowStart {
     pub(crate) fn new(rules: SlowStartRules) -> SlowStart {
         SlowStart(match rules {
-            SlowStartRules::Standard => Observer::Standard,
-            SlowStartRules::Hystart(config) => Observer::Hystart(Hystart::new(config)),
-            SlowStartRules::HystartPlusPlus(config) => Observer::HystartPlusPlus(HystartPlusPlus::new(config)),
+            SlowStartRules::Standard => ExitObserver::Standard,
+            SlowStartRules::Hystart(config) => ExitObserver::Hystart(Hystart::new(config)),
+            SlowStartRules::HystartPlusPlus(config) => ExitObserver::HystartPlusPlus(HystartPlusPlus::new(config)),
         })
     }
 
     /// Slow start begins: with the connection, and after a timeout.
     pub(crate) fn restart(&mut self, f: &Flight) {
         match &mut self.0 {
-            Observer::Standard => {}
-            Observer::Hystart(hystart) => hystart.restart(f),
-            Observer::HystartPlusPlus(hystart) => hystart.restart(f),
+            ExitObserver::Standard => {}
+            ExitObserver::Hystart(hystart) => hystart.restart(f),
+            ExitObserver::HystartPlusPlus(hystart) => hystart.restart(f),
         }
     }
 
@@ -54,18 +54,18 @@ impl SlowStart {
         shortest: Option<Span>,
         config: &NewRenoConfig,
     ) -> bool {
-        let watched = !matches!(self.0, Observer::Standard) && slow_start_applies(window, config);
+        let watched = !matches!(self.0, ExitObserver::Standard) && slow_start_applies(window, config);
         watched && self.watch(window, f, ack, shortest)
     }
 
     fn watch(&mut self, window: &mut Window, f: &Flight, ack: &Ack, shortest: Option<Span>) -> bool {
         let over = match &mut self.0 {
-            Observer::Standard => false,
-            Observer::Hystart(hystart) => match (ack.rtt, shortest) {
+            ExitObserver::Standard => false,
+            ExitObserver::Hystart(hystart) => match (ack.rtt, shortest) {
                 (Some(delay), Some(shortest)) => hystart.sample(f, window.cwnd, delay, shortest),
                 _ => false,
             },
-            Observer::HystartPlusPlus(hystart) => hystart.observe(window, f, ack.rtt),
+            ExitObserver::HystartPlusPlus(hystart) => hystart.observe(window, f, ack.rtt),
         };
         if over {
             // A window of one segment, after a timeout, does not end it below two.
@@ -78,9 +78,9 @@ impl SlowStart {
     /// beyond the threshold, for congestion avoidance.
     pub(crate) fn grow(&mut self, window: &mut Window, f: &Flight, acked: u64, config: &NewRenoConfig) -> u64 {
         match &mut self.0 {
-            Observer::Standard => {}
-            Observer::Hystart(hystart) => hystart.growing(f),
-            Observer::HystartPlusPlus(hystart) => {
+            ExitObserver::Standard => {}
+            ExitObserver::Hystart(hystart) => hystart.growing(f),
+            ExitObserver::HystartPlusPlus(hystart) => {
                 if hystart.grow(window, f, acked) {
                     return 0;
                 }

@@ -116,7 +116,7 @@ pub struct Link {
     /// Only while decisions are recorded, or framing differs between packets; other runs pay one
     /// branch per packet.
     recording: Option<Box<Recording>>,
-    bucket: Option<Box<Bucket>>,
+    bucket: Option<Box<TokenBucket>>,
     serializer: Option<Serializer>,
     /// The shortest there will ever be, if it changes.
     delay: Span,
@@ -156,7 +156,7 @@ enum Transmitter {
 /// Tokens, represented by the time at which a transmitter would have sent the packets released so
 /// far.
 #[derive(Debug)]
-struct Bucket {
+struct TokenBucket {
     /// Capacity of the bucket, in time at the rate.
     depth: Span,
     /// The time at which the transmitter would be done.
@@ -169,7 +169,7 @@ impl Link {
         let serializer = config.rate.map(Serializer::new);
         let bucket = serializer.clone().zip(config.burst).map(|(mut serializer, burst)| {
             let depth = serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO);
-            Box::new(Bucket { depth, done: Time::ZERO })
+            Box::new(TokenBucket { depth, done: Time::ZERO })
         });
         let is_plain = bucket.is_none();
         let uniform = config.overhead.uniform();

@@ -13,7 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes};
 
 use crate::errors;
 use crate::lines::Lines;
-use crate::own::Own;
+use crate::own::PyOwn;
 use crate::scenario::algorithms;
 
 /// The most numbers of all observations together.
@@ -34,12 +34,12 @@ fn raise(error: &SpecError) -> PyErr {
 }
 
 /// Numbers as bytes of the machine.
-trait Bytes: Copy {
+trait Packable: Copy {
     const SIZE: usize;
     fn write(self, to: &mut [u8]);
 }
 
-impl Bytes for f32 {
+impl Packable for f32 {
     const SIZE: usize = 4;
     #[inline]
     fn write(self, to: &mut [u8]) {
@@ -47,7 +47,7 @@ impl Bytes for f32 {
     }
 }
 
-impl Bytes for f64 {
+impl Packable for f64 {
     const SIZE: usize = 8;
     #[inline]
     fn write(self, to: &mut [u8]) {
@@ -55,7 +55,7 @@ impl Bytes for f64 {
     }
 }
 
-impl Bytes for u8 {
+impl Packable for u8 {
     const SIZE: usize = 1;
     #[inline]
     fn write(self, to: &mut [u8]) {
@@ -64,7 +64,7 @@ impl Bytes for u8 {
 }
 
 /// Copies numbers into a buffer of Python's.
-fn fill<T: Bytes>(buffer: &Bound<'_, PyByteArray>, values: &[T]) -> PyResult<()> {
+fn fill<T: Packable>(buffer: &Bound<'_, PyByteArray>, values: &[T]) -> PyResult<()> {
     if buffer.len() != values.len() * T::SIZE {
         return Err(PyRuntimeError::new_err("a buffer of the environments has another size than it was made with"));
     }
@@ -221,7 +221,7 @@ impl Environments {
         threads: usize,
         autoreset: &str,
         keep_results: bool,
-        own: Option<Py<Own>>,
+        own: Option<Py<PyOwn>>,
     ) -> PyResult<Environments> {
         let own = algorithms(own.as_ref());
         if !(1..=1_000_000).contains(&count) || threads == 0 {

@@ -11,26 +11,26 @@ use serde_json::Value;
 
 use crate::lines::Lines;
 use crate::packed;
-use crate::scenario::Scenario;
+use crate::scenario::PyScenario;
 
 /// The measurements of a sweep's runs, until all are complete.
-#[pyclass(frozen, module = "ackclock._core")]
+#[pyclass(name = "Judge", frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct PyJudge {
     scenario: Arc<ackclock_scenario::Scenario>,
     measures: Mutex<Vec<Option<Measures>>>,
 }
 
 #[pymethods]
-impl Judge {
+impl PyJudge {
     #[new]
-    fn new(scenario: &Scenario) -> Judge {
-        Judge { scenario: scenario.0.clone(), measures: Mutex::default() }
+    fn new(scenario: &PyScenario) -> PyJudge {
+        PyJudge { scenario: scenario.0.clone(), measures: Mutex::default() }
     }
 
-    /// The scenario's measurements in runs, as bytes for [`Judge::add`].
+    /// The scenario's measurements in runs, as bytes for `Judge.add`.
     #[staticmethod]
-    fn measure<'py>(py: Python<'py>, scenario: &Scenario, lines: &Lines) -> PyResult<Bound<'py, PyBytes>> {
+    fn measure<'py>(py: Python<'py>, scenario: &PyScenario, lines: &Lines) -> PyResult<Bound<'py, PyBytes>> {
         let measured = py.detach(|| {
             let mut bytes = Vec::new();
             for line in lines.0.iter() {
@@ -62,7 +62,7 @@ impl Judge {
     }
 }
 
-impl Judge {
+impl PyJudge {
     /// Takes in what a run has measured, from its line. Tells whether it failed.
     pub(crate) fn see(&self, line: &str) -> anyhow::Result<bool> {
         let summary: Value = serde_json::from_str(line)?;

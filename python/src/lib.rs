@@ -30,29 +30,29 @@ mod _core {
     #[pymodule_export]
     use crate::interrupt::Interrupts;
     #[pymodule_export]
-    use crate::judge::Judge;
+    use crate::judge::PyJudge;
     #[pymodule_export]
-    use crate::lines::{Lines, Parameters};
+    use crate::lines::{Lines, PyParameters};
     #[pymodule_export]
-    use crate::output::{Output, manifest};
+    use crate::output::{PyOutput, manifest};
     #[pymodule_export]
-    use crate::own::Own;
+    use crate::own::PyOwn;
     #[pymodule_export]
-    use crate::own::builtin::Controller;
+    use crate::own::builtin::PyController;
     #[pymodule_export]
-    use crate::own::controller::CongestionControl;
+    use crate::own::controller::PyCongestionControl;
     #[pymodule_export]
-    use crate::own::objects::{Ack, Arrival, Flight, Lost, RateSample, Sent, Signal, Subflow, Verdict};
+    use crate::own::objects::{Ack, Arrival, Flight, Lost, PySignal, RateSample, Sent, Subflow, Verdict};
     #[pymodule_export]
-    use crate::own::packet::{NotBefore, Packet};
+    use crate::own::packet::{NotBefore, PyPacket};
     #[pymodule_export]
-    use crate::own::queue::QueueDisc;
+    use crate::own::queue::PyQueueDisc;
     #[pymodule_export]
     use crate::own::surroundings::shut_down;
     #[pymodule_export]
     use crate::running::Batch;
     #[pymodule_export]
-    use crate::scenario::Scenario;
+    use crate::scenario::PyScenario;
     #[pymodule_export]
     use crate::table::Table;
 

@@ -27,21 +27,21 @@ const KEYS: [&str; 2] = ["index", "run"];
 pub(crate) struct Lines(pub(crate) Arc<Vec<Line>>);
 
 /// What the columns of parameters are, from lines that were seen.
-#[pyclass(frozen, module = "ackclock._core")]
+#[pyclass(name = "Parameters", frozen, module = "ackclock._core")]
 #[derive(Debug, Default)]
-pub(crate) struct Parameters(Mutex<parameters::Parameters>);
+pub(crate) struct PyParameters(Mutex<parameters::Parameters>);
 
-impl Parameters {
+impl PyParameters {
     fn all(&self) -> MutexGuard<'_, parameters::Parameters> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl Parameters {
+impl PyParameters {
     #[new]
-    fn new() -> Parameters {
-        Parameters::default()
+    fn new() -> PyParameters {
+        PyParameters::default()
     }
 
     /// Takes in lines of the sweep.
@@ -167,7 +167,7 @@ impl Lines {
 
     /// A part of all summaries as a table, with the columns of all parameters. Columns without
     /// values have no type: other lines of the sweep may have some.
-    fn part(&self, py: Python<'_>, part: &str, parameters: &Parameters) -> PyResult<Table> {
+    fn part(&self, py: Python<'_>, part: &str, parameters: &PyParameters) -> PyResult<Table> {
         let table = py.detach(|| table(&self.0, part, true, &parameters.all(), true));
         table.map(Table).map_err(PyValueError::new_err)
     }

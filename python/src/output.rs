@@ -9,18 +9,18 @@ use ackclock_run::output::{self, InUse, MANIFEST};
 use pyo3::exceptions::{PyBlockingIOError, PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::judge::Judge;
+use crate::judge::PyJudge;
 use crate::lines::Lines;
-use crate::scenario::Scenario;
+use crate::scenario::PyScenario;
 
 /// Numbers of errors, as Python's exceptions have them.
 const EEXIST: i32 = 17;
 const EAGAIN: i32 = 11;
 
 /// A directory that is written.
-#[pyclass(frozen, module = "ackclock._core")]
+#[pyclass(name = "Output", frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Output(Mutex<Option<Open>>);
+pub(crate) struct PyOutput(Mutex<Option<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -33,7 +33,7 @@ struct Open {
 }
 
 #[pymethods]
-impl Output {
+impl PyOutput {
     /// Prepares a directory for runs of a scenario. Gives also the first place that is to be done,
     /// and a note on results of a killed run, if there were any. `judge` takes in what runs before
     /// that place have measured.
@@ -42,14 +42,14 @@ impl Output {
     #[expect(clippy::too_many_arguments, reason = "by name")]
     fn open(
         py: Python<'_>,
-        scenario: &Scenario,
+        scenario: &PyScenario,
         directory: PathBuf,
-        judge: &Judge,
+        judge: &PyJudge,
         only: Option<String>,
         shard: Option<String>,
         resume: bool,
         overwrite: bool,
-    ) -> PyResult<(Output, usize, Option<String>)> {
+    ) -> PyResult<(PyOutput, usize, Option<String>)> {
         let (scenario, dir) = (scenario.0.clone(), directory);
         py.detach(|| {
             let exists = |why: String| PyFileExistsError::new_err((EEXIST, why, dir.display().to_string()));
@@ -62,7 +62,7 @@ impl Output {
                     // There is nothing to go on with.
                     let is_same = manifest["scenario"] == scenario.resolved() && manifest["partial"] != true;
                     return if is_same {
-                        Ok((Output(Mutex::new(None)), 1, None))
+                        Ok((PyOutput(Mutex::new(None)), 1, None))
                     } else {
                         Err(exists("The directory holds other results: overwrite=True drops them".to_owned()))
                     };
@@ -76,7 +76,7 @@ impl Output {
             });
             let (output, place) = opened.map_err(|error| raised(&error, &dir))?;
             let kept = output.kept().map(str::to_owned);
-            Ok((Output(Mutex::new(Some(Open { dir, scenario, output, last: None, failed }))), place, kept))
+            Ok((PyOutput(Mutex::new(Some(Open { dir, scenario, output, last: None, failed }))), place, kept))
         })
     }
 

@@ -7,14 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ackclock_run::batch::{self, BatchError, Control, Line, Options};
+use ackclock_run::batch::{self, BatchControl, BatchError, Line, Options};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
 use crate::lines::Lines;
-use crate::own::surroundings::Surroundings;
-use crate::scenario::Scenario;
+use crate::own::surroundings::PySurroundings;
+use crate::scenario::PyScenario;
 
 /// The longest that is waited at a time.
 const LONGEST: f64 = 3600.0;
@@ -22,11 +22,11 @@ const LONGEST: f64 = 3600.0;
 /// Runs of a scenario that go on in the background.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Batch(Arc<Shared>, Option<Arc<Surroundings>>);
+pub(crate) struct Batch(Arc<BatchState>, Option<Arc<PySurroundings>>);
 
 #[derive(Debug)]
-struct Shared {
-    control: Arc<Control>,
+struct BatchState {
+    control: Arc<BatchControl>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,7 +45,7 @@ enum Broken {
     Panic(String),
 }
 
-impl Shared {
+impl BatchState {
     /// The state is whole between any two steps.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -74,7 +74,7 @@ impl Batch {
     #[staticmethod]
     #[pyo3(signature = (scenario, *, only = None, shard = None, places = None, threads = None, records = false, most = None))]
     fn start(
-        scenario: &Scenario,
+        scenario: &PyScenario,
         only: Option<String>,
         shard: Option<String>,
         places: Option<(usize, usize)>,
@@ -85,13 +85,13 @@ impl Batch {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads: expected at least 1, or None for as many as there are cores"));
         }
-        let control = Arc::new(Control::new());
+        let control = Arc::new(BatchControl::new());
         let own = !scenario.0.own().is_empty();
         // Hooks take turns, so that more threads would wait for each other.
         let threads = threads.or(own.then_some(1));
-        let own = own.then(|| Surroundings::new(Arc::clone(&control)));
+        let own = own.then(|| PySurroundings::new(Arc::clone(&control)));
         let surroundings = own.clone().map(|own| own as Arc<dyn batch::Surroundings>);
-        let shared = Arc::new(Shared { control, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(BatchState { control, state: Mutex::default(), changed: Condvar::new() });
         let places = places.map(|(from, to)| from..to);
         let (scenario, options) = (scenario.0.clone(), Options { only, shard, places, threads, records, surroundings });
         let theirs = shared.clone();

@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::lines::Lines;
-use crate::own::{Classes, Own};
+use crate::own::{Classes, PyOwn};
 use crate::{errors, running};
 
 /// A scenario that has been read and checked, with overrides applied.
-#[pyclass(frozen, module = "ackclock._core")]
+#[pyclass(name = "Scenario", frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
+pub(crate) struct PyScenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
 
 /// The algorithms that the parser gets from the classes.
-pub(crate) fn algorithms(own: Option<&Py<Own>>) -> ackclock_scenario::Own {
+pub(crate) fn algorithms(own: Option<&Py<PyOwn>>) -> ackclock_scenario::Own {
     own.map_or_else(ackclock::built_in, |own| own.get().0.clone())
 }
 
@@ -29,7 +29,7 @@ type Packed<'py> = Vec<(String, Bound<'py, PyBytes>)>;
 
 /// The contents of a pickle: `Scenario.unpack` and its arguments.
 type Reduced<'py> =
-    (Bound<'py, PyAny>, (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>, Option<Py<Own>>));
+    (Bound<'py, PyAny>, (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>, Option<Py<PyOwn>>));
 
 /// The text of a scenario and its origin.
 #[derive(Debug)]
@@ -38,11 +38,11 @@ struct Source {
     folder: PathBuf,
     text: Vec<u8>,
     overrides: Vec<(String, String)>,
-    own: Option<Py<Own>>,
+    own: Option<Py<PyOwn>>,
 }
 
 #[pymethods]
-impl Scenario {
+impl PyScenario {
     /// Reads the file `name`, or `text`, which errors call `name`; `overrides` are pairs of what
     /// errors call them and `KEY=VALUE`; `own` has classes that it may name.
     #[new]
@@ -52,8 +52,8 @@ impl Scenario {
         name: &str,
         text: Option<&str>,
         overrides: Vec<(String, String)>,
-        own: Option<Py<Own>>,
-    ) -> PyResult<Scenario> {
+        own: Option<Py<PyOwn>>,
+    ) -> PyResult<PyScenario> {
         let classes = algorithms(own.as_ref());
         read(py, || {
             let (folder, text) = match text {
@@ -65,7 +65,7 @@ impl Scenario {
             };
             let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &classes)?;
             let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides, own };
-            Ok(Scenario(Arc::new(parsed), source))
+            Ok(PyScenario(Arc::new(parsed), source))
         })
     }
 
@@ -95,15 +95,15 @@ impl Scenario {
         text: Vec<u8>,
         overrides: Vec<(String, String)>,
         files: Vec<(String, Vec<u8>)>,
-        own: Option<Py<Own>>,
-    ) -> PyResult<Scenario> {
+        own: Option<Py<PyOwn>>,
+    ) -> PyResult<PyScenario> {
         let classes = algorithms(own.as_ref());
         read(py, || {
             let files = files.into_iter().collect();
             let parsed =
                 ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &classes, files)?;
             let source = Source { name, folder, text, overrides, own };
-            Ok(Scenario(Arc::new(parsed), source))
+            Ok(PyScenario(Arc::new(parsed), source))
         })
     }
 
@@ -212,7 +212,7 @@ impl Scenario {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let own = self.1.own.as_ref().map(|own| own.clone_ref(py));
         let (name, folder, text, overrides, files) = self.pack(py);
-        let unpack = py.get_type::<Scenario>().getattr("unpack")?;
+        let unpack = py.get_type::<PyScenario>().getattr("unpack")?;
         Ok((unpack, (name, folder, text, overrides, files, own)))
     }
 
@@ -226,7 +226,7 @@ fn given(overrides: &[(String, String)]) -> Vec<Override> {
 }
 
 /// Reads without Python's lock; what is wrong becomes an exception.
-fn read(py: Python<'_>, read: impl FnOnce() -> Result<Scenario, LoadError> + Send) -> PyResult<Scenario> {
+fn read(py: Python<'_>, read: impl FnOnce() -> Result<PyScenario, LoadError> + Send) -> PyResult<PyScenario> {
     match py.detach(|| panic::catch_unwind(AssertUnwindSafe(read))) {
         Ok(read) => read.map_err(|error| errors::load(&error)),
         Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", running::said(&*panic)))),

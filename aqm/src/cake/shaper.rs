@@ -11,20 +11,20 @@ const LEAST_RATE: u64 = 64;
 
 /// The time of a byte at a rate, as a number of 34 bits and a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(super) struct ByteTime {
     nanos: u64,
     shift: u32,
 }
 
-impl Pace {
+impl ByteTime {
     /// The pace of a rate in bytes per second; 0 is unlimited.
-    pub(super) fn new(rate: u64) -> Pace {
+    pub(super) fn new(rate: u64) -> ByteTime {
         if rate == 0 {
-            return Pace { nanos: 0, shift: 0 };
+            return ByteTime { nanos: 0, shift: 0 };
         }
         let nanos = (1_000_000_000 << 34) / rate.max(LEAST_RATE);
         let beyond = 64 - (nanos >> 34).leading_zeros();
-        Pace { nanos: nanos >> beyond, shift: 34 - beyond }
+        ByteTime { nanos: nanos >> beyond, shift: 34 - beyond }
     }
 
     pub(super) fn is_unlimited(self) -> bool {
@@ -41,7 +41,7 @@ impl Pace {
 /// The shaper of all tins.
 #[derive(Debug)]
 pub(super) struct Shaper {
-    pub(super) pace: Pace,
+    pub(super) pace: ByteTime,
     /// The end of the last packet at the rate.
     next: Time,
     /// The same at two thirds of the rate, for packets that were sent alone: those that
@@ -50,7 +50,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    pub(super) fn new(pace: Pace) -> Shaper {
+    pub(super) fn new(pace: ByteTime) -> Shaper {
         Shaper { pace, next: Time::ZERO, failsafe: Time::ZERO }
     }
 

@@ -7,7 +7,7 @@
 use ackclock_units::{Random, Span, Time};
 
 use super::config::FlowMode;
-use super::shaper::Pace;
+use super::shaper::ByteTime;
 use crate::cobalt_law::{CobaltLaw, CobaltState};
 use crate::slab::SlabQueue;
 
@@ -18,7 +18,7 @@ const WAYS: usize = 8;
 
 /// The part in the turns that a queue has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Set {
+enum TurnList {
     /// It is in no list.
     None,
     /// New, served first.
@@ -39,13 +39,13 @@ pub(super) struct Flow {
     pub(super) deficit: i32,
     /// The places of its hosts.
     hosts: [u16; 2],
-    set: Set,
+    set: TurnList,
     pub(super) cobalt: CobaltState,
 }
 
 /// A place for a sending and for a receiving host.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hosts {
+struct HostPair {
     tags: [u32; 2],
     bulk_flows: [u16; 2],
 }
@@ -141,13 +141,13 @@ impl TinStats {
 pub(super) struct Tin {
     pub(super) flows: Box<[Flow]>,
     tags: Box<[u32]>,
-    hosts: Box<[Hosts]>,
+    hosts: Box<[HostPair]>,
     lists: Lists,
     pub(super) law: CobaltLaw,
     /// Bytes per second below which it is served before the tins of lower numbers; 0 without a
     /// shaper.
     pub(super) threshold: u64,
-    pub(super) pace: Pace,
+    pub(super) pace: ByteTime,
     /// The time until which what it sent takes at its threshold.
     pub(super) next: Time,
     /// Bytes of a flow's turn, for a host with one flow.
@@ -166,12 +166,17 @@ pub(super) struct Tin {
 impl Tin {
     /// Empty queues, without parameters until [`Tin::configure`].
     pub(super) fn new() -> Tin {
-        let flow =
-            Flow { queue: SlabQueue::EMPTY, deficit: 0, hosts: [0; 2], set: Set::None, cobalt: CobaltState::zeroed() };
+        let flow = Flow {
+            queue: SlabQueue::EMPTY,
+            deficit: 0,
+            hosts: [0; 2],
+            set: TurnList::None,
+            cobalt: CobaltState::zeroed(),
+        };
         Tin {
             flows: vec![flow; QUEUES].into(),
             tags: vec![0; QUEUES].into(),
-            hosts: vec![Hosts::default(); QUEUES].into(),
+            hosts: vec![HostPair::default(); QUEUES].into(),
             lists: Lists::new(),
             law: CobaltLaw {
                 target: Span::ZERO,
@@ -185,7 +190,7 @@ impl Tin {
                 blue_threshold: None,
             },
             threshold: 0,
-            pace: Pace::new(0),
+            pace: ByteTime::new(0),
             next: Time::ZERO,
             flow_quantum: 0,
             quantum: 0,
@@ -202,7 +207,7 @@ impl Tin {
     /// Sets the share, and the law for it (`cake_set_rate`).
     pub(super) fn configure(&mut self, (rate, quantum): (u64, u32), mtu: u32, [target, interval]: [Span; 2]) {
         self.threshold = rate;
-        self.pace = Pace::new(rate);
+        self.pace = ByteTime::new(rate);
         self.quantum = quantum.max(1);
         self.flow_quantum = if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 };
         let mtu_time = self.pace.time(mtu);
@@ -224,7 +229,7 @@ impl Tin {
             return 0;
         }
         let direct = hashes.flow as usize % QUEUES;
-        if self.tags[direct] == hashes.flow && self.flows[direct].set != Set::None {
+        if self.tags[direct] == hashes.flow && self.flows[direct].set != TurnList::None {
             return direct;
         }
         self.classify_otherwise(mode, hashes, direct)
@@ -234,13 +239,13 @@ impl Tin {
         let own = ways(direct).find(|&way| self.tags[way] == hashes.flow);
         let (way, begins) = if let Some(way) = own {
             self.stats.indirect += u64::from(way != direct);
-            (way, self.flows[way].set == Set::None)
-        } else if let Some(way) = ways(direct).find(|&way| self.flows[way].set == Set::None) {
+            (way, self.flows[way].set == TurnList::None)
+        } else if let Some(way) = ways(direct).find(|&way| self.flows[way].set == TurnList::None) {
             self.stats.misses += 1;
             (way, true)
         } else {
             self.stats.collisions += 1;
-            if self.flows[direct].set == Set::Bulk {
+            if self.flows[direct].set == TurnList::Bulk {
                 self.count_bulk(direct, mode, false);
             }
             (direct, true)
@@ -252,7 +257,7 @@ impl Tin {
                     self.flows[way].hosts[side] = self.host(side, hashes.hosts[side]) as u16;
                 }
             }
-            if self.flows[way].set == Set::Bulk {
+            if self.flows[way].set == TurnList::Bulk {
                 self.count_bulk(way, mode, true);
             }
         }
@@ -299,23 +304,23 @@ impl Tin {
     #[inline]
     pub(super) fn grew(&mut self, flow: usize, mode: FlowMode, random: &mut Random) {
         match self.flows[flow].set {
-            Set::None | Set::Decaying => {
-                self.decaying_flows -= u32::from(self.flows[flow].set == Set::Decaying);
+            TurnList::None | TurnList::Decaying => {
+                self.decaying_flows -= u32::from(self.flows[flow].set == TurnList::Decaying);
                 self.sparse_flows += 1;
                 self.lists.move_to(flow, NEW);
                 let turn = self.turn(flow, mode, random);
                 let flow = &mut self.flows[flow];
-                (flow.set, flow.deficit) = (Set::Sparse, turn);
+                (flow.set, flow.deficit) = (TurnList::Sparse, turn);
             }
-            Set::SparseWait => {
+            TurnList::SparseWait => {
                 self.become_bulk(flow, mode);
             }
-            Set::Sparse | Set::Bulk => {}
+            TurnList::Sparse | TurnList::Bulk => {}
         }
     }
 
     fn become_bulk(&mut self, flow: usize, mode: FlowMode) {
-        self.flows[flow].set = Set::Bulk;
+        self.flows[flow].set = TurnList::Bulk;
         self.sparse_flows -= 1;
         self.bulk_flows += 1;
         self.count_bulk(flow, mode, true);
@@ -333,10 +338,10 @@ impl Tin {
 
     /// The turn of a flow is over: it gets another one behind all others.
     pub(super) fn next_turn(&mut self, flow: usize, mode: FlowMode, random: &mut Random) {
-        if self.flows[flow].set == Set::Sparse {
+        if self.flows[flow].set == TurnList::Sparse {
             if self.flows[flow].queue.is_empty() {
                 // Counted on as sparse, while its deficit waits among the bulk flows.
-                self.flows[flow].set = Set::SparseWait;
+                self.flows[flow].set = TurnList::SparseWait;
             } else {
                 self.become_bulk(flow, mode);
             }
@@ -352,15 +357,15 @@ impl Tin {
         cobalt.found_empty(&self.law, now);
         self.unresponsive_flows -= u32::from(was_up && cobalt.p_drop == 0);
         let rests = cobalt.is_at_rest(now);
-        let was = std::mem::replace(set, if rests { Set::None } else { Set::Decaying });
+        let was = std::mem::replace(set, if rests { TurnList::None } else { TurnList::Decaying });
         match was {
-            Set::Sparse | Set::SparseWait => self.sparse_flows -= 1,
-            Set::Bulk => {
+            TurnList::Sparse | TurnList::SparseWait => self.sparse_flows -= 1,
+            TurnList::Bulk => {
                 self.bulk_flows -= 1;
                 self.count_bulk(flow, mode, false);
             }
-            Set::Decaying => self.decaying_flows -= 1,
-            Set::None => {}
+            TurnList::Decaying => self.decaying_flows -= 1,
+            TurnList::None => {}
         }
         if rests {
             self.lists.remove(flow);

@@ -3,14 +3,14 @@ use crate::cobalt_law::{HeadDecision, RECIPROCAL_ROOTS, newton};
 use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
-struct Bed {
+struct CobaltBed {
     queue: Cobalt<Stub>,
     drops: Drops<Stub>,
 }
 
-impl Bed {
-    fn new(config: CobaltConfig) -> Bed {
-        Bed { queue: Cobalt::new(config, Random::for_component(1, 0, "cobalt")), drops: Drops::new() }
+impl CobaltBed {
+    fn new(config: CobaltConfig) -> CobaltBed {
+        CobaltBed { queue: Cobalt::new(config, Random::for_component(1, 0, "cobalt")), drops: Drops::new() }
     }
 
     fn offer(&mut self, ms: u64, packets: u32, ecn: Ecn) {
@@ -54,7 +54,7 @@ fn newton_follows_the_root() {
 /// counts from 2 on.
 #[test]
 fn signals_close_up_with_the_square_root_of_their_count() {
-    let mut bed = Bed::new(CobaltConfig::default());
+    let mut bed = CobaltBed::new(CobaltConfig::default());
     bed.offer(0, 1, Ecn::NotEct);
     bed.send(0);
     bed.offer(0, 400, Ecn::NotEct);
@@ -92,7 +92,7 @@ fn good_times_take_the_count_back() {
 
 #[test]
 fn an_empty_queue_takes_one_back() {
-    let mut bed = Bed::new(CobaltConfig::default());
+    let mut bed = CobaltBed::new(CobaltConfig::default());
     bed.queue.state = CobaltState { count: 2, dropping: true, p_drop: (1 << 20) + 1, ..CobaltState::new() };
     bed.send(5);
     // Not more than `target` since BLUE moved.
@@ -107,7 +107,7 @@ fn an_empty_queue_takes_one_back() {
 
 #[test]
 fn overflow_drops_the_head_and_raises_blue_once_per_target() {
-    let mut bed = Bed::new(CobaltConfig { limit: 3, ..CobaltConfig::default() });
+    let mut bed = CobaltBed::new(CobaltConfig { limit: 3, ..CobaltConfig::default() });
     for (id, ms) in [(0, 10), (1, 10), (2, 10), (3, 10), (4, 10), (5, 15), (6, 16)] {
         bed.queue.enqueue(Time::from_millis(ms), stub(id, 1000), &mut bed.drops);
     }
@@ -116,13 +116,13 @@ fn overflow_drops_the_head_and_raises_blue_once_per_target() {
     assert_eq!(bed.queue.state.p_drop, 2 << 24);
     assert_eq!((bed.queue.state.count, bed.queue.state.drop_next), (1, Time::from_millis(16)));
     // A packet of 1000 bytes takes 1576 of memory.
-    let mut bed = Bed::new(CobaltConfig { memlimit: 3151, ..CobaltConfig::default() });
+    let mut bed = CobaltBed::new(CobaltConfig { memlimit: 3151, ..CobaltConfig::default() });
     bed.offer(0, 2, Ecn::NotEct);
     assert_eq!((bed.drops[0].reason, bed.queue.memory), (DropReason::Memory, 1576));
     bed.send(0);
     assert_eq!(bed.queue.memory, 0);
     // Two of them fit exactly.
-    let mut bed = Bed::new(CobaltConfig { memlimit: 3152, ..CobaltConfig::default() });
+    let mut bed = CobaltBed::new(CobaltConfig { memlimit: 3152, ..CobaltConfig::default() });
     bed.offer(0, 2, Ecn::NotEct);
     assert_eq!(bed.tally(), (2, 0, 0));
 }
@@ -131,7 +131,7 @@ fn overflow_drops_the_head_and_raises_blue_once_per_target() {
 /// overflow 2 ms later counts.
 #[test]
 fn an_empty_queue_without_a_probability_does_not_hold_blue_back() {
-    let mut bed = Bed::new(CobaltConfig { limit: 0, ..CobaltConfig::default() });
+    let mut bed = CobaltBed::new(CobaltConfig { limit: 0, ..CobaltConfig::default() });
     bed.send(10);
     bed.offer(12, 1, Ecn::NotEct);
     assert_eq!(bed.queue.state.p_drop, 1 << 24);
@@ -162,7 +162,7 @@ fn a_schedule_does_not_run_behind() {
 
 #[test]
 fn the_probe_shows_the_last_head() {
-    let mut bed = Bed::new(CobaltConfig::default());
+    let mut bed = CobaltBed::new(CobaltConfig::default());
     bed.offer(0, 2, Ecn::NotEct);
     for (ms, dropping) in [(5, false), (7, true)] {
         bed.send(ms);
@@ -173,7 +173,7 @@ fn the_probe_shows_the_last_head() {
 
 #[test]
 fn blue_drops_what_could_be_marked_but_not_the_last() {
-    let mut bed = Bed::new(CobaltConfig::default());
+    let mut bed = CobaltBed::new(CobaltConfig::default());
     bed.queue.state.p_drop = u32::MAX;
     bed.offer(0, 3, Ecn::Ect0);
     assert!(bed.send(0).is_some());
@@ -186,14 +186,14 @@ fn blue_drops_what_could_be_marked_but_not_the_last() {
 /// moves on (70.7 ms), so that the second is only the last.
 #[test]
 fn blue_drops_what_codel_would_mark() {
-    let mut bed = Bed::new(CobaltConfig::default());
+    let mut bed = CobaltBed::new(CobaltConfig::default());
     bed.queue.state = CobaltState { count: 1, dropping: true, p_drop: u32::MAX, ..CobaltState::new() };
     bed.offer(0, 2, Ecn::Ect0);
     assert!(bed.send(50).is_some());
     assert_eq!(bed.tally(), (0, 1, 0));
     assert_eq!((bed.drops[0].reason, bed.drops[0].packet.ecn), (DropReason::Early, Ecn::Ect0));
     // Without BLUE it is marked, and so is the last one once it is due.
-    let mut bed = Bed::new(CobaltConfig::default());
+    let mut bed = CobaltBed::new(CobaltConfig::default());
     bed.queue.state = CobaltState { count: 1, dropping: true, ..CobaltState::new() };
     bed.offer(0, 1, Ecn::Ect0);
     bed.send(50);
@@ -236,7 +236,7 @@ mod ns3 {
     /// "Drop tests": room for 100, an arrival each 10 ms, 200 of them.
     #[test]
     fn overflow_makes_the_probability_rise() {
-        let mut bed = Bed::new(CobaltConfig { limit: 100, ecn: false, ..CobaltConfig::default() });
+        let mut bed = CobaltBed::new(CobaltConfig { limit: 100, ecn: false, ..CobaltConfig::default() });
         for n in 1..=200 {
             bed.offer(10 * n, 1, Ecn::Ect0);
         }
@@ -249,7 +249,7 @@ mod ns3 {
     #[test]
     fn marks_and_drops_come_at_their_times() {
         let states = |capable: u32, ecn| {
-            let mut bed = Bed::new(CobaltConfig { limit: 500, ecn, ..CobaltConfig::default() });
+            let mut bed = CobaltBed::new(CobaltConfig { limit: 500, ecn, ..CobaltConfig::default() });
             bed.offer(0, capable, Ecn::Ect0);
             bed.offer(0, 20 - capable, Ecn::NotEct);
             [10, 210, 210, 420].map(|ms| {
@@ -272,7 +272,7 @@ mod ns3 {
     #[test]
     fn a_threshold_of_its_own_marks() {
         let threshold = Some(Span::from_millis(1));
-        let mut bed = Bed::new(CobaltConfig { ce_threshold: threshold, ..CobaltConfig::default() });
+        let mut bed = CobaltBed::new(CobaltConfig { ce_threshold: threshold, ..CobaltConfig::default() });
         for n in 1..=11 {
             bed.offer(n, 1, Ecn::Ect0);
             if n > 1 {
@@ -290,7 +290,7 @@ mod ns3 {
     fn blue_rises_with_long_waits() {
         let blue_threshold = Some(Span::from_millis(400));
         let run = |blue_threshold, ecn| {
-            let mut bed = Bed::new(CobaltConfig { ecn, blue_threshold, ..CobaltConfig::default() });
+            let mut bed = CobaltBed::new(CobaltConfig { ecn, blue_threshold, ..CobaltConfig::default() });
             bed.offer(0, 200, Ecn::Ect0);
             for n in 1..=100 {
                 assert!(bed.send(10 * n).is_some());

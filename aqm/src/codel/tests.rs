@@ -9,15 +9,15 @@ fn rfc() -> CodelConfig {
     CodelConfig { control_law: ControlLaw::Rfc8289, ..CodelConfig::default() }
 }
 
-struct Bed {
+struct CodelBed {
     queue: Codel<Stub>,
     drops: Drops<Stub>,
     next_id: u32,
 }
 
-impl Bed {
-    fn new(config: CodelConfig) -> Bed {
-        Bed { queue: Codel::new(config), drops: Drops::new(), next_id: 0 }
+impl CodelBed {
+    fn new(config: CodelConfig) -> CodelBed {
+        CodelBed { queue: Codel::new(config), drops: Drops::new(), next_id: 0 }
     }
 
     fn fill(&mut self, now_ms: u64, packets: u32, ecn: Ecn) {
@@ -49,7 +49,7 @@ impl Bed {
 /// it and moves the ids on by one.
 #[test]
 fn drops_follow_the_control_law() {
-    let mut bed = Bed::new(rfc());
+    let mut bed = CodelBed::new(rfc());
     bed.fill(0, 400, Ecn::NotEct);
     assert_eq!(bed.drain(0..393), [(105, 105), (205, 206), (276, 278), (334, 337), (384, 388)]);
     assert_eq!(bed.queue.probe().dropping, Some(true));
@@ -68,7 +68,7 @@ fn drops_follow_the_control_law() {
 /// 100 / sqrt(4) = 50 ms after the first, the third 44.72 ms after that.
 #[test]
 fn a_queue_that_stands_again_soon_is_controlled_as_before() {
-    let mut bed = Bed::new(rfc());
+    let mut bed = CodelBed::new(rfc());
     bed.fill(0, 400, Ecn::NotEct);
     bed.drain(0..400);
     bed.fill(400, 300, Ecn::NotEct);
@@ -80,7 +80,7 @@ fn a_queue_that_stands_again_soon_is_controlled_as_before() {
 #[test]
 fn a_queue_that_stands_again_late_is_controlled_anew() {
     for (start, second_drop) in [(1920, 2075), (1930, 2135)] {
-        let mut bed = Bed::new(rfc());
+        let mut bed = CodelBed::new(rfc());
         bed.fill(0, 400, Ecn::NotEct);
         bed.drain(0..400);
         bed.fill(start, 300, Ecn::NotEct);
@@ -92,7 +92,7 @@ fn a_queue_that_stands_again_late_is_controlled_anew() {
 /// Drops due at 205 and 275.71 ms both happen at 300 ms; the next is due at 333.45 ms.
 #[test]
 fn a_late_send_makes_up_for_the_drops_that_were_due() {
-    let mut bed = Bed::new(rfc());
+    let mut bed = CodelBed::new(rfc());
     bed.fill(0, 400, Ecn::NotEct);
     assert_eq!(bed.drain(0..106), [(105, 105)]);
     assert_eq!(bed.drain(300..301), [(300, 107), (300, 108)]);
@@ -102,7 +102,7 @@ fn a_late_send_makes_up_for_the_drops_that_were_due() {
 /// A head below the target, however short, starts the interval again.
 #[test]
 fn the_sojourn_time_has_to_stay_above_the_target() {
-    let mut bed = Bed::new(rfc());
+    let mut bed = CodelBed::new(rfc());
     bed.fill(0, 60, Ecn::NotEct);
     assert_eq!(bed.drain(0..60), []);
     bed.fill(60, 200, Ecn::NotEct);
@@ -112,7 +112,7 @@ fn the_sojourn_time_has_to_stay_above_the_target() {
 
 #[test]
 fn packets_that_can_carry_a_mark_are_marked_at_the_same_times() {
-    let mut bed = Bed::new(CodelConfig { ecn: true, ..rfc() });
+    let mut bed = CodelBed::new(CodelConfig { ecn: true, ..rfc() });
     bed.fill(0, 400, Ecn::Ect0);
     let mut marked = Vec::new();
     for now in 0..400 {
@@ -125,7 +125,7 @@ fn packets_that_can_carry_a_mark_are_marked_at_the_same_times() {
     assert_eq!(bed.drops, []);
     assert_eq!(bed.queue.counters().marked.packets, 5);
 
-    let mut bed = Bed::new(CodelConfig { ecn: true, ..rfc() });
+    let mut bed = CodelBed::new(CodelConfig { ecn: true, ..rfc() });
     bed.fill(0, 400, Ecn::NotEct);
     assert_eq!(bed.drain(0..300), [(105, 105), (205, 206), (276, 278)]);
 }
@@ -133,7 +133,7 @@ fn packets_that_can_carry_a_mark_are_marked_at_the_same_times() {
 #[test]
 fn beyond_ce_threshold_every_packet_that_can_carry_a_mark_is_marked() {
     let config = CodelConfig { ce_threshold: Some(Span::from_millis(1)), ..rfc() };
-    let mut bed = Bed::new(config);
+    let mut bed = CodelBed::new(config);
     bed.fill(0, 3, Ecn::Ect1);
     bed.fill(0, 1, Ecn::NotEct);
     let codepoints: Vec<_> = (0..4).map(|now| bed.send(now).unwrap().ecn).collect();
@@ -142,7 +142,7 @@ fn beyond_ce_threshold_every_packet_that_can_carry_a_mark_is_marked() {
 
 #[test]
 fn arrivals_beyond_the_limit_are_refused() {
-    let mut bed = Bed::new(CodelConfig { limit: 3, ..rfc() });
+    let mut bed = CodelBed::new(CodelConfig { limit: 3, ..rfc() });
     bed.fill(0, 4, Ecn::NotEct);
     assert_eq!(bed.queue.backlog().packets, 3);
     assert_eq!(
@@ -221,7 +221,7 @@ fn a_threshold_of_its_own_is_held_against_the_sojourn_time() {
         (ControlLaw::Linux, 1001, 1),
     ] {
         let ce_threshold = Some(Span::from_millis(1));
-        let mut bed = Bed::new(CodelConfig { ce_threshold, control_law, ..CodelConfig::default() });
+        let mut bed = CodelBed::new(CodelConfig { ce_threshold, control_law, ..CodelConfig::default() });
         bed.fill(1000, 1, Ecn::Ect0);
         bed.send(sent);
         assert_eq!(bed.queue.counters().marked.packets, marked, "{control_law:?} at {sent} ms");

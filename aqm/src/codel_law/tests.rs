@@ -6,19 +6,19 @@ use crate::stub::{Stub, stub};
 const MS: u64 = 1_000_000;
 
 /// A queue of packets of 1500 bytes, which arrived at these times in nanoseconds.
-struct Waiting {
+struct WaitingPacket {
     packets: VecDeque<Entry<Stub>>,
     dropped: u32,
 }
 
-impl Waiting {
-    fn new(arrivals: impl IntoIterator<Item = u64>) -> Waiting {
+impl WaitingPacket {
+    fn new(arrivals: impl IntoIterator<Item = u64>) -> WaitingPacket {
         let entry = |(id, at)| Entry { packet: stub(id, 1500), enqueued_at: Time::from_nanos(at) };
-        Waiting { packets: (0..).zip(arrivals).map(entry).collect(), dropped: 0 }
+        WaitingPacket { packets: (0..).zip(arrivals).map(entry).collect(), dropped: 0 }
     }
 }
 
-impl CodelSource<Stub> for Waiting {
+impl CodelSource<Stub> for WaitingPacket {
     fn take(&mut self) -> Option<Entry<Stub>> {
         self.packets.pop_front()
     }
@@ -107,7 +107,7 @@ fn linux_counts_in_units_of_1024_ns() {
 fn first_drop(law: &CodelLaw, first: u64, at: [u64; 2]) -> [u32; 2] {
     at.map(|at| {
         let mut state = CodelState::new();
-        let mut queue = Waiting::new([0; 10]);
+        let mut queue = WaitingPacket::new([0; 10]);
         state.dequeue(law, Time::from_nanos(first), &mut queue);
         state.dequeue(law, Time::from_nanos(at), &mut queue);
         queue.dropped
@@ -132,11 +132,11 @@ fn linux_remembers_its_interval_beyond_an_empty_queue() {
         let law = usual(control_law);
         let mut state = CodelState::new();
         let now = |ms| Time::from_millis(ms);
-        let mut queue = Waiting::new([0; 4]);
+        let mut queue = WaitingPacket::new([0; 4]);
         state.dequeue(&law, now(10), &mut queue);
         queue.packets.clear();
         assert_eq!(state.dequeue(&law, now(11), &mut queue), None);
-        let mut queue = Waiting::new([100 * MS; 4]);
+        let mut queue = WaitingPacket::new([100 * MS; 4]);
         state.dequeue(&law, now(111), &mut queue);
         assert_eq!(queue.dropped, dropped, "{control_law:?}");
     }
@@ -150,7 +150,7 @@ fn a_queue_that_never_dropped_did_not_drop_recently() {
         let law = usual(control_law);
         let mut state = CodelState::new();
         state.count_drops(64);
-        let mut queue = Waiting::new([0; 300]);
+        let mut queue = WaitingPacket::new([0; 300]);
         state.dequeue(&law, Time::from_millis(5), &mut queue);
         state.dequeue(&law, Time::from_millis(106), &mut queue);
         assert_eq!((queue.dropped, state.count, state.last_count), (1, 1, 1), "{control_law:?}");

@@ -11,15 +11,15 @@ const NOMINAL_RTT: Span = Span::from_millis(1);
 
 /// `C.pacing_rate`.
 #[derive(Clone, Debug)]
-pub(super) struct Pacing {
+pub(super) struct PacingControl {
     bytes_per_second: f64,
     /// The rate is based on a round trip that was measured.
     has_seen_rtt: bool,
 }
 
-impl Pacing {
-    pub(super) fn new() -> Pacing {
-        Pacing { bytes_per_second: 0.0, has_seen_rtt: false }
+impl PacingControl {
+    pub(super) fn new() -> PacingControl {
+        PacingControl { bytes_per_second: 0.0, has_seen_rtt: false }
     }
 
     pub(super) fn rate(&self) -> Rate {

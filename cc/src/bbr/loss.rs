@@ -58,12 +58,12 @@ pub(super) struct Episode {
     pub(super) recovery: Recovery,
     /// `prior_cwnd`: the last window that neither repair nor ProbeRTT had a part in.
     prior_cwnd: u64,
-    undo: Option<Undo>,
+    undo: Option<LossUndo>,
 }
 
 /// The state before an episode.
 #[derive(Clone, Debug)]
-struct Undo {
+struct LossUndo {
     at: Time,
     cwnd: u64,
     /// `undo_state`: what the episode put an end to.
@@ -234,7 +234,7 @@ impl Bbr {
     /// `SaveStateUponLoss`.
     fn save_state_upon_loss(&mut self, at: Time) {
         self.save_cwnd();
-        self.episode.undo = Some(Undo {
+        self.episode.undo = Some(LossUndo {
             at,
             cwnd: self.window.cwnd,
             state: None,

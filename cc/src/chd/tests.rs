@@ -19,16 +19,16 @@ fn config(pmax: u32) -> ChdConfig {
 }
 
 /// A sender with one segment in each round trip, so that each ACK completes a measurement.
-struct Rounds {
+struct ChdRounds {
     chd: Chd,
     millis: u64,
     una: u64,
 }
 
-impl Rounds {
+impl ChdRounds {
     /// A first round trip of 41 ticks, and a largest delay of 100.
-    fn new(chd: Chd) -> Rounds {
-        let mut rounds = Rounds { chd, millis: 0, una: 0 };
+    fn new(chd: Chd) -> ChdRounds {
+        let mut rounds = ChdRounds { chd, millis: 0, una: 0 };
         let _ = rounds.round(41);
         rounds.chd.ertt.max = 141;
         rounds
@@ -78,7 +78,7 @@ fn growth_is_newrenos_and_the_shadow_window_follows() {
 #[test]
 fn without_byte_counting_a_measurement_adds_a_segment() {
     let reno = NewRenoConfig { abc: false, ..NewRenoConfig::default() };
-    let mut rounds = Rounds::new(avoiding(ChdConfig { reno, ..config(NEVER) }, 20));
+    let mut rounds = ChdRounds::new(avoiding(ChdConfig { reno, ..config(NEVER) }, 20));
     assert_eq!(cwnd(&rounds.chd), 21);
     assert_eq!(rounds.round(41), Verdict::Continue);
     assert_eq!(cwnd(&rounds.chd), 22);
@@ -94,7 +94,7 @@ fn a_back_off_halves_rounded_up() {
     for (window, expected) in [(21 * MSS, 11), (20 * MSS, 10), (3 * MSS, 2), (2 * MSS, 2), (3 * MSS / 2, 2), (0, 2)] {
         assert_eq!(decreased(window, &f), expected * MSS);
     }
-    let mut rounds = Rounds::new(avoiding(config(ALWAYS), 21));
+    let mut rounds = ChdRounds::new(avoiding(config(ALWAYS), 21));
     // 61 - 41 = 20 ticks: the threshold.
     assert_eq!(rounds.round(61), Verdict::Reduced);
     assert_eq!((cwnd(&rounds.chd), ssthresh(&rounds.chd)), (11, 11));
@@ -121,7 +121,7 @@ fn measurements_back_off_as_often_as_the_law_says() {
 #[test]
 fn the_longest_sample_of_the_round_trip_counts_or_the_newest() {
     for (use_max, verdict) in [(true, Verdict::Reduced), (false, Verdict::Continue)] {
-        let mut rounds = Rounds::new(avoiding(ChdConfig { use_max, ..config(ALWAYS) }, 20));
+        let mut rounds = ChdRounds::new(avoiding(ChdConfig { use_max, ..config(ALWAYS) }, 20));
         rounds.chd.longest = 61;
         assert_eq!(rounds.round(41), verdict);
         assert_eq!(rounds.chd.longest, 0);
@@ -130,7 +130,7 @@ fn the_longest_sample_of_the_round_trip_counts_or_the_newest() {
 
 #[test]
 fn up_to_the_minimum_nothing_happens_and_nobody_competes() {
-    let mut rounds = Rounds::new(avoiding(config(ALWAYS), 20));
+    let mut rounds = ChdRounds::new(avoiding(config(ALWAYS), 20));
     rounds.chd.competing = true;
     assert_eq!(rounds.round(46), Verdict::Continue);
     assert!(!rounds.chd.competing);
@@ -139,13 +139,13 @@ fn up_to_the_minimum_nothing_happens_and_nobody_competes() {
 #[test]
 fn a_back_off_beyond_the_threshold_means_competition() {
     // 21 of 20 ticks: 79/80 of certainty; the seed makes it so.
-    let mut rounds = Rounds::new(avoiding(config(ALWAYS), 20));
+    let mut rounds = ChdRounds::new(avoiding(config(ALWAYS), 20));
     assert_eq!(rounds.round(62), Verdict::Reduced);
     assert!(rounds.chd.competing);
     assert_eq!(rounds.chd.state.shadow, 20 * MSS, "the window before");
     // The flow does not compete without `loss_fair`; the shadow window is kept for the delay that
     // rose.
-    let mut rounds = Rounds::new(avoiding(ChdConfig { loss_fair: false, ..config(ALWAYS) }, 20));
+    let mut rounds = ChdRounds::new(avoiding(ChdConfig { loss_fair: false, ..config(ALWAYS) }, 20));
     assert_eq!(rounds.round(62), Verdict::Reduced);
     assert!(!rounds.chd.competing);
     assert_eq!(rounds.chd.state.shadow, 20 * MSS);
@@ -196,7 +196,7 @@ fn a_loss_with_much_delay_halves_from_the_shadow_window_if_flows_compete() {
 
 #[test]
 fn a_loss_during_congestion_recovery_costs_nothing_more() {
-    let mut rounds = Rounds::new(avoiding(config(ALWAYS), 40));
+    let mut rounds = ChdRounds::new(avoiding(config(ALWAYS), 40));
     assert_eq!(rounds.round(62), Verdict::Reduced);
     assert_eq!((cwnd(&rounds.chd), rounds.chd.state.shadow), (20, 40 * MSS));
     let mut said = rounds.chd.clone();
@@ -212,7 +212,7 @@ fn a_loss_during_congestion_recovery_costs_nothing_more() {
 #[test]
 fn a_back_off_on_a_duplicate_ack_waits_for_the_next() {
     let steep = || {
-        let mut rounds = Rounds::new(avoiding(config(ALWAYS), 20));
+        let mut rounds = ChdRounds::new(avoiding(config(ALWAYS), 20));
         rounds.arrive(61, true);
         assert_eq!((cwnd(&rounds.chd), rounds.chd.step), (20, Step::BackOff(20)));
         rounds.chd
@@ -255,7 +255,7 @@ fn ecn_timeouts_and_idle_time_are_newrenos() {
 
 #[test]
 fn a_back_off_after_a_timeout_begins_no_recovery() {
-    let mut rounds = Rounds::new(avoiding(config(ALWAYS), 20));
+    let mut rounds = ChdRounds::new(avoiding(config(ALWAYS), 20));
     rounds.arrive(61, false);
     let f = Flight { after_timeout: true, ..flight(rounds.millis, 20) };
     assert_eq!(rounds.chd.on_ack(&f, &ack(1, 100)), Verdict::Reduced);

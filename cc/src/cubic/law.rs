@@ -23,12 +23,12 @@ pub(super) struct Law {
     /// A restart after idle time begins a new stage.
     pub(super) restarts_anew: bool,
     /// The values restored where a reduction is taken back.
-    pub(super) undo: Undo,
+    pub(super) undo: CubicUndo,
 }
 
 /// The values restored where a reduction is taken back.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Undo {
+pub(super) enum CubicUndo {
     /// Everything, unless the window has overtaken it (RFC 9438 section 4.9.2).
     State,
     /// The window; the next epoch starts from it.
@@ -47,9 +47,9 @@ const RFC_9438: Law = Law {
     skips_unused: true,
     skips_idle: true,
     restarts_anew: true,
-    undo: Undo::State,
+    undo: CubicUndo::State,
 };
-const LINUX_2_6_32: Law = Law { hurries_at_first: false, undo: Undo::Maximum, ..LINUX_3_9 };
+const LINUX_2_6_32: Law = Law { hurries_at_first: false, undo: CubicUndo::Maximum, ..LINUX_3_9 };
 const LINUX_3_9: Law = Law {
     in_segments: true,
     counts_acks: true,
@@ -59,7 +59,7 @@ const LINUX_3_9: Law = Law {
     skips_unused: false,
     skips_idle: false,
     restarts_anew: false,
-    undo: Undo::Window,
+    undo: CubicUndo::Window,
 };
 const LINUX_6_1: Law =
     Law { counts_acks: false, bounds_growth: true, once_a_jiffy: true, skips_idle: true, ..LINUX_3_9 };

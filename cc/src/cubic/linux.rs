@@ -11,7 +11,7 @@ use crate::reactions::avoid;
 use crate::{Flight, Window};
 
 #[derive(Clone, Debug)]
-pub(super) struct Growth {
+pub(super) struct LinuxGrowth {
     /// `bic_K`: when the curve is flat, from the begin of the epoch on.
     pub(super) k: u64,
     /// `bic_origin_point`, the window there.
@@ -29,7 +29,7 @@ pub(super) struct Growth {
 
 /// When an ACK arrived, in an epoch and on the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct AckTimes {
     /// Begin of the epoch.
     pub(super) start: Time,
     /// The shortest round trip.
@@ -48,18 +48,18 @@ fn scale(c: f64) -> u64 {
     ((c * 1024.0).round() as u64).max(1)
 }
 
-impl Growth {
+impl LinuxGrowth {
     /// An epoch that begins with a window of `cwnd`, the last reduction having been at `w_max`.
-    pub(super) fn new(cwnd: u64, w_max: u64, config: &CubicConfig) -> Growth {
+    pub(super) fn new(cwnd: u64, w_max: u64, config: &CubicConfig) -> LinuxGrowth {
         let (k, origin) = match w_max.checked_sub(cwnd) {
             None | Some(0) => (0, cwnd),
             Some(distance) => (cube_root(((1 << 40) / scale(config.c)).saturating_mul(distance)), w_max),
         };
-        Growth { k, origin, cnt: 1, w_est: cwnd, acks: 0, law: config.rules.law(), computed: None }
+        LinuxGrowth { k, origin, cnt: 1, w_est: cwnd, acks: 0, law: config.rules.law(), computed: None }
     }
 
     /// Brings `cnt` up to date (`bictcp_update`).
-    pub(super) fn count(&mut self, f: &Flight, acked: u64, cwnd: u64, at: Moment, config: &CubicConfig) {
+    pub(super) fn count(&mut self, f: &Flight, acked: u64, cwnd: u64, at: AckTimes, config: &CubicConfig) {
         let acks = if self.law.counts_acks { 1 } else { acked.div_ceil(f.segment()) };
         self.acks = self.acks.saturating_add(acks);
         let now = config.ticks(f.now);
@@ -88,7 +88,7 @@ impl Growth {
     }
 
     /// The curve a round trip ahead, in whole segments.
-    fn target(&self, now: u64, at: Moment, config: &CubicConfig) -> u64 {
+    fn target(&self, now: u64, at: AckTimes, config: &CubicConfig) -> u64 {
         let tick = config.tick.as_nanos().max(1);
         let ahead = at.shortest.unwrap_or(Span::ZERO).as_nanos().div_ceil(tick);
         let ticks = now.saturating_sub(config.ticks(at.start)).saturating_add(ahead);

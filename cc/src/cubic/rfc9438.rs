@@ -4,16 +4,16 @@ use super::{CubicConfig, Curve};
 use crate::{Flight, Window};
 
 #[derive(Clone, Debug)]
-pub(super) struct Growth {
+pub(super) struct Rfc9438Growth {
     /// `W_est`, the window that Reno would have, in segments.
     w_est: f64,
     /// The part of a byte that the window does not hold.
     carry: f64,
 }
 
-impl Growth {
-    pub(super) fn new(cwnd: f64) -> Growth {
-        Growth { w_est: cwnd, carry: 0.0 }
+impl Rfc9438Growth {
+    pub(super) fn new(cwnd: f64) -> Rfc9438Growth {
+        Rfc9438Growth { w_est: cwnd, carry: 0.0 }
     }
 
     /// `t` seconds into the epoch, `acked` bytes were acknowledged.

@@ -4,15 +4,15 @@ use crate::fixture::{MSS, flight};
 const MS: Span = Span::from_millis(1);
 
 /// A sender of full segments, segment `n` at byte `n * MSS`.
-struct Wire {
+struct ErttSender {
     ertt: Ertt,
     una: u64,
     timestamps: bool,
 }
 
-impl Wire {
-    fn new(timestamps: bool) -> Wire {
-        Wire { ertt: Ertt::new(MS), una: 0, timestamps }
+impl ErttSender {
+    fn new(timestamps: bool) -> ErttSender {
+        ErttSender { ertt: Ertt::new(MS), una: 0, timestamps }
     }
 
     fn send(&mut self, millis: u64, segments: impl IntoIterator<Item = u64>) {
@@ -46,7 +46,7 @@ impl Wire {
 
 #[test]
 fn a_sample_is_one_tick_more_than_the_difference_of_two_readings() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(10, 0..2);
     assert!(wire.ack(50, 1, 10));
     // 50 - 10 + 1
@@ -72,7 +72,7 @@ fn the_tick_can_be_finer() {
 
 #[test]
 fn one_segment_per_round_trip_is_marked_and_what_is_sent_until_its_ack_is_counted() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, 0..3);
     wire.send(20, 3..5);
     assert!(wire.ack(40, 1, 0));
@@ -87,7 +87,7 @@ fn one_segment_per_round_trip_is_marked_and_what_is_sent_until_its_ack_is_counte
 
 #[test]
 fn an_ack_of_several_segments_samples_the_last_of_them() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, [0]);
     wire.send(5, [1]);
     // The ACK echoes the first, as receivers that delay do.
@@ -101,7 +101,7 @@ fn an_ack_of_several_segments_samples_the_last_of_them() {
 
 #[test]
 fn an_ack_of_one_segment_that_may_have_waited_is_no_sample() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, 0..4);
     wire.ack(40, 2, 0);
     assert_eq!((wire.ertt.delayed_acks, wire.ertt.rtt), (1, 41));
@@ -120,7 +120,7 @@ fn an_ack_of_one_segment_that_may_have_waited_is_no_sample() {
 
 #[test]
 fn five_acks_settle_the_guess() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, 0..20);
     for to in (2..=16).step_by(2) {
         wire.ack(40, to, 0);
@@ -133,7 +133,7 @@ fn five_acks_settle_the_guess() {
 
 #[test]
 fn a_short_segment_with_another_counts_as_delayed() {
-    let mut wire = Wire::new(false);
+    let mut wire = ErttSender::new(false);
     for (seq, bytes) in [(0, 100), (100, 200)] {
         wire.ertt.on_sent(&flight(0, 10), &Sent { seq, bytes });
     }
@@ -144,7 +144,7 @@ fn a_short_segment_with_another_counts_as_delayed() {
 
 #[test]
 fn the_timestamp_tells_which_transmission_was_answered() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, [0, 1]);
     // Segment 0 was lost and is sent again at 300.
     wire.send(300, [0]);
@@ -159,7 +159,7 @@ fn the_timestamp_tells_which_transmission_was_answered() {
 
 #[test]
 fn without_timestamps_a_retransmission_is_taken_for_the_first_transmission() {
-    let mut wire = Wire::new(false);
+    let mut wire = ErttSender::new(false);
     wire.send(0, [0, 1]);
     wire.send(300, [0]);
     assert!(wire.ack(340, 1, 0));
@@ -176,11 +176,11 @@ fn without_timestamps_a_retransmission_is_taken_for_the_first_transmission() {
 
 #[test]
 fn an_echo_of_before_the_segment_answers_another_unless_acks_are_delayed() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(100, [0]);
     assert!(!wire.ack(140, 1, 90));
     assert_eq!((wire.ertt.rtt, wire.left()), (0, vec![0]));
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(100, [0]);
     wire.ertt.delayed_acks = 2;
     assert!(wire.ack(140, 1, 90));
@@ -199,7 +199,7 @@ fn an_echo_from_the_future_is_no_echo() {
 
 #[test]
 fn sack_blocks_are_answers_too() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, 0..2);
     wire.send(3, 2..4);
     wire.ertt.delayed_acks = 3;
@@ -222,14 +222,14 @@ fn sack_blocks_are_answers_too() {
 
 #[test]
 fn holes_count_as_sack_until_they_are_filled_or_forgotten() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.ertt.delayed_acks = 3;
     wire.send(0, 0..4);
     wire.arrive(40, 0, 0, Some(4));
     wire.send(50, [0, 1]);
     wire.ack(90, 1, 50);
     assert_eq!((wire.ertt.rtt, wire.ertt.delayed_acks), (41, 3), "the hole at 1 is open");
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.ertt.delayed_acks = 3;
     wire.send(0, 0..4);
     wire.arrive(40, 0, 0, Some(4));
@@ -241,7 +241,7 @@ fn holes_count_as_sack_until_they_are_filled_or_forgotten() {
 
 #[test]
 fn what_acknowledges_nothing_is_passed_over() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, 0..2);
     assert!(!wire.ack(40, 0, 0));
     assert_eq!((wire.ertt.rtt, wire.left().len()), (0, 2));
@@ -252,7 +252,7 @@ fn what_acknowledges_nothing_is_passed_over() {
 
 #[test]
 fn no_more_is_remembered_than_the_bound() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(0, 0..SEGMENTS as u64 + 5);
     assert_eq!(wire.left().len(), SEGMENTS);
     let capacity = wire.ertt.segments.capacity();
@@ -264,7 +264,7 @@ fn no_more_is_remembered_than_the_bound() {
 /// segments shows that ACKs are delayed.
 #[test]
 fn the_first_ack_of_a_connection_is_no_sack() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(10, 0..2);
     wire.ack(50, 2, 10);
     assert!(wire.ertt.enhanced_rtt().delayed_acks);
@@ -274,7 +274,7 @@ fn the_first_ack_of_a_connection_is_no_sack() {
 /// echoes.
 #[test]
 fn an_ack_of_nothing_measures_nothing() {
-    let mut wire = Wire::new(true);
+    let mut wire = ErttSender::new(true);
     wire.send(10, 0..3);
     assert!(!wire.ack(50, 0, 40));
     assert_eq!((wire.left(), wire.ertt.rtt), (vec![0, 1, 2], 0));

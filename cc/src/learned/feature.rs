@@ -2,7 +2,7 @@
 
 use ackclock_units::maths;
 
-use super::monitor::Seen;
+use super::monitor::MonitorInterval;
 
 /// Most intervals that a moving statistic may look back.
 pub const MAX_LOOK_BACK: usize = 100_000;
@@ -199,7 +199,7 @@ impl<M> Feature<M> {
 pub type Measures = [f64; Measure::COUNT];
 
 /// Everything that can be told of an interval.
-pub(super) fn measures(seen: &Seen) -> Measures {
+pub(super) fn measures(seen: &MonitorInterval) -> Measures {
     let mut all = [0.0; Measure::COUNT];
     for &measure in Measure::ALL {
         let value = measure.of(seen);
@@ -214,7 +214,7 @@ fn share(of: f64, over: f64, otherwise: f64) -> f64 {
 }
 
 impl Measure {
-    fn of(self, s: &Seen) -> f64 {
+    fn of(self, s: &MonitorInterval) -> f64 {
         match self {
             Measure::Interval => s.interval,
             Measure::IntervalRatio => share(s.interval, s.min_rtt, 0.0),
@@ -276,6 +276,6 @@ impl Measure {
 }
 
 /// Orca's delay margin, 1.25.
-fn delay_margin(s: &Seen) -> f64 {
+fn delay_margin(s: &MonitorInterval) -> f64 {
     share(1.25 * s.min_rtt, s.srtt, 1.0).min(1.0)
 }

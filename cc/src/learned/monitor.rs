@@ -83,7 +83,7 @@ pub(super) struct Monitor {
 
 /// An interval in plain numbers: seconds, bytes, bit/s.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct MonitorInterval {
     pub(super) interval: f64,
     pub(super) age: f64,
     pub(super) segment: f64,
@@ -199,7 +199,7 @@ impl Monitor {
     }
 
     /// Ends the interval, and begins the next one.
-    pub(super) fn end(&mut self, f: &Flight, cwnd: u64, pacing_rate: Option<f64>, action: [f64; 2]) -> Seen {
+    pub(super) fn end(&mut self, f: &Flight, cwnd: u64, pacing_rate: Option<f64>, action: [f64; 2]) -> MonitorInterval {
         let interval = f.now.since(self.began).as_nanos() as f64 / NANOS;
         let rate = |bytes: u64| if interval > 0.0 { bytes as f64 * 8.0 / interval } else { 0.0 };
         let throughput = rate(self.delivered);
@@ -213,7 +213,7 @@ impl Monitor {
         self.max_throughput = max_throughput_before.max(throughput);
         let srtt = seconds(f.srtt);
         let by_window = if srtt > 0.0 { cwnd as f64 * 8.0 / srtt } else { 0.0 };
-        let seen = Seen {
+        let seen = MonitorInterval {
             interval,
             age: f.now.since(self.opened).as_nanos() as f64 / NANOS,
             segment: f.segment() as f64,

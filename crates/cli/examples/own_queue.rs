@@ -13,7 +13,7 @@ use ackclock::units::{Random, Span, Time};
 /// probability by how far the delay is from the target and by how much it has changed. Packets are
 /// marked or dropped with its square, which is what makes the gains right for Reno and CUBIC.
 #[derive(Debug)]
-struct Pi2 {
+struct OwnPi2 {
     target: Span,
     limit: u64,
     store: Store<Described>,
@@ -29,10 +29,10 @@ const UPDATE: Span = Span::from_millis(16);
 const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
 
-impl Pi2 {
-    fn new(target: Span, limit: u64, random: Random) -> Pi2 {
+impl OwnPi2 {
+    fn new(target: Span, limit: u64, random: Random) -> OwnPi2 {
         let next_update = Time::ZERO + UPDATE;
-        Pi2 { target, limit, store: Store::new(), random, probability: 0.0, before: Span::ZERO, next_update }
+        OwnPi2 { target, limit, store: Store::new(), random, probability: 0.0, before: Span::ZERO, next_update }
     }
 
     /// There is no timer: updates that were due are made up for, each at its own time.
@@ -54,7 +54,7 @@ impl Pi2 {
     }
 }
 
-impl QueueDisc<Described> for Pi2 {
+impl QueueDisc<Described> for OwnPi2 {
     fn enqueue(&mut self, now: Time, mut packet: Described, drops: &mut Drops<Described>) {
         self.catch_up(now);
         if self.store.backlog().packets >= self.limit {
@@ -92,7 +92,7 @@ impl QueueDisc<Described> for Pi2 {
 /// The queue of scenarios with `queue = "my_pi2"`, or `queue = { kind = "my_pi2", target_ms = 5 }`.
 fn pi2() -> OwnQueue {
     let build = |values: &[f64], random| -> Box<dyn QueueDisc<Described>> {
-        Box::new(Pi2::new(Span::from_nanos((values[0] * 1e6) as u64), values[1] as u64, random))
+        Box::new(OwnPi2::new(Span::from_nanos((values[0] * 1e6) as u64), values[1] as u64, random))
     };
     OwnQueue::new("my_pi2", build).parameter("target_ms", 15.0, 0.001..=10_000.0).parameter("limit", 1000.0, 1.0..=1e6)
 }

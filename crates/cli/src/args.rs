@@ -96,13 +96,13 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Writes, or checks, the bytes that ackclock's endpoints send and expect
     Pattern(PatternArgs),
-    /// Draws figures of results: a page, or files
+    /// Draws figures of results, as a page or files
     Report(ReportArgs),
-    /// Compares published results with the scenarios that stand for them
+    /// Compares published results with those of their scenarios
     Reproduce(ReproduceArgs),
     /// Runs a shell or a program behind a link
     Shell(ShellArgs),
-    /// Draws a synthetic trace of a link's rate
+    /// Generates a synthetic trace of a link's rate
     Trace(TraceArgs),
     /// Repeats the runs of output directories and compares every file
     Verify(VerifyArgs),
@@ -186,28 +186,29 @@ pub(crate) struct Args {
     #[arg(long, requires = "out", conflicts_with = "overwrite")]
     pub(crate) resume: bool,
 
-    /// Replace incomplete results in --out, of a part of a sweep or an interrupted run
+    /// Replace incomplete results in --out
     ///
-    /// Complete results are replaced without it.
+    /// Incomplete results are those of a part of a sweep or an interrupted run. Complete results are
+    /// replaced without it.
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
 
-    /// Do only these runs of a sweep: numbers of runs (`7`, `3-9`), or a point and its repetitions
-    /// (`4:0`, `4:0-2`), separated by commas
+    /// Do only these runs of a sweep: numbers (`7`, `3-9`), or a point and its repetitions
+    /// (`4:0-2`), separated by commas
     ///
     /// Runs, points and repetitions count from 0. Runs have the numbers, seeds and results that
     /// they have in the whole sweep; expectations are not evaluated.
     #[arg(long, value_name = "RUNS", conflicts_with = "shard")]
     pub(crate) only: Option<Only>,
 
-    /// Do only share I of N of the runs of a sweep, from 0/N to N-1/N
+    /// Do only share I of N of a sweep, from 0/N to N-1/N
     ///
     /// For arrays of jobs on a cluster: share I has the runs I, I + N, I + 2N and so on. `ackclock
     /// merge` makes one result of all shares, and evaluates the expectations.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 
-    /// Listen on this Unix socket for changes while the run goes on (`ackclock ctl`)
+    /// Accept changes to the run on this Unix socket (`ackclock ctl`)
     ///
     /// Links change as by a `schedule`; each change is in the summary, the manifest or the capture,
     /// so that `ackclock verify`, --changes or a replay makes it at the same time. Only this user
@@ -215,18 +216,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
 
-    /// Seconds of the virtual clock in a second of the machine's [default: as fast as it can]
+    /// Simulated seconds per second [default: as fast as possible]
     #[arg(long, value_name = "FACTOR")]
     pub(crate) speed: Option<Speed>,
 
-    /// Make the changes that an earlier run on the virtual clock has recorded
+    /// Repeat the changes recorded by an earlier run on the virtual clock
     ///
     /// FILE is its output directory, its summary, or lines of JSON with `at_ns` and `set`.
     #[arg(long, value_name = "FILE")]
     pub(crate) changes: Option<PathBuf>,
 
-    /// Show the run on the terminal while it goes on: links and flows over time, with keys that
-    /// change it
+    /// Show links and flows on the terminal during the run, with keys that change it
     ///
     /// A run on the virtual clock goes at --speed 1 then, unless that is given. It requires a
     /// terminal, and a single run. `?` shows the keys; docs/watch.md describes it.
@@ -265,7 +265,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["json", "quiet", "show_config"])]
     pub(crate) all_rows: bool,
 
-    /// Print a table of all expectations with the values that were found
+    /// Print a table of all expectations with their values
     #[arg(long)]
     pub(crate) expectations: bool,
 

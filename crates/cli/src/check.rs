@@ -12,7 +12,7 @@ use anyhow::bail;
 
 use crate::args::check::CheckArgs;
 use crate::console::{print, say, tell};
-use crate::duration::{Needs, roughly};
+use crate::duration::{RemainingNeeds, roughly};
 
 /// Standard input, where a file is expected.
 const STDIN: &str = "-";
@@ -72,7 +72,7 @@ fn outline(scenario: &Scenario, selection: Selection) -> String {
     let part = if selection.is_all() { String::new() } else { format!("{} of ", selection.count()) };
     let threads = memory::plan(scenario, &selection, None, execute::cores(), None).map_or(1, |(threads, _)| threads);
     let points = selection.points(scenario);
-    let needs = Needs::of(&Walk::new(scenario, selection), threads);
+    let needs = RemainingNeeds::of(&Walk::new(scenario, selection), threads);
     let (flows, workloads) = scenario.flows();
     let mut parts = vec![
         counted(all / scenario.repeat(), "point"),

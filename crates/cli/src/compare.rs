@@ -21,14 +21,14 @@ use crate::args::compare::{CompareArgs, Correction};
 use crate::console::print;
 use parameters::Difference;
 use points::Point;
-use side::{Run, Side, WITH_ID};
+use side::{ResultSide, Run, WITH_ID};
 
 /// Compares; the status to end with.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
-    let mut a = Side::read(&args.a, "--a", &args.of_a)?;
-    let mut b = Side::read(args.b.as_ref().unwrap_or(&args.a), "--b", &args.of_b)?;
+    let mut a = ResultSide::read(&args.a, "--a", &args.of_a)?;
+    let mut b = ResultSide::read(args.b.as_ref().unwrap_or(&args.a), "--b", &args.of_b)?;
     let axes = select::align(&mut a, &mut b)?;
-    let comparison = Comparison::new(&a, &b, axes, args);
+    let comparison = ResultComparison::new(&a, &b, axes, args);
     if comparison.pairs.is_empty() {
         bail!(
             "{} and {} have no run in common: they are sweeps over different parameters; --a and --b select points",
@@ -46,9 +46,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 
 /// Two results, run by run.
 #[derive(Debug)]
-struct Comparison<'a> {
-    a: &'a Side,
-    b: &'a Side,
+struct ResultComparison<'a> {
+    a: &'a ResultSide,
+    b: &'a ResultSide,
     /// Keys of their scenarios that differ.
     parameters: Vec<Difference>,
     pairs: Vec<Pair<'a>>,
@@ -74,17 +74,17 @@ struct Both {
     b: Option<f64>,
 }
 
-impl<'a> Comparison<'a> {
-    fn new(a: &'a Side, b: &'a Side, axes: Vec<Difference>, args: &CompareArgs) -> Comparison<'a> {
+impl<'a> ResultComparison<'a> {
+    fn new(a: &'a ResultSide, b: &'a ResultSide, axes: Vec<Difference>, args: &CompareArgs) -> ResultComparison<'a> {
         let parameters = parameters::differences(a, b, axes);
         let correction = args.correct.unwrap_or_default();
         if let ([left], [right]) = (&a.runs[..], &b.runs[..]) {
             // The compared runs may well be two points of a sweep.
             let pairs = vec![Pair { a: left, b: right }];
             let alone = [Vec::new(), Vec::new()];
-            return Comparison { a, b, parameters, pairs, points: Vec::new(), correction, alone };
+            return ResultComparison { a, b, parameters, pairs, points: Vec::new(), correction, alone };
         }
-        let index = |side: &'a Side| side.runs.iter().map(|run| (run.key(), run)).collect::<BTreeMap<_, _>>();
+        let index = |side: &'a ResultSide| side.runs.iter().map(|run| (run.key(), run)).collect::<BTreeMap<_, _>>();
         let (of_a, of_b) = (index(a), index(b));
         let pairs = a.runs.iter().filter_map(|run| Some(Pair { a: run, b: of_b.get(&run.key())? })).collect();
         let alone = [(a, &of_b), (b, &of_a)].map(|(side, others)| {
@@ -92,7 +92,7 @@ impl<'a> Comparison<'a> {
         });
         let mut points = points::all(a, b, args.test);
         points::adjust(&mut points, correction);
-        Comparison { a, b, parameters, pairs, points, correction, alone }
+        ResultComparison { a, b, parameters, pairs, points, correction, alone }
     }
 
     fn json(&self) -> Value {

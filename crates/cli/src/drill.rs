@@ -19,12 +19,12 @@ use anyhow::{Context, bail};
 use crate::args::DrillArgs;
 use crate::console::print;
 
-use judge::Judge;
-use record::{Counts, Ending, Record};
+use judge::ScriptJudge;
+use record::{Ending, ScriptRecord, VerdictCounts};
 
 /// Runs the scripts; the status to end with.
 pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
-    let judge = Judge::new(args)?;
+    let judge = ScriptJudge::new(args)?;
     let report = args
         .junit
         .as_deref()
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
     let report = report.transpose()?;
     let scripts = files::collect(&args.scripts);
     let threads = args.threads.map_or_else(execute::cores, |threads| threads.get().into());
-    let mut counts = Counts::default();
-    let mut records: Vec<Record> = Vec::new();
+    let mut counts = VerdictCounts::default();
+    let mut records: Vec<ScriptRecord> = Vec::new();
     let mut listening = !args.tap || print(&tap::head(scripts.len()))?.is_continue();
     let mut written = Ok(());
     if listening || report.is_some() {
@@ -75,8 +75,8 @@ pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
         let _ = print(&format!("{counts}\n"))?;
     }
     Ok(match counts {
-        Counts { errors: 1.., .. } => BAD_INPUT,
-        Counts { failed: 1.., .. } | Counts { unsupported: 1.., .. } => MISSED,
+        VerdictCounts { errors: 1.., .. } => BAD_INPUT,
+        VerdictCounts { failed: 1.., .. } | VerdictCounts { unsupported: 1.., .. } => MISSED,
         _ => 0,
     })
 }
@@ -112,7 +112,7 @@ impl ReportFile {
         Ok(ReportFile::Regular { dir, file })
     }
 
-    fn complete(self, records: &[Record]) -> io::Result<()> {
+    fn complete(self, records: &[ScriptRecord]) -> io::Result<()> {
         match self {
             ReportFile::Regular { dir, mut file } => {
                 junit::write(&mut *file, records)?;

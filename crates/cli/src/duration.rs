@@ -14,7 +14,7 @@ const WORTH_A_NOTE: f64 = 30.0;
 const MOST: usize = 1_000_000;
 
 /// The needs of the runs that are left.
-pub(crate) struct Needs {
+pub(crate) struct RemainingNeeds {
     pub(crate) runs: usize,
     /// Full packets, if anything limits them.
     pub(crate) packets: Option<f64>,
@@ -24,8 +24,8 @@ pub(crate) struct Needs {
     pub(crate) bytes: Option<f64>,
 }
 
-impl Needs {
-    pub(crate) fn of(walk: &Walk<'_>, threads: usize) -> Needs {
+impl RemainingNeeds {
+    pub(crate) fn of(walk: &Walk<'_>, threads: usize) -> RemainingNeeds {
         let (scenario, left) = (walk.scenario(), walk.left());
         let step = left.div_ceil(MOST).max(1);
         let runs = || (0..left).step_by(step).filter_map(|job| walk.ahead(job));
@@ -35,13 +35,13 @@ impl Needs {
             true => Some(scenario.seconds(runs()) * share),
             false => packets.map(|packets| packets / PACKETS_PER_SECOND / threads.min(left).max(1) as f64),
         };
-        Needs { runs: left, packets, seconds, bytes: scenario.bytes(runs()).map(|bytes| bytes * share) }
+        RemainingNeeds { runs: left, packets, seconds, bytes: scenario.bytes(runs()).map(|bytes| bytes * share) }
     }
 }
 
 /// A note on virtual runs that take long.
 pub(crate) fn note(walk: &Walk<'_>, threads: usize) -> Option<String> {
-    let Needs { runs, packets, seconds, .. } = Needs::of(walk, threads);
+    let RemainingNeeds { runs, packets, seconds, .. } = RemainingNeeds::of(walk, threads);
     let (packets, seconds) = (packets?, seconds?);
     (seconds >= WORTH_A_NOTE && !walk.scenario().is_live()).then(|| {
         let of = if runs == 1 { "the run sends".to_owned() } else { format!("{runs} runs send") };
@@ -101,7 +101,7 @@ mod tests {
         // Points of 100 and of 1000 s, ten runs of each.
         let sweep = scenario("1s", "[sweep]\nrepeat = 10\naxes.\"run.duration\" = [\"100s\", \"1000s\"]");
         let needs = |only: &str| {
-            let Needs { runs, packets, seconds, .. } = Needs::of(&walk(&sweep, only), 2);
+            let RemainingNeeds { runs, packets, seconds, .. } = RemainingNeeds::of(&walk(&sweep, only), 2);
             (runs, packets.map(|packets| packets / 1e6), seconds)
         };
         assert_eq!(needs(""), (20, Some(1100.0), Some(550.0)));
@@ -112,7 +112,7 @@ mod tests {
             super::note(&walk(&sweep, "0-5"), 2),
             Some("note: 6 runs send up to 60 million packets, which take about a minute".to_owned())
         );
-        let bytes = |only: &str| Needs::of(&walk(&sweep, only), 1).bytes.expect("nothing is recorded");
+        let bytes = |only: &str| RemainingNeeds::of(&walk(&sweep, only), 1).bytes.expect("nothing is recorded");
         assert!((bytes("") - 20.0 * bytes("0")).abs() < 1e-6);
     }
 }

@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 
 use crate::table::{Cell, Table};
 use applications::Applications;
-pub(crate) use columns::Columns;
+pub(crate) use columns::ReportColumns;
 pub(crate) use ending::ending;
 use kinds::Kinds;
-use live::Live;
+use live::LiveReport;
 use repetitions::Repetitions;
-use responsiveness::Responsiveness;
+use responsiveness::ResponsivenessTable;
 pub(crate) use sums::{Sum, groups};
 
 mod applications;
@@ -43,7 +43,7 @@ const MAX_FLOW_LINES: usize = 8;
 pub(crate) struct Report<'a> {
     scenario: &'a Scenario,
     /// The only table, if columns were asked for.
-    columns: Option<Columns>,
+    columns: Option<ReportColumns>,
     /// The runs, of which the points at the ends are listed; all points without it.
     ends: Option<Selection>,
     body: String,
@@ -64,9 +64,9 @@ pub(crate) struct Report<'a> {
     workloads: Option<Table>,
     workloads_of_point: Vec<Vec<workloads::Line>>,
     applications: Applications,
-    responsiveness: Responsiveness,
+    responsiveness: ResponsivenessTable,
     kinds: Kinds,
-    live: Live,
+    live: LiveReport,
 }
 
 /// The values shown of one flow, or of all, in one run.
@@ -82,7 +82,7 @@ const COLUMNS: [&str; 7] = ["goodput Mbit/s", "RTT p5 ms", "p50", "p95", "retran
 const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 2, 0, 3];
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, columns: Option<Columns>, ends: Option<Selection>) -> Report<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, columns: Option<ReportColumns>, ends: Option<Selection>) -> Report<'a> {
         let axes: Vec<&str> = scenario.axes().collect();
         let count = (scenario.repeat() > 1).then(|| "n".to_owned());
         let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(count);
@@ -104,9 +104,9 @@ impl<'a> Report<'a> {
             workloads: None,
             workloads_of_point: Vec::new(),
             applications: Applications::default(),
-            responsiveness: Responsiveness::default(),
+            responsiveness: ResponsivenessTable::default(),
             kinds: Kinds::default(),
-            live: Live::default(),
+            live: LiveReport::default(),
         }
     }
 

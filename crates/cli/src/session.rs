@@ -3,7 +3,7 @@
 
 use ackclock_live::LiveError;
 use ackclock_run::execute::BrokenOff;
-use ackclock_run::pilot::Plan;
+use ackclock_run::pilot::PilotPlan;
 use ackclock_run::selection::Selection;
 use ackclock_run::session::{Listener, Session, at_most};
 use ackclock_run::status::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
     watched::check_options(args, &scenario)?;
     check_live(&scenario)?;
     let changes = args.changes.as_deref().map(changes::read).transpose()?;
-    let plan = Plan::read(&scenario, changes.as_deref().unwrap_or_default())?;
+    let plan = PilotPlan::read(&scenario, changes.as_deref().unwrap_or_default())?;
     for note in scenario.notes() {
         say(&format!("note: {note}"));
     }

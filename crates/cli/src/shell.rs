@@ -18,7 +18,7 @@ use ackclock_scenario::{LoadError, Override, Own, Scenario};
 use ackclock_sim::{LOST_ON_LINK, Recorders};
 use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use ackclock_watch::control::{Controls, Server};
-use ackclock_watch::{Bound, Watch, Watching};
+use ackclock_watch::{BoundListener, Watch, Watching};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     }
     ackclock_live::check_available()?;
     // The loopback interface is the machine's, whatever network comes after.
-    let metrics = args.metrics.map(Bound::at).transpose()?;
+    let metrics = args.metrics.map(BoundListener::at).transpose()?;
     if !ackclock_live::is_privileged() {
         if args.internet {
             bail!("--internet requires root: nothing leads out of an ordinary user's own network");

@@ -9,7 +9,7 @@ use ackclock_scenario::Scenario;
 
 use crate::bar::Bar;
 use crate::console::{print, print_line, say};
-use crate::report::{Columns, Report};
+use crate::report::{Report, ReportColumns};
 
 /// The results to show.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl<'a> Shown<'a> {
     /// For these runs of a scenario.
     pub(crate) fn new(wish: Wish<'a>, scenario: &'a Scenario, runs: &Selection) -> anyhow::Result<Shown<'a>> {
         let report =
-            Report::new(scenario, Columns::read(wish.columns, scenario)?, (!wish.all_rows).then(|| runs.clone()));
+            Report::new(scenario, ReportColumns::read(wish.columns, scenario)?, (!wish.all_rows).then(|| runs.clone()));
         Ok(Shown { wish, report, listening: true, sayer: Sayer::default() })
     }
 

@@ -8,7 +8,7 @@ use ackclock_scenario::Scenario;
 use ackclock_sim::spec::Clock;
 use ackclock_trace::WatchSink;
 use ackclock_watch::control::{Controls, Server, Speed};
-use ackclock_watch::{Bound, Watch, Watching, check_terminal};
+use ackclock_watch::{BoundListener, Watch, Watching, check_terminal};
 use anyhow::bail;
 
 use crate::args::Args;
@@ -18,7 +18,7 @@ use crate::console::say;
 #[derive(Debug, Default)]
 pub(crate) struct Wish {
     dashboard: bool,
-    metrics: Option<Bound>,
+    metrics: Option<BoundListener>,
 }
 
 /// Checks that the run can be watched as the command line asks for, before anything runs.
@@ -40,7 +40,7 @@ pub(crate) fn check(args: &Args, scenario: &Scenario) -> anyhow::Result<Wish> {
         }
         check_terminal()?;
     }
-    Ok(Wish { dashboard: args.watch, metrics: args.metrics.map(Bound::at).transpose()? })
+    Ok(Wish { dashboard: args.watch, metrics: args.metrics.map(BoundListener::at).transpose()? })
 }
 
 /// Checks that what the command line asks for about changes fits the scenario.
@@ -110,7 +110,11 @@ impl Company {
 ///
 /// # Errors
 /// There is no further thread.
-pub(crate) fn watching(watch: Watch, metrics: Option<Bound>, dashboard: Option<Controls>) -> anyhow::Result<Watching> {
+pub(crate) fn watching(
+    watch: Watch,
+    metrics: Option<BoundListener>,
+    dashboard: Option<Controls>,
+) -> anyhow::Result<Watching> {
     let watching = Watching::of(watch, metrics, dashboard)?;
     if let Some(address) = watching.address() {
         say(&format!("note: metrics are at http://{address}/metrics"));

@@ -248,9 +248,9 @@ impl Connection {
             self.random.bits() as u32,
             self.random.bits() as u32,
         );
-        endpoint.reserve_options(self.receiving.dss_len());
+        endpoint.sender_mut().reserve_options(self.receiving.dss_len());
         if self.observes_losses {
-            endpoint.observe_losses();
+            endpoint.sender_mut().scoreboard_mut().observe_losses();
         }
         let mut subflow = Subflow::new(endpoint, path, stage);
         subflow.backup = self.config.paths[path].backup;
@@ -270,7 +270,7 @@ impl Connection {
 
     /// Informs the controller of a subflow about its siblings, if it is coupled.
     pub(crate) fn couple(&mut self, index: usize) {
-        if !self.subflows[index].endpoint.is_coupled() || !self.subflows[index].is_open() {
+        if !self.subflows[index].endpoint.sender().is_coupled() || !self.subflows[index].is_open() {
             return;
         }
         self.siblings.clear();
@@ -279,9 +279,9 @@ impl Connection {
             if number == index {
                 own = self.siblings.len();
             }
-            self.siblings.push(subflow.endpoint.as_sibling());
+            self.siblings.push(subflow.endpoint.sender_mut().as_sibling());
         }
-        self.subflows[index].endpoint.couple(own, &self.siblings);
+        self.subflows[index].endpoint.sender_mut().couple(own, &self.siblings);
     }
 
     /// Opens the connection actively.
@@ -332,7 +332,7 @@ impl Connection {
         let gained = (receiving.read + receiving.buffer).saturating_sub(receiving.edge);
         let left = receiving.edge.saturating_sub(receiving.next);
         let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.is_open()) else { return };
-        let two = 2 * u64::from(subflow.endpoint.full_segment());
+        let two = 2 * u64::from(subflow.endpoint.sender().full_payload());
         // With an open window, further data elicits an ACK.
         if left < two && gained >= two.min(receiving.buffer / 2) {
             subflow.endpoint.acknowledge_now();
@@ -372,7 +372,7 @@ impl Connection {
     /// Bytes of the peer's stream that arrived, including those beyond gaps of the stream or a
     /// subflow.
     pub fn received_bytes(&self) -> u64 {
-        let held = |endpoint: &Endpoint| endpoint.received_bytes() - endpoint.delivered_bytes();
+        let held = |endpoint: &Endpoint| endpoint.receiver().received() - endpoint.receiver().delivered();
         let held: u64 = self.subflows.iter().map(|subflow| held(&subflow.endpoint)).sum();
         self.receiving.next + self.receiving.beyond.len() + held
     }
@@ -384,19 +384,19 @@ impl Connection {
 
     /// The first stream offset at which the data was wrong.
     pub fn integrity_error(&self) -> Option<u64> {
-        let of_subflows = self.subflows.iter().filter_map(|subflow| subflow.endpoint.integrity_error());
+        let of_subflows = self.subflows.iter().filter_map(|subflow| subflow.endpoint.receiver().integrity_error());
         self.receiving.integrity_error.into_iter().chain(of_subflows).min()
     }
 
     /// The failure of a subflow's congestion controller from outside, if any.
     pub fn controller_failure(&self) -> Option<&Failure> {
-        self.subflows.iter().find_map(|subflow| subflow.endpoint.controller_failure())
+        self.subflows.iter().find_map(|subflow| subflow.endpoint.sender().congestion_control().inspect().failure)
     }
 
     /// Returns `true` if the peer has closed and every byte has arrived.
     pub fn peer_finished(&self) -> bool {
         match self.mode {
-            Mode::Plain => self.subflows[0].endpoint.peer_finished(),
+            Mode::Plain => self.subflows[0].endpoint.receiver().is_finished(),
             _ => self.receiving.fin == Some(self.receiving.next),
         }
     }
@@ -429,7 +429,7 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         let is_over = |subflow: &Subflow| {
             subflow.endpoint.is_finished()
-                || subflow.endpoint.state() == State::Closed && subflow.endpoint.sequence().1 > 0
+                || subflow.endpoint.state() == State::Closed && subflow.endpoint.sender().sequence().nxt() > 0
         };
         self.error.is_some() || self.subflows.iter().all(is_over)
     }
@@ -477,12 +477,16 @@ impl Connection {
 
     /// The sum of the open subflows' congestion windows, in bytes.
     pub fn cwnd(&self) -> u64 {
-        self.subflows.iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.endpoint.cwnd()).sum()
+        self.subflows.iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.endpoint.sender().cwnd()).sum()
     }
 
     /// The smallest smoothed RTT of the open subflows.
     pub fn srtt(&self) -> Option<Span> {
-        self.subflows.iter().filter(|subflow| subflow.is_open()).filter_map(|subflow| subflow.endpoint.srtt()).min()
+        self.subflows
+            .iter()
+            .filter(|subflow| subflow.is_open())
+            .filter_map(|subflow| subflow.endpoint.sender().rtt().srtt())
+            .min()
     }
 
     /// The time at which [`Connection::on_deadline`] is due.

@@ -13,14 +13,14 @@ impl Connection {
     pub(crate) fn miss_options(&mut self, now: Time, index: usize, segment: &Segment) -> bool {
         let subflow = &self.subflows[index];
         let len = u64::from(segment.payload.len);
-        let place = subflow.endpoint.stream_offset(segment.seq).filter(|_| len > 0);
+        let place = subflow.endpoint.receiver().stream_offset(segment.seq).filter(|_| len > 0);
         let is_unmapped = place.is_some_and(|at| !subflow.covers(at..at + len));
         // This applies until a data acknowledgment has arrived: later, an ACK may lack one (section
         // 3.3.2).
         let acks_data = !subflow.data_acked
             && segment.flags.contains(Flags::ACK)
             && self.sending.una < self.sending.next
-            && subflow.endpoint.acknowledges_new(segment.ack);
+            && subflow.endpoint.sender().sequence().acknowledges_new(segment.ack);
         if !is_unmapped && !acks_data {
             // Stacks send such segments from TIME-WAIT, for example.
             return true;
@@ -65,8 +65,8 @@ impl Connection {
     /// the application reads.
     pub(crate) fn follow_plain(&mut self) {
         let subflow = &mut self.subflows[0];
-        self.receiving.next = subflow.endpoint.delivered_bytes();
-        self.sending.una = subflow.endpoint.acked_bytes();
+        self.receiving.next = subflow.endpoint.receiver().delivered();
+        self.sending.una = subflow.endpoint.sender().sequence().acked_bytes();
         subflow.carried.received = self.receiving.next;
     }
 

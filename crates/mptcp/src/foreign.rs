@@ -13,7 +13,7 @@ impl Connection {
     /// either.
     pub fn stream_offset(&self, path: usize, segment: &Segment) -> Option<u64> {
         let subflow = self.subflows.iter().find(|subflow| subflow.is_addressed(path, segment))?;
-        let at = subflow.endpoint.stream_offset(segment.seq)?;
+        let at = subflow.endpoint.receiver().stream_offset(segment.seq)?;
         if self.mode == Mode::Plain {
             return Some(at);
         }

@@ -68,7 +68,7 @@ impl Connection {
         self.place(index, &mut segment);
         self.couple(index);
         let endpoint = &mut self.subflows[index].endpoint;
-        let acked = endpoint.acked_bytes();
+        let acked = endpoint.sender().sequence().acked_bytes();
         let was_open = is_synchronized(endpoint.state());
         let arrival = endpoint.input(now, &segment, ecn);
         let is_reset = resets && endpoint.state() == State::Closed;
@@ -79,7 +79,7 @@ impl Connection {
             self.accept_reset(now, index, &segment);
         }
         let subflow = &mut self.subflows[index];
-        let progress = subflow.endpoint.acked_bytes() > acked;
+        let progress = subflow.endpoint.sender().sequence().acked_bytes() > acked;
         if progress {
             subflow.failed = false;
         }
@@ -215,10 +215,10 @@ impl Connection {
             return;
         }
         for Subflow { endpoint, .. } in &mut self.subflows {
-            endpoint.reserve_options(self.receiving.dss_len());
+            endpoint.sender_mut().reserve_options(self.receiving.dss_len());
             if is_synchronized(endpoint.state()) {
                 // The segment size follows from the MTU and the option length.
-                endpoint.set_path_mtu(endpoint.path_mtu());
+                endpoint.set_path_mtu(endpoint.sender().path_mtu());
             }
         }
     }
@@ -240,7 +240,7 @@ impl Connection {
     /// bytes of the segment that carries it (RFC 8684 section 3.3.1).
     fn take_mapping(&mut self, now: Time, index: usize, segment: &Segment, (data, number, len): (u64, u32, u64)) {
         let subflow = &mut self.subflows[index];
-        let Some(place) = subflow.endpoint.stream_offset(segment.seq) else { return };
+        let Some(place) = subflow.endpoint.receiver().stream_offset(segment.seq) else { return };
         let ahead = number.wrapping_sub(1).wrapping_sub(place as u32).cast_signed();
         let Some(at) = place.checked_add_signed(ahead.into()) else { return };
         let overlaps = at < place + u64::from(segment.payload.len) && place < at + len;
@@ -257,7 +257,7 @@ impl Connection {
     /// offset in the connection's stream is checked here.
     fn place(&mut self, index: usize, segment: &mut Segment) {
         let subflow = &self.subflows[index];
-        let Some(at) = subflow.endpoint.stream_offset(segment.seq) else { return };
+        let Some(at) = subflow.endpoint.receiver().stream_offset(segment.seq) else { return };
         let Payload { offset, len } = segment.payload;
         if len == 0 {
             return;
@@ -310,7 +310,7 @@ impl Connection {
         if from > self.sending.written + 1 {
             return;
         }
-        let window = self.subflows[index].endpoint.peer_window();
+        let window = self.subflows[index].endpoint.sender().sequence().window();
         self.sending.max_window = self.sending.max_window.max(window);
         self.sending.window_end = self.sending.window_end.max(from + window);
     }

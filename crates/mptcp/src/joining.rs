@@ -118,7 +118,7 @@ impl Connection {
             }
             Stage::Joining => {
                 self.joined = true;
-                let wait = subflow.endpoint.rto();
+                let wait = subflow.endpoint.sender().rto();
                 subflow.stage = Stage::Proving { again_at: now + wait, wait, times: 0 };
                 subflow.endpoint.acknowledge_now();
             }
@@ -167,7 +167,7 @@ impl Connection {
             }
             return;
         }
-        let has_ended = subflow.endpoint.state() == State::Closed && subflow.endpoint.sequence().1 > 0;
+        let has_ended = subflow.endpoint.state() == State::Closed && subflow.endpoint.sender().sequence().nxt() > 0;
         if !has_ended {
             return;
         }

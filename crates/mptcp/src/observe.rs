@@ -13,16 +13,24 @@ impl Connection {
     /// ([`Connection::loss_declarations`]).
     pub fn observe_losses(&mut self) {
         self.observes_losses = true;
-        self.subflows.iter_mut().for_each(|subflow| subflow.endpoint.observe_losses());
+        self.subflows.iter_mut().for_each(|subflow| subflow.endpoint.sender_mut().scoreboard_mut().observe_losses());
     }
 
     /// The subflows' loss declarations since the last call, each with its path and local port;
     /// offsets are those of the subflow's stream. Empty unless they are recorded.
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = (usize, u16, LossDeclaration)> {
-        let noted = self.subflows.iter_mut().filter(|subflow| subflow.endpoint.has_loss_declarations());
+        let noted = self
+            .subflows
+            .iter_mut()
+            .filter(|subflow| subflow.endpoint.sender().loss().scoreboard().has_loss_declarations());
         noted.flat_map(|subflow| {
             let (path, port) = (subflow.path, subflow.endpoint.ports().local);
-            subflow.endpoint.loss_declarations().map(move |declared| (path, port, declared))
+            subflow
+                .endpoint
+                .sender_mut()
+                .scoreboard_mut()
+                .loss_declarations()
+                .map(move |declared| (path, port, declared))
         })
     }
 
@@ -58,7 +66,7 @@ impl Connection {
     /// - `Application`: no data waits, or too little, or it is for other subflows.
     pub fn limit_of(&self, subflow: &Subflow) -> Option<Limit> {
         let (endpoint, sending) = (&subflow.endpoint, &self.sending);
-        match endpoint.limited_by() {
+        match endpoint.sender().limits().reason() {
             _ if !subflow.takes_data() => return None,
             // In plain TCP the subflow has all data and the only window.
             own if self.is_plain() => return own,
@@ -67,13 +75,13 @@ impl Connection {
         }
         let available = sending.written.saturating_sub(sending.next);
         let left = sending.window_end.saturating_sub(sending.next);
-        let mss = u64::from(endpoint.full_segment());
+        let mss = u64::from(endpoint.sender().full_payload());
         // Nagle's algorithm may delay less than a segment.
         let delays = self.tcp.nagle && !sending.closed && sending.una < sending.next;
         if available == 0 || delays && available < mss.min(left + 1) {
             return (!sending.closed).then_some(Limit::Application);
         }
-        if endpoint.window_room() < mss.min(available) {
+        if endpoint.sender().window_room() < mss.min(available) {
             Some(Limit::Cwnd)
         } else if left < mss.min(available) {
             Some(Limit::Window)

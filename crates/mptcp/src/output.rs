@@ -68,7 +68,7 @@ impl Connection {
         let subflow = &self.subflows[index];
         let option = match (subflow.stage, answers) {
             (Stage::Opening, false) => {
-                if subflow.endpoint.stats().timeouts > SYN_RETRANSMISSIONS {
+                if subflow.endpoint.sender().stats().timeouts > SYN_RETRANSMISSIONS {
                     self.fall_back();
                     return;
                 }
@@ -133,7 +133,7 @@ impl Connection {
         if let Some(data) = &data {
             out.payload.offset = data.start;
         }
-        let is_first = index == 0 && subflow.endpoint.is_first_number(out.seq);
+        let is_first = index == 0 && subflow.endpoint.sender().sequence().is_first(out.seq);
         let ends = self.sending.closed && self.sending.next == self.sending.written && !self.sending.fin_acked;
         // DATA_FIN goes first, unless the peer may still lack the keys: then the two alternate.
         let fin_first = ends && !has_data && self.sending.fin_sent && self.sending.expiries.is_multiple_of(2);
@@ -209,7 +209,7 @@ impl Connection {
     /// acknowledgment, and its right edge never moves left, whichever subflow advertises it (RFC
     /// 8684 section 3.3.4).
     fn share_window(&mut self, index: usize, out: &mut Segment) {
-        let shift = self.subflows[index].endpoint.window_shift();
+        let shift = self.subflows[index].endpoint.receiver().shift();
         let unread = self.unread();
         let own = (u64::from(out.window) << shift).saturating_sub(unread);
         let receiving = &mut self.receiving;

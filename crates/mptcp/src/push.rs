@@ -102,7 +102,7 @@ impl Connection {
                 return self.unblock(now);
             }
             let Some(number) = self.scheduler.choose(now, &self.candidates, window) else { return };
-            let mss = u64::from(self.subflows[number].endpoint.full_segment());
+            let mss = u64::from(self.subflows[number].endpoint.sender().full_payload());
             let len = mss.min(available).min(left);
             if len < mss && len == available && self.waits_for_more() {
                 return;
@@ -142,10 +142,10 @@ impl Connection {
     fn push_everywhere(&mut self, now: Time) {
         for subflow in self.subflows.iter_mut().filter(|subflow| subflow.takes_data()) {
             loop {
-                let mss = u64::from(subflow.endpoint.full_segment());
+                let mss = u64::from(subflow.endpoint.sender().full_payload());
                 let end = self.sending.written.min(self.sending.window_end);
                 let from = subflow.redundant_to.max(self.sending.una);
-                if from >= end || subflow.endpoint.window_room() < mss.min(end - from) {
+                if from >= end || subflow.endpoint.sender().window_room() < mss.min(end - from) {
                     break;
                 }
                 let taken = subflow.give(from, mss.min(end - from));
@@ -188,7 +188,7 @@ impl Connection {
     /// Gives a subflow a segment of another subflow's data; returns its end.
     fn give_again(&mut self, number: usize, range: Range<u64>) -> Option<u64> {
         let subflow = &mut self.subflows[number];
-        let len = u64::from(subflow.endpoint.full_segment()).min(range.end - range.start);
+        let len = u64::from(subflow.endpoint.sender().full_payload()).min(range.end - range.start);
         let taken = subflow.give(range.start, len);
         subflow.carried.reinjected += taken;
         (taken > 0).then_some(range.start + taken)
@@ -200,7 +200,7 @@ impl Connection {
         let una = self.sending.una;
         let holds = |subflow: &Subflow| subflow.takes_data() && !subflow.failed && subflow.has_in_flight(una);
         let Some(holder) = self.subflows.iter().position(holds) else { return };
-        let slow = self.subflows[holder].endpoint.srtt();
+        let slow = self.subflows[holder].endpoint.sender().rtt().srtt();
         let is_free = |one: &&Candidate| one.room >= one.mss && !self.subflows[one.subflow].has_in_flight(una);
         let others = self.candidates.iter().filter(is_free);
         let Some(fast) = others.min_by_key(|one| one.srtt).filter(|one| one.srtt < slow) else { return };
@@ -208,7 +208,7 @@ impl Connection {
         // This pays where the holder has a small window or a fourfold RTT (multipath-tcp.org
         // v0.95).
         let held = &self.subflows[holder].endpoint;
-        let few = held.cwnd() <= 4 * u64::from(held.full_segment());
+        let few = held.sender().cwnd() <= 4 * u64::from(held.sender().full_payload());
         let is_far = fast.srtt.zip(slow).is_some_and(|(fast, slow)| fast * 4 < slow);
         self.scheduler.note_blocked();
         if self.config.penalization {
@@ -226,19 +226,19 @@ impl Connection {
     /// waiting subflow, and not during loss recovery.
     fn penalize(&mut self, now: Time, fast: usize, holder: usize) {
         let waiting = &mut self.subflows[fast];
-        let srtt = waiting.endpoint.srtt().unwrap_or_default();
+        let srtt = waiting.endpoint.sender().rtt().srtt().unwrap_or_default();
         if waiting.penalized_at.is_some_and(|at| now.since(at) < srtt)
-            || self.subflows[holder].endpoint.ca_state() != CaState::Open
+            || self.subflows[holder].endpoint.sender().loss().state() != CaState::Open
         {
             return;
         }
         self.subflows[fast].penalized_at = Some(now);
         let subflow = &mut self.subflows[holder];
-        let mss = u64::from(subflow.endpoint.full_segment());
-        let halved = (subflow.endpoint.congestion_control().window().cwnd / 2).max(mss);
+        let mss = u64::from(subflow.endpoint.sender().full_payload());
+        let halved = (subflow.endpoint.sender().congestion_control().window().cwnd / 2).max(mss);
         // The threshold is reduced as well (NSDI 2012, section 4.2); multipath-tcp.org stays in
         // slow start, where the window recovers within a round trip.
-        subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh: halved.max(2 * mss) });
+        subflow.endpoint.sender_mut().reduce_window(Window { cwnd: halved, ssthresh: halved.max(2 * mss) });
         subflow.carried.penalties += 1;
     }
 
@@ -294,7 +294,7 @@ impl Connection {
             return;
         }
         let open = self.subflows.iter().filter(|subflow| subflow.is_open());
-        let rto = open.map(|subflow| subflow.endpoint.rto()).max().unwrap_or(Span::from_secs(1));
+        let rto = open.map(|subflow| subflow.endpoint.sender().rto()).max().unwrap_or(Span::from_secs(1));
         let wait = LEAST_WAIT.max(rto).as_nanos().saturating_mul(1 << sending.expiries.min(10));
         self.sending.timer = now + Span::from_nanos(wait);
     }
@@ -309,7 +309,7 @@ impl Connection {
             self.couple(index);
             let subflow = &mut self.subflows[index];
             subflow.endpoint.on_deadline(now);
-            let timeouts = subflow.endpoint.stats().timeouts;
+            let timeouts = subflow.endpoint.sender().stats().timeouts;
             if timeouts > subflow.timeouts && is_synchronized(subflow.endpoint.state()) && self.is_multipath() {
                 self.subflows[index].failed = true;
                 self.give_up_on(now, index);
@@ -343,7 +343,7 @@ impl Connection {
             // Without a holding subflow, the peer acknowledged the data there and dropped it, as
             // Linux does when its receive buffer is full.
             let holder = self.subflows.iter().find(|subflow| subflow.has_in_flight(sending.una));
-            let len = holder.map_or(DROPPED, |subflow| u64::from(subflow.endpoint.full_segment()));
+            let len = holder.map_or(DROPPED, |subflow| u64::from(subflow.endpoint.sender().full_payload()));
             let range = sending.una..(sending.una + len).min(sending.next);
             self.sending.reinject.insert(range);
         } else if sending.una < sending.written {

@@ -129,7 +129,7 @@ impl Subflow {
 
     /// Totals of its endpoint, and of earlier subflows on the same path.
     pub fn totals(&self) -> Stats {
-        self.past + *self.endpoint.stats()
+        self.past + *self.endpoint.sender().stats()
     }
 
     /// Returns `true` if a segment that arrived over `path` belongs to this subflow.
@@ -149,12 +149,12 @@ impl Subflow {
     pub(crate) fn candidate(&self, subflow: usize) -> Candidate {
         Candidate {
             subflow,
-            srtt: self.endpoint.srtt(),
-            mss: self.endpoint.full_segment().max(1).into(),
-            cwnd: self.endpoint.cwnd(),
-            room: self.endpoint.window_room().min(self.endpoint.send_space()),
-            queued: self.endpoint.unacknowledged(),
-            rate: self.endpoint.window_rate(),
+            srtt: self.endpoint.sender().rtt().srtt(),
+            mss: self.endpoint.sender().full_payload().max(1).into(),
+            cwnd: self.endpoint.sender().cwnd(),
+            room: self.endpoint.sender().window_room().min(self.endpoint.sender().send_space()),
+            queued: self.endpoint.sender().sequence().unacknowledged(),
+            rate: self.endpoint.sender().rate_of_window(),
         }
     }
 
@@ -163,7 +163,7 @@ impl Subflow {
     pub(crate) fn give(&mut self, data: u64, len: u64) -> u64 {
         let continues = self.maps.continues(self.given, data);
         if !continues {
-            self.endpoint.end_record();
+            self.endpoint.sender_mut().end_record();
         }
         let taken = self.endpoint.write(len);
         if taken > 0 {
@@ -187,13 +187,13 @@ impl Subflow {
     /// Returns `true` if it was given a byte of the connection that the peer has not acknowledged
     /// on it.
     pub(crate) fn has_in_flight(&self, data: u64) -> bool {
-        let acked = self.endpoint.acked_bytes();
+        let acked = self.endpoint.sender().sequence().acked_bytes();
         self.maps.iter().any(|map| map.end() > acked && (map.data..map.data_end()).contains(&data))
     }
 
     /// Forgets data that both the subflow and, below `una`, the connection have acknowledged.
     pub(crate) fn forget(&mut self, una: u64) {
-        let acked = self.endpoint.acked_bytes();
+        let acked = self.endpoint.sender().sequence().acked_bytes();
         self.maps.forget_while(|map| map.end() <= acked && map.data_end() <= una);
     }
 

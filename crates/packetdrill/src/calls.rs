@@ -16,7 +16,7 @@ use crate::args::{Args, CallError, integer};
 use crate::ast::{Call, Expr};
 use crate::epoll::Epoll;
 use crate::errno::Errno;
-use crate::shapes::{Expected, Message};
+use crate::shapes::{Expected, ExpectedMessage};
 use crate::sockets::{Kernel, SocketId};
 
 pub(crate) use self::data::DONTWAIT;
@@ -72,7 +72,7 @@ pub(crate) enum Op {
     Connect { socket: SocketId },
     FastOpen { socket: SocketId, total: u64, sent: u64, flags: i64 },
     Send { socket: SocketId, total: u64, sent: u64, flags: i64, asleep: bool },
-    Receive { socket: SocketId, most: u64, got: u64, flags: i64, message: Option<Message> },
+    Receive { socket: SocketId, most: u64, got: u64, flags: i64, message: Option<ExpectedMessage> },
     Poll { fds: Vec<Polled> },
     Epoll { epoll: usize, most: usize, expected: Expected },
     Linger,

@@ -15,10 +15,10 @@ pub(crate) fn info(kernel: &Kernel, id: SocketId, now: Time) -> Option<TcpInfo> 
     let socket = kernel.sockets.get(id)?;
     socket.fd?;
     Some(match &socket.kind {
-        Kind::Open(endpoint) => endpoint.info(now),
+        Kind::Open(endpoint) => TcpInfo::of(endpoint, now),
         Kind::New => TcpInfo { state: CLOSED, ..TcpInfo::default() },
         // Linux tells that of the first subflow.
-        Kind::Multipath(_) => kernel.endpoint(id)?.info(now),
+        Kind::Multipath(_) => TcpInfo::of(kernel.endpoint(id)?, now),
         Kind::Listening(_) | Kind::MultipathListening(_) => TcpInfo { state: LISTENING, ..TcpInfo::default() },
     })
 }

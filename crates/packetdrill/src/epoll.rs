@@ -1,6 +1,6 @@
 //! The events that poll and epoll report for a socket.
 
-use ackclock_tcp::{Endpoint, Readiness};
+use ackclock_tcp::Readiness;
 
 use crate::sockets::{Kernel, Kind, SocketId};
 
@@ -112,7 +112,7 @@ impl Kernel {
     /// Bytes of a connection that wait to be read.
     pub(crate) fn unread(&self, id: SocketId) -> u64 {
         match self.sockets.get(id).map(|socket| &socket.kind) {
-            Some(Kind::Open(endpoint)) => endpoint.unread(),
+            Some(Kind::Open(endpoint)) => endpoint.receiver().unread(),
             Some(Kind::Multipath(multipath)) => multipath.connection.unread(),
             _ => 0,
         }
@@ -121,7 +121,7 @@ impl Kernel {
     /// Returns `true` if the peer of a connection sends no more.
     pub(crate) fn peer_finished(&self, id: SocketId) -> bool {
         match self.sockets.get(id).map(|socket| &socket.kind) {
-            Some(Kind::Open(endpoint)) => endpoint.peer_finished(),
+            Some(Kind::Open(endpoint)) => endpoint.receiver().is_finished(),
             Some(Kind::Multipath(multipath)) => multipath.connection.peer_finished(),
             _ => false,
         }
@@ -130,7 +130,7 @@ impl Kernel {
     fn activity(&self, id: SocketId) -> Activity {
         let delivered = match self.multipath(id) {
             Some(multipath) => multipath.connection.delivered_bytes(),
-            None => self.endpoint(id).map_or(0, Endpoint::delivered_bytes),
+            None => self.endpoint(id).map_or(0, |endpoint| endpoint.receiver().delivered()),
         };
         Activity { delivered, ready: self.poll_mask(id) }
     }

@@ -32,14 +32,14 @@ pub use value::Value;
 
 /// The assigned variables, kept from one program of a script to the next.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Env {
+pub struct Variables {
     names: BTreeMap<String, Value>,
 }
 
-impl Env {
+impl Variables {
     /// Nothing is assigned.
-    pub fn new() -> Env {
-        Env::default()
+    pub fn new() -> Variables {
+        Variables::default()
     }
 
     /// The value of an assigned name.
@@ -72,7 +72,7 @@ impl Program {
     /// defines, such as `tcpi_snd_cwnd`; they stand before what earlier programs assigned, and
     /// before the constants (`TCP_CA_Open`, `TCP_ESTABLISHED`, `TCPI_OPT_SACK`), whose values are
     /// Linux's.
-    pub fn run(&self, env: &mut Env, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Vec<String>, CodeError> {
+    pub fn run(&self, env: &mut Variables, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Vec<String>, CodeError> {
         // packetdrill assigns its names anew before each piece of code.
         env.names.retain(|name, _| constants::find(name).is_none() && lookup(name).is_none());
         let mut run = eval::Run { env: &mut env.names, lookup, printed: Vec::new(), text: &self.text };

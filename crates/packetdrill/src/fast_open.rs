@@ -136,7 +136,7 @@ impl Kernel {
     pub(crate) fn learn_fast_open(&mut self, now: Time) {
         for socket in &mut self.sockets {
             if let Kind::Open(endpoint) = &mut socket.kind
-                && let Some(news) = endpoint.take_fast_open_news()
+                && let Some(news) = endpoint.opening_mut().take_news()
             {
                 self.host.fast_open.cache.learn(now, news);
             }
@@ -280,7 +280,7 @@ impl Kernel {
         let endpoint = self.endpoint_mut(id)?;
         let most = total.min(endpoint.fast_open_room(now));
         let sent = endpoint.write_with(most, WriteFlags { more: flags & MSG_MORE != 0, eor: false });
-        endpoint.set_writer_waits(!nonblocking && sent < total);
+        endpoint.opening_mut().set_writer_waits(!nonblocking && sent < total);
         self.flush(now);
         Some(match (nonblocking, sent) {
             (true, 0) => Step::Done(Done::failed(Errno::EINPROGRESS)),
@@ -319,7 +319,7 @@ impl Kernel {
             Some(_) if sent == total => Ok(Done::value(total as i64)),
             Some(_) => {
                 if let Some(endpoint) = self.endpoint_mut(id) {
-                    endpoint.set_writer_waits(false);
+                    endpoint.opening_mut().set_writer_waits(false);
                 }
                 self.attempt_send(now, id, total, sent, flags)
             }

@@ -8,6 +8,7 @@
 mod get;
 mod set;
 
+use ackclock_tcp::SocketOption;
 use ackclock_units::{Span, Time};
 
 use crate::args::{Args, CallError, bracketed, integer};
@@ -43,7 +44,7 @@ impl Kernel {
                 let linger = on.then(|| Span::from_secs(seconds));
                 self.sockets[id].options.linger = linger;
                 if let Some(endpoint) = self.endpoint_mut(id) {
-                    endpoint.set_linger(linger);
+                    endpoint.set_option(SocketOption::Linger(linger));
                 }
                 Ok(())
             }

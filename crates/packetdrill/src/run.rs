@@ -21,7 +21,7 @@ use ackclock_units::{Span, Time};
 
 use crate::ast::{Action, Call, Direction, Event, EventTime, PacketSpec, Script};
 use crate::calls::Waiting;
-use crate::expr::{Env, Program};
+use crate::expr::{Program, Variables};
 use crate::host::Host;
 use crate::mptcp::Names;
 use crate::numbers::Connection;
@@ -81,7 +81,7 @@ enum Stop {
 
 /// A packet that was sent and that nobody has expected yet.
 #[derive(Debug)]
-struct Outgoing {
+struct Unexpected {
     time: Time,
     connection: usize,
     packet: Sent,
@@ -91,7 +91,7 @@ struct Outgoing {
 
 /// A blocking call that runs.
 #[derive(Debug)]
-struct Pending<'a> {
+struct BlockingCall<'a> {
     call: &'a Call,
     line: u32,
     waiting: Waiting,
@@ -101,7 +101,7 @@ struct Pending<'a> {
 
 /// The time of an event on the clock.
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct TimeWindow {
     from: Time,
     to: Time,
     any: bool,
@@ -117,13 +117,13 @@ struct Run<'a> {
     /// Names of MPTCP.
     names: Names,
     under_test: Option<usize>,
-    outgoing: VecDeque<Outgoing>,
-    pending: Option<Pending<'a>>,
+    outgoing: VecDeque<Unexpected>,
+    pending: Option<BlockingCall<'a>>,
     /// The time of the event before, and whether it was a packet that arrived.
     last: Time,
     last_is_inbound: bool,
     started: bool,
-    env: Env,
+    env: Variables,
     trace: Vec<TraceLine>,
     unrun_shell: Vec<ShellLine>,
     expiries: u64,
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             last: Time::ZERO,
             last_is_inbound: false,
             started: false,
-            env: Env::new(),
+            env: Variables::new(),
             trace: Vec::new(),
             unrun_shell: Vec::new(),
             expiries: 0,

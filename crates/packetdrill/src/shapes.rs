@@ -15,7 +15,7 @@ pub(crate) struct Expected {
 
 /// The fields that recvmsg is expected to fill in.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Message {
+pub(crate) struct ExpectedMessage {
     pub(crate) flags: i64,
     /// The bytes left that `TCP_CM_INQ` tells.
     pub(crate) inq: Option<i64>,
@@ -39,7 +39,7 @@ impl Expected {
     }
 }
 
-impl Message {
+impl ExpectedMessage {
     /// Where what recvmsg filled in differs, with bytes that wait after it and whether the peer has
     /// finished.
     pub(crate) fn complaint(&self, inq: bool, (unread, finished): (u64, bool)) -> Option<String> {

@@ -1,7 +1,7 @@
 //! The narrow side of `ackclock_tcp` that the calls of a script need: settings of a socket applied
 //! to an endpoint.
 
-use ackclock_tcp::{Config, Controller, Endpoint, KeepAlive, Received, Sending, WriteFlags};
+use ackclock_tcp::{Config, Controller, Endpoint, KeepAlive, Received, Sending, SocketOption, WriteFlags};
 use ackclock_units::{Span, Time};
 
 use crate::fast_open::Keys;
@@ -111,19 +111,19 @@ impl SocketOptions {
 
     /// Sets up an endpoint that was just made: what is no knob of its.
     pub(crate) fn set_up(&self, host: &Host, endpoint: &mut Endpoint) {
-        endpoint.set_linger(self.linger);
-        endpoint.set_report_errors(self.report_errors);
+        endpoint.set_option(SocketOption::Linger(self.linger));
+        endpoint.set_option(SocketOption::ReportErrors(self.report_errors));
         if self.cork {
-            endpoint.set_cork(true);
+            endpoint.set_option(SocketOption::Cork(true));
         }
         if let Some(bytes) = self.notsent_lowat.or(host.notsent_lowat) {
-            endpoint.set_notsent_lowat(Some(bytes));
+            endpoint.set_option(SocketOption::NotSentLowat(Some(bytes)));
         }
         if self.max_pacing_rate.is_some() {
-            endpoint.set_max_pacing_rate(self.max_pacing_rate);
+            endpoint.set_option(SocketOption::MaxPacingRate(self.max_pacing_rate));
         }
         if let Some(on) = self.quick_ack {
-            endpoint.set_quick_ack(on);
+            endpoint.set_option(SocketOption::QuickAck(on));
         }
     }
 }
@@ -154,5 +154,5 @@ pub(crate) fn receive(endpoint: &mut Endpoint, now: Time, most: u64) -> Received
 
 /// SIOCOUTQ.
 pub(crate) fn unacknowledged(endpoint: &Endpoint) -> u64 {
-    endpoint.unacknowledged()
+    endpoint.sender().sequence().unacknowledged()
 }

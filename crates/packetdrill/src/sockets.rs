@@ -5,7 +5,9 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ackclock_packet::{OptionLayout, Segment};
-use ackclock_tcp::{Controller, Endpoint, FastOpenAttempt, IcmpError, Listener, Numbers, Ports, State, reset_for};
+use ackclock_tcp::{
+    Controller, Endpoint, FastOpenAttempt, IcmpError, Listener, Numbers, Ports, SocketOption, State, reset_for,
+};
 use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::epoll::Epoll;
@@ -27,7 +29,7 @@ const MOST_SEGMENTS: usize = 1 << 20;
 pub(crate) type SocketId = usize;
 
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub(crate) struct ScriptSocket {
     /// Its number in the script, while it is open.
     pub(crate) fd: Option<i64>,
     pub(crate) kind: Kind,
@@ -86,7 +88,7 @@ pub(crate) struct Sent {
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) host: Host,
-    pub(crate) sockets: Vec<Socket>,
+    pub(crate) sockets: Vec<ScriptSocket>,
     pub(crate) epolls: Vec<Epoll>,
     /// Packets sent since the last look.
     pub(crate) sent: VecDeque<Sent>,
@@ -131,7 +133,7 @@ impl Kernel {
             match &mut socket.kind {
                 Kind::New | Kind::Multipath(_) | Kind::MultipathListening(_) => {}
                 Kind::Listening(listener) => listener.set_acc_ecn_option(rules.option, rules.beacon),
-                Kind::Open(endpoint) => endpoint.set_acc_ecn_option(rules.option, rules.beacon),
+                Kind::Open(endpoint) => endpoint.set_option(SocketOption::AccEcnOption(rules.option, rules.beacon)),
             }
         }
     }
@@ -156,7 +158,7 @@ impl Kernel {
     }
 
     pub(crate) fn add_socket(&mut self, fd: i64, nonblocking: bool, mptcp: bool) -> SocketId {
-        self.sockets.push(Socket {
+        self.sockets.push(ScriptSocket {
             fd: Some(fd),
             kind: Kind::New,
             mptcp,
@@ -255,7 +257,7 @@ impl Kernel {
             }
             _ => self.accept_multipath(now, listener)?,
         };
-        self.sockets.push(Socket {
+        self.sockets.push(ScriptSocket {
             fd: Some(fd),
             kind,
             mptcp: self.sockets[listener].mptcp,
@@ -333,7 +335,7 @@ impl Kernel {
             }
         }
         // After close() the listener still sends its resets, and takes nothing in.
-        let listens = |socket: &Socket| matches!(socket.kind, Kind::Listening(_)) && socket.fd.is_some();
+        let listens = |socket: &ScriptSocket| matches!(socket.kind, Kind::Listening(_)) && socket.fd.is_some();
         let listening = self.sockets.iter().position(listens).filter(|_| ports.local == SERVER_PORT);
         let fast_open = listening.and_then(|id| self.fast_open_server(id));
         let listening = listening.and_then(|id| match &mut self.sockets[id].kind {
@@ -376,10 +378,10 @@ impl Kernel {
         if let Some(id) = self.open_at(ports)
             && let Some(endpoint) = self.endpoint_mut(id)
         {
-            endpoint.set_icmp_may_reset(may_reset);
-            let before = endpoint.path_mtu();
+            endpoint.set_option(SocketOption::IcmpMayReset(may_reset));
+            let before = endpoint.sender().path_mtu();
             endpoint.icmp(now, error);
-            let mtu = endpoint.path_mtu();
+            let mtu = endpoint.sender().path_mtu();
             if mtu < before {
                 // FreeBSD's host cache keeps it for an hour.
                 let holds = timeout.unwrap_or(Span::from_secs(3600));
@@ -464,8 +466,8 @@ impl Kernel {
             if follows
                 && socket.route == route
                 && let Kind::Open(endpoint) = &mut socket.kind
-                && endpoint.unsent() > 0
-                && endpoint.path_mtu() != mtu
+                && endpoint.sender().sequence().unsent() > 0
+                && endpoint.sender().path_mtu() != mtu
             {
                 // tcp_current_mss; the new route was found when the last packet was sent
                 // (__sk_dst_check).

@@ -28,7 +28,7 @@ pub(crate) struct Shell {
 }
 
 /// The outcome of one command.
-enum Command {
+enum CommandOutcome {
     Known,
     Unknown,
 }
@@ -44,7 +44,7 @@ pub(crate) fn apply(host: &mut Host, settings: &Settings, text: &str) -> Shell {
     let lines = text.lines().map(|line| line.split(" #").next().unwrap_or(""));
     for line in lines {
         for command in split_commands(line) {
-            if let Command::Unknown = apply_command(host, settings, &command, &mut shell) {
+            if let CommandOutcome::Unknown = apply_command(host, settings, &command, &mut shell) {
                 shell.not_run.push(command);
             }
         }
@@ -52,9 +52,9 @@ pub(crate) fn apply(host: &mut Host, settings: &Settings, text: &str) -> Shell {
     shell
 }
 
-fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mut Shell) -> Command {
+fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mut Shell) -> CommandOutcome {
     let words = split_words(command);
-    let Some((program, rest)) = words.split_first() else { return Command::Known };
+    let Some((program, rest)) = words.split_first() else { return CommandOutcome::Known };
     match program.rsplit('/').next().unwrap_or(program) {
         "sysctl" | "set_sysctls.py" => {}
         "defaults.sh" => {
@@ -68,13 +68,13 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
             }
             host.fast_open.cache.flush();
             shell.changed.push("the suite's defaults".to_owned());
-            return Command::Known;
+            return CommandOutcome::Known;
         }
         name @ ("server.sh" | "client.sh") if program.contains("common/") => {
             let [local, _] = host.ends();
             host.mptcp.set_up_suite(name == "server.sh", local);
             shell.changed.push("the suite's MPTCP endpoints".to_owned());
-            return Command::Known;
+            return CommandOutcome::Known;
         }
         "ip" if rest.first().is_some_and(|object| object == "mptcp") => {
             let words: Vec<&str> = rest.iter().skip(1).map(String::as_str).collect();
@@ -82,44 +82,44 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
                 Some(()) => shell.changed.push("MPTCP endpoints".to_owned()),
                 None => shell.unsupported = Some(format!("the command {command}")),
             }
-            return Command::Known;
+            return CommandOutcome::Known;
         }
-        "true" | ":" => return Command::Known,
+        "true" | ":" => return CommandOutcome::Known,
         "ip" if matches!(rest, [object, action, ..] if object == "tcp_metrics" && action == "flush") => {
             host.fast_open.cache.flush();
             shell.changed.push("metrics flushed".to_owned());
-            return Command::Known;
+            return CommandOutcome::Known;
         }
         "ip" => {
             let changed = host.route.change(rest);
             let known = changed.is_some();
             shell.changed.extend(changed);
-            return if known { Command::Known } else { Command::Unknown };
+            return if known { CommandOutcome::Known } else { CommandOutcome::Unknown };
         }
         // These commands decide about the packets that leave, and their times.
         name @ ("tc" | "iptables" | "ip6tables" | "nft") => {
             shell.unsupported = Some(format!("the command {name}"));
-            return Command::Known;
+            return CommandOutcome::Known;
         }
         // Takes back what was changed, when all is over.
-        name if name.starts_with("sysctl_restore_") => return Command::Known,
-        _ => return Command::Unknown,
+        name if name.starts_with("sysctl_restore_") => return CommandOutcome::Known,
+        _ => return CommandOutcome::Unknown,
     }
     let mut any = false;
     for word in rest.iter().filter(|word| !word.starts_with('-')) {
         if word.contains('>') || word == "/dev/null" || word.chars().all(|char| char.is_ascii_digit()) {
             continue;
         }
-        let Some((path, value)) = word.split_once('=') else { return Command::Unknown };
+        let Some((path, value)) = word.split_once('=') else { return CommandOutcome::Unknown };
         let path = path.trim_start_matches("/proc/sys/").replace('/', ".");
         any = true;
         match set(host, settings, &path, value.trim()) {
             Some(Ok(what)) => shell.changed.extend(what),
             Some(Err(reason)) => shell.unsupported = Some(format!("{path}={value}: {reason}")),
-            None => return Command::Unknown,
+            None => return CommandOutcome::Unknown,
         }
     }
-    if any { Command::Known } else { Command::Unknown }
+    if any { CommandOutcome::Known } else { CommandOutcome::Unknown }
 }
 
 /// The settings of google/packetdrill's `common/defaults.sh` that matter here.

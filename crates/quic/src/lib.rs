@@ -14,7 +14,7 @@ use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewReno
 pub use plaintext::PlaintextCrypto;
 
 use controller::Law;
-use quinn::{Bulk, Quinn, Settings};
+use quinn::{BulkTransfer, EndpointSettings, Quinn};
 
 /// Port of servers, and the first port of clients.
 const PORT: u16 = 4433;
@@ -45,12 +45,12 @@ fn client(
     let build = move |host: &StackHost, values: &[f64], mut random: Random| -> Box<dyn ackclock_stack::Stack> {
         let [bytes, start, burst] = [values[0], values[1], values[2]];
         let to = host.neighbours.first().and_then(|peer| peer.addresses.first()).copied();
-        let bulk = Bulk {
+        let bulk = BulkTransfer {
             to: SocketAddr::new(to.unwrap_or(host.addresses[0]), PORT),
             start: Time::from_nanos((start * 1e9) as u64),
             bytes: (bytes > 0.0).then_some(bytes as u64),
         };
-        let settings = Settings {
+        let settings = EndpointSettings {
             controller: Some(controller(Random::for_component(random.bits(), 0, "controller"))),
             burst: burst as usize,
             ..settings(host, &values[3..])
@@ -74,9 +74,9 @@ fn common(own: OwnStack) -> OwnStack {
     own.parameter("stream_window", 1_250_000.0, 1200.0..=1e12).parameter("mtu_discovery", 1.0, 0.0..=1.0)
 }
 
-fn settings(host: &StackHost, values: &[f64]) -> Settings {
+fn settings(host: &StackHost, values: &[f64]) -> EndpointSettings {
     let headers = HEADERS[usize::from(host.addresses[0].is_ipv6())];
-    Settings {
+    EndpointSettings {
         controller: None,
         payload: host.mtu.saturating_sub(headers).max(1200),
         discovers_mtu: values[1] >= 0.5,

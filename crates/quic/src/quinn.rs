@@ -29,7 +29,7 @@ const CID: usize = 8;
 
 /// What a sender sends, and how.
 #[derive(Clone)]
-pub(crate) struct Bulk {
+pub(crate) struct BulkTransfer {
     pub(crate) to: SocketAddr,
     /// Time at which it connects.
     pub(crate) start: Time,
@@ -38,7 +38,7 @@ pub(crate) struct Bulk {
 }
 
 /// Settings of an endpoint.
-pub(crate) struct Settings {
+pub(crate) struct EndpointSettings {
     pub(crate) controller: Option<Arc<dyn ControllerFactory + Send + Sync>>,
     /// The most bytes of a UDP payload; discovered from 1,200 on if `discovers_mtu`.
     pub(crate) payload: u16,
@@ -57,7 +57,7 @@ pub(crate) struct Quinn {
     connections: BTreeMap<usize, Connection>,
     transport: Arc<TransportConfig>,
     burst: usize,
-    client: Option<Client>,
+    client: Option<BulkClient>,
     received: u64,
     first_byte: Option<Time>,
     deadline: Time,
@@ -68,8 +68,8 @@ pub(crate) struct Quinn {
 }
 
 /// The sending application.
-struct Client {
-    bulk: Bulk,
+struct BulkClient {
+    bulk: BulkTransfer,
     cids: Random,
     stream: Option<StreamId>,
     left: Option<u64>,
@@ -105,7 +105,7 @@ impl TimeSource for NoTimeOfDay {
 }
 
 impl Quinn {
-    pub(crate) fn new(settings: Settings, bulk: Option<Bulk>, mut random: Random) -> Quinn {
+    pub(crate) fn new(settings: EndpointSettings, bulk: Option<BulkTransfer>, mut random: Random) -> Quinn {
         let crypto = Arc::new(PlaintextCrypto);
         let mut seed = [0; 32];
         seed.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&random.bits().to_be_bytes()));
@@ -129,7 +129,7 @@ impl Quinn {
             transport,
             burst: settings.burst,
             deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
-            client: bulk.map(|bulk| Client {
+            client: bulk.map(|bulk| BulkClient {
                 left: bulk.bytes,
                 bulk,
                 cids: initial,
@@ -238,12 +238,12 @@ impl Quinn {
     }
 
     /// The client, if it has not connected yet.
-    fn waiting(&self) -> Option<&Client> {
+    fn waiting(&self) -> Option<&BulkClient> {
         self.client.as_ref().filter(|client| client.established.is_none() && self.connections.is_empty())
     }
 }
 
-impl Client {
+impl BulkClient {
     /// Writes until the stream takes no more.
     fn write(&mut self, connection: &mut Connection) {
         let Some(id) = self.stream else { return };
@@ -383,7 +383,7 @@ fn read(connection: &mut Connection, id: StreamId, received: &mut u64) {
     let _ = chunks.finalize();
 }
 
-fn transport(settings: &Settings) -> TransportConfig {
+fn transport(settings: &EndpointSettings) -> TransportConfig {
     let window = VarInt::from_u64(settings.window).unwrap_or(VarInt::MAX);
     let mut transport = TransportConfig::default();
     transport.stream_receive_window(window).send_window(settings.window).max_idle_timeout(None);

@@ -69,16 +69,16 @@ pub struct Line {
 
 /// The progress of runs, and the means to end them, for another thread.
 #[derive(Debug)]
-pub struct Control {
+pub struct BatchControl {
     stop: AtomicBool,
     progress: Counter,
 }
 
-impl Control {
+impl BatchControl {
     /// Nothing has begun.
     #[expect(clippy::new_without_default, reason = "a default would say nothing")]
-    pub fn new() -> Control {
-        Control { stop: AtomicBool::new(false), progress: Counter::default() }
+    pub fn new() -> BatchControl {
+        BatchControl { stop: AtomicBool::new(false), progress: Counter::default() }
     }
 
     /// Ends the runs that go on, soon; no more are begun.
@@ -129,7 +129,7 @@ pub enum BatchError {
 pub fn lines(
     scenario: &Scenario,
     options: &Options,
-    control: &Control,
+    control: &BatchControl,
     mut sink: impl FnMut(Line) -> ControlFlow<()>,
 ) -> Result<Vec<String>, BatchError> {
     if scenario.is_live() {
@@ -370,12 +370,12 @@ mod tests {
             all.push(line);
             ControlFlow::Continue(())
         };
-        lines(&sweep(), options, &Control::new(), sink).map(|_| all)
+        lines(&sweep(), options, &BatchControl::new(), sink).map(|_| all)
     }
 
     #[test]
     fn lines_come_in_order_with_records_and_expectations() {
-        let control = Control::new();
+        let control = BatchControl::new();
         let mut found = Vec::new();
         let options = Options { threads: Some(3), records: true, ..Options::default() };
         let sink = |line: Line| {
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn what_is_stopped_is_interrupted() {
-        let control = Control::new();
+        let control = BatchControl::new();
         control.stop();
         let stopped = lines(&sweep(), &Options::default(), &control, |_| ControlFlow::Continue(()));
         assert!(matches!(stopped, Err(BatchError::Interrupted)), "{stopped:?}");

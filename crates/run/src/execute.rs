@@ -23,12 +23,12 @@ use anyhow::Context;
 use crate::attendant::{self, Attendant};
 use crate::changes;
 use crate::output::{COMMANDS, Places};
-use crate::partial::{Folder, Sealed};
-use crate::pilot::{Pilot, Plan};
+use crate::partial::{PartialFolder, Sealed};
+use crate::pilot::{Pilot, PilotPlan};
 use crate::progress::{self, Meter, Progress};
 use crate::selection::Walk;
 
-use adaptive::Adaptive;
+use adaptive::AdaptiveSweep;
 use order::Each;
 use sheets::Sheets;
 
@@ -94,7 +94,7 @@ pub(crate) struct Aside<'a> {
     /// The companion of the only run.
     pub(crate) attendant: Option<&'a dyn Attendant>,
     /// The planned changes of the run.
-    pub(crate) plan: Option<&'a Plan>,
+    pub(crate) plan: Option<&'a PilotPlan>,
     /// The surroundings of each run.
     pub(crate) surroundings: Option<&'a dyn Surroundings>,
 }
@@ -140,7 +140,7 @@ pub(crate) fn all(
         }
     };
     if walk.is_adaptive() {
-        order::in_order(&Adaptive::from(walk, threads, progress), threads, work, sorted);
+        order::in_order(&AdaptiveSweep::from(walk, threads, progress), threads, work, sorted);
     } else {
         in_order(walk.left(), threads, work, sorted);
     }
@@ -264,7 +264,7 @@ fn outside(
     let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;
     let came_to = Span::from_secs_f64(summary.duration_s);
     let (mut records, written) = sheets.finish(Time::ZERO + came_to);
-    let printed = folder.map_or(Ok(Vec::new()), Folder::seal).context("cannot store the output of commands");
+    let printed = folder.map_or(Ok(Vec::new()), PartialFolder::seal).context("cannot store the output of commands");
     let (printed, kept) = printed.map_or_else(|error| (Vec::new(), Err(error)), |printed| (printed, Ok(())));
     records.extend(printed);
     let broken_off = match (written.and(kept), broken_off) {

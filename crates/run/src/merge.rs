@@ -22,7 +22,7 @@ use crate::session::{Listener, Session};
 pub struct Parts {
     dirs: Vec<PathBuf>,
     out: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<SweepPart>,
 }
 
 impl Parts {
@@ -31,7 +31,7 @@ impl Parts {
     /// # Errors
     /// One is not complete, was changed or is of another sweep, or `out` is one of them.
     pub fn open(dirs: &[PathBuf], out: &Path) -> anyhow::Result<Parts> {
-        let parts = dirs.iter().map(|dir| Part::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
+        let parts = dirs.iter().map(|dir| SweepPart::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
         let (first, others) = parts.split_first().context("no parts")?;
         others.iter().try_for_each(|other| first.must_match(other))?;
         if dirs.iter().any(|dir| is_same(dir, out)) {
@@ -80,7 +80,7 @@ fn complete(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
     }
     let mut has: Vec<Option<usize>> = vec![None; scenario.runs()];
     for (number, dir) in dirs.iter().enumerate() {
-        let mut part = Part::open(dir)?;
+        let mut part = SweepPart::open(dir)?;
         while let Some(run) = part.next {
             let place = has.get_mut(run).with_context(|| format!("{} has a run {run}", dir.display()))?;
             if let Some(other) = place.replace(number) {
@@ -99,7 +99,7 @@ fn complete(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
 
 /// Checks the same where runs decide which others there are.
 fn complete_walk(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
-    let mut parts = dirs.iter().map(|dir| Part::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut parts = dirs.iter().map(|dir| SweepPart::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut walk = Walk::new(scenario, Selection::of(scenario, None, None)?);
     while let Some(run) = walk.next() {
         let mut has = parts.iter_mut().filter(|part| part.next == Some(run));
@@ -144,7 +144,7 @@ struct Index {
 }
 
 /// A part, and the run that comes next in it.
-struct Part {
+struct SweepPart {
     dir: PathBuf,
     manifest: Value,
     lines: Lines<BufReader<File>>,
@@ -152,8 +152,8 @@ struct Part {
     line: String,
 }
 
-impl Part {
-    fn open(dir: &Path) -> anyhow::Result<Part> {
+impl SweepPart {
+    fn open(dir: &Path) -> anyhow::Result<SweepPart> {
         let shown = dir.display();
         let manifest = output::required_manifest(dir)?;
         if manifest["partial"] == true {
@@ -173,7 +173,7 @@ impl Part {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
         let lines = BufReader::new(open_regular(&path)?).lines();
-        let mut part = Part { dir: dir.to_owned(), manifest, lines, next: None, line: String::new() };
+        let mut part = SweepPart { dir: dir.to_owned(), manifest, lines, next: None, line: String::new() };
         part.advance()?;
         Ok(part)
     }
@@ -194,7 +194,7 @@ impl Part {
         Ok(())
     }
 
-    fn must_match(&self, other: &Part) -> anyhow::Result<()> {
+    fn must_match(&self, other: &SweepPart) -> anyhow::Result<()> {
         let (a, b) = (self.dir.display(), other.dir.display());
         for (key, what) in [(OURS, "version"), ("seed", "seed"), ("title", "title"), ("runs", "number of runs")] {
             if self.manifest[key] != other.manifest[key] {
@@ -205,7 +205,8 @@ impl Part {
             bail!("{a} and {b} are of other contents of the file {name}");
         }
         if self.manifest["scenario"] != other.manifest["scenario"] {
-            let keys = |part: &Part| ackclock_scenario::values(part.manifest["scenario"].as_str().unwrap_or_default());
+            let keys =
+                |part: &SweepPart| ackclock_scenario::values(part.manifest["scenario"].as_str().unwrap_or_default());
             let (of_a, of_b) = (keys(self).unwrap_or_default(), keys(other).unwrap_or_default());
             let key = of_a.keys().chain(of_b.keys()).find(|key| of_a.get(*key) != of_b.get(*key));
             bail!("{a} and {b} are of different scenarios{}", key.map_or(String::new(), |key| format!(": `{key}`")));

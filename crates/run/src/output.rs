@@ -26,7 +26,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::partial::{self, Folder, Partial, Sealed};
+use crate::partial::{self, Partial, PartialFolder, Sealed};
 use crate::selection::Selection;
 pub use lock::InUse;
 use lock::Lock;
@@ -360,10 +360,10 @@ impl Places {
     }
 
     /// Begins a folder of a run that somebody else fills.
-    pub(crate) fn folder(&self, run: usize, folder: &str) -> anyhow::Result<Folder> {
+    pub(crate) fn folder(&self, run: usize, folder: &str) -> anyhow::Result<PartialFolder> {
         let name = self.name(run, folder);
         let dir = self.dir.as_ref().context("what programs print needs a directory")?;
-        Folder::create(dir, &name).with_context(|| format!("cannot write into {}", dir.display()))
+        PartialFolder::create(dir, &name).with_context(|| format!("cannot write into {}", dir.display()))
     }
 
     fn name(&self, run: usize, file: &str) -> String {

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 /// The columns of parameters.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters(Vec<Parameter>);
+pub struct Parameters(Vec<ParameterColumn>);
 
 #[derive(Clone, Debug)]
-struct Parameter {
+struct ParameterColumn {
     name: String,
     kind: Kind,
     is_labelled: bool,
@@ -87,14 +87,14 @@ impl Parameters {
                 known.is_labelled |= is_labelled;
                 known.kind = if known.kind == kind { kind } else { Kind::Other };
             }
-            None => self.0.push(Parameter { name: name.to_owned(), kind, is_labelled }),
+            None => self.0.push(ParameterColumn { name: name.to_owned(), kind, is_labelled }),
         }
     }
 
     /// The names of the columns.
     pub fn columns(&self) -> Vec<String> {
         let mut names = Vec::new();
-        for Parameter { name, kind, is_labelled } in &self.0 {
+        for ParameterColumn { name, kind, is_labelled } in &self.0 {
             names.push(name.clone());
             if let Kind::Quantity(_) = kind {
                 names.push(format!("{name} unit"));
@@ -109,7 +109,7 @@ impl Parameters {
     /// The values of a run in these columns, from the parameters and the labels of its summary.
     pub fn cells(&self, params: &Value, labels: &Value) -> Vec<Value> {
         let mut cells = Vec::new();
-        for Parameter { name, kind, is_labelled } in &self.0 {
+        for ParameterColumn { name, kind, is_labelled } in &self.0 {
             let (value, label) = (&params[name], &labels[name]);
             match (kind, value.as_str().and_then(quantity)) {
                 (Kind::Quantity(unit), Some((number, _))) => cells.extend([whole(number), (*unit).into()]),

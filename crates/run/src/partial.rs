@@ -35,7 +35,7 @@ pub struct Sealed {
 
 /// A folder that somebody else fills, likewise hidden. Dropped, it is removed with what is in it.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct PartialFolder {
     dir: PathBuf,
     path: PathBuf,
     name: String,
@@ -112,12 +112,12 @@ impl Partial {
     }
 }
 
-impl Folder {
+impl PartialFolder {
     /// Begins the folder that will be `name` in `dir`.
-    pub(crate) fn create(dir: &Path, name: &str) -> io::Result<Folder> {
+    pub(crate) fn create(dir: &Path, name: &str) -> io::Result<PartialFolder> {
         let path = hidden(dir, name);
         fs::create_dir(&path)?;
-        Ok(Folder { dir: dir.to_owned(), path, name: name.to_owned() })
+        Ok(PartialFolder { dir: dir.to_owned(), path, name: name.to_owned() })
     }
 
     /// Where it is now.
@@ -164,7 +164,7 @@ impl Sealed {
     }
 }
 
-impl Drop for Folder {
+impl Drop for PartialFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }

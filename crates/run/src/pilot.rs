@@ -18,7 +18,7 @@ const RUN: usize = 0;
 
 /// Changes of a run that are known before it begins, read and in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Plan(Vec<Planned>);
+pub struct PilotPlan(Vec<Planned>);
 
 /// Changes that are made together.
 #[derive(Clone, Debug)]
@@ -28,13 +28,13 @@ struct Planned {
     set: Vec<String>,
 }
 
-impl Plan {
+impl PilotPlan {
     /// Reads what an earlier run has recorded.
     ///
     /// # Errors
     /// A change is invalid, or they are not in order.
-    pub fn read(scenario: &Scenario, changes: &[ChangeSummary]) -> anyhow::Result<Plan> {
-        let (mut plan, mut made) = (Plan::default(), Vec::new());
+    pub fn read(scenario: &Scenario, changes: &[ChangeSummary]) -> anyhow::Result<PilotPlan> {
+        let (mut plan, mut made) = (PilotPlan::default(), Vec::new());
         let end = Time::ZERO + if changes.is_empty() { Span::ZERO } else { scenario.spec(RUN).duration };
         for together in changes.chunk_by(|one, other| one.at_ns == other.at_ns) {
             let at = Time::from_nanos(together[0].at_ns);
@@ -83,7 +83,7 @@ impl<'a> Pilot<'a> {
     pub fn new(
         control: Option<Control>,
         pace: Option<Pace<'a>>,
-        plan: &Plan,
+        plan: &PilotPlan,
         duration: Span,
         reach: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     ) -> Pilot<'a> {

@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::memory;
 use crate::names;
 use crate::output::Output;
-use crate::pilot::Plan;
+use crate::pilot::PilotPlan;
 use crate::progress::Progress;
 use crate::result::{Ended, RunResult, Stored};
 use crate::selection::{Only, Selection, Shard};
@@ -109,7 +109,7 @@ pub struct Session<'a, L> {
     /// Why the results of a run could not be written.
     written: anyhow::Result<()>,
     /// The planned changes of the only run.
-    pub plan: Plan,
+    pub plan: PilotPlan,
     /// The changes made.
     changes: Vec<ChangeSummary>,
 }
@@ -141,7 +141,7 @@ impl<'a, L: Listener> Session<'a, L> {
             troubles: Vec::new(),
             ended_early: None,
             written: Ok(()),
-            plan: Plan::default(),
+            plan: PilotPlan::default(),
             changes: Vec::new(),
         };
         session.take_earlier()?;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::changes;
 use crate::execute::BrokenOff;
 use crate::output::{self, OURS};
-use crate::pilot::Plan;
+use crate::pilot::PilotPlan;
 use crate::progress::Counter;
 use crate::session::{Listener, Session, Wanted};
 use crate::status::{INTERRUPTED, RUN_FAILED};
@@ -62,7 +62,7 @@ pub fn verify<L: Listener>(
             env!("CARGO_PKG_VERSION")
         ));
     }
-    let plan = Plan::read(&scenario, &changes::from_manifest(&manifest)?)?;
+    let plan = PilotPlan::read(&scenario, &changes::from_manifest(&manifest)?)?;
     let again = Temporary::create()?;
     let part = |key: &str| manifest[key].as_str();
     let wanted = Wanted {
@@ -81,7 +81,12 @@ pub fn verify<L: Listener>(
 }
 
 /// Does the runs of a scenario into a directory. Returns the status if they came to no end.
-fn repeat<L: Listener>(wanted: &Wanted, scenario: &Scenario, plan: Plan, listener: L) -> anyhow::Result<Option<u8>> {
+fn repeat<L: Listener>(
+    wanted: &Wanted,
+    scenario: &Scenario,
+    plan: PilotPlan,
+    listener: L,
+) -> anyhow::Result<Option<u8>> {
     let (threads, note) = wanted.threads(scenario)?;
     note.iter().for_each(|note| listener.say(note));
     let mut session = Session::open(wanted, scenario, listener)?;

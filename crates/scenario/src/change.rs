@@ -27,7 +27,7 @@ const EXPECTED: &str = "expected links.NAME.KEY with a key of a `schedule`: `rat
 const EXAMPLE: &str = "links.bottleneck.rate=5mbit";
 
 /// The directions of one link that a key is of, and the key itself.
-struct Target {
+struct ChangeTarget {
     link: usize,
     sides: Vec<usize>,
     path: overrides::Path,
@@ -58,7 +58,7 @@ pub(crate) fn read(
     for text in texts {
         let source = sources.add("change", *text);
         let (key, place, node) = overrides::pair(text, source, EXAMPLE, cx.report)?;
-        let Target { link, sides, path, shown } = target(links, &key, &place, cx.report)?;
+        let ChangeTarget { link, sides, path, shown } = target(links, &key, &place, cx.report)?;
         for side in sides {
             let known = items.iter().position(|item| (item.link, item.side) == (link, side));
             let at = known.unwrap_or_else(|| {
@@ -112,7 +112,7 @@ fn constant(link: &LinkSpec, spec: &DirectionSpec) -> Option<Problem> {
 }
 
 /// The target that a key names.
-fn target(links: &[LinkSpec], key: &str, place: &Place, report: &Report) -> Option<Target> {
+fn target(links: &[LinkSpec], key: &str, place: &Place, report: &Report) -> Option<ChangeTarget> {
     let parts = overrides::split(key);
     let shown = parts.join(".");
     let [section, name, path @ ..] = &parts[..] else {
@@ -136,9 +136,9 @@ fn target(links: &[LinkSpec], key: &str, place: &Place, report: &Report) -> Opti
     Some(match way {
         Some(side) => {
             let shown = format!("links.{name}.{}", WAYS[side]);
-            Target { link, sides: vec![side], path: path[1..].to_vec(), shown }
+            ChangeTarget { link, sides: vec![side], path: path[1..].to_vec(), shown }
         }
-        None => Target { link, sides: vec![0, 1], path: path.to_vec(), shown: format!("links.{name}") },
+        None => ChangeTarget { link, sides: vec![0, 1], path: path.to_vec(), shown: format!("links.{name}") },
     })
 }
 
@@ -240,7 +240,7 @@ impl Present {
         keys.push(("loss".to_owned(), self.loss));
         keys.push(("up".to_owned(), self.up.into()));
         keys.push(("queue.kind".to_owned(), self.queue.name().into()));
-        self.queue.parameters(&mut Listing { prefix: "queue.".to_owned(), keys: &mut keys });
+        self.queue.parameters(&mut ChangeListing { prefix: "queue.".to_owned(), keys: &mut keys });
         keys
     }
 }
@@ -278,12 +278,12 @@ impl Linear {
 }
 
 /// Lists parameters with their values.
-struct Listing<'a> {
+struct ChangeListing<'a> {
     prefix: String,
     keys: &'a mut Vec<(String, Value)>,
 }
 
-impl Visitor for Listing<'_> {
+impl Visitor for ChangeListing<'_> {
     fn visit<T: Setting>(&mut self, of: Parameter, at: &mut T) {
         let value = at.value();
         // One that follows from others has no value of its own.
@@ -294,7 +294,7 @@ impl Visitor for Listing<'_> {
 
     fn feature<T: Configurable + Default>(&mut self, name: &'static str, _: &'static str, at: &mut Option<T>) {
         if let Some(on) = at {
-            on.parameters(&mut Listing { prefix: format!("{}{name}.", self.prefix), keys: self.keys });
+            on.parameters(&mut ChangeListing { prefix: format!("{}{name}.", self.prefix), keys: self.keys });
         }
     }
 }

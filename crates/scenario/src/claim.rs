@@ -63,9 +63,9 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Claim> {
     let source =
         fields.maybe(("source", "figure, table or check of a document, its row in `ackclock reproduce`"), Words);
     let [published, kernel, note] = [
-        ("published", "what the document reports"),
-        ("kernel", "what a real kernel measured"),
-        ("note", "why it is missed, or how the bounds follow from the source's words"),
+        ("published", "the document's statement"),
+        ("kernel", "a real kernel's measurement"),
+        ("note", "reason of a miss, or derivation of the bounds from the source's words"),
     ]
     .map(|key| {
         let text = fields.maybe(key, Words);

@@ -76,17 +76,14 @@ impl Kind for Processors {
     }
 }
 
-const SPIN: (&str, &str) = (
-    "spin",
-    "how long before an event a live run busy-waits instead of sleeping; `\"auto\"` as \
-     long as it wakes late",
-);
+const SPIN: (&str, &str) =
+    ("spin", "time before an event in which a live run busy-waits; `\"auto\"`: while wakeups are late");
 const PRIORITY: (&str, &str) = ("priority", "scheduling class of the live loop's thread");
 const AFFINITY: (&str, &str) = ("affinity", "processors for the live loop, by number");
-const OFFLOAD: (&str, &str) = ("offload", "devices pass segments of several packets, which are cut before the queue");
+const OFFLOAD: (&str, &str) = ("offload", "devices pass segments of several packets, which are split before the queue");
 const LATENESS_LIMIT: (&str, &str) =
     ("lateness_limit", "99th percentile of lateness, or of unread time, above which a live run is not valid");
-const DRAIN: (&str, &str) = ("drain", "deliver what is in transit when a live run ends");
+const DRAIN: (&str, &str) = ("drain", "deliver packets in transit when a live run ends");
 
 /// Reads the scheduling of the loop. Settings that are missing may be filled in.
 fn scheduling(run: &mut Fields<'_>, fills_in: bool) -> Scheduling {
@@ -196,11 +193,7 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     };
     if !timing.is_outside() {
         if run.or(
-            (
-                "ties",
-                "order of events of several links, or several hosts, at the same time: drawn each \
-                 time, or the file's order",
-            ),
+            ("ties", "order of simultaneous events of several links or hosts: random, or that of the file"),
             "random",
             TIES,
         ) == "fixed"

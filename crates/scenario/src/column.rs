@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::metric::{Metric, Part, Unknown};
+use crate::metric::{Metric, Part, UnknownMetric};
 use crate::scenario::Scenario;
 
 /// The most columns that a path with `*` becomes.
@@ -119,8 +119,8 @@ impl Scenario {
             Err(error) => Some(error),
         };
         let explained = shape.and_then(why);
-        let Unknown { expected, suggestion } =
-            explained.unwrap_or(Unknown { expected: "a metric".to_owned(), suggestion: None });
+        let UnknownMetric { expected, suggestion } =
+            explained.unwrap_or(UnknownMetric { expected: "a metric".to_owned(), suggestion: None });
         let suggestion = suggestion.map(|near| near.strip_prefix("flows.*.").map(str::to_owned).unwrap_or(near));
         // Metrics of links and workloads that flows lack.
         let elsewhere = ["links", "workloads"].iter().map(|list| format!("{list}.*.{name}"));

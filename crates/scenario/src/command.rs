@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ackclock_sim::spec::{CommandSpec, Measure, NodeSpec};
+use ackclock_sim::spec::{CommandMeasure, CommandSpec, NodeSpec};
 use ackclock_units::Span;
 
 use crate::document::{Entry, Node, Value};
@@ -109,11 +109,12 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
     let measure =
         fields.or(("measure", "format of the output that the summary reads"), None, OrOff(MEASURES)).map(|name| {
             match name {
-                "json" => Measure::Json,
-                _ => Measure::Ping,
+                "json" => CommandMeasure::Json,
+                _ => CommandMeasure::Ping,
             }
         });
-    let terminal = fields.or(("terminal", "attach it to standard input and output; the run ends with it"), false, Flag);
+    let terminal =
+        fields.or(("terminal", "attach it to standard input and output and end the run with it"), false, Flag);
     if terminal && let Some(entry) = fields.get("measure").filter(|_| measure.is_some()) {
         let expected = "either `measure` or `terminal`: what it prints goes to the terminal";
         fields.reject("measure", &entry.node, Problem::new("nothing of its output is read", expected));

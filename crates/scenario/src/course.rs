@@ -288,7 +288,7 @@ fn tried(spec: &QueueSpec) -> Option<Box<dyn ackclock_aqm::QueueDisc<Framed>>> {
 impl Queue {
     /// Reads the key `queue` of a change at `at`.
     fn change(&mut self, item: &mut Fields<'_>, at: Instant) -> Option<QueueSpec> {
-        let meaning = "new parameters of the queue; another discipline takes its place, and what waits is dropped";
+        let meaning = "new parameters of the queue, or a new discipline; a change of discipline drops waiting packets";
         queue::declare(item, ("queue", meaning));
         let entry = item.get("queue")?;
         let errors = item.errors();

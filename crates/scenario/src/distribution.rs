@@ -97,9 +97,7 @@ impl Kind for Unit {
     }
 }
 
-const WHICH: &str = "which distribution: `uniform` from `min` to `max`; `exponential` with `mean`; `pareto` with `shape` and `mean` or \
-                     `min`, cut at `max`; `lognormal` with `sigma` and `mean` or `median`; `empirical` from `file`; of sizes also \
-                     two that were published";
+const WHICH: &str = "kind of distribution, which decides its other keys";
 const MEAN: (&str, &str) = ("mean", "mean");
 const MIN: (&str, &str) = ("min", "least value");
 const MAX: (&str, &str) = ("max", "largest value");

@@ -159,7 +159,7 @@ const PORT: Whole = Whole(1, u16::MAX as u64);
 
 /// The connections of all flows between hosts, which are told apart by their ports.
 #[derive(Debug, Default)]
-pub(crate) struct Ports {
+pub(crate) struct PortsInUse {
     /// Flows by sender, receiver and port.
     taken: BTreeMap<([usize; 2], u16), Vec<Taken>>,
 }
@@ -167,7 +167,7 @@ pub(crate) struct Ports {
 /// Ports of a sender that the flow of this name has; `None` is any.
 type Taken = (Option<Range<u64>>, String);
 
-impl Ports {
+impl PortsInUse {
     /// Adds the `count` connections of a flow; reports those that cannot be told from others'.
     pub(crate) fn add(&mut self, fields: &Fields<'_>, place: &Place, id: &str, ends: &Ends, count: u64) {
         let EndsSpec { nodes, port, source_port, .. } = ends.spec;

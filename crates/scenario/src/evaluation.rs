@@ -100,7 +100,7 @@ pub struct Evaluation {
     /// The value of every run in their order; `None` without samples, and for a ratio to 0.
     pub values: Vec<Option<f64>>,
     /// Spread over the runs that have a value.
-    pub spread: Option<Spread>,
+    pub spread: Option<RunSpread>,
     /// The statistic, if one is judged and all runs have a value; to a quantile a ratio of more
     /// than 0 to 0 is larger than any other.
     pub found: Option<f64>,
@@ -130,7 +130,7 @@ impl Evaluation {
         let is_ratio_to_zero = |value: Option<f64>| value.is_some_and(|value| !value.is_finite());
         let to_zero = (0..values.len()).filter(|&run| is_ratio_to_zero(values[run])).collect();
         let ordered: Option<Vec<f64>> = values.iter().map(|value| value.filter(|value| !value.is_nan())).collect();
-        let ordered = ordered.and_then(Spread::of);
+        let ordered = ordered.and_then(RunSpread::of);
         let found = match (runs, ordered) {
             (OfRuns::Quantile(percent, _), Some(spread)) => Some(spread.quantile(percent)),
             (OfRuns::Mean, Some(spread)) => Some(spread.mean),
@@ -139,7 +139,7 @@ impl Evaluation {
         let found = found.filter(|found| found.is_finite());
         let values: Vec<Option<f64>> =
             values.into_iter().map(|value| value.filter(|value| value.is_finite())).collect();
-        let spread = Spread::of(values.iter().copied().flatten().collect());
+        let spread = RunSpread::of(values.iter().copied().flatten().collect());
         let missed: Vec<usize> =
             values.iter().enumerate().filter(|(_, value)| !bounds.meets(**value)).map(|(run, _)| run).collect();
         let met = match runs {
@@ -225,7 +225,7 @@ impl Evaluation {
             "checks": self.checks(),
             "misses": self.misses().len(),
             "values": self.values,
-            "spread": self.spread.as_ref().map(Spread::json),
+            "spread": self.spread.as_ref().map(RunSpread::json),
         });
         if let (false, Some(json)) = (labels.is_empty(), json.as_object_mut()) {
             json.insert("labels".to_owned(), json!(labels));
@@ -258,21 +258,21 @@ pub struct Miss {
 /// The spread of the values of a point's runs. Quantiles are interpolated between neighbours
 /// (Hyndman and Fan's definition 7).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spread {
+pub struct RunSpread {
     /// The values in ascending order; never empty.
     sorted: Vec<f64>,
     /// Mean.
     pub mean: f64,
 }
 
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Option<Spread> {
+impl RunSpread {
+    fn of(mut values: Vec<f64>) -> Option<RunSpread> {
         if values.is_empty() {
             return None;
         }
         values.sort_by(f64::total_cmp);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some(Spread { sorted: values, mean })
+        Some(RunSpread { sorted: values, mean })
     }
 
     /// A quantile, in percent.
@@ -302,12 +302,12 @@ mod tests {
 
     #[test]
     fn quantiles_lie_between_neighbours() {
-        let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
+        let spread = RunSpread::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
         // Places 0, 0.75, 1.5, 2.25 and 3 of [1, 2, 3, 4].
         assert_eq!([0, 25, 50, 75, 100].map(|percent| spread.quantile(percent)), [1.0, 1.75, 2.5, 3.25, 4.0]);
         assert_eq!(spread.mean, 2.5);
-        assert_eq!(Spread::of(vec![7.0]).unwrap().quantile(75), 7.0);
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(RunSpread::of(vec![7.0]).unwrap().quantile(75), 7.0);
+        assert_eq!(RunSpread::of(Vec::new()), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
 use crate::dscp::Codepoint;
-use crate::ends::{self, Ends, Ports};
+use crate::ends::{self, Ends, PortsInUse};
 use crate::fields::{Context, Fields};
 use crate::host::Place;
 use crate::keys;
@@ -19,9 +19,9 @@ use crate::paths::{self, Links, Network};
 use crate::quantity::{Flag, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::schedule;
-use arrivals::Arrivals;
+use arrivals::GroupArrivals;
 pub(crate) use arrivals::MAX_ARRIVALS;
-use interrupts::Interrupts;
+use interrupts::FlowInterrupts;
 use times::Times;
 pub(crate) use traffic::hosts_over_path;
 use traffic::{Load, Traffic};
@@ -44,7 +44,7 @@ pub(crate) struct Group {
     /// The common properties of its connections.
     pub(crate) alike: Arc<FlowGroup>,
     /// Packets that its hosts receive wait for these.
-    pub(crate) interrupts: Interrupts,
+    pub(crate) interrupts: FlowInterrupts,
     /// Number of connections at the same time.
     pub(crate) parallel: u64,
     stagger: Span,
@@ -56,7 +56,7 @@ pub(crate) struct Group {
     /// Every start is later by a time of its own, drawn from 0 to this.
     start_jitter: Span,
     pub(crate) stop: Option<Span>,
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: GroupArrivals,
     /// Each connection lasts this long, and another one follows.
     restart_every: Option<Span>,
     /// When the last one may start: the end of the run, `stop` or `abort`.
@@ -173,7 +173,7 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
         root.reject("flows", &entry.node, Problem::new("too many", format!("at most {MAX_FLOWS}")));
         return Vec::new();
     }
-    let mut ports = Ports::default();
+    let mut ports = PortsInUse::default();
     let mut ids = BTreeSet::new();
     let mut groups: Vec<Group> = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -274,7 +274,7 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
 const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
 
 /// The path of a group's packets, and the places of its ends.
-struct Route {
+struct GroupRoute {
     ends: Option<Ends>,
     path: Vec<usize>,
     split: Option<SplitSpec>,
@@ -284,7 +284,7 @@ struct Route {
     places: [Place; 2],
 }
 
-impl Route {
+impl GroupRoute {
     /// The hosts of the subflows, if the flow names them.
     fn between(&self) -> &[mptcp::Subflow] {
         self.ends.as_ref().map_or(&[], |ends| &ends.subflows)
@@ -326,7 +326,7 @@ fn read<'a>(
     let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
     let metrics = memory(&mut fields, table, index, (&sender, mptcp.is_some() || setting.outside));
     fields.finish();
-    let Route { ends, path, split, reverse, .. } = route;
+    let GroupRoute { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
     let alike = FlowGroup {
         path,
@@ -370,11 +370,7 @@ fn memory(
     (sender, elsewhere): (&HostSpec, bool),
 ) -> Option<usize> {
     let remembers = fields.or(
-        (
-            "metrics_cache",
-            "start with what earlier connections of this entry have found out about the path \
-             (Linux `tcp_no_metrics_save` = 0)",
-        ),
+        ("metrics_cache", "reuse path metrics of this entry's earlier connections (Linux `tcp_no_metrics_save` = 0)"),
         false,
         Flag,
     );
@@ -387,7 +383,7 @@ fn memory(
 }
 
 /// The codepoint of packets of our own.
-fn dscp(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) -> u8 {
+fn dscp(fields: &mut Fields<'_>, table: &Table, route: &GroupRoute, outside: bool) -> u8 {
     let dscp = fields.or(keys::DSCP, 0, Codepoint);
     let kernels = outside && route.ends.as_ref().is_some_and(|ends| ends.kernels == [true, true]);
     if let (true, true, Some(entry)) = (kernels, dscp != 0, table.get("dscp")) {
@@ -408,7 +404,7 @@ fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
     id
 }
 
-fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
+fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> GroupRoute {
     let named = ends::are_named(fields);
     let ends = if named { ends::read(fields, setting.network) } else { None };
     let (path, split, subflows, reverse) = match &ends {
@@ -433,7 +429,7 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
         Some(ends) => ends.mtus.map(|mtu| Place { mtu: Some(mtu) }),
         None => [Place { mtu: None }; 2],
     };
-    Route { ends, path, split, subflows, reverse, places }
+    GroupRoute { ends, path, split, subflows, reverse, places }
 }
 
 /// Leaves to kernels which ends are theirs.

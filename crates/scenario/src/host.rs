@@ -19,7 +19,7 @@ use crate::{cc, hystart, parameters};
 mod buffers;
 mod names;
 
-pub(crate) use names::{Hosts, Named};
+pub(crate) use names::{Hosts, NamedHost};
 
 /// A host of this program: its specification, with the profile that it started from.
 #[derive(Clone, Debug)]
@@ -170,7 +170,7 @@ pub(crate) fn controller(fields: &mut Fields<'_>, host: &EndpointSpec, profile: 
     cc
 }
 
-impl Named {
+impl NamedHost {
     /// The host as it is out of the box.
     fn host(self) -> Host {
         let Some(profile) = self.profile else { return Host::Smoltcp(SmoltcpSpec::default()) };

@@ -73,7 +73,7 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
         return None;
     };
     let mut fields = Fields::new(cx, table, &path, &entry.key_place);
-    let tun = fields.maybe(("tun", "TUN device of a kernel; without it the host is in this process"), Device);
+    let tun = fields.maybe(("tun", "TUN device of a kernel; without it the host is in this process"), DeviceName);
     let stack = stack(&mut fields);
     let addresses = addresses(&mut fields);
     let netns = fields.maybe(("netns", "network namespace of the device, created for the run"), Namespace);
@@ -87,8 +87,8 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
     let mtu = fields.or(("mtu", "MTU of the device"), 1500, Bytes(least, u16::MAX.into())) as u16;
     let routes = routes(&mut fields, &addresses);
     let nat = fields.maybe(("nat", "masquerade forwarded packets behind the machine's address"), Flag).unwrap_or(false);
-    let interface =
-        fields.maybe(("interface", "interface of the machine, moved into the host's namespace for the run"), Device);
+    let interface = fields
+        .maybe(("interface", "interface of the machine, moved into the host's namespace for the run"), DeviceName);
     if let (Some(entry), true) = (fields.get("interface"), netns.is_none() || routes.is_empty()) {
         let missing = if netns.is_none() { "netns" } else { "routes" };
         let title = format!("{path}: `interface` without `{missing}`");
@@ -174,7 +174,7 @@ fn addresses(fields: &mut Fields<'_>) -> Vec<(IpAddr, u8)> {
         }
         _ => std::slice::from_ref(&entry.node),
     };
-    let read = |item| Address.read(item).map_err(|problem| fields.reject("address", item, problem)).ok();
+    let read = |item| HostAddress.read(item).map_err(|problem| fields.reject("address", item, problem)).ok();
     items.iter().map(read).collect::<Option<_>>().unwrap_or_default()
 }
 
@@ -243,9 +243,9 @@ fn unique(cx: &Context<'_>, entries: &[Entry], nodes: &[NodeSpec]) {
 }
 
 /// The address of a host with the length of its prefix.
-struct Address;
+struct HostAddress;
 
-impl Kind for Address {
+impl Kind for HostAddress {
     type Held = (IpAddr, u8);
 
     fn read(&self, node: &Node) -> Result<(IpAddr, u8), Problem> {
@@ -298,7 +298,7 @@ impl Kind for Prefix {
     }
 
     fn show(&self, held: &(IpAddr, u8)) -> Value {
-        Address.show(held)
+        HostAddress.show(held)
     }
 
     fn domain(&self) -> Domain {
@@ -369,9 +369,9 @@ impl Kind for RouterAddress6 {
 
 /// The name of a network device, as Linux takes it (`dev_valid_name`); `%` would make it number
 /// devices.
-struct Device;
+struct DeviceName;
 
-impl Kind for Device {
+impl Kind for DeviceName {
     type Held = String;
 
     fn read(&self, node: &Node) -> Result<String, Problem> {

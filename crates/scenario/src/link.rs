@@ -133,11 +133,11 @@ fn direction<'a>(
         burst: fields.or(
             (
                 "burst",
-                "size of a token bucket in place of the transmitter; `htb`: what `tc` gives an HTB \
-                 class of this rate without `burst`",
+                "size of a token bucket that replaces the transmitter; `htb`: `tc`'s default for an HTB class of \
+                 this rate",
             ),
             bucket,
-            burst::Burst(extent.rate),
+            burst::BurstSize(extent.rate),
         ),
         device: device(fields, base.device),
         delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
@@ -154,8 +154,8 @@ fn direction<'a>(
             jitter: fields.or(
                 (
                     "jitter",
-                    "spread of the delay: uniform, 0 to `jitter` is added (netem: minus to plus); \
-                     otherwise the delay varies around `delay`, by multiples of it",
+                    "spread of the delay: `uniform` adds 0 to `jitter` (netem: minus to plus); others vary \
+                     around `delay`, in multiples of it",
                 ),
                 wire.jitter,
                 Time::Any,
@@ -303,7 +303,7 @@ const MAX_EXTENT: u64 = 1 << 20;
 
 /// Reads the permission for jitter to change the order, or a table for packets that are held back.
 fn reorder(fields: &mut Fields<'_>, base: Reorder) -> Reorder {
-    fields.declare(("reorder", "reordering: by jitter, or as the table says"), || {
+    fields.declare(("reorder", "reordering, by jitter or by the table"), || {
         Domain::Either(vec![Domain::Flag, Domain::Table])
     });
     match fields.get("reorder").map(|entry| &entry.node) {

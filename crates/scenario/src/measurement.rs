@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::document::Node;
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::metric::{Metric, Part, Shape, Unknown};
+use crate::metric::{Metric, Part, Shape, UnknownMetric};
 use crate::quantity::{Kind, OneOf, Problem, Text, Time};
 use crate::report::{Diagnostic, Report, listed};
 
@@ -302,7 +302,7 @@ fn quantity<'a>(fields: &mut Fields<'a>, of: Part, shape: &Shape) -> Option<(Qua
     Some((Quantity { text, metric, reduce }, node))
 }
 
-fn unknown(fields: &Fields<'_>, key: &str, node: &Node, unknown: Unknown) {
+fn unknown(fields: &Fields<'_>, key: &str, node: &Node, unknown: UnknownMetric) {
     let help = unknown.suggestion.map(|name| format!("did you mean `{name}`?"));
     let title = format!("{}.{key}: unknown metric", fields.shown());
     let error = Diagnostic::new(title, &node.place, format!("found {}", node.found()));

@@ -59,7 +59,7 @@ impl Part {
 
 /// The kind of subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum MetricSubject {
     Run,
     Flows,
     /// Groups of flows that are not listed.
@@ -74,26 +74,33 @@ enum Of {
     Commands,
 }
 
-impl Of {
+impl MetricSubject {
     /// The prefix of an id.
     fn prefix(self) -> &'static str {
         match self {
-            Of::Run => "",
-            Of::Flows => "flows",
-            Of::Groups => "groups",
-            Of::Workloads => "workloads",
-            Of::Links => "links",
-            Of::Live => "live",
-            Of::Hosts => "live.hosts",
-            Of::Commands => "commands",
+            MetricSubject::Run => "",
+            MetricSubject::Flows => "flows",
+            MetricSubject::Groups => "groups",
+            MetricSubject::Workloads => "workloads",
+            MetricSubject::Links => "links",
+            MetricSubject::Live => "live",
+            MetricSubject::Hosts => "live.hosts",
+            MetricSubject::Commands => "commands",
         }
     }
 
     /// The kinds with ids, in a part of a run.
-    fn listed(part: Part) -> &'static [Of] {
+    fn listed(part: Part) -> &'static [MetricSubject] {
         match part {
-            Part::Run => &[Of::Flows, Of::Groups, Of::Workloads, Of::Links, Of::Hosts, Of::Commands],
-            Part::Window => &[Of::Flows, Of::Links],
+            Part::Run => &[
+                MetricSubject::Flows,
+                MetricSubject::Groups,
+                MetricSubject::Workloads,
+                MetricSubject::Links,
+                MetricSubject::Hosts,
+                MetricSubject::Commands,
+            ],
+            Part::Window => &[MetricSubject::Flows, MetricSubject::Links],
         }
     }
 }
@@ -102,7 +109,7 @@ impl Of {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Metric {
     part: Part,
-    of: Of,
+    of: MetricSubject,
     /// An id in which `*` stands for any text.
     selector: String,
     field: String,
@@ -130,17 +137,17 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    fn ids(&self, of: Of) -> Box<dyn Iterator<Item = String> + '_> {
+    fn ids(&self, of: MetricSubject) -> Box<dyn Iterator<Item = String> + '_> {
         match of {
-            Of::Run | Of::Live => Box::new(std::iter::empty()),
-            Of::Hosts => Box::new(self.hosts.iter().cloned()),
-            Of::Groups => Box::new(self.groups.iter().cloned()),
-            Of::Workloads => Box::new(self.workloads.iter().cloned()),
-            Of::Commands => Box::new(self.commands.iter().map(|(id, _)| id.clone())),
-            Of::Flows => Box::new(
+            MetricSubject::Run | MetricSubject::Live => Box::new(std::iter::empty()),
+            MetricSubject::Hosts => Box::new(self.hosts.iter().cloned()),
+            MetricSubject::Groups => Box::new(self.groups.iter().cloned()),
+            MetricSubject::Workloads => Box::new(self.workloads.iter().cloned()),
+            MetricSubject::Commands => Box::new(self.commands.iter().map(|(id, _)| id.clone())),
+            MetricSubject::Flows => Box::new(
                 self.flows.iter().flat_map(|(id, count)| (0..*count).map(move |number| format!("{id}.{number}"))),
             ),
-            Of::Links => {
+            MetricSubject::Links => {
                 Box::new(self.links.iter().flat_map(|name| ["forward", "reverse"].map(|way| format!("{name}.{way}"))))
             }
         }
@@ -149,40 +156,40 @@ impl Shape {
 
 /// Why a metric cannot be measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Unknown {
+pub(crate) struct UnknownMetric {
     pub(crate) expected: String,
     pub(crate) suggestion: Option<String>,
 }
 
 impl Metric {
     /// Reads a path; what it selects is checked against a run's [`Shape`] by [`Metric::matches`].
-    pub(crate) fn parse(text: &str, part: Part, shape: &Shape) -> Result<Metric, Unknown> {
+    pub(crate) fn parse(text: &str, part: Part, shape: &Shape) -> Result<Metric, UnknownMetric> {
         if part.top().contains(&text) {
-            return Ok(Metric { part, of: Of::Run, selector: String::new(), field: text.to_owned() });
+            return Ok(Metric { part, of: MetricSubject::Run, selector: String::new(), field: text.to_owned() });
         }
         if part == Part::Run
             && let Some(field) = text.strip_prefix("live.")
-            && fields(part, Of::Live).iter().any(|known| known == field)
+            && fields(part, MetricSubject::Live).iter().any(|known| known == field)
         {
-            return Ok(Metric { part, of: Of::Live, selector: String::new(), field: field.to_owned() });
+            return Ok(Metric { part, of: MetricSubject::Live, selector: String::new(), field: field.to_owned() });
         }
-        for &of in Of::listed(part) {
+        for &of in MetricSubject::listed(part) {
             let Some(rest) = text.strip_prefix(of.prefix()).and_then(|rest| rest.strip_prefix('.')) else { continue };
             // A program's output has names of its own.
-            if of == Of::Commands
+            if of == MetricSubject::Commands
                 && let Some((selector, field)) = rest.split_once('.')
                 && field.strip_prefix("json.").is_some_and(|path| path.split('.').all(|key| !key.is_empty()))
             {
                 return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
             }
             // So has what a stack reports.
-            if of == Of::Hosts
+            if of == MetricSubject::Hosts
                 && let Some((selector, field)) = rest.split_once('.')
                 && field.strip_prefix("results.").is_some_and(|name| !name.is_empty())
             {
                 return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
             }
-            if of == Of::Flows
+            if of == MetricSubject::Flows
                 && part == Part::Run
                 && let Some((selector, field)) = rest.split_once(&format!(".{PLACES}"))
                 && place_of(field).is_some()
@@ -190,7 +197,7 @@ impl Metric {
                 let (selector, field) = (selector.to_owned(), format!("{PLACES}{field}"));
                 return Ok(Metric { part, of, selector, field });
             }
-            if of == Of::Flows
+            if of == MetricSubject::Flows
                 && part == Part::Run
                 && let Some((selector, field)) = rest.split_once(&format!(".{SUBFLOWS}"))
                 && subflow_of(field).is_some()
@@ -213,14 +220,14 @@ impl Metric {
 
     /// Returns `true` if the metric exists on the live clock alone.
     pub(crate) fn is_live(&self) -> bool {
-        matches!(self.of, Of::Live | Of::Hosts | Of::Commands)
+        matches!(self.of, MetricSubject::Live | MetricSubject::Hosts | MetricSubject::Commands)
     }
 
     /// Number of flows, links or commands of a run that the metric selects; none is an error.
-    pub(crate) fn matches(&self, text: &str, shape: &Shape) -> Result<usize, Unknown> {
+    pub(crate) fn matches(&self, text: &str, shape: &Shape) -> Result<usize, UnknownMetric> {
         let count = match self.of {
-            Of::Run => return Ok(1),
-            Of::Live => usize::from(!shape.hosts.is_empty()),
+            MetricSubject::Run => return Ok(1),
+            MetricSubject::Live => usize::from(!shape.hosts.is_empty()),
             of => shape.ids(of).filter(|id| glob(&self.selector, id)).count(),
         };
         if count == 0 {
@@ -237,7 +244,7 @@ impl Metric {
                 format!("{expected}: {places}")
             };
             let near = nearest(place, shape.places.iter().map(String::as_str));
-            return Err(Unknown { expected, suggestion: near.map(|near| text.replacen(place, near, 1)) });
+            return Err(UnknownMetric { expected, suggestion: near.map(|near| text.replacen(place, near, 1)) });
         }
         if let Some((number, field)) = self.field.strip_prefix(SUBFLOWS).and_then(subflow_of)
             && number >= shape.subflows
@@ -246,12 +253,12 @@ impl Metric {
                 0 => "a flow over Multipath TCP".to_owned(),
                 count => format!("`{SUBFLOWS}N.{field}` with a number of a subflow from 0 to {}", count - 1),
             };
-            return Err(Unknown { expected, suggestion: None });
+            return Err(UnknownMetric { expected, suggestion: None });
         }
         let Some(wanted) = self.measured_as() else { return Ok(count) };
         let commands = shape.commands.iter().filter(|(id, _)| glob(&self.selector, id));
         match commands.filter(|(_, measured)| *measured == Some(wanted)).count() {
-            0 => Err(Unknown { expected: format!("a command with `measure = \"{wanted}\"`"), suggestion: None }),
+            0 => Err(UnknownMetric { expected: format!("a command with `measure = \"{wanted}\"`"), suggestion: None }),
             count => Ok(count),
         }
     }
@@ -259,7 +266,7 @@ impl Metric {
     /// The reading of a command's output that the metric needs.
     fn measured_as(&self) -> Option<&'static str> {
         match self.field.split('.').next() {
-            _ if self.of != Of::Commands => None,
+            _ if self.of != MetricSubject::Commands => None,
             Some("json") => Some("json"),
             Some("rtt_ms") => Some("ping"),
             _ => None,
@@ -269,14 +276,14 @@ impl Metric {
     /// The values in a summary; `None` for what has no samples.
     pub(crate) fn values(&self, summary: &Value) -> Vec<Option<f64>> {
         let list = match self.of {
-            Of::Run => return vec![self.value(summary)],
-            Of::Live => return vec![self.value(&summary["live"])],
-            Of::Flows => &summary["flows"],
-            Of::Groups => &summary["groups"],
-            Of::Workloads => &summary["workloads"],
-            Of::Links => &summary["links"],
-            Of::Hosts => &summary["live"]["hosts"],
-            Of::Commands => &summary["commands"],
+            MetricSubject::Run => return vec![self.value(summary)],
+            MetricSubject::Live => return vec![self.value(&summary["live"])],
+            MetricSubject::Flows => &summary["flows"],
+            MetricSubject::Groups => &summary["groups"],
+            MetricSubject::Workloads => &summary["workloads"],
+            MetricSubject::Links => &summary["links"],
+            MetricSubject::Hosts => &summary["live"]["hosts"],
+            MetricSubject::Commands => &summary["commands"],
         };
         let items = list.as_array().map_or(&[][..], Vec::as_slice);
         // One that is not read so is passed over, one that could not be is not.
@@ -310,7 +317,7 @@ impl Metric {
 
     /// Returns `true` if the metric is about flows, over the whole run.
     pub(crate) fn is_of_flows(&self) -> bool {
-        self.of == Of::Flows && self.part == Part::Run
+        self.of == MetricSubject::Flows && self.part == Part::Run
     }
 
     /// Returns `true` if the metric is about the subject with this id.
@@ -320,7 +327,7 @@ impl Metric {
 
     /// The value of one item that it is about.
     pub(crate) fn value(&self, item: &Value) -> Option<f64> {
-        if self.of == Of::Links
+        if self.of == MetricSubject::Links
             && let Some(reason) = self.field.strip_prefix("dropped.")
         {
             // A reason that did not occur is left out of the summary.
@@ -368,11 +375,11 @@ fn step<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
 }
 
 /// The numbers of a flow, a link direction and so on, as dotted paths.
-fn fields(part: Part, of: Of) -> Vec<String> {
+fn fields(part: Part, of: MetricSubject) -> Vec<String> {
     let load = LinkLoad { probability: Some(ProbabilitySummary::default()), ..LinkLoad::default() };
     let template = match (of, part) {
-        (Of::Run, _) => return Vec::new(),
-        (Of::Flows, Part::Run) => {
+        (MetricSubject::Run, _) => return Vec::new(),
+        (MetricSubject::Flows, Part::Run) => {
             let application = ApplicationSummary {
                 messages: Some(MessagesSummary::default()),
                 requests: Some(RequestsSummary::default()),
@@ -394,21 +401,28 @@ fn fields(part: Part, of: Of) -> Vec<String> {
                 ..FlowSummary::default()
             })
         }
-        (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
-        (Of::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
-        (Of::Links, Part::Run) => serde_json::to_value(LinkSummary { load, ..LinkSummary::default() }),
-        (Of::Links, Part::Window) => serde_json::to_value(LinkWindow { load, ..LinkWindow::default() }),
-        (Of::Workloads, Part::Run) => serde_json::to_value(WorkloadSummary {
+        (MetricSubject::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
+        (MetricSubject::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
+        (MetricSubject::Links, Part::Run) => serde_json::to_value(LinkSummary { load, ..LinkSummary::default() }),
+        (MetricSubject::Links, Part::Window) => serde_json::to_value(LinkWindow { load, ..LinkWindow::default() }),
+        (MetricSubject::Workloads, Part::Run) => serde_json::to_value(WorkloadSummary {
             requests: Some(IncastSummary::default()),
             ..WorkloadSummary::default()
         }),
-        (Of::Groups | Of::Workloads | Of::Live | Of::Hosts | Of::Commands, Part::Window) => return Vec::new(),
-        (Of::Live, Part::Run) => {
+        (
+            MetricSubject::Groups
+            | MetricSubject::Workloads
+            | MetricSubject::Live
+            | MetricSubject::Hosts
+            | MetricSubject::Commands,
+            Part::Window,
+        ) => return Vec::new(),
+        (MetricSubject::Live, Part::Run) => {
             serde_json::to_value(LiveSummary { compared_packets: Some(0), ..LiveSummary::default() })
         }
-        (Of::Hosts, Part::Run) => serde_json::to_value(LiveHost::default()),
+        (MetricSubject::Hosts, Part::Run) => serde_json::to_value(LiveHost::default()),
         // A field that is null counts as a number without samples.
-        (Of::Commands, Part::Run) => serde_json::to_value(CommandSummary {
+        (MetricSubject::Commands, Part::Run) => serde_json::to_value(CommandSummary {
             error: Some(String::new()),
             rtt_ms: Some(RoundTrips::default()),
             ..CommandSummary::default()
@@ -416,7 +430,7 @@ fn fields(part: Part, of: Of) -> Vec<String> {
     };
     let mut fields = Vec::new();
     numbers(&template.unwrap_or_default(), "", &mut fields);
-    if of == Of::Links {
+    if of == MetricSubject::Links {
         fields.extend(DropReason::ALL.map(|reason| format!("dropped.{}", reason.name())));
         fields.push(format!("dropped.{LOST_ON_LINK}"));
     }
@@ -441,12 +455,12 @@ fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
 
 /// Every metric of a whole run, by what it is measured on.
 pub(crate) fn all() -> Vec<(&'static str, Vec<String>)> {
-    let of = |of: Of| {
-        let id = if of == Of::Live { "" } else { ".ID" };
+    let of = |of: MetricSubject| {
+        let id = if of == MetricSubject::Live { "" } else { ".ID" };
         (of.prefix(), fields(Part::Run, of).iter().map(|field| format!("{}{id}.{field}", of.prefix())).collect())
     };
     let run = ("run", Part::Run.top().iter().map(|&name| name.to_owned()).collect());
-    let listed = Of::listed(Part::Run).iter().copied().chain([Of::Live]).map(of);
+    let listed = MetricSubject::listed(Part::Run).iter().copied().chain([MetricSubject::Live]).map(of);
     std::iter::once(run).chain(listed).collect()
 }
 

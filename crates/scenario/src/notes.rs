@@ -9,7 +9,7 @@ use ackclock_units::{Rate, Span};
 use crate::expect::Expect;
 use crate::flow::Group;
 use crate::plan::Plan;
-use crate::workload::Workload;
+use crate::workload::WorkloadEntry;
 
 /// Sentences, each once.
 pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) -> Vec<String> {
@@ -21,7 +21,7 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
     };
     for plan in plans {
         let groups = plan.groups.iter().map(|group| (format!("flows.{}", group.id), &*group.alike));
-        let groups = groups.chain(plan.workloads.iter().flat_map(Workload::groups));
+        let groups = groups.chain(plan.workloads.iter().flat_map(WorkloadEntry::groups));
         for (name, group) in groups {
             without_marks(plan, &name, group).into_iter().for_each(&mut note);
         }

@@ -1,6 +1,6 @@
 //! The runs of one point of a sweep: everything that the file says of them.
 
-use ackclock_sim::spec::{CommandSpec, FlowSpec, LinkSpec, LiveSpec, Measure, SumSpec};
+use ackclock_sim::spec::{CommandMeasure, CommandSpec, FlowSpec, LinkSpec, LiveSpec, SumSpec};
 use ackclock_sim::{Memory, Population};
 use ackclock_units::{Span, Time as Instant};
 
@@ -12,8 +12,8 @@ use crate::measurement::Window;
 use crate::metric::Shape;
 use crate::paths::Network;
 use crate::quantity::{Problem, Text, Time, Whole};
-use crate::record::Record;
-use crate::workload::{self, Workload};
+use crate::record::RecordSpec;
+use crate::workload::{self, WorkloadEntry};
 use crate::{clock, command, flow, hosts, link, paths, record};
 
 /// Bytes of a summary in JSON, and of a flow or a link direction in it.
@@ -27,8 +27,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) links: Vec<LinkSpec>,
     pub(crate) groups: Vec<Group>,
-    pub(crate) workloads: Vec<Workload>,
-    pub(crate) recorded: Record,
+    pub(crate) workloads: Vec<WorkloadEntry>,
+    pub(crate) recorded: RecordSpec,
     pub(crate) timing: Timing,
     pub(crate) network: Network,
     pub(crate) commands: Vec<CommandSpec>,
@@ -167,7 +167,7 @@ impl Plan {
 
     fn populations(&self) -> Vec<Population<'_>> {
         let listed = self.groups.iter().map(Group::population);
-        listed.chain(self.workloads.iter().map(Workload::population)).collect()
+        listed.chain(self.workloads.iter().map(WorkloadEntry::population)).collect()
     }
 
     /// The most full packets that the transfers of a run send.
@@ -197,7 +197,7 @@ impl Plan {
                 .map(|group| group.id.clone())
                 .chain(self.workloads.iter().map(|of| of.id.clone()))
                 .collect(),
-            workloads: self.workloads.iter().flat_map(Workload::rows).collect(),
+            workloads: self.workloads.iter().flat_map(WorkloadEntry::rows).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
             subflows: subflows.max().unwrap_or(0),
             places: self.recorded.places(&self.links),
@@ -207,8 +207,8 @@ impl Plan {
                 .iter()
                 .map(|command| {
                     let measure = command.measure.map(|measure| match measure {
-                        Measure::Json => "json",
-                        Measure::Ping => "ping",
+                        CommandMeasure::Json => "json",
+                        CommandMeasure::Ping => "ping",
                     });
                     (command.id.clone(), measure)
                 })

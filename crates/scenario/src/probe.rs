@@ -19,9 +19,9 @@ const REPLENISH: Span = Span::from_millis(5);
 const MOST_BYTES: u64 = 1_000_000;
 
 /// A time between two probes.
-struct Interval;
+struct ProbeInterval;
 
-impl Kind for Interval {
+impl Kind for ProbeInterval {
     type Held = Span;
 
     fn read(&self, node: &Node) -> Result<Span, Problem> {
@@ -53,7 +53,7 @@ fn http(fields: &mut Fields<'_>) -> Exchange {
 
 /// Reads the keys of probes on connections of their own.
 pub(crate) fn foreign(fields: &mut Fields<'_>) -> Application {
-    let interval = fields.or(keys::INTERVAL, INTERVAL, Interval);
+    let interval = fields.or(keys::INTERVAL, INTERVAL, ProbeInterval);
     let http = http(fields);
     let tls = fields.or(("tls", "probes include a TLS handshake"), true, Flag).then(|| Exchange {
         request: fields.or(("client_hello", "bytes of the client's part of it"), 517, Bytes(1, MOST_BYTES)),
@@ -69,7 +69,7 @@ pub(crate) fn load(fields: &mut Fields<'_>) -> Application {
         "idle" => Transfer::Idle,
         _ => Transfer::Download,
     };
-    let interval = fields.or(keys::INTERVAL, INTERVAL, Interval);
+    let interval = fields.or(keys::INTERVAL, INTERVAL, ProbeInterval);
     let replenish = fields.or(
         ("replenish", "bytes beyond the window that the loaded side keeps in its buffer"),
         Some(REPLENISH),

@@ -53,7 +53,7 @@ const BYTES_OF_A_ROW: f64 = 125.0;
 
 /// The recording of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct RecordSpec {
     /// The link directions whose queues are, in order.
     pub(crate) queues: Vec<DirectionId>,
     /// `true` if ACKs, retransmissions and losses of flows are recorded.
@@ -84,7 +84,7 @@ pub struct Capture {
     pub name: String,
 }
 
-impl Record {
+impl RecordSpec {
     /// The bytes of the rows that each flow and link direction has in the series.
     pub(crate) fn rows(&self, duration: Span) -> f64 {
         let intervals = |series: &SeriesConfig| duration.as_secs_f64() / series.every.as_secs_f64();
@@ -122,7 +122,7 @@ pub(crate) fn read(
     groups: &[Group],
     duration: Span,
     outside: bool,
-) -> Record {
+) -> RecordSpec {
     let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` \
                     or `displacement`";
     let mut fields = root.section(("record", "files written with `--out`"), expected);
@@ -139,7 +139,7 @@ pub(crate) fn read(
         fields.or(("displacement", "how far each packet arrives from its place by sequence numbers"), false, Flag);
     let reordering = reordering(&mut fields, links, groups, duration, outside, displacement);
     fields.finish();
-    Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering, displacement }
+    RecordSpec { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering, displacement }
 }
 
 /// The places at which packets are captured.
@@ -254,8 +254,8 @@ fn reordering(
                     [\"receiver\", \"bottleneck.forward\"], or `false`";
     let entry = fields.get((
         "reordering",
-        "places where reordering is measured: receivers (by the order of sending, of sequence \
-         numbers, or by the first arrival of each segment), link directions",
+        "places where reordering is measured: link directions, and receivers (in the order of sending, of \
+         sequence numbers, or of first arrivals)",
     ));
     if entry.is_none() {
         fields.fill("reordering", false);

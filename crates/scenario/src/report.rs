@@ -134,7 +134,7 @@ impl Sources {
 
 /// One error of a scenario, for programs that show it in their own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem<'a> {
+pub struct ReportedProblem<'a> {
     /// The error, in one line.
     pub title: &'a str,
     /// The file, or what stands for an argument.
@@ -172,12 +172,12 @@ impl ScenarioError {
     }
 
     /// The errors, in the order of their places.
-    pub fn problems(&self) -> impl Iterator<Item = Problem<'_>> {
+    pub fn problems(&self) -> impl Iterator<Item = ReportedProblem<'_>> {
         self.errors.iter().map(|error| {
             let (name, text) = &self.sources.0[error.place.source];
             let before = &text[..visible(text, error.place.span.clone()).start];
             let line = before.rfind('\n').map_or(0, |at| at + 1);
-            Problem {
+            ReportedProblem {
                 title: &error.title,
                 source: name,
                 line: before.matches('\n').count() + 1,

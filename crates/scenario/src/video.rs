@@ -97,8 +97,11 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Application> {
 /// The map of BBA; by default with the shares of the paper's buffer of 240 s, but reaching the
 /// highest bitrate before the buffer is full.
 fn bba(fields: &mut Fields<'_>, segment: Span, buffer: Span) -> Bba {
-    let reservoir =
-        fields.or(("reservoir", "level up to which BBA takes the lowest bitrate"), buffer * 90 / 240, Time::Any);
+    let reservoir = fields.or(
+        ("reservoir", "buffer level up to which BBA selects the lowest bitrate"),
+        buffer * 90 / 240,
+        Time::Any,
+    );
     let top = (buffer * 216 / 240).min(buffer - segment);
     let least = Span::from_nanos(1);
     Bba {

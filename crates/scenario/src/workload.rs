@@ -38,7 +38,7 @@ const CLASSES: [u64; 2] = [100_000, 10_000_000];
 
 /// An entry of `[[workloads]]`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Workload {
+pub(crate) struct WorkloadEntry {
     pub(crate) id: String,
     /// The common properties of the flows of each path.
     groups: Vec<Arc<FlowGroup>>,
@@ -50,7 +50,7 @@ pub(crate) struct Workload {
     most_alive: u64,
 }
 
-impl Workload {
+impl WorkloadEntry {
     /// The common properties of its flows, for each path, with its name.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (String, &FlowGroup)> {
         self.groups.iter().map(|group| (format!("workloads.{}", self.id), &**group))
@@ -90,7 +90,7 @@ impl Workload {
 }
 
 /// Reads `[[workloads]]` beside other flows.
-pub(crate) fn read_all(root: &mut Fields<'_>, setting: Setting<'_>, groups: &[Group]) -> Vec<Workload> {
+pub(crate) fn read_all(root: &mut Fields<'_>, setting: Setting<'_>, groups: &[Group]) -> Vec<WorkloadEntry> {
     let Some(entry) = root.get(("workloads", "arriving flows of random sizes")) else { return Vec::new() };
     let items = match entry.node.array() {
         Some(items) if (1..=MAX_WORKLOADS).contains(&items.len()) => items,
@@ -130,7 +130,7 @@ pub(crate) fn read_all(root: &mut Fields<'_>, setting: Setting<'_>, groups: &[Gr
     workloads
 }
 
-fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
+fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<WorkloadEntry> {
     let id = fields.required(keys::ID, Text, "a name, such as \"web\"");
     if let (Some(id), Some(entry)) = (&id, fields.get("id"))
         && !is_name(id)
@@ -161,7 +161,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
     let until = stop.unwrap_or(Span::MAX).min(setting.duration);
     check_times(fields, start, stop, setting.duration);
     let traffic =
-        load::Traffic { size: size.as_ref(), paths: &paths, reverse, ends: stop.is_some() || count.is_some() };
+        load::WorkloadTraffic { size: size.as_ref(), paths: &paths, reverse, ends: stop.is_some() || count.is_some() };
     let (arrivals, stretch) = load::read(fields, setting, &traffic)?;
     let (size, paths, id) = (size?, paths.into_iter().collect::<Option<Vec<_>>>()?, id.filter(|id| is_name(id))?);
     let pattern = WorkloadPattern { arrivals, stretch, size, paths: paths.len(), choice, count };
@@ -185,7 +185,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
         })
     };
     let groups: Vec<_> = paths.into_iter().map(group).collect();
-    Some(Workload { id, groups, pattern, classes, start, until, most_alive }).filter(|of| !of.groups.is_empty())
+    Some(WorkloadEntry { id, groups, pattern, classes, start, until, most_alive }).filter(|of| !of.groups.is_empty())
 }
 
 /// The paths of which each flow takes one; `None` for one that was reported.

@@ -17,7 +17,7 @@ mod source;
 
 /// A datagram on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Datagram {
+pub(crate) struct DatagramInFlight {
     /// The datagram's number in its flow, from 0 in the order of sending; an answer has its
     /// request's.
     pub(crate) number: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Datagram {
     pub(crate) len: u32,
 }
 
-impl Datagram {
+impl DatagramInFlight {
     /// Bytes of the whole packet.
     pub(crate) fn wire_len(self) -> u32 {
         DATAGRAM_HEADERS + self.len
@@ -79,7 +79,7 @@ pub(crate) struct Datagrams {
     /// The requests that have arrived, at an end that sends back every datagram.
     requests: Option<EchoRequests>,
     /// The answer to send now.
-    answer: Option<Datagram>,
+    answer: Option<DatagramInFlight>,
 }
 
 impl Datagrams {
@@ -127,18 +127,18 @@ impl Datagrams {
     }
 
     /// The next datagram that is to be sent by now, with its codepoint.
-    pub(crate) fn transmit(&mut self, now: Time) -> Option<(Datagram, Ecn)> {
+    pub(crate) fn transmit(&mut self, now: Time) -> Option<(DatagramInFlight, Ecn)> {
         if let Some(answer) = self.answer.take() {
             return Some((answer, self.ecn));
         }
         let len = self.source.as_mut()?.take(now)?;
-        let datagram = Datagram { number: self.sent, sent: now, len };
+        let datagram = DatagramInFlight { number: self.sent, sent: now, len };
         self.sent += 1;
         Some((datagram, self.ecn))
     }
 
     /// A datagram has arrived. `false` if a copy of it had before.
-    pub(crate) fn input(&mut self, now: Time, datagram: Datagram, ecn: Ecn) -> bool {
+    pub(crate) fn input(&mut self, now: Time, datagram: DatagramInFlight, ecn: Ecn) -> bool {
         let is_new = match (&mut self.reception, &mut self.requests) {
             (Some(reception), _) => reception.arrived(now, datagram.number, datagram.sent),
             (None, Some(requests)) => {

@@ -464,7 +464,7 @@ impl Flow {
             reactions,
             checksum_errors: self.checksum_errors,
             reordering_max: match sender {
-                Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
+                Host::Endpoint(endpoint) => endpoint.sender().stats().reordering_max,
                 Host::Mptcp(connection) => totals(connection).reordering_max,
                 Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => 0,
             },
@@ -473,7 +473,7 @@ impl Flow {
             completed_s: self.completed.map(Time::as_secs_f64),
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
             limited_s: match (sender, &self.subflows) {
-                (Host::Endpoint(endpoint), _) => limited(endpoint.limited_time(until)),
+                (Host::Endpoint(endpoint), _) => limited(endpoint.sender().limits().read(until)),
                 (_, Some(subflows)) => subflows.limited_s(until),
                 _ => Limited::default(),
             },

@@ -42,12 +42,12 @@ impl Writable for Endpoint {
 
     #[inline]
     fn is_writable(&mut self) -> bool {
-        Endpoint::is_writable(self)
+        self.sender_mut().is_writable()
     }
 
     #[inline]
     fn writes_at_once(&self, bytes: u64) -> u64 {
-        Endpoint::writes_at_once(self, bytes)
+        self.sender().writes_at_once(bytes)
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn totals(connection: &Connection) -> Stats {
 /// is the byte after the last one.
 #[inline]
 pub(crate) fn range_sent(endpoint: &Endpoint, segment: &Segment) -> Option<(u64, u64)> {
-    let fin = segment.flags.contains(Flags::FIN) && endpoint.sent_as() != SentAs::Ack;
+    let fin = segment.flags.contains(Flags::FIN) && endpoint.sender().sent_as() != SentAs::Ack;
     let len = u64::from(segment.payload.len) + u64::from(fin);
     (len > 0).then_some((segment.payload.offset, segment.payload.offset + len))
 }
@@ -169,7 +169,7 @@ impl Host {
     /// Returns true if the last segment sent belongs to the same unit as the one before it.
     #[inline]
     pub(crate) fn continues_unit(&self) -> bool {
-        matches!(self, Host::Endpoint(endpoint) if endpoint.continues_unit())
+        matches!(self, Host::Endpoint(endpoint) if endpoint.sender().continues_unit())
     }
 
     pub(crate) fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
@@ -198,7 +198,7 @@ impl Host {
     /// The reason of the segment just sent; `by_timer` is true if a timer was due.
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
-            Host::Endpoint(endpoint) => endpoint.sent_as(),
+            Host::Endpoint(endpoint) => endpoint.sender().sent_as(),
             Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) if by_timer => SentAs::Timeout,
             Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => SentAs::FastRetransmit,
         }
@@ -207,7 +207,7 @@ impl Host {
     /// The time of a segment that was sent just now, as the host orders its segments.
     pub(crate) fn stamp(&self, now: Time) -> Stamp {
         match self {
-            Host::Endpoint(endpoint) => endpoint.stamp(now),
+            Host::Endpoint(endpoint) => endpoint.sender().stamp(now),
             Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => Stamp::first(now),
         }
     }
@@ -216,7 +216,7 @@ impl Host {
     /// other than ackclock's endpoints.
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         match self {
-            Host::Endpoint(endpoint) => endpoint.holds(from, to),
+            Host::Endpoint(endpoint) => endpoint.receiver().holds(from, to),
             Host::Mptcp(connection) => connection.holds(from, to),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => true,
         }
@@ -225,7 +225,7 @@ impl Host {
     /// Smoothed RTT, if the host reports it.
     pub(crate) fn srtt(&self) -> Option<Span> {
         match self {
-            Host::Endpoint(endpoint) => endpoint.srtt(),
+            Host::Endpoint(endpoint) => endpoint.sender().rtt().srtt(),
             Host::Mptcp(connection) => connection.srtt(),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         }
@@ -287,7 +287,7 @@ impl Host {
 
     pub(crate) fn peer_finished(&self) -> bool {
         match self {
-            Host::Endpoint(endpoint) => endpoint.peer_finished(),
+            Host::Endpoint(endpoint) => endpoint.receiver().is_finished(),
             Host::Smoltcp(stock) => stock.peer_finished(),
             Host::Mptcp(connection) => connection.peer_finished(),
             Host::Outside(_) | Host::Datagrams(_) => false,
@@ -296,7 +296,7 @@ impl Host {
 
     pub(crate) fn acked_bytes(&self) -> u64 {
         match self {
-            Host::Endpoint(endpoint) => endpoint.acked_bytes(),
+            Host::Endpoint(endpoint) => endpoint.sender().sequence().acked_bytes(),
             Host::Smoltcp(stock) => stock.acked_bytes(),
             Host::Mptcp(connection) => connection.acked_bytes(),
             Host::Outside(watch) => watch.counts().acked_bytes,
@@ -306,7 +306,7 @@ impl Host {
 
     pub(crate) fn delivered_bytes(&self) -> u64 {
         match self {
-            Host::Endpoint(endpoint) => endpoint.delivered_bytes(),
+            Host::Endpoint(endpoint) => endpoint.receiver().delivered(),
             Host::Smoltcp(stock) => stock.delivered_bytes(),
             Host::Mptcp(connection) => connection.delivered_bytes(),
             Host::Outside(watch) => watch.counts().delivered_bytes,
@@ -317,7 +317,7 @@ impl Host {
     /// Bytes that arrived, including those beyond gaps, if the host reports them.
     pub(crate) fn received_bytes(&self) -> u64 {
         match self {
-            Host::Endpoint(endpoint) => endpoint.received_bytes(),
+            Host::Endpoint(endpoint) => endpoint.receiver().received(),
             Host::Mptcp(connection) => connection.received_bytes(),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => self.delivered_bytes(),
         }
@@ -335,7 +335,7 @@ impl Host {
     /// The congestion window in bytes, if the host reports it.
     pub(crate) fn cwnd(&self) -> Option<u64> {
         match self {
-            Host::Endpoint(endpoint) => Some(endpoint.cwnd()),
+            Host::Endpoint(endpoint) => Some(endpoint.sender().cwnd()),
             Host::Mptcp(connection) => Some(connection.cwnd()),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         }
@@ -343,7 +343,7 @@ impl Host {
 
     pub(crate) fn sent_packets(&self) -> u64 {
         match self {
-            Host::Endpoint(endpoint) => endpoint.stats().data_packets(),
+            Host::Endpoint(endpoint) => endpoint.sender().stats().data_packets(),
             Host::Smoltcp(stock) => stock.stats().data_packets,
             Host::Mptcp(connection) => totals(connection).data_packets(),
             Host::Outside(watch) => watch.counts().sent_packets,
@@ -358,7 +358,7 @@ impl Host {
     /// The failure, with the name of `flow`.
     pub(crate) fn check(&self, flow: &str) -> Result<(), RunError> {
         let failed = match self {
-            Host::Endpoint(endpoint) => endpoint.controller_failure(),
+            Host::Endpoint(endpoint) => endpoint.sender().congestion_control().inspect().failure,
             Host::Mptcp(connection) => connection.controller_failure(),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         };
@@ -366,7 +366,7 @@ impl Host {
             return Err(RunError::Own { of: format!("flow {flow}"), failure: failure.clone() });
         }
         match self {
-            Host::Endpoint(endpoint) => match endpoint.integrity_error() {
+            Host::Endpoint(endpoint) => match endpoint.receiver().integrity_error() {
                 Some(offset) => Err(RunError::Integrity { flow: flow.to_owned(), offset }),
                 None => Ok(()),
             },

@@ -49,8 +49,8 @@ struct ErttMeasurement {
 
 impl ErttMeasurement {
     fn new(at: Time, source: SenderId, rtt: EnhancedRtt, sender: &Endpoint) -> ErttMeasurement {
-        let inferred = sender.congestion_control().inspect().delay;
-        ErttMeasurement { at, source, rtt, cwnd: sender.control_block().cwnd, inferred }
+        let inferred = sender.sender().congestion_control().inspect().delay;
+        ErttMeasurement { at, source, rtt, cwnd: sender.sender().cwnd(), inferred }
     }
 
     fn record<'a>(&self, flow: &'a str) -> ErttRecord<'a> {
@@ -119,7 +119,7 @@ impl HostLog {
     /// The sender of a flow has taken an ACK in.
     pub(crate) fn acknowledged(&mut self, at: Time, flow: FlowId, sender: &Endpoint) {
         let Some(Measurements { rows, seen, .. }) = &mut self.measurements else { return };
-        let Some(measured) = sender.congestion_control().inspect().enhanced_rtt else { return };
+        let Some(measured) = sender.sender().congestion_control().inspect().enhanced_rtt else { return };
         while seen.get(flow).is_none() {
             seen.push(0);
         }
@@ -133,7 +133,7 @@ impl HostLog {
     pub(crate) fn acknowledged_over(&mut self, at: Time, flow: FlowId, path: usize, sender: &Connection) {
         let Some(Measurements { rows, of_subflows, .. }) = &mut self.measurements else { return };
         let Some(subflow) = sender.subflows().iter().find(|subflow| subflow.path() == path) else { return };
-        let Some(measured) = subflow.endpoint().congestion_control().inspect().enhanced_rtt else { return };
+        let Some(measured) = subflow.endpoint().sender().congestion_control().inspect().enhanced_rtt else { return };
         let seen = of_subflows.entry((flow, subflow.endpoint().ports().local)).or_default();
         if *seen != measured.measurements {
             *seen = measured.measurements;
@@ -168,7 +168,7 @@ impl HostLog {
 /// The fields that SIFTR reads of a connection. One that is being accepted is in the SYN cache, and
 /// has no socket before the handshake is over.
 fn connection(endpoint: &Endpoint) -> Result<SiftrConnection, Skipped> {
-    let block = endpoint.control_block();
+    let block = ControlBlock::of(endpoint);
     // TCPS_* of tcp_fsm.h.
     let state = match block.state {
         State::Closed | State::Listen | State::SynReceived => return Err(Skipped::NoSocket),

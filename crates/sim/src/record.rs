@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
-use ackclock_tcp::{Acknowledgment, Endpoint};
+use ackclock_tcp::{Acknowledgment, Endpoint, Snapshot};
 use ackclock_trace::{
     AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, JudgedSegment, LossVerdict, QueueAction, QueueRecord,
     QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
@@ -264,7 +264,7 @@ impl TcpFact {
     /// An ACK that a sender has taken in, whose stream begins at `base`.
     #[cold]
     pub(crate) fn ack(sender: &Endpoint, arrival: &Acknowledgment, base: u64) -> TcpFact {
-        let now = sender.snapshot();
+        let now = Snapshot::of(sender.sender());
         TcpFact::Ack(AckRecord {
             ack: base + now.acked,
             acked: arrival.acked,

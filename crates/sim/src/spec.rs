@@ -18,7 +18,7 @@ pub use ackclock_stack::{OwnStack, OwnStackConfig};
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{
-    Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, Priority, RouterSpec, Scheduling, Spin,
+    Clock, CommandMeasure, CommandSpec, EndsSpec, LiveSpec, NodeSpec, PipeSpec, Priority, RouterSpec, Scheduling, Spin,
 };
 pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind, SubflowHosts};
 pub use self::reordering::{ReorderTap, ReorderingSpec};

@@ -19,7 +19,7 @@ use crate::index::{DirectionId, FlowId};
 use crate::record::{SenderId, TcpRecording};
 use counts::TruthCounts;
 use losses::transmission;
-use ring::Ring;
+use ring::PlainRing;
 use trouble::{Decided, Declared, Trouble};
 
 mod counts;
@@ -153,7 +153,7 @@ enum TransmissionFate {
 #[derive(Debug)]
 pub(crate) struct Truth {
     /// Transmissions that were not judged yet, in order of sending.
-    sent: Ring<UnjudgedTransmission>,
+    sent: PlainRing<UnjudgedTransmission>,
     /// Number of the first of them.
     first: u64,
     /// One past the highest byte sent.
@@ -175,7 +175,7 @@ pub(crate) struct Truth {
 impl Truth {
     pub(crate) fn new(SenderId { flow, subflow }: SenderId) -> Truth {
         Truth {
-            sent: Ring::new(),
+            sent: PlainRing::new(),
             first: 1,
             end: 0,
             arrivals: 0,

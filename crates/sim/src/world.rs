@@ -200,7 +200,7 @@ impl World {
         let [sender, receiver] = [flow.sender(), flow.receiver()];
         self.hosts[receiver].listen();
         match &mut self.hosts[sender] {
-            Host::Endpoint(endpoint) => endpoint.observe_losses(),
+            Host::Endpoint(endpoint) => endpoint.sender_mut().scoreboard_mut().observe_losses(),
             Host::Mptcp(connection) => connection.observe_losses(),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
         }

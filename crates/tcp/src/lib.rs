@@ -9,8 +9,8 @@
 //!
 //! [`Listener`] is a listening socket whose children are endpoints; [`reset_for`] answers segments
 //! that belong to no connection. The socket calls ([`Endpoint::connect`], [`Endpoint::send`],
-//! [`Endpoint::recv`], [`Endpoint::shutdown`], [`Endpoint::close`]) and what they report
-//! ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
+//! [`Endpoint::recv`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::set_option`]) and
+//! what they report ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
 //!
 //! A driver calls [`Endpoint::input`] for every segment that arrives, and [`Endpoint::on_deadline`]
 //! when [`Endpoint::next_deadline`] has come. After each of these, and after every call of the
@@ -26,11 +26,14 @@
 //!                     |                                     ^
 //!  +------------------v-------------------------------------|-----------------+
 //!  | Endpoint (connection/): the states of RFC 9293, acceptability, resets,   |
-//!  | closing, challenges, keep-alive, ICMP; how a segment is written          |
+//!  | closing, ICMP; how a segment is written                                  |
 //!  |                                                                          |
 //!  |  +- Handshake, Opening -+   +- Receiver (receiver/) -------------------+ |
 //!  |  | what the SYN waits   |   | sequence, reassembly, SACK blocks, when  | |
 //!  |  | for; Fast Open       |   | to acknowledge, window, buffer           | |
+//!  |  +- Answers, Liveness --+   |                                          | |
+//!  |  | challenges, resets;  |   |                                          | |
+//!  |  | keep-alive           |   |                                          | |
 //!  |  +----------------------+   +------------------------------------------+ |
 //!  |  +- Sender (send/) -----------------------------------------------------+|
 //!  |  | send sequence, queue, segmentation, bursts, pacing, window probes,   ||
@@ -48,8 +51,12 @@
 //! `Sender` says that the peer is to be given up, that the SYN goes again, or which part of the
 //! stream leaves next, and `Endpoint` closes, begins the handshake anew or writes the segment.
 //! `Loss` is told what was agreed on and where the sequence stands. An ACK passes through the steps
-//! of `connection::ack`: `Endpoint` validates it, `Sender` takes it in, and `Endpoint` draws the
+//! of `connection::input`: `Endpoint` validates it, `Sender` takes it in, and `Endpoint` draws the
 //! consequences for the state.
+//!
+//! Callers ask a room itself what it knows: [`Endpoint::sender`] about the stream, its windows and
+//! its losses, [`Endpoint::receiver`] about what has arrived. [`TcpInfo`], [`ControlBlock`] and
+//! [`Snapshot`] put such answers together.
 //!
 //! The settings are shared. Each room that needs them has a reference of its own, renewed when a
 //! socket option changes them.
@@ -112,8 +119,8 @@
 //! }
 //! // 100,000 bytes in segments of 1448 bytes: 69 full ones and 88 bytes, with the FIN.
 //! assert_eq!(segments, [10, 20, 40]);
-//! assert_eq!(server.delivered_bytes(), 100_000);
-//! assert!(server.peer_finished());
+//! assert_eq!(server.receiver().delivered(), 100_000);
+//! assert!(server.receiver().is_finished());
 //! ```
 
 mod connection;
@@ -121,34 +128,37 @@ mod ecn;
 mod listener;
 mod loss;
 mod receiver;
-mod report;
 mod send;
 mod seq;
 mod stack;
 
 pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
-pub use connection::calls::{Readiness, Received, Sending, Shutdown};
-pub use connection::defer::{retries_within, time_of_retries};
-pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};
+pub use connection::calls::{Readiness, Received, Sending, Shutdown, SocketOption};
+pub use connection::control_block::{ControlBlock, Snapshot};
+pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State};
 pub use connection::error::Error;
 pub use connection::fast_open::{
-    FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,
+    FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, Opening, fast_open_cookie,
 };
+pub use connection::handshake::{retries_within, time_of_retries};
 pub use connection::icmp::IcmpError;
 pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;
-pub use listener::{Listener, Numbers};
-pub use loss::detector::LossCounts;
-pub use loss::scoreboard::{LossDeclaration, Stamp};
-pub use loss::{CaState, CaStateTime};
-pub use report::control_block::{ControlBlock, Snapshot};
-pub use report::sent_as::SentAs;
-pub use report::tcp_info::{
+pub use connection::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,
 };
+pub use listener::{Listener, Numbers};
+pub use loss::detector::LossCounts;
+pub use loss::scoreboard::{LossDeclaration, Scoreboard, Stamp};
+pub use loss::{CaState, CaStateTime, Loss};
+pub use receiver::Receiver;
+pub use send::Sender;
+pub use send::counters::{SentAs, Stats};
 pub use send::limited::{Limit, LimitClock, LimitedTime};
+pub use send::rtt::RttEstimator;
+pub use send::sequence::SendSequence;
 pub use stack::config::{
     AdaptiveRules, BerkeleyRules, Config, DelayedAck, DetectorKind, InitialWindow, LossDetector, MAX_BUFFER, MIN_MSS,
     MinRto, NcrVariant, Prr, QuickAcks, RrRules,
@@ -164,7 +174,8 @@ pub use stack::rules::{
 };
 pub use stack::ticks::Ticks;
 pub use stack::transfer::{
-    AckRule, NeedlessTimeout, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
+    AckRule, NeedlessTimeout, PeerWindow, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules,
+    WindowRule,
 };
 pub use stack::tuning::{BufferGrowth, BufferTuning, Tuning, TuningRules};
 pub use stack::window::{CwndValidation, Pacing, PacingWhen};

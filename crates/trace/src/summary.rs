@@ -61,43 +61,40 @@ pub struct Summary<P> {
     pub duration_s: f64,
     /// The sweep's axes with this run's values.
     pub params: P,
-    /// Labels of the values of axes whose values are lists, tables or labelled; left out without
-    /// such an axis.
+    /// Labels of values that are lists, tables or labelled; left out without any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Wakeups handled.
     pub events: u64,
-    /// Data packets that the senders put on the wire, retransmissions included.
+    /// Data packets sent, retransmissions included.
     pub packets: u64 => ("data packets", ""),
-    /// The flows in the order of the scenario, those that are listed.
+    /// The listed flows, in the order of the scenario.
     pub flows: Vec<FlowSummary>,
     /// The link directions in the order of the scenario.
     pub links: Vec<LinkSummary>,
-    /// Jain's fairness index of the goodputs of all connections, whichever way they send; of flows
-    /// of datagrams if there are no others; null when nothing was delivered.
+    /// Jain's fairness index of the goodputs of all connections in both directions, or of flows of
+    /// datagrams if there are no others; null if nothing was delivered.
     pub fairness_jain: Option<f64> => ("Jain's index", "Jain's fairness index", [3, 3]),
-    /// Jain's index of the flows that send along their paths; null without any.
+    /// Jain's index of the forward flows; null without any.
     pub fairness_jain_forward: Option<f64>,
-    /// Jain's index of the flows that send against their paths (`direction = "reverse"`); null
-    /// without any.
+    /// Jain's index of the reverse flows (`direction = "reverse"`); null without any.
     pub fairness_jain_reverse: Option<f64>,
-    /// The flows by kind of traffic and direction; left out if all are of one kind.
+    /// Flows by kind of traffic and direction; left out if all are of one kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindSummary>,
-    /// Responsiveness, round trips per minute; left out if there are no probes of it.
+    /// Responsiveness in round trips per minute; left out without probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness_rpm: Option<f64> => ("responsiveness RPM", "Responsiveness (RPM)"),
     /// The parts of responsiveness; left out without probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness: Option<ResponsivenessSummary>,
-    /// Parts of the run that were measured for themselves; left out if there are none.
+    /// Parts of the run that were measured separately; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
-    /// Groups of flows that are not listed (`results = "sum"`); left out if there are none.
+    /// Groups of flows with `results = "sum"`; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSummary>,
-    /// Completion times of workloads, of all flows and of each size class; left out if there are
-    /// none.
+    /// Completion times of workloads, of all flows and of each size class; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadSummary>,
     /// True if the run was interrupted; left out otherwise.
@@ -106,15 +103,15 @@ pub struct Summary<P> {
     /// Punctuality of a run on the live clock; left out on another clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveSummary>,
-    /// The programs that ran alongside; left out if there were none.
+    /// Programs that ran on hosts; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
-    /// Changes made by a person during the run; left out without any.
+    /// Changes made during the run; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSummary>,
 }
 
-/// A key that was set while the run went on. Those of one time were set together.
+/// A key that was set during the run. Keys with the same time were set together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSummary {
     /// Time in nanoseconds of the run.
@@ -197,25 +194,13 @@ impl<P> Summary<P> {
 metrics! {
 /// One flow.
 ///
-/// For a flow whose sender is a kernel, the metrics come from the headers of its packets where they
-/// enter: packets, retransmissions, round-trip times (of segments sent once, to their ACKs), ACKs
-/// with the echo (where RFC 3168 was negotiated), bytes acknowledged. Its time runs from the first
-/// packet, which is also its `start_s`, until no connection is open. Its program is not controlled:
-/// `bytes` affects only `completed_s`, `stop` and `abort` have no effect. Its internal state is
-/// unknown: controller, host and detector are `kernel`, `cwnd_bytes` is null, and timeouts,
-/// recoveries, undos, `limited_s`, `ca_state_s` and the ground truth of retransmissions and losses
-/// are 0. For a receiver that is a kernel, acknowledged data counts as delivered, and every packet
-/// that arrived as kept.
-///
-/// Of a flow whose sender is a kernel this is what the headers of its packets tell where they come
-/// in: packets, retransmissions, round-trip times (of segments sent once, to their ACKs), ACKs with
-/// the echo (where RFC 3168 was agreed on), bytes acknowledged. Its time is from the first packet,
-/// which is also its `start_s`, until no connection is open. What its program does is its own: of
-/// `bytes` only `completed_s` knows, `stop` and `abort` do nothing. What goes on inside is not
-/// known: controller, host and detector are `kernel`, `cwnd_bytes` is null, and timeouts,
-/// recoveries, undos, `limited_s`, `ca_state_s` and what the retransmissions and losses were in
-/// truth are 0. Of a receiver that is a kernel, what it has acknowledged counts as delivered, and
-/// every packet that has arrived as kept.
+/// A flow from a kernel is measured from the headers of its packets where they enter: packets,
+/// retransmissions, round-trip times (of segments sent once), ACKs with the echo (where RFC 3168
+/// was negotiated), acknowledged bytes. Its time runs from the first packet (`start_s`) until no
+/// connection is open. `bytes` affects only `completed_s`; `stop` and `abort` have no effect. Its
+/// internal state is unknown: controller, host and detector are `kernel`, `cwnd_bytes` is null, and
+/// timeouts, recoveries, undos, `limited_s`, `ca_state_s` and the ground truth of retransmissions
+/// and losses are 0. For a receiver that is a kernel, acknowledged data counts as delivered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.
@@ -232,13 +217,11 @@ pub struct FlowSummary {
     pub loss_detector: Name,
     /// New payload bytes at the receiver over the flow's time.
     pub goodput_bps: f64 => ("goodput", "Goodput"),
-    /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives,
-    /// retransmissions and what the wire has doubled included, so that with `duplicate` it may be
-    /// more than the rate.
+    /// IP bytes that arrive at the receiver, retransmissions and duplicates included, in windows of
+    /// 2 s, one every 0.5 s.
     pub throughput_bps: MeanQuantiles => ("throughput", "Throughput"),
-    /// New payload bytes at the receiver in the same windows: what arrives for the first time, also
-    /// beyond a gap. Of a receiver that does not tell what it holds beyond gaps (`smoltcp`, a
-    /// kernel), what it has in order or has acknowledged.
+    /// New payload bytes at the receiver in the same windows, data beyond a gap included, except
+    /// for receivers that do not report it (`smoltcp`, a kernel).
     #[serde(default)]
     pub goodput_windows_bps: MeanQuantiles,
     /// Round-trip times, one per ACK that measures one, not smoothed.
@@ -248,7 +231,7 @@ pub struct FlowSummary {
     /// The counts of data packets.
     #[serde(flatten)]
     pub sent: SentPackets,
-    /// Retransmissions of what was not lost.
+    /// Retransmissions of data that was not lost.
     pub spurious_retransmits: u64,
     /// The counts of recoveries.
     #[serde(flatten)]
@@ -256,26 +239,24 @@ pub struct FlowSummary {
     /// The counts of reactions.
     #[serde(flatten)]
     pub reactions: Reactions,
-    /// Packets that an end discarded because of bit errors; left out if there were none.
+    /// Packets that an end discarded for bit errors; left out without any.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub checksum_errors: u64,
-    /// The farthest that a segment arrived behind a later one, in segments.
+    /// The largest distance at which a segment arrived behind a later one, in segments.
     pub reordering_max: u64,
     /// The counts of payload.
     #[serde(flatten)]
     pub progress: Progress,
     /// Time at which the sender connected; null if it never did.
     pub start_s: Option<f64>,
-    /// Time at which the last byte of a transfer of fixed size (`bytes`) had been delivered and was
-    /// acknowledged to the sender; null if it was not, for example because `stop`, `abort` or the
-    /// end of the run came before.
+    /// Time at which the last of `bytes` was delivered and acknowledged to the sender; null if it
+    /// was not.
     pub completed_s: Option<f64>,
-    /// Flow completion time: from the one to the other.
+    /// Flow completion time: `completed_s` less `start_s`.
     pub fct_s: Option<f64> => ("FCT", "Flow completion time"),
     /// Time by the factor that limited the sender until it closed; zero for `smoltcp`. Over
-    /// Multipath TCP there is one factor at a time for the connection as a whole: the first of
-    /// `pacing`, `rwnd`, `cwnd` and `app` that limits any of its subflows. It is also `app` while
-    /// the send buffer is full of sent data.
+    /// Multipath TCP the factor is the first of `pacing`, `rwnd`, `cwnd` and `app` that limits any
+    /// subflow. It is also `app` while the send buffer is full of sent data.
     pub limited_s: Limited,
     /// Time of the sender in each congestion state; zero for hosts other than ackclock's.
     #[serde(default)]
@@ -284,12 +265,11 @@ pub struct FlowSummary {
     pub retransmissions: Retransmissions,
     /// Ground truth of each transmission that the sender declared lost.
     pub loss_declarations: LossDeclarations,
-    /// Delay of loss declarations after the earliest moment at which the loss could be known. The
-    /// loss of a packet can be known from the arrival of the first ACK that the receiver sent once
-    /// a later packet of the flow had reached it.
+    /// Delay of loss declarations after the earliest moment at which the loss could be known: the
+    /// arrival of the first ACK that the receiver sent after receiving a later packet of the flow.
     pub loss_declared_late_ms: Distribution,
-    /// Time from that moment until the sender has an ACK of a later transmission of the same data,
-    /// in smoothed RTTs of that moment. 1 is an immediate retransmission.
+    /// Time from that moment until a later transmission of the same data is acknowledged, in
+    /// smoothed RTTs of that moment. 1 is an immediate retransmission.
     pub repair_rtts: Distribution,
     /// Displacement of packets with data (or a FIN) on arrival; over Multipath TCP, among the
     /// packets of their subflow.
@@ -315,9 +295,9 @@ pub struct FlowSummary {
 pub struct Displacement {
     /// Share of packets that arrived before their places.
     pub early: f64,
-    /// Share of those that arrived in their places.
+    /// Share that arrived in their places.
     pub on_time: f64,
-    /// Share of those that arrived behind their places.
+    /// Share that arrived behind their places.
     pub late: f64,
     /// The displacements, next to the shares in JSON.
     #[serde(flatten)]
@@ -342,7 +322,7 @@ pub struct LinkSummary {
     /// The counts of packets.
     #[serde(flatten)]
     pub packets: LinkPackets,
-    /// Packets corrupted on the wire, counting duplicates separately; left out if there were none.
+    /// Packets corrupted on the wire, counting duplicates separately; left out without any.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted: u64,
     /// The measures of its load.
@@ -378,7 +358,7 @@ pub fn fairness(flows: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
 }
 
 metrics! {
-/// Five percentiles; all null without samples.
+/// Percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// 5th percentile.
@@ -393,7 +373,7 @@ pub struct Quantiles {
     pub p95: Option<f64> => ("p95", "95th percentile"),
 }
 
-/// Mean and percentiles; all null without samples.
+/// Mean and percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeanQuantiles {
     /// Mean.
@@ -403,7 +383,7 @@ pub struct MeanQuantiles {
     pub quantiles: Quantiles,
 }
 
-/// Extremes, percentiles and the number of samples; all null without samples.
+/// Extremes and percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Smallest.

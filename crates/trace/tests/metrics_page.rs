@@ -12,16 +12,14 @@ use ackclock_trace::metrics::{MetricKind, SummaryPart, run};
 const HEAD: &str = "\
 # Metrics
 
-What the JSON of a run has: an object for each run, in `summary.json`, or one in each line of `summary.jsonl` and of `--json`.
-Keys are only ever added. The last part of a name tells the unit: `_s` seconds, `_ms` milliseconds, `_bps` bits per second,
-`_bytes` bytes; other numbers count. Paths of numbers in it are the metrics of expectations, `compare`, `report` and
-`sweep.repeat.until`: `flows.reno.0.rtt_ms.p50`, `links.bottleneck.forward.dropped.early`, `fairness_jain`. `ackclock list metrics`
-prints them.
+The JSON of a run is one object, in `summary.json` or in a line of `summary.jsonl` and `--json`. Keys are only ever added. A name
+ends with its unit: `_s` seconds, `_ms` milliseconds, `_bps` bits per second, `_bytes` bytes; other numbers are counts. Paths of
+numbers are the metrics of expectations, `compare`, `report` and `sweep.repeat.until`: `flows.reno.0.rtt_ms.p50`,
+`links.bottleneck.forward.dropped.early`, `fairness_jain`. `ackclock list metrics` prints them.
 
-A run of a sweep that failed has `failed` and `error`, and the last run of a sweep `expectations`: what became of each
-([expectations](expectations.md)).
+A failed run of a sweep has `failed` and `error`; the last run of a sweep has the outcomes of [expectations](expectations.md).
 
-This page is generated from the source.
+This page is generated.
 ";
 
 /// Text of a comment, with links of Rust's documentation as plain code.

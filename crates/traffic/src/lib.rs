@@ -18,7 +18,7 @@ mod web;
 mod workload;
 
 pub use distribution::{Distribution, DistributionError};
-pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};
+pub use messages::{Message, MessageTraceError, Messages, OnOff, Pattern, PatternError, Trace, seconds};
 pub use netperf::{ConnectionSeen, Netperf, NetperfPattern, NetperfStep};
 pub use probe::{LoadPattern, ProbePattern, ProbeTicks, Transfer};
 pub use request::{Exchange, RequestPattern, Requests};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::distribution::Distribution;
-pub use trace::{Trace, TraceError, seconds};
+pub use trace::{MessageTraceError, Trace, seconds};
 
 mod trace;
 

@@ -336,24 +336,24 @@ mod tests {
     named! { Law: Old = "old", New = "new" }
 
     #[derive(Debug, Default, PartialEq)]
-    struct Ramp {
+    struct TestRamp {
         steps: u32,
     }
 
-    impl Configurable for Ramp {
+    impl Configurable for TestRamp {
         fn parameters(&mut self, v: &mut impl Visitor) {
             v.parameter("steps", Domain::Whole(0, 9, ""), "none", &mut self.steps);
         }
     }
 
     #[derive(Debug, PartialEq)]
-    struct Config {
+    struct TestConfig {
         law: Law,
         seed: Option<u64>,
-        ramp: Option<Ramp>,
+        ramp: Option<TestRamp>,
     }
 
-    impl Configurable for Config {
+    impl Configurable for TestConfig {
         fn parameters(&mut self, v: &mut impl Visitor) {
             v.parameter("law", Domain::named::<Law>("law"), "none", &mut self.law);
             v.derived("seed", Domain::Whole(0, 9, ""), "none", "the run's seed", &mut self.seed);
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn values_are_listed_in_order_and_set_by_name() {
-        let mut config = Config { law: Law::Old, seed: None, ramp: Some(Ramp { steps: 3 }) };
+        let mut config = TestConfig { law: Law::Old, seed: None, ramp: Some(TestRamp { steps: 3 }) };
         let mut seen = Vec::new();
         each(&mut config, &mut |of, value| {
             seen.push((of.name, value));
@@ -374,7 +374,7 @@ mod tests {
             }
         });
         assert_eq!(seen, [("law", Value::Name("old")), ("seed", Value::Off), ("steps", Value::Whole(3))]);
-        assert_eq!(config, Config { law: Law::New, seed: Some(7), ramp: Some(Ramp { steps: 3 }) });
+        assert_eq!(config, TestConfig { law: Law::New, seed: Some(7), ramp: Some(TestRamp { steps: 3 }) });
     }
 
     #[test]

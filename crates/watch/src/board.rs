@@ -156,7 +156,7 @@ pub(crate) struct History {
 
 /// The value shown for several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ShownValue {
     Mean,
     Largest,
 }
@@ -176,7 +176,7 @@ impl History {
 
     /// The last values in groups of `each`, at most `most` groups, the oldest first. A value stays
     /// with its neighbours.
-    pub(crate) fn together(&self, most: usize, each: usize, shown: Shown) -> Vec<f64> {
+    pub(crate) fn together(&self, most: usize, each: usize, shown: ShownValue) -> Vec<f64> {
         let first = self.pushed - self.values.len();
         let mut groups: Vec<(usize, f64, f64)> = Vec::new();
         for (number, value) in (first..).zip(self.last(self.room)) {
@@ -188,8 +188,8 @@ impl History {
             }
         }
         let value = |&(count, sum, largest): &(usize, f64, f64)| match shown {
-            Shown::Mean => sum / count as f64,
-            Shown::Largest => largest,
+            ShownValue::Mean => sum / count as f64,
+            ShownValue::Largest => largest,
         };
         groups[groups.len().saturating_sub(most)..].iter().map(value).collect()
     }

@@ -44,11 +44,11 @@ const RUN: usize = 0;
 /// thread; none of them makes the run wait.
 #[derive(Clone, Debug)]
 pub struct Controls {
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ControlState {
     scenario: Scenario,
     is_live: bool,
     control: Control,
@@ -62,7 +62,7 @@ struct Shared {
 impl Controls {
     /// The controls of the only run of a scenario, which goes at this speed.
     pub fn of(scenario: &Scenario, speed: Option<Speed>) -> Controls {
-        let shared = Shared {
+        let shared = ControlState {
             is_live: scenario.is_live(),
             scenario: scenario.clone(),
             control: Control::default(),
@@ -86,7 +86,7 @@ impl Controls {
     /// # Errors
     /// What is wrong with them, or that the run is over.
     pub(crate) fn set_all(&self, texts: &[&str]) -> Result<String, String> {
-        let Shared { scenario, control, setting, .. } = &*self.shared;
+        let ControlState { scenario, control, setting, .. } = &*self.shared;
         let _one_by_one = setting.lock().unwrap_or_else(PoisonError::into_inner);
         check(texts)?;
         self.goes_on()?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossterm::event::{self, Event, KeyEventKind};
 
 use super::feed::Watch;
-use super::state::{Change, State, Wish};
+use super::state::{RunControl, State, Wish};
 use super::terminal::{self, Input, Screen};
 use super::view::{self, Theme};
 
@@ -22,7 +22,7 @@ const KEYS: usize = 16;
 ///
 /// # Errors
 /// The terminal does not work any more.
-pub(super) fn show(watch: &Watch, change: &impl Change, over: &AtomicBool) -> io::Result<()> {
+pub(super) fn show(watch: &Watch, change: &impl RunControl, over: &AtomicBool) -> io::Result<()> {
     let mut screen = Screen::take()?;
     let theme = Theme { colour: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) };
     let mut state = State::new(change.pace());

@@ -24,7 +24,7 @@ use std::thread;
 use control::Controls;
 pub use feed::{Feed, Watch};
 use server::Server;
-pub use server::{Address, Bound};
+pub use server::{Address, BoundListener};
 pub use terminal::check as check_terminal;
 
 /// A run that is watched, and by what.
@@ -43,7 +43,7 @@ impl Watching {
     ///
     /// # Errors
     /// There is no further thread.
-    pub fn of(watch: Watch, metrics: Option<Bound>, dashboard: Option<Controls>) -> anyhow::Result<Watching> {
+    pub fn of(watch: Watch, metrics: Option<BoundListener>, dashboard: Option<Controls>) -> anyhow::Result<Watching> {
         let watch = Arc::new(watch);
         let server = metrics.map(|bound| Server::start(bound, watch.clone())).transpose()?;
         Ok(Watching { watch, dashboard, server })
@@ -72,7 +72,7 @@ impl Watching {
         let shown = thread::scope(|scope| {
             let shown = scope.spawn(|| dashboard::show(&self.watch, controls, &over));
             // The dashboard also ends after a panic: the scope waits for it.
-            let end = End(&over, controls);
+            let end = EndGuard(&over, controls);
             run();
             drop(end);
             shown.join()
@@ -88,9 +88,9 @@ impl Watching {
 
 /// Says that the run is over, however that came.
 #[derive(Debug)]
-struct End<'a>(&'a AtomicBool, &'a Controls);
+struct EndGuard<'a>(&'a AtomicBool, &'a Controls);
 
-impl Drop for End<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
         self.1.close();

@@ -33,7 +33,7 @@ const LINKS: &[Metric<Link>] = &[
     ("link_dropped_packets_total", Type::Counter, "Packets that the queue dropped.", |link| {
         Some(link.totals.dropped as f64)
     }),
-    ("link_lost_packets_total", Type::Counter, "Packets that were lost behind the queue.", |link| {
+    ("link_lost_packets_total", Type::Counter, "Packets lost on the wire, behind the queue.", |link| {
         Some(link.totals.lost as f64)
     }),
     ("link_marked_packets_total", Type::Counter, "Packets that the queue marked.", |link| {
@@ -42,10 +42,10 @@ const LINKS: &[Metric<Link>] = &[
     (
         "link_capacity_bytes_per_second",
         Type::Gauge,
-        "The rate of the link, the mean of the last interval; absent without limit.",
+        "Mean rate of the link in the last interval; absent if unlimited.",
         |link| link.point.rate_bps.map(|bps| bps as f64 / 8.0),
     ),
-    ("link_utilization_ratio", Type::Gauge, "The share of the rate that was used in the last interval.", |link| {
+    ("link_utilization_ratio", Type::Gauge, "Share of the rate used in the last interval.", |link| {
         link.point.rate_bps.map(|_| link.point.utilization)
     }),
     ("link_backlog_packets", Type::Gauge, "Packets in the queue.", |link| Some(link.point.backlog_packets as f64)),
@@ -56,12 +56,9 @@ const LINKS: &[Metric<Link>] = &[
         "Mean time in the queue of the packets that left it in the last interval; absent without any.",
         |link| link.point.sojourn.map(Span::as_secs_f64),
     ),
-    (
-        "link_probability_ratio",
-        Type::Gauge,
-        "The probability by which the queue drops or marks; absent where it has none.",
-        |link| link.point.probability,
-    ),
+    ("link_probability_ratio", Type::Gauge, "Drop or mark probability of the queue; absent without one.", |link| {
+        link.point.probability
+    }),
 ];
 
 const FLOWS: &[Metric<Flow>] = &[
@@ -72,16 +69,16 @@ const FLOWS: &[Metric<Flow>] = &[
     ("flow_sent_packets_total", Type::Counter, "", |flow| Some(flow.totals.packets as f64)),
     ("flow_retransmitted_packets_total", Type::Counter, "", |flow| Some(flow.totals.retransmitted as f64)),
     ("flow_timeouts_total", Type::Counter, "", |flow| Some(flow.totals.timeouts as f64)),
-    ("flow_srtt_seconds", Type::Gauge, "The smoothed round-trip time; absent where it is not known.", |flow| {
+    ("flow_srtt_seconds", Type::Gauge, "Smoothed round-trip time; absent if unknown.", |flow| {
         flow.point.srtt.map(Span::as_secs_f64)
     }),
-    ("flow_cwnd_bytes", Type::Gauge, "The congestion window; absent where it is not known.", |flow| {
+    ("flow_cwnd_bytes", Type::Gauge, "Congestion window; absent if unknown.", |flow| {
         flow.point.cwnd.map(|bytes| bytes as f64)
     }),
-    ("flow_ssthresh_bytes", Type::Gauge, "The slow start threshold; absent before there is one.", |flow| {
+    ("flow_ssthresh_bytes", Type::Gauge, "Slow start threshold; absent before the first reduction.", |flow| {
         flow.point.ssthresh.map(|bytes| bytes as f64)
     }),
-    ("flow_in_flight_bytes", Type::Gauge, "Bytes that are believed to be in the network.", |flow| {
+    ("flow_in_flight_bytes", Type::Gauge, "Bytes in flight, as the sender estimates them.", |flow| {
         flow.point.in_flight.map(|bytes| bytes as f64)
     }),
 ];
@@ -89,25 +86,27 @@ const FLOWS: &[Metric<Flow>] = &[
 type Host = ackclock_trace::LiveHost;
 
 const HOSTS: &[Metric<Host>] = &[
-    ("host_received_packets_total", Type::Counter, "Packets that were read from the device.", |host| {
+    ("host_received_packets_total", Type::Counter, "Packets read from the device.", |host| {
         Some(host.received_packets as f64)
     }),
-    ("host_received_bytes_total", Type::Counter, "Bytes that were read from the device.", |host| {
+    ("host_received_bytes_total", Type::Counter, "Bytes read from the device.", |host| {
         Some(host.received_bytes as f64)
     }),
-    ("host_sent_packets_total", Type::Counter, "Packets that the device took.", |host| Some(host.sent_packets as f64)),
-    ("host_sent_bytes_total", Type::Counter, "Bytes that were written to the device.", |host| {
-        Some(host.sent_bytes as f64)
-    }),
-    ("host_refused_packets_total", Type::Counter, "Packets that the device did not take.", |host| {
-        Some(host.refused as f64)
-    }),
-    ("host_unroutable_packets_total", Type::Counter, "Packets that no path leads to.", |host| {
-        Some(host.unroutable as f64)
-    }),
-    ("host_discarded_packets_total", Type::Counter, "Packets that a router did not forward.", |host| {
-        Some(host.discarded as f64)
-    }),
+    ("host_sent_packets_total", Type::Counter, "Packets written to the device.", |host| Some(host.sent_packets as f64)),
+    ("host_sent_bytes_total", Type::Counter, "Bytes written to the device.", |host| Some(host.sent_bytes as f64)),
+    ("host_refused_packets_total", Type::Counter, "Packets that the device refused.", |host| Some(host.refused as f64)),
+    (
+        "host_unroutable_packets_total",
+        Type::Counter,
+        "Packets to hosts without a path, and packets that are not IP.",
+        |host| Some(host.unroutable as f64),
+    ),
+    (
+        "host_discarded_packets_total",
+        Type::Counter,
+        "Packets that a router did not forward or a host ignored.",
+        |host| Some(host.discarded as f64),
+    ),
 ];
 
 /// All metrics of a board.
@@ -121,12 +120,7 @@ pub(crate) fn text(board: &Board) -> String {
         let kind = if flow.kind == Kind::Group { "group" } else { "flow" };
         (vec![("flow", flow.id.as_str()), ("cc", flow.cc.as_str()), ("kind", kind)], Some(1.0))
     });
-    out.metric(
-        "flow_info",
-        Type::Gauge,
-        "1, with the controller, and whether it is one flow or a group of them.",
-        info,
-    );
+    out.metric("flow_info", Type::Gauge, "Always 1; labels give the controller and the kind, flow or group.", info);
     for &(name, kind, help, value) in FLOWS {
         out.metric(name, kind, help, flows.iter().map(|flow| (vec![("flow", flow.id.as_str())], value(flow))));
     }
@@ -144,15 +138,15 @@ struct Out(String);
 impl Out {
     fn run(&mut self, board: &Board) {
         let about = vec![("title", board.title.as_str()), ("clock", board.clock)];
-        let help = "1, with the scenario's title and the clock of the run.";
+        let help = "Always 1; labels give the scenario's title and the clock.";
         self.metric("run_info", Type::Gauge, help, [(about, Some(1.0))].into_iter());
         let of_run = [
-            ("run_time_seconds", Type::Gauge, "Time of the run.", board.now.as_secs_f64()),
-            ("run_duration_seconds", Type::Gauge, "How long the run takes.", board.duration.as_secs_f64()),
+            ("run_time_seconds", Type::Gauge, "Time on the run's clock.", board.now.as_secs_f64()),
+            ("run_duration_seconds", Type::Gauge, "Duration of the run.", board.duration.as_secs_f64()),
             (
                 "run_lost_records_total",
                 Type::Counter,
-                "Records of intervals that nobody took in time, and that counts lack.",
+                "Records of intervals that were discarded because the machine was overloaded; counts lack them.",
                 board.lost as f64,
             ),
         ];
@@ -165,16 +159,20 @@ impl Out {
         let Some(live) = &board.live else { return };
         let moment = &live.moment;
         for (name, help, late) in [
-            ("live_lateness_seconds", "How much later than due packets were handed over, lately.", &moment.lateness),
-            ("live_unread_seconds", "How long packets may have waited in their device, lately.", &moment.unread),
+            ("live_lateness_seconds", "Delay of packets after their due time, in the last interval.", &moment.lateness),
+            (
+                "live_unread_seconds",
+                "Upper bound on the wait of packets in their device, in the last interval.",
+                &moment.unread,
+            ),
         ] {
             let quantiles = [("0.5", late.p50), ("0.99", late.p99), ("1", late.max)];
             let samples =
                 quantiles.map(|(quantile, value)| (vec![("quantile", quantile)], value.map(Span::as_secs_f64)));
             self.metric(name, Type::Gauge, help, samples.into_iter());
         }
-        let behind = "For how long something that was due had not been done yet.";
-        let stall = "The longest time for which the loop did not look although it was to.";
+        let behind = "Time during which due events were not yet handled.";
+        let stall = "Longest interval in which the loop missed its 5 ms poll.";
         for (name, kind, help, value) in [
             ("live_behind_seconds_total", Type::Counter, behind, moment.behind.as_secs_f64()),
             ("live_longest_stall_seconds", Type::Gauge, stall, moment.longest_stall.as_secs_f64()),
@@ -182,7 +180,7 @@ impl Out {
             self.metric(name, kind, help, [(Vec::new(), Some(value))].into_iter());
         }
         let valid = board.is_late().map(|late| if late { 0.0 } else { 1.0 });
-        let help = "1 while the run is punctual enough to be valid, else 0; absent without a limit.";
+        let help = "1 if the run is valid so far, otherwise 0; absent without a limit of lateness.";
         self.metric("live_valid", Type::Gauge, help, [(Vec::new(), valid)].into_iter());
     }
 

@@ -58,22 +58,22 @@ impl FromStr for Address {
 
 /// An address at which nobody answers yet.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl Bound {
+impl BoundListener {
     /// Takes an address.
     ///
     /// # Errors
     /// It cannot be had.
-    pub fn at(address: Address) -> anyhow::Result<Bound> {
+    pub fn at(address: Address) -> anyhow::Result<BoundListener> {
         let Address(address) = address;
         let listener = TcpListener::bind(address).with_context(|| format!("--metrics: cannot listen on {address}"))?;
         listener.set_nonblocking(true).context("--metrics")?;
         let address = listener.local_addr().context("--metrics")?;
-        Ok(Bound { listener, address })
+        Ok(BoundListener { listener, address })
     }
 }
 
@@ -90,8 +90,8 @@ impl Server {
     ///
     /// # Errors
     /// There is no further thread.
-    pub(super) fn start(bound: Bound, watch: Arc<Watch>) -> anyhow::Result<Server> {
-        let Bound { listener, address } = bound;
+    pub(super) fn start(bound: BoundListener, watch: Arc<Watch>) -> anyhow::Result<Server> {
+        let BoundListener { listener, address } = bound;
         let over = Arc::new(AtomicBool::new(false));
         let until = over.clone();
         let thread = thread::Builder::new().name("metrics".into()).spawn(move || serve(&listener, &watch, &until));

@@ -22,7 +22,7 @@ const SHORTEST: f64 = 1e5;
 const LONGEST: usize = 200;
 
 /// The interface by which keys change a run.
-pub(crate) trait Change {
+pub(crate) trait RunControl {
     /// Sets a key of the scenario, from `KEY=VALUE`; what was done.
     fn set(&self, text: &str) -> Result<String, String>;
     /// The value of a key.
@@ -35,7 +35,7 @@ pub(crate) trait Change {
     fn pace(&self) -> Option<f64>;
 }
 
-impl Change for Controls {
+impl RunControl for Controls {
     fn set(&self, text: &str) -> Result<String, String> {
         Controls::set(self, text)
     }
@@ -81,7 +81,7 @@ pub(crate) enum Pane {
 
 /// A line about what has happened.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) struct RunMessage {
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) struct State {
     /// The text typed behind a colon.
     pub(crate) prompt: Option<String>,
     pub(crate) help: bool,
-    pub(crate) messages: VecDeque<Message>,
+    pub(crate) messages: VecDeque<RunMessage>,
     /// `None` is as fast as it can.
     pub(crate) speed: Option<f64>,
     pub(crate) paused: bool,
@@ -121,7 +121,7 @@ impl State {
     }
 
     /// A key was pressed.
-    pub(crate) fn key(&mut self, key: KeyEvent, board: &Board, change: &impl Change) -> Wish {
+    pub(crate) fn key(&mut self, key: KeyEvent, board: &Board, change: &impl RunControl) -> Wish {
         if key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'C')) {
             return self.end();
         }
@@ -174,7 +174,7 @@ impl State {
     }
 
     /// A key while something is typed.
-    fn type_in(&mut self, key: KeyEvent, change: &impl Change) {
+    fn type_in(&mut self, key: KeyEvent, change: &impl RunControl) {
         let Some(typed) = &mut self.prompt else { return };
         match key.code {
             KeyCode::Esc => self.prompt = None,
@@ -196,23 +196,23 @@ impl State {
     }
 
     /// Takes over at what pace the run goes: others may change it as well.
-    pub(crate) fn follow(&mut self, change: &impl Change) {
+    pub(crate) fn follow(&mut self, change: &impl RunControl) {
         (self.paused, self.speed) = (change.is_paused(), change.pace());
     }
 
-    fn pause(&mut self, change: &impl Change) {
+    fn pause(&mut self, change: &impl RunControl) {
         let done = change.pause(!change.is_paused());
         self.say(done);
         self.follow(change);
     }
 
-    fn scale_speed(&mut self, change: &impl Change, by: f64) {
+    fn scale_speed(&mut self, change: &impl RunControl, by: f64) {
         let done = change.speed(change.pace().unwrap_or(1.0) * by);
         self.say(done);
         self.follow(change);
     }
 
-    fn scale_rate(&mut self, board: &Board, change: &impl Change, by: f64) {
+    fn scale_rate(&mut self, board: &Board, change: &impl RunControl, by: f64) {
         let done = scaled(board, self.link, "rate", change, |now| {
             let rate = parse_rate(now).map_err(|error| error.to_string())?;
             rounded(rate.as_bps() as f64 * by).map(|rate| rate.to_string())
@@ -220,7 +220,7 @@ impl State {
         self.say(done);
     }
 
-    fn scale_delay(&mut self, board: &Board, change: &impl Change, by: f64) {
+    fn scale_delay(&mut self, board: &Board, change: &impl RunControl, by: f64) {
         let done = scaled(board, self.link, "delay", change, |now| {
             let delay = parse_span(now).map_err(|error| error.to_string())?;
             Ok(rounded_delay(delay.as_nanos() as f64 * by, by > 1.0).to_string())
@@ -239,7 +239,7 @@ impl State {
         if self.messages.len() == MESSAGES {
             self.messages.pop_front();
         }
-        self.messages.push_back(Message { text, is_error });
+        self.messages.push_back(RunMessage { text, is_error });
     }
 }
 
@@ -248,7 +248,7 @@ fn scaled(
     board: &Board,
     link: usize,
     key: &str,
-    change: &impl Change,
+    change: &impl RunControl,
     new: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<String, String> {
     let link = board.links.get(link).ok_or("there is no link")?;

@@ -9,29 +9,29 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::controller::bytes;
-use super::objects::{self, Ack, Arrival, Flight, Lost, Sent, Signal, Subflow, Verdict};
-use crate::scenario::Scenario;
+use super::objects::{self, Ack, Arrival, Flight, Lost, PySignal, Sent, Subflow, Verdict};
+use crate::scenario::PyScenario;
 
 /// A controller of ackclock's own.
-#[pyclass(frozen, module = "ackclock")]
+#[pyclass(name = "Controller", frozen, module = "ackclock")]
 #[derive(Debug)]
-pub(crate) struct Controller(Mutex<Box<dyn CongestionControl>>);
+pub(crate) struct PyController(Mutex<Box<dyn CongestionControl>>);
 
-impl Controller {
+impl PyController {
     fn with<T>(&self, f: impl FnOnce(&mut dyn CongestionControl) -> T) -> T {
         f(&mut **self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 #[pymethods]
-impl Controller {
+impl PyController {
     /// The controller of the first flow of a scenario, with a stream of random numbers from `seed`.
     #[staticmethod]
-    fn of_scenario(scenario: &Scenario, seed: u64) -> PyResult<Controller> {
+    fn of_scenario(scenario: &PyScenario, seed: u64) -> PyResult<PyController> {
         let spec = scenario.0.spec(0);
         match spec.flows.first().map(|flow| &flow.sender) {
             Some(HostSpec::Endpoint(endpoint)) => {
-                Ok(Controller(Mutex::new(endpoint.cc.build(Random::for_component(seed, 0, "cc")))))
+                Ok(PyController(Mutex::new(endpoint.cc.build(Random::for_component(seed, 0, "cc")))))
             }
             _ => Err(PyValueError::new_err("the scenario has no flow with a controller")),
         }
@@ -69,7 +69,7 @@ impl Controller {
         self.with(|cc| cc.on_ack(&flight.0, &ack.0)).into()
     }
 
-    fn on_signal(&self, flight: &Flight, signal: &Signal) {
+    fn on_signal(&self, flight: &Flight, signal: &PySignal) {
         self.with(|cc| cc.on_signal(&flight.0, signal.0));
     }
 

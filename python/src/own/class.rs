@@ -8,12 +8,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::controller::{self, CongestionControl};
-use super::queue::{self, QueueDisc};
+use super::controller::{self, PyCongestionControl};
+use super::queue::{self, PyQueueDisc};
 
 /// A class, with what is known of it before there is an instance.
 #[derive(Debug)]
-pub(crate) struct Class {
+pub(crate) struct OwnClass {
     pub(crate) name: String,
     class: Py<PyType>,
     parameters: Vec<String>,
@@ -22,14 +22,15 @@ pub(crate) struct Class {
     pub(crate) needs: Needs,
 }
 
-impl Class {
+impl OwnClass {
     pub(crate) fn of_controller(
         name: &str,
         class: &Bound<'_, PyAny>,
         parameters: &[(String, f64, f64, f64)],
-    ) -> PyResult<Arc<Class>> {
-        let base = class.py().get_type::<CongestionControl>();
-        let mut class = Class::of(name, class, &base, "controllers", "ackclock.CongestionControl", &controller::HOOKS)?;
+    ) -> PyResult<Arc<OwnClass>> {
+        let base = class.py().get_type::<PyCongestionControl>();
+        let mut class =
+            OwnClass::of(name, class, &base, "controllers", "ackclock.CongestionControl", &controller::HOOKS)?;
         class.needs = class.needs(base.py())?;
         class.parameters = parameters.iter().map(|(name, ..)| name.clone()).collect();
         Ok(Arc::new(class))
@@ -39,9 +40,9 @@ impl Class {
         name: &str,
         class: &Bound<'_, PyAny>,
         parameters: &[(String, f64, f64, f64)],
-    ) -> PyResult<Arc<Class>> {
-        let base = class.py().get_type::<QueueDisc>();
-        let mut class = Class::of(name, class, &base, "queues", "ackclock.QueueDisc", &queue::HOOKS)?;
+    ) -> PyResult<Arc<OwnClass>> {
+        let base = class.py().get_type::<PyQueueDisc>();
+        let mut class = OwnClass::of(name, class, &base, "queues", "ackclock.QueueDisc", &queue::HOOKS)?;
         class.parameters = parameters.iter().map(|(name, ..)| name.clone()).collect();
         Ok(Arc::new(class))
     }
@@ -53,7 +54,7 @@ impl Class {
         argument: &str,
         expected: &str,
         known: &[&'static str],
-    ) -> PyResult<Class> {
+    ) -> PyResult<OwnClass> {
         let wrong = || format!("{argument}[{name:?}]: expected a subclass of {expected}");
         let class = class.cast::<PyType>().map_err(|_| PyTypeError::new_err(wrong()))?;
         if !class.is_subclass(base)? {
@@ -66,7 +67,7 @@ impl Class {
             }
         }
         let class = class.clone().unbind();
-        Ok(Class { name: name.to_owned(), class, parameters: Vec::new(), hooks, needs: Needs::default() })
+        Ok(OwnClass { name: name.to_owned(), class, parameters: Vec::new(), hooks, needs: Needs::default() })
     }
 
     /// Returns `true` if the class overrides a hook.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::{self, Stream};
-use super::objects::{self, Ack, Arrival, Flight, Lost, Sent, Signal, Subflow, Verdict};
+use super::objects::{self, Ack, Arrival, Flight, Lost, PySignal, Sent, Subflow, Verdict};
 
 /// The hooks that a subclass may override, by their numbers in [`hook`].
 pub(crate) const HOOKS: [&str; 14] = [
@@ -67,11 +67,11 @@ struct State {
 }
 
 /// The base class.
-#[pyclass(subclass, frozen, module = "ackclock")]
+#[pyclass(name = "CongestionControl", subclass, frozen, module = "ackclock")]
 #[derive(Debug)]
-pub(crate) struct CongestionControl(Mutex<State>);
+pub(crate) struct PyCongestionControl(Mutex<State>);
 
-impl CongestionControl {
+impl PyCongestionControl {
     /// The state is whole between any two steps, and no step calls Python.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -96,12 +96,12 @@ impl CongestionControl {
 }
 
 #[pymethods]
-impl CongestionControl {
+impl PyCongestionControl {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> CongestionControl {
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyCongestionControl {
         let reno = NewReno::new(NewRenoConfig::default());
-        CongestionControl(Mutex::new(State { reno, stream: Stream::unseeded() }))
+        PyCongestionControl(Mutex::new(State { reno, stream: Stream::unseeded() }))
     }
 
     #[classattr]
@@ -179,7 +179,7 @@ impl CongestionControl {
         self.with(|reno| reno.on_ack(&flight.0, &ack.0)).into()
     }
 
-    fn on_signal(&self, flight: &Flight, signal: &Signal) {
+    fn on_signal(&self, flight: &Flight, signal: &PySignal) {
         self.with(|reno| reno.on_signal(&flight.0, signal.0));
     }
 

@@ -17,17 +17,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::calls::{Bindings, Fuse};
-use super::class::Class;
+use super::class::OwnClass;
 use super::controller::{self, HOOKS, hook};
 use super::objects;
 
 /// An instance in a run.
 #[derive(Debug)]
 pub(crate) struct DrivenController {
-    class: Arc<Class>,
+    class: Arc<OwnClass>,
     name: &'static str,
     /// The instance, as its base class; `None` if it could not be made.
-    base: Option<Py<controller::CongestionControl>>,
+    base: Option<Py<controller::PyCongestionControl>>,
     hooks: Bindings<{ HOOKS.len() }>,
     /// The controller that reacts without an instance.
     reno: NewReno,
@@ -39,7 +39,7 @@ pub(crate) struct DrivenController {
 }
 
 impl DrivenController {
-    pub(crate) fn build(class: &Arc<Class>, values: &[f64], random: Random) -> Box<dyn CongestionControl> {
+    pub(crate) fn build(class: &Arc<OwnClass>, values: &[f64], random: Random) -> Box<dyn CongestionControl> {
         let mut made = DrivenController {
             class: Arc::clone(class),
             name: interned(&class.name),
@@ -61,11 +61,11 @@ impl DrivenController {
 
     fn make(&mut self, py: Python<'_>, values: &[f64], random: Random) -> PyResult<()> {
         let instance = self.class.instance(py, values, |made| {
-            made.cast::<controller::CongestionControl>()?.get().seed(random);
+            made.cast::<controller::PyCongestionControl>()?.get().seed(random);
             Ok(())
         })?;
         self.hooks = Bindings::of(&instance, &HOOKS, |name| self.class.has(name))?;
-        self.base = Some(instance.cast_into::<controller::CongestionControl>()?.unbind());
+        self.base = Some(instance.cast_into::<controller::PyCongestionControl>()?.unbind());
         Ok(())
     }
 
@@ -220,7 +220,8 @@ impl CongestionControl for DrivenController {
             return self.native(|reno| reno.on_signal(f, signal));
         }
         if hook == hook::SIGNAL {
-            let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Signal(signal))?));
+            let args =
+                |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::PySignal(signal))?));
             self.react(hook, f, args, nothing);
         } else {
             self.react(hook, f, |py| Ok((Py::new(py, objects::Flight(*f))?,)), nothing);

@@ -15,17 +15,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
 use super::calls::{Bindings, Fuse};
-use super::class::Class;
+use super::class::OwnClass;
 use super::objects::nanos;
-use super::packet::{NotBefore, Packet};
+use super::packet::{NotBefore, PyPacket};
 use super::queue::{self, HOOKS, hook};
 
 /// An instance in a run.
 #[derive(Debug)]
 pub(crate) struct DrivenQueue {
-    class: Arc<Class>,
+    class: Arc<OwnClass>,
     /// The instance, as its base class; `None` if it could not be made.
-    base: Option<Py<queue::QueueDisc>>,
+    base: Option<Py<queue::PyQueueDisc>>,
     hooks: Bindings<{ HOOKS.len() }>,
     /// Packets by their slots, for [`QueueDisc::peek`].
     entries: Vec<Entry<Described>>,
@@ -43,7 +43,7 @@ enum Given {
 }
 
 impl DrivenQueue {
-    pub(crate) fn build(class: &Arc<Class>, values: &[f64], random: Random) -> Box<dyn QueueDisc<Described>> {
+    pub(crate) fn build(class: &Arc<OwnClass>, values: &[f64], random: Random) -> Box<dyn QueueDisc<Described>> {
         let mut made = DrivenQueue {
             class: Arc::clone(class),
             base: None,
@@ -63,13 +63,13 @@ impl DrivenQueue {
 
     fn make(&mut self, py: Python<'_>, values: &[f64], random: Random) -> PyResult<()> {
         let instance = self.class.instance(py, values, |made| {
-            made.cast::<queue::QueueDisc>()?.get().seed(random);
+            made.cast::<queue::PyQueueDisc>()?.get().seed(random);
             Ok(())
         })?;
         // These are called in any case, the base class's own where nothing overrides them.
         let always = |name: &str| name == "enqueue" || name == "dequeue" || self.class.has(name);
         self.hooks = Bindings::of(&instance, &HOOKS, always)?;
-        self.base = Some(instance.cast_into::<queue::QueueDisc>()?.unbind());
+        self.base = Some(instance.cast_into::<queue::PyQueueDisc>()?.unbind());
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl DrivenQueue {
         }
         self.waiting = self.waiting.saturating_sub(dropped.len() as u64);
         Python::attach(|_| {
-            drops.extend(dropped.into_iter().map(|(packet, reason): (Py<Packet>, DropReason)| Dropped {
+            drops.extend(dropped.into_iter().map(|(packet, reason): (Py<PyPacket>, DropReason)| Dropped {
                 packet: packet.get().described(),
                 reason,
             }));
@@ -124,7 +124,7 @@ fn given(given: &Bound<'_, PyAny>) -> PyResult<Given> {
     if given.is_none() {
         return Ok(Given::Empty);
     }
-    if let Ok(packet) = given.cast::<Packet>() {
+    if let Ok(packet) = given.cast::<PyPacket>() {
         return Ok(Given::Packet(packet.get().described(), packet.get().arrived()));
     }
     match given.cast::<NotBefore>() {
@@ -181,7 +181,7 @@ impl QueueDisc<Described> for DrivenQueue {
                 None => self.entries.push(entry),
             }
         }
-        self.call(hook::ENQUEUE, |py| Ok((nanos(now), Py::new(py, Packet::new(packet, now))?)), nothing);
+        self.call(hook::ENQUEUE, |py| Ok((nanos(now), Py::new(py, PyPacket::new(packet, now))?)), nothing);
         self.settle(drops);
     }
 
@@ -231,7 +231,7 @@ impl QueueDisc<Described> for DrivenQueue {
                 return Ok(None);
             }
             let expected = || PyTypeError::new_err("peek: expected a Packet or None");
-            Ok(Some(given.cast::<Packet>().map_err(|_| expected())?.get().described()))
+            Ok(Some(given.cast::<PyPacket>().map_err(|_| expected())?.get().described()))
         };
         self.hooks.get(hook::PEEK)?;
         let packet = self.call(hook::PEEK, |_| Ok(()), read).flatten()?;

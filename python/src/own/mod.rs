@@ -15,7 +15,7 @@ use ackclock_sim::spec::{OwnController, OwnQueue};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use class::Class;
+use class::OwnClass;
 use driven_controller::DrivenController;
 use driven_queue::DrivenQueue;
 
@@ -27,11 +27,11 @@ pub(crate) type Classes<'py> = (Vec<Listed<'py>>, Vec<Listed<'py>>);
 type Kept = (String, Py<PyAny>, Vec<(String, f64, f64, f64)>);
 
 /// The classes that a scenario may name.
-#[pyclass(frozen, module = "ackclock._core")]
+#[pyclass(name = "Own", frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Own(pub(crate) ackclock_scenario::Own, Vec<Kept>, Vec<Kept>);
+pub(crate) struct PyOwn(pub(crate) ackclock_scenario::Own, Vec<Kept>, Vec<Kept>);
 
-impl Own {
+impl PyOwn {
     /// The classes that it was created from.
     pub(crate) fn made_of<'py>(&self, py: Python<'py>) -> Classes<'py> {
         let listed = |(name, class, parameters): &Kept| (name.clone(), class.bind(py).clone(), parameters.clone());
@@ -44,13 +44,13 @@ fn kept(listed: &[Listed<'_>]) -> Vec<Kept> {
 }
 
 #[pymethods]
-impl Own {
+impl PyOwn {
     #[new]
-    fn new(controllers: Vec<Listed<'_>>, queues: Vec<Listed<'_>>) -> PyResult<Own> {
+    fn new(controllers: Vec<Listed<'_>>, queues: Vec<Listed<'_>>) -> PyResult<PyOwn> {
         let made_of = (kept(&controllers), kept(&queues));
         let mut own = ackclock::built_in();
         for (name, class, parameters) in controllers {
-            let class = Class::of_controller(&name, &class, &parameters)?;
+            let class = OwnClass::of_controller(&name, &class, &parameters)?;
             let build = move |values: &[f64], random| DrivenController::build(&class, values, random);
             let listed = OwnController::new(&name, build);
             own =
@@ -59,7 +59,7 @@ impl Own {
                 }));
         }
         for (name, class, parameters) in queues {
-            let class = Class::of_queue(&name, &class, &parameters)?;
+            let class = OwnClass::of_queue(&name, &class, &parameters)?;
             let changes = class.has("on_change");
             let build = move |values: &[f64], random| DrivenQueue::build(&class, values, random);
             let listed = OwnQueue::new(&name, build);
@@ -71,11 +71,11 @@ impl Own {
         }
         match own.problem() {
             Some(problem) => Err(PyValueError::new_err(problem)),
-            None => Ok(Own(own, made_of.0, made_of.1)),
+            None => Ok(PyOwn(own, made_of.0, made_of.1)),
         }
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, Classes<'py>) {
-        (py.get_type::<Own>().into_any(), self.made_of(py))
+        (py.get_type::<PyOwn>().into_any(), self.made_of(py))
     }
 }

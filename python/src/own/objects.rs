@@ -149,12 +149,12 @@ object! {
 }
 
 /// Why the window has to be reduced, or restored.
-#[pyclass(frozen, module = "ackclock")]
+#[pyclass(name = "Signal", frozen, module = "ackclock")]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signal(pub(crate) cc::Signal);
+pub(crate) struct PySignal(pub(crate) cc::Signal);
 
 #[pymethods]
-impl Signal {
+impl PySignal {
     /// `loss`, `ecn`, `timeout`, `spurious` or `resume`.
     #[getter]
     fn kind(&self) -> &'static str {

@@ -9,17 +9,17 @@ use pyo3::prelude::*;
 use super::objects::nanos;
 
 /// A packet that a queue is offered.
-#[pyclass(frozen, module = "ackclock")]
+#[pyclass(name = "Packet", frozen, module = "ackclock")]
 #[derive(Debug)]
-pub(crate) struct Packet {
+pub(crate) struct PyPacket {
     of: Described,
     arrived: Time,
     marked: AtomicBool,
 }
 
-impl Packet {
-    pub(crate) fn new(of: Described, arrived: Time) -> Packet {
-        Packet { of, arrived, marked: AtomicBool::new(of.marked) }
+impl PyPacket {
+    pub(crate) fn new(of: Described, arrived: Time) -> PyPacket {
+        PyPacket { of, arrived, marked: AtomicBool::new(of.marked) }
     }
 
     /// The link's description of it, marked if it has been.
@@ -37,7 +37,7 @@ impl Packet {
 }
 
 #[pymethods]
-impl Packet {
+impl PyPacket {
     #[getter]
     fn number(&self) -> u64 {
         self.of.number

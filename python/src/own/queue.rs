@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::{self, Stream};
-use super::packet::Packet;
+use super::packet::PyPacket;
 
 /// The hooks that a subclass may override, by their numbers in [`hook`].
 pub(crate) const HOOKS: [&str; 6] = ["enqueue", "dequeue", "idle", "on_change", "peek", "probe"];
@@ -30,19 +30,19 @@ const LIMIT: u64 = 1000;
 
 #[derive(Debug)]
 struct State {
-    fifo: VecDeque<Py<Packet>>,
+    fifo: VecDeque<Py<PyPacket>>,
     bytes: u64,
     /// Packets dropped in the present call of a hook.
-    dropped: Vec<(Py<Packet>, DropReason)>,
+    dropped: Vec<(Py<PyPacket>, DropReason)>,
     stream: Stream,
 }
 
 /// The base class.
-#[pyclass(subclass, frozen, module = "ackclock")]
+#[pyclass(name = "QueueDisc", subclass, frozen, module = "ackclock")]
 #[derive(Debug)]
-pub(crate) struct QueueDisc(Mutex<State>);
+pub(crate) struct PyQueueDisc(Mutex<State>);
 
-impl QueueDisc {
+impl PyQueueDisc {
     /// The state is whole between any two steps, and no step calls Python.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,7 +53,7 @@ impl QueueDisc {
     }
 
     /// Takes the packets dropped since the last call.
-    pub(crate) fn take_dropped(&self) -> Vec<(Py<Packet>, DropReason)> {
+    pub(crate) fn take_dropped(&self) -> Vec<(Py<PyPacket>, DropReason)> {
         std::mem::take(&mut self.state().dropped)
     }
 }
@@ -66,12 +66,12 @@ fn reason_of(name: &str) -> PyResult<DropReason> {
 }
 
 #[pymethods]
-impl QueueDisc {
+impl PyQueueDisc {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> QueueDisc {
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyQueueDisc {
         let (fifo, dropped) = Default::default();
-        QueueDisc(Mutex::new(State { fifo, bytes: 0, dropped, stream: Stream::unseeded() }))
+        PyQueueDisc(Mutex::new(State { fifo, bytes: 0, dropped, stream: Stream::unseeded() }))
     }
 
     #[classattr]
@@ -110,13 +110,13 @@ impl QueueDisc {
     }
 
     #[pyo3(signature = (packet, reason = "early"))]
-    fn drop(&self, packet: Py<Packet>, reason: &str) -> PyResult<()> {
+    fn drop(&self, packet: Py<PyPacket>, reason: &str) -> PyResult<()> {
         let reason = reason_of(reason)?;
         self.state().dropped.push((packet, reason));
         Ok(())
     }
 
-    fn enqueue(slf: &Bound<'_, QueueDisc>, _now: u64, packet: Py<Packet>) -> PyResult<()> {
+    fn enqueue(slf: &Bound<'_, PyQueueDisc>, _now: u64, packet: Py<PyPacket>) -> PyResult<()> {
         let limit: f64 = slf.getattr("limit")?.extract()?;
         let mut state = slf.get().state();
         if state.fifo.len() as f64 >= limit {
@@ -128,17 +128,17 @@ impl QueueDisc {
         Ok(())
     }
 
-    fn dequeue(&self, _now: u64) -> Option<Py<Packet>> {
+    fn dequeue(&self, _now: u64) -> Option<Py<PyPacket>> {
         self.take()
     }
 
     /// The oldest packet in the base class's own queue.
-    fn first(&self, py: Python<'_>) -> Option<Py<Packet>> {
+    fn first(&self, py: Python<'_>) -> Option<Py<PyPacket>> {
         self.state().fifo.front().map(|packet| packet.clone_ref(py))
     }
 
     /// Takes the oldest packet out of the base class's own queue.
-    fn take(&self) -> Option<Py<Packet>> {
+    fn take(&self) -> Option<Py<PyPacket>> {
         let mut state = self.state();
         let packet = state.fifo.pop_front()?;
         state.bytes -= u64::from(packet.get().described().bytes);
@@ -149,7 +149,7 @@ impl QueueDisc {
 
     fn on_change(&self, _now: u64) {}
 
-    fn peek(&self, py: Python<'_>) -> Option<Py<Packet>> {
+    fn peek(&self, py: Python<'_>) -> Option<Py<PyPacket>> {
         self.first(py)
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use ackclock_run::batch::{self, Control};
+use ackclock_run::batch::{self, BatchControl};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -16,20 +16,20 @@ use pyo3::prelude::*;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The batches whose runs may call Python.
-static ALL: Mutex<Vec<Weak<Surroundings>>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Weak<PySurroundings>>> = Mutex::new(Vec::new());
 
 /// The runs of a batch.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
-    control: Arc<Control>,
+pub(crate) struct PySurroundings {
+    control: Arc<BatchControl>,
     /// The threads that are in a run, as Python calls them.
     threads: Mutex<Vec<u64>>,
     left: Condvar,
 }
 
-impl Surroundings {
-    pub(crate) fn new(control: Arc<Control>) -> Arc<Surroundings> {
-        let new = Arc::new(Surroundings { control, threads: Mutex::default(), left: Condvar::new() });
+impl PySurroundings {
+    pub(crate) fn new(control: Arc<BatchControl>) -> Arc<PySurroundings> {
+        let new = Arc::new(PySurroundings { control, threads: Mutex::default(), left: Condvar::new() });
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&new));
@@ -60,7 +60,7 @@ impl Surroundings {
     }
 }
 
-impl batch::Surroundings for Surroundings {
+impl batch::Surroundings for PySurroundings {
     fn around(&self, run: &mut dyn FnMut()) {
         let attached = Python::try_attach(|py| {
             let ident = py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract::<u64>());
@@ -83,7 +83,7 @@ impl batch::Surroundings for Surroundings {
 
 /// Takes the thread off the list, also when the run panics.
 struct Leaving<'a> {
-    of: &'a Surroundings,
+    of: &'a PySurroundings,
     ident: u64,
 }
 

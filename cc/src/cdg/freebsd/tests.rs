@@ -20,15 +20,15 @@ fn avoiding(config: CdgConfig, segments: u64) -> Cdg {
 }
 
 /// A sender with one segment in each round trip, so that each ACK completes a measurement.
-struct Rounds {
+struct CdgRounds {
     cdg: Cdg,
     millis: u64,
     una: u64,
 }
 
-impl Rounds {
-    fn new(cdg: Cdg) -> Rounds {
-        Rounds { cdg, millis: 0, una: 0 }
+impl CdgRounds {
+    fn new(cdg: Cdg) -> CdgRounds {
+        CdgRounds { cdg, millis: 0, una: 0 }
     }
 
     /// A round trip of `rtt` ticks; the verdict on its ACK.
@@ -151,7 +151,7 @@ fn slow_start_adds_a_segment_per_ack_and_ends_beyond_the_threshold() {
 
 #[test]
 fn congestion_avoidance_adds_a_segment_per_measurement() {
-    let mut rounds = Rounds::new(avoiding(CALM, 20));
+    let mut rounds = CdgRounds::new(avoiding(CALM, 20));
     for expected in 21..30 {
         assert_eq!(rounds.round(41), Verdict::Continue);
         assert_eq!((cwnd(&rounds.cdg), rounds.cdg.state.shadow), (expected, expected * MSS));
@@ -163,7 +163,7 @@ fn congestion_avoidance_adds_a_segment_per_measurement() {
 
 #[test]
 fn alpha_inc_makes_growth_grow() {
-    let mut rounds = Rounds::new(avoiding(CdgConfig { alpha_inc: 2, ..CALM }, 20));
+    let mut rounds = CdgRounds::new(avoiding(CdgConfig { alpha_inc: 2, ..CALM }, 20));
     // 0 for one round trip, then 1 for two, 2 for two, 3 for two.
     for expected in [20, 21, 22, 24, 26, 29, 32] {
         let _ = rounds.round(41);
@@ -210,7 +210,7 @@ fn the_queue_is_inferred_from_the_signs() {
 
 #[test]
 fn extremes_are_kept_per_measurement_and_compared_with_the_last() {
-    let mut rounds = Rounds::new(avoiding(CdgConfig { smoothing_factor: 0, ..CALM }, 20));
+    let mut rounds = CdgRounds::new(avoiding(CdgConfig { smoothing_factor: 0, ..CALM }, 20));
     let _ = rounds.round(41);
     assert_eq!((rounds.cdg.previous, rounds.cdg.queue), (Some(Extremes { min: 41, max: 41 }), Queue::Unknown));
     let _ = rounds.round(44);
@@ -227,7 +227,7 @@ fn extremes_are_kept_per_measurement_and_compared_with_the_last() {
 
 #[test]
 fn a_steep_gradient_takes_the_window_to_seventy_per_cent() {
-    let mut rounds = Rounds::new(avoiding(NERVOUS, 20));
+    let mut rounds = CdgRounds::new(avoiding(NERVOUS, 20));
     let _ = rounds.round(41);
     assert_eq!(cwnd(&rounds.cdg), 21);
     // 6 ticks > 5 G: certain. 21 * 1448 * 70 / 100 = 21285 bytes.
@@ -251,7 +251,7 @@ fn a_steep_gradient_takes_the_window_to_seventy_per_cent() {
 
 #[test]
 fn neither_delay_nor_loss_goes_below_two_segments() {
-    let mut rounds = Rounds::new(avoiding(NERVOUS, 2));
+    let mut rounds = CdgRounds::new(avoiding(NERVOUS, 2));
     rounds.cdg.state.window.ssthresh = MSS;
     let _ = rounds.round(41);
     for rtt in [60, 60, 90, 90, 120] {
@@ -268,7 +268,7 @@ fn neither_delay_nor_loss_goes_below_two_segments() {
 
 #[test]
 fn after_five_back_offs_in_vain_five_are_held_back() {
-    let mut rounds = Rounds::new(avoiding(NERVOUS, 1000));
+    let mut rounds = CdgRounds::new(avoiding(NERVOUS, 1000));
     let mut rtt = 41;
     let _ = rounds.round(rtt);
     let mut verdicts = Vec::new();
@@ -287,7 +287,7 @@ fn after_five_back_offs_in_vain_five_are_held_back() {
 
 #[test]
 fn a_falling_gradient_ends_the_count() {
-    let mut rounds = Rounds::new(avoiding(NERVOUS, 1000));
+    let mut rounds = CdgRounds::new(avoiding(NERVOUS, 1000));
     for rtt in [41, 47, 47] {
         let _ = rounds.round(rtt);
     }
@@ -298,7 +298,7 @@ fn a_falling_gradient_ends_the_count() {
 
 #[test]
 fn an_empty_queue_ends_the_shadow_window_until_the_next_back_off() {
-    let mut rounds = Rounds::new(avoiding(NERVOUS, 20));
+    let mut rounds = CdgRounds::new(avoiding(NERVOUS, 20));
     let _ = rounds.round(41);
     // The shortest stays and the longest comes down: two samples in the interval before, one of
     // them longer.
@@ -315,19 +315,19 @@ fn an_empty_queue_ends_the_shadow_window_until_the_next_back_off() {
 #[test]
 fn in_slow_start_the_newest_change_counts_before_the_mean() {
     let config = CdgConfig { exp_backoff_scale: 1, ..CALM };
-    let mut rounds = Rounds::new(cdg(config));
+    let mut rounds = CdgRounds::new(cdg(config));
     let _ = rounds.round(41);
     // Smoothed, 6 ticks are 0.75 and would back off with 0.53; by themselves they do for certain.
     assert_eq!(rounds.round(47), Verdict::Reduced);
     // The longest counts where the shortest does not rise: after an interval of 47 to 47.
-    let mut rounds = Rounds::new(cdg(config));
+    let mut rounds = CdgRounds::new(cdg(config));
     let _ = rounds.round(41);
     rounds.cdg.interval = Extremes { min: 40, max: 60 };
     assert_eq!(rounds.round(41), Verdict::Reduced);
     // In congestion avoidance the mean of the longest: 19 ticks are 2.375, 1 - exp(-2.375) = 0.907.
     let mut times = 0;
     for n in 0..1000 {
-        let mut rounds = Rounds::new(Cdg::new(config, Random::for_component(n, 0, "cdg")));
+        let mut rounds = CdgRounds::new(Cdg::new(config, Random::for_component(n, 0, "cdg")));
         rounds.cdg.state.window = Window { cwnd: 20 * MSS, ssthresh: 2 * MSS };
         let _ = rounds.round(41);
         rounds.cdg.interval = Extremes { min: 40, max: 60 };
@@ -415,7 +415,7 @@ fn a_loss_during_congestion_recovery_costs_nothing_more() {
 #[test]
 fn a_back_off_on_a_duplicate_ack_waits_for_the_next() {
     let steep = || {
-        let mut rounds = Rounds::new(avoiding(NERVOUS, 20));
+        let mut rounds = CdgRounds::new(avoiding(NERVOUS, 20));
         rounds.cdg.queue = Queue::Full;
         let _ = rounds.round(41);
         assert_eq!(rounds.duplicate(60), Step::BackOff);
@@ -463,7 +463,7 @@ fn ecn_and_timeouts_are_newrenos() {
 
 #[test]
 fn a_back_off_after_a_timeout_begins_no_recovery() {
-    let mut rounds = Rounds::new(avoiding(NERVOUS, 20));
+    let mut rounds = CdgRounds::new(avoiding(NERVOUS, 20));
     let _ = rounds.round(41);
     rounds.arrive(60, false);
     let f = Flight { after_timeout: true, ..flight(rounds.millis, 20) };
@@ -496,7 +496,7 @@ fn it_tells_what_it_infers_from_the_gradients() {
     // Two changes in the average. Round trips of 40, 42, 41 and 39 ms change by 2, -1 and -2 ms:
     // averages of 2/2 = 1, 1 - 1/2 = 0.5 and 0.5 + (-2 - 2)/2 = -1.5 ms, whatever a tick is.
     let config = CdgConfig { smoothing_factor: 2, rtt_unit: Span::from_micros(500), ..CALM };
-    let mut rounds = Rounds::new(avoiding(config, 20));
+    let mut rounds = CdgRounds::new(avoiding(config, 20));
     let mut after = |millis: u64, fall: i64| {
         // In ticks, the longest RTT of the round trip before was this much above the newest.
         if fall > 0 {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Draws a synthetic trace of a link's rate.
+/// Generates a synthetic trace of a link's rate.
 ///
 /// A scenario reads it by `trace = { file = "FILE", format = "mahimahi" }` (or `"rates"`). The same
 /// options and seed give the same trace on every machine.

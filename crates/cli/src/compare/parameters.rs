@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Side;
+use super::ResultSide;
 
 /// A key with its values as TOML; `None` where it is not.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ impl Difference {
 
 /// The keys that differ, in alphabetical order: the axes on which the sides were selected, and if
 /// both are output directories, whose manifests have the scenarios, what these have besides.
-pub(super) fn differences(a: &Side, b: &Side, axes: Vec<Difference>) -> Vec<Difference> {
+pub(super) fn differences(a: &ResultSide, b: &ResultSide, axes: Vec<Difference>) -> Vec<Difference> {
     let (a, b) = keys(&a.given).zip(keys(&b.given)).unwrap_or_default();
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let difference = |key: &String| Difference { key: key.clone(), a: a.get(key).cloned(), b: b.get(key).cloned() };

@@ -12,7 +12,7 @@ use ackclock_trace::statistics::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Both, Run, Side, table};
+use super::{Both, ResultSide, Run, table};
 use crate::args::compare::{Correction, Family};
 
 /// The confidence of intervals.
@@ -41,7 +41,7 @@ pub(super) enum Test {
 
 /// A number of all repetitions that have it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spread {
+pub(super) struct RepetitionSpread {
     pub(super) count: usize,
     pub(super) mean: Option<f64>,
     pub(super) interval: Option<Interval>,
@@ -50,17 +50,17 @@ pub(super) struct Spread {
 /// A number of both sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compared {
-    pub(super) a: Spread,
-    pub(super) b: Spread,
+    pub(super) a: RepetitionSpread,
+    pub(super) b: RepetitionSpread,
     /// B less A, where runs are paired.
-    difference: Option<Spread>,
+    difference: Option<RepetitionSpread>,
     /// The probability of a difference like that where there is none.
     pub(super) p: Option<f64>,
 }
 
 /// The points that both sides have, in the order of the first. None if no point has several
 /// repetitions on both sides.
-pub(super) fn all<'a>(a: &'a Side, b: &'a Side, family: Option<Family>) -> Vec<Point<'a>> {
+pub(super) fn all<'a>(a: &'a ResultSide, b: &'a ResultSide, family: Option<Family>) -> Vec<Point<'a>> {
     let mut of_b: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
     b.runs.iter().for_each(|run| of_b.entry(run.point()).or_default().push(run));
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -124,9 +124,9 @@ impl Test {
     }
 }
 
-impl Spread {
-    fn of(values: &[f64]) -> Spread {
-        Spread { count: values.len(), mean: mean(values), interval: t_interval(values, CONFIDENCE) }
+impl RepetitionSpread {
+    fn of(values: &[f64]) -> RepetitionSpread {
+        RepetitionSpread { count: values.len(), mean: mean(values), interval: t_interval(values, CONFIDENCE) }
     }
 
     /// Half of the interval.
@@ -182,8 +182,8 @@ impl<'a> Point<'a> {
             (Test::Welch, _) => welch(&a, &b),
             _ => mann_whitney(&a, &b),
         });
-        let difference = differences.map(|differences| Spread::of(&differences));
-        Compared { a: Spread::of(&a), b: Spread::of(&b), difference, p: p.flatten() }
+        let difference = differences.map(|differences| RepetitionSpread::of(&differences));
+        Compared { a: RepetitionSpread::of(&a), b: RepetitionSpread::of(&b), difference, p: p.flatten() }
     }
 
     /// Returns `true` if all repetitions of a side have the same numbers, so that nothing in them

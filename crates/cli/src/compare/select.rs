@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use serde_json::Value;
 
 use super::parameters::Difference;
-use super::side::Side;
+use super::side::ResultSide;
 use crate::args::compare::Choice;
 
 /// The most values or axes that an error lists.
@@ -117,7 +117,7 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
 
 /// Takes the axes on which sides were selected out of what runs are matched by, with those that
 /// moved along: each side has one value on them. Returns what the sides have there.
-pub(super) fn align(a: &mut Side, b: &mut Side) -> anyhow::Result<Vec<Difference>> {
+pub(super) fn align(a: &mut ResultSide, b: &mut ResultSide) -> anyhow::Result<Vec<Difference>> {
     if a.axes.is_empty() && b.axes.is_empty() {
         return Ok(Vec::new());
     }
@@ -158,7 +158,7 @@ pub(super) fn align(a: &mut Side, b: &mut Side) -> anyhow::Result<Vec<Difference
 }
 
 /// The values of a side on each axis, up to two.
-fn values(side: &Side) -> BTreeMap<String, Vec<Value>> {
+fn values(side: &ResultSide) -> BTreeMap<String, Vec<Value>> {
     let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (axis, value) in side.runs.iter().flat_map(|run| &run.params) {
         let values = all.entry(axis.clone()).or_default();

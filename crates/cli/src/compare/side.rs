@@ -24,7 +24,7 @@ pub(super) const WITH_ID: [&str; 7] = ["flows", "sums", "kinds", "groups", "work
 
 /// One of the two compared results.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct ResultSide {
     /// Its name: what was given, and what was selected of it.
     pub(super) name: String,
     /// The directory or file, as it was given.
@@ -47,16 +47,17 @@ pub(super) struct Run {
     pub(super) numbers: Map<String, Value>,
 }
 
-impl Side {
+impl ResultSide {
     /// Reads a directory of `--out`, a file of summaries, or one run of either: `DIR:7`. Points of
     /// a sweep are taken if they have the chosen values.
-    pub(super) fn read(given: &str, flag: &'static str, choices: &[Choice]) -> anyhow::Result<Side> {
+    pub(super) fn read(given: &str, flag: &'static str, choices: &[Choice]) -> anyhow::Result<ResultSide> {
         let (path, only) = locate(given)?;
         let mut selection = Selection::new(flag, choices);
         let file = open_regular(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let left = Rc::new(Cell::new(MAX_SUMMARY));
-        let mut values = Deserializer::from_reader(Bounded { file: BufReader::new(file), left: Rc::clone(&left) })
-            .into_iter::<Value>();
+        let mut values =
+            Deserializer::from_reader(BoundedReader { file: BufReader::new(file), left: Rc::clone(&left) })
+                .into_iter::<Value>();
         let (mut runs, mut failed, mut held) = (Vec::new(), Vec::new(), 0);
         for number in 0.. {
             let begun = values.byte_offset();
@@ -93,7 +94,7 @@ impl Side {
             (true, _) => Err(selection.nothing(given)),
             (false, _) => {
                 let (name, axes) = selection.end(given);
-                Ok(Side { name, given: given.to_owned(), runs, failed, flag, axes })
+                Ok(ResultSide { name, given: given.to_owned(), runs, failed, flag, axes })
             }
         }
     }
@@ -101,12 +102,12 @@ impl Side {
 
 /// A file of which so much is read at most until there is another value.
 #[derive(Debug)]
-struct Bounded<R> {
+struct BoundedReader<R> {
     file: R,
     left: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left.get() == 0 {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too long for an ackclock summary"));
@@ -255,7 +256,8 @@ mod tests {
         for (begun, endless) in [("", b' '), ("\"", b'x'), ("", b'7'), ("[", b' ')] {
             let file = io::Cursor::new(format!("{{}} {{}}{begun}").into_bytes()).chain(io::repeat(endless));
             let left = Rc::new(Cell::new(5));
-            let mut values = Deserializer::from_reader(Bounded { file, left: Rc::clone(&left) }).into_iter::<Value>();
+            let mut values =
+                Deserializer::from_reader(BoundedReader { file, left: Rc::clone(&left) }).into_iter::<Value>();
             for _ in 0..2 {
                 assert!(values.next().is_some_and(|value| value.is_ok()));
                 left.set(5);

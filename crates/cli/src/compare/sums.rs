@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::report::{Sum, groups};
 
 #[derive(Serialize)]
-struct Named {
+struct NamedSum {
     id: String,
     #[serde(flatten)]
     sum: Sum,
@@ -22,10 +22,10 @@ pub(super) fn add(summary: &mut Value) {
         .and_then(|flows| flows.iter().map(|flow| FlowSummary::deserialize(flow).ok()).collect());
     let (Some(flows), Some(duration_s)) = (flows, summary["duration_s"].as_f64()) else { return };
     let groups = groups(flows.iter());
-    let mut sums: Vec<Named> = Vec::new();
+    let mut sums: Vec<NamedSum> = Vec::new();
     let mut put = |id: String, flows: &[&FlowSummary]| {
         if flows.len() > 1 {
-            sums.push(Named { id, sum: Sum::of(flows, duration_s) });
+            sums.push(NamedSum { id, sum: Sum::of(flows, duration_s) });
         }
     };
     for ((group, _), flows) in &groups {

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use ackclock_trace::metrics::{self, ShownMetric};
 
-use super::points::{self, Point, Spread, Test};
-use super::{Both, Comparison, Pair, Run};
+use super::points::{self, Point, RepetitionSpread, Test};
+use super::{Both, Pair, ResultComparison, Run};
 use crate::args::compare::Correction;
 use crate::table::Table;
 
@@ -91,8 +91,8 @@ const LISTS: [(&str, &str, &[&str]); 7] = [
 ];
 
 /// The table; with `all_rows`, everything in it.
-pub(super) fn text(comparison: &Comparison<'_>, all_rows: bool) -> String {
-    let Comparison { a, b, parameters, pairs, points, correction, alone } = comparison;
+pub(super) fn text(comparison: &ResultComparison<'_>, all_rows: bool) -> String {
+    let ResultComparison { a, b, parameters, pairs, points, correction, alone } = comparison;
     let mut out = format!("A: {}\nB: {}\n", a.name, b.name);
     if !parameters.is_empty() {
         let mut table = Table::new(3, ["key", "A", "B"]);
@@ -305,7 +305,7 @@ fn add_spread(
     if compared.a.count == 0 && compared.b.count == 0 {
         return false;
     }
-    let both = |spread: Spread| [row.fine_text(spread.mean), row.fine_text(spread.half())];
+    let both = |spread: RepetitionSpread| [row.fine_text(spread.mean), row.fine_text(spread.half())];
     let mut cells: Vec<String> = name.map(str::to_owned).into_iter().chain([row.heading()]).collect();
     cells.extend(both(compared.a).into_iter().chain(both(compared.b)));
     cells.push(difference(compared.both()));

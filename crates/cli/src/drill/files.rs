@@ -11,18 +11,18 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// A script to run, or why there is none.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundScript {
     pub(crate) path: PathBuf,
     /// The error before the file could be read.
     pub(crate) problem: Option<String>,
 }
 
 /// The files named, and for a directory every `*.pkt` below it by name; links are followed.
-pub(crate) fn collect(named: &[PathBuf]) -> Vec<Found> {
+pub(crate) fn collect(named: &[PathBuf]) -> Vec<FoundScript> {
     let mut found = Vec::new();
     for path in named {
         if !path.is_dir() {
-            found.push(Found { path: path.clone(), problem: None });
+            found.push(FoundScript { path: path.clone(), problem: None });
             continue;
         }
         let before = found.len();
@@ -30,7 +30,7 @@ pub(crate) fn collect(named: &[PathBuf]) -> Vec<Found> {
             match entry {
                 Ok(entry) => {
                     if !entry.file_type().is_dir() && entry.path().extension().is_some_and(|end| end == "pkt") {
-                        found.push(Found { path: entry.into_path(), problem: None });
+                        found.push(FoundScript { path: entry.into_path(), problem: None });
                     }
                 }
                 Err(error) => {
@@ -40,12 +40,15 @@ pub(crate) fn collect(named: &[PathBuf]) -> Vec<Found> {
                     } else {
                         error.io_error().map_or_else(|| error.to_string(), |error| format!("cannot be read: {error}"))
                     };
-                    found.push(Found { path, problem: Some(problem) });
+                    found.push(FoundScript { path, problem: Some(problem) });
                 }
             }
         }
         if found.len() == before {
-            found.push(Found { path: path.clone(), problem: Some("the directory has no *.pkt below it".to_owned()) });
+            found.push(FoundScript {
+                path: path.clone(),
+                problem: Some("the directory has no *.pkt below it".to_owned()),
+            });
         }
     }
     found

@@ -6,8 +6,8 @@ use ackclock_packetdrill::{Defines, Outcome, ParseError, ScriptResult, Settings}
 use ackclock_units::{Span, Time};
 use anyhow::{Context, bail};
 
-use super::files::{self, Found};
-use super::record::{Ending, Place, Record, one_line, printable};
+use super::files::{self, FoundScript};
+use super::record::{Ending, Place, ScriptRecord, one_line, printable};
 use crate::args::DrillArgs;
 
 /// Lines of the trace that a failure shows.
@@ -15,14 +15,14 @@ const CONTEXT: usize = 8;
 
 /// Runs scripts with the settings of a command line.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct ScriptJudge {
     settings: Settings,
     defines: Defines,
     verbose: bool,
 }
 
-impl Judge {
-    pub(crate) fn new(args: &DrillArgs) -> anyhow::Result<Judge> {
+impl ScriptJudge {
+    pub(crate) fn new(args: &DrillArgs) -> anyhow::Result<ScriptJudge> {
         let mut settings = Settings::new();
         if let Some(name) = &args.profile {
             settings.set_profile(name).context("cannot use --profile")?;
@@ -46,12 +46,12 @@ impl Judge {
             };
             defines.insert(name.to_owned(), value.to_owned());
         }
-        Ok(Judge { settings, defines, verbose: args.verbose })
+        Ok(ScriptJudge { settings, defines, verbose: args.verbose })
     }
 
     /// Reads and runs a script.
-    pub(crate) fn script(&self, found: &Found) -> Record {
-        let mut record = Record {
+    pub(crate) fn script(&self, found: &FoundScript) -> ScriptRecord {
+        let mut record = ScriptRecord {
             path: one_line(&found.path.to_string_lossy()),
             ending: Ending::Error,
             place: None,
@@ -78,7 +78,7 @@ impl Judge {
         record
     }
 
-    fn tell(&self, record: &mut Record, outcome: &Outcome) {
+    fn tell(&self, record: &mut ScriptRecord, outcome: &Outcome) {
         let mut report = String::new();
         let (ending, line, what) = match &outcome.result {
             ScriptResult::Passed => (Ending::Passed, None, ""),
@@ -113,7 +113,7 @@ impl Judge {
     }
 }
 
-fn no_script(record: &mut Record, error: &ParseError, text: &str) {
+fn no_script(record: &mut ScriptRecord, error: &ParseError, text: &str) {
     record.place = Some(Place { line: error.line, column: Some(error.column) });
     record.what = one_line(&error.title);
     // Its title is said already.
@@ -121,7 +121,7 @@ fn no_script(record: &mut Record, error: &ParseError, text: &str) {
     record.report = printable(report.split_once('\n').map_or("", |(_, rest)| rest)) + "\n";
 }
 
-fn not_text(record: &mut Record, error: &std::string::FromUtf8Error) {
+fn not_text(record: &mut ScriptRecord, error: &std::string::FromUtf8Error) {
     let good = error.utf8_error().valid_up_to();
     let before = String::from_utf8_lossy(&error.as_bytes()[..good]);
     let line = 1 + before.matches('\n').count();

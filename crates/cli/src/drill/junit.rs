@@ -9,11 +9,11 @@ use ackclock_units::Span;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::record::{Counts, Ending, Record, seconds};
+use super::record::{Ending, ScriptRecord, VerdictCounts, seconds};
 
 /// Writes all results; the texts of records are printable already.
-pub(crate) fn write(mut to: impl Write, records: &[Record]) -> io::Result<()> {
-    let mut counts = Counts::default();
+pub(crate) fn write(mut to: impl Write, records: &[ScriptRecord]) -> io::Result<()> {
+    let mut counts = VerdictCounts::default();
     records.iter().for_each(|record| counts.add(record));
     let took = records.iter().fold(Span::ZERO, |sum, record| sum + record.took);
     let totals = [
@@ -34,7 +34,7 @@ pub(crate) fn write(mut to: impl Write, records: &[Record]) -> io::Result<()> {
     writeln!(to)
 }
 
-fn case(xml: &mut Writer<impl Write>, record: &Record) -> io::Result<()> {
+fn case(xml: &mut Writer<impl Write>, record: &ScriptRecord) -> io::Result<()> {
     // Readers group by what stands before the last dot of a class name, and show a name under it.
     let (folder, file) = record.path.rsplit_once('/').unwrap_or((".", &record.path));
     let took = seconds(record.took);
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn every_ending_has_its_element() {
         let endings = [Ending::Passed, Ending::Failed, Ending::Unsupported, Ending::Error];
-        let mut records: Vec<Record> = endings.map(sample).into();
-        records.push(Record { shell_lines: Vec::new(), ..sample(Ending::Passed) });
+        let mut records: Vec<ScriptRecord> = endings.map(sample).into();
+        records.push(ScriptRecord { shell_lines: Vec::new(), ..sample(Ending::Passed) });
         let mut out = Vec::new();
         write(&mut out, &records).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r##"

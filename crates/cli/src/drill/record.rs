@@ -26,7 +26,7 @@ pub(crate) struct Place {
 
 /// A script that was run, or could not be.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub(crate) struct ScriptRecord {
     /// The file, printable.
     pub(crate) path: String,
     pub(crate) ending: Ending,
@@ -44,7 +44,7 @@ pub(crate) struct Record {
     pub(crate) took: Span,
 }
 
-impl Record {
+impl ScriptRecord {
     /// `path`, `path:line` or `path:line:column`, as editors understand it.
     pub(crate) fn place(&self) -> String {
         let mut out = self.path.clone();
@@ -73,7 +73,7 @@ impl Record {
 }
 
 /// The line of a script, and its report below.
-impl fmt::Display for Record {
+impl fmt::Display for ScriptRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, what, note) = (self.place(), &self.what, self.note());
         match self.ending {
@@ -109,7 +109,7 @@ impl fmt::Display for Record {
 
 /// The number of scripts with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct VerdictCounts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
     pub(crate) unsupported: usize,
@@ -120,8 +120,8 @@ pub(crate) struct Counts {
     pub(crate) with_left_out: usize,
 }
 
-impl Counts {
-    pub(crate) fn add(&mut self, record: &Record) {
+impl VerdictCounts {
+    pub(crate) fn add(&mut self, record: &ScriptRecord) {
         *match record.ending {
             Ending::Passed => &mut self.passed,
             Ending::Failed => &mut self.failed,
@@ -137,7 +137,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for VerdictCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scripts = if self.all() == 1 { "script" } else { "scripts" };
         write!(f, "{} {scripts}: {} passed", self.all(), self.passed)?;
@@ -175,8 +175,8 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) fn sample(ending: Ending) -> Record {
-    Record {
+pub(crate) fn sample(ending: Ending) -> ScriptRecord {
+    ScriptRecord {
         path: "a/b #1.pkt".to_owned(),
         ending,
         place: (ending != Ending::Passed).then_some(Place { line: 7, column: None }),
@@ -202,19 +202,19 @@ mod tests {
              last: <line>\n\n"
         );
         assert_eq!(lines[2], "UNSUPPORTED a/b #1.pkt:7: expected <&> \"ack 1\" (2 shell lines not run: 4, 7)\n");
-        let error = Record { place: Some(Place { line: 7, column: Some(3) }), ..sample(Ending::Error) };
+        let error = ScriptRecord { place: Some(Place { line: 7, column: Some(3) }), ..sample(Ending::Error) };
         assert!(error.to_string().starts_with("ERROR a/b #1.pkt:7:3: "), "{error}");
-        let one = Record { shell_lines: vec![9], place: None, ..sample(Ending::Error) };
+        let one = ScriptRecord { shell_lines: vec![9], place: None, ..sample(Ending::Error) };
         assert!(one.to_string().ends_with("(1 shell line not run: 9)\n"), "{one}");
-        let both = Record { left_out: vec![(3, "X".to_owned()), (5, "Y".to_owned())], ..one };
+        let both = ScriptRecord { left_out: vec![(3, "X".to_owned()), (5, "Y".to_owned())], ..one };
         let note = "(1 shell line not run: 9; left out by `#ifdef`: 3 (X), 5 (Y))\n";
         assert!(both.to_string().ends_with(note), "{both}");
     }
 
     #[test]
     fn counts_say_what_there_is() {
-        let mut counts = Counts::default();
-        counts.add(&Record { shell_lines: Vec::new(), ..sample(Ending::Passed) });
+        let mut counts = VerdictCounts::default();
+        counts.add(&ScriptRecord { shell_lines: Vec::new(), ..sample(Ending::Passed) });
         assert_eq!(counts.to_string(), "1 script: 1 passed");
         for ending in [Ending::Failed, Ending::Failed, Ending::Unsupported, Ending::Error] {
             counts.add(&sample(ending));

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::record::{Ending, Record};
+use super::record::{Ending, ScriptRecord};
 
 /// The first lines: version and plan.
 pub(crate) fn head(scripts: usize) -> String {
@@ -14,7 +14,7 @@ pub(crate) fn head(scripts: usize) -> String {
 }
 
 /// The test point of a script; `index` counts from 0.
-pub(crate) fn point(index: usize, record: &Record) -> String {
+pub(crate) fn point(index: usize, record: &ScriptRecord) -> String {
     let ok = if record.ending == Ending::Passed { "ok" } else { "not ok" };
     // A hash would begin a directive.
     let description = record.path.replace('\\', "\\\\").replace('#', "\\#");
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_script_that_passes_is_a_line() {
-        let record = Record { shell_lines: Vec::new(), ..sample(Ending::Passed) };
+        let record = ScriptRecord { shell_lines: Vec::new(), ..sample(Ending::Passed) };
         assert_eq!(point(4, &record), "ok 5 - a/b \\#1.pkt\n");
         assert!(point(4, &sample(Ending::Passed)).contains("  note: \"2 shell lines not run: 4, 7\"\n"));
         assert!(point(0, &sample(Ending::Unsupported)).starts_with("not ok 1 - "));

@@ -25,7 +25,7 @@ pub(super) fn write(dir: &Path, table: &str, only: Option<u64>, out: &mut dyn Wr
     }
     // The columns of all rows have to be known before the first is written, and so has the kind of
     // each parameter: the summaries are read twice.
-    let mut columns = Columns::default();
+    let mut columns = CsvColumns::default();
     let mut runs = 0u64;
     each_summary(dir, |summary| {
         if only.is_none_or(|only| summary["index"] == only) {
@@ -63,7 +63,7 @@ pub(super) fn write(dir: &Path, table: &str, only: Option<u64>, out: &mut dyn Wr
 fn series<W: Write>(
     dir: &Path,
     only: Option<u64>,
-    columns: &Columns,
+    columns: &CsvColumns,
     out: &mut ::csv::Writer<W>,
 ) -> anyhow::Result<()> {
     let mut known: Option<Vec<String>> = None;
@@ -93,14 +93,14 @@ fn series<W: Write>(
 
 /// The names of columns.
 #[derive(Debug, Default)]
-struct Columns {
+struct CsvColumns {
     parameters: Parameters,
     /// The columns of the rows, in the order in which they came.
     values: Vec<String>,
     seen: BTreeSet<String>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// Takes in what a run has.
     fn see(&mut self, table: &str, summary: &Value) {
         self.parameters.see(summary);

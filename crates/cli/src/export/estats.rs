@@ -23,7 +23,7 @@ const COLUMNS: &str = "Time,ThruOctetsAcked,CurCwnd,CurSsthresh,PipeSize,SampleR
 
 /// The sum of what has happened.
 #[derive(Debug, Default)]
-struct Counts {
+struct EventCounts {
     rtts: u64,
     segments_again: u64,
     bytes_again: u64,
@@ -55,7 +55,7 @@ pub(super) fn write(run: &Run, flow: &str, out: &mut dyn Write) -> anyhow::Resul
             "len_bytes",
             "subflow",
         ])?;
-    let (mut counts, mut last_rtt, mut before) = (Counts::default(), String::new(), String::new());
+    let (mut counts, mut last_rtt, mut before) = (EventCounts::default(), String::new(), String::new());
     writeln!(out, "{COLUMNS}")?;
     while rows.next()? {
         if rows.text(id) != flow {
@@ -88,7 +88,7 @@ pub(super) fn write(run: &Run, flow: &str, out: &mut dyn Write) -> anyhow::Resul
     Ok(())
 }
 
-impl Counts {
+impl EventCounts {
     /// The congestion state changes.
     fn enter(&mut self, before: &str, state: &str) {
         if before == state {

@@ -47,7 +47,7 @@ pub(super) fn write(run: &Run, out: &mut dyn Write) -> anyhow::Result<()> {
 
 /// The values of an interval for a flow, a group or a link, by column.
 #[derive(Debug)]
-struct Point {
+struct FlentPoint {
     from: f64,
     /// The place of the interval's end, among all of them.
     place: usize,
@@ -87,7 +87,7 @@ const MARKED: usize = 11;
 struct Records {
     ends: Vec<f64>,
     /// Points by kind and id.
-    points: BTreeMap<(String, String), Vec<Point>>,
+    points: BTreeMap<(String, String), Vec<FlentPoint>>,
 }
 
 impl Records {
@@ -112,7 +112,7 @@ impl Records {
             }
             let (from, place) = (series.required(from, 9)? as f64 / 1e9, records.ends.len() - 1);
             let responses = series.number(responses)?.map(|bps| bps * 1e-6);
-            let point = Point { from, place, values, responses };
+            let point = FlentPoint { from, place, values, responses };
             let key = (series.text(kind).to_owned(), series.text(id).to_owned());
             records.points.entry(key).or_default().push(point);
         }
@@ -133,20 +133,20 @@ impl Records {
     }
 
     /// The points of a flow, group or link; none if it never was active.
-    fn of(&self, kind: &str, id: &str) -> &[Point] {
+    fn of(&self, kind: &str, id: &str) -> &[FlentPoint] {
         self.points.get(&(kind.to_owned(), id.to_owned())).map_or(&[], Vec::as_slice)
     }
 
     /// A value of it over time, with gaps.
-    fn over_time(&self, points: &[Point], value: usize) -> Vec<Option<f64>> {
+    fn over_time(&self, points: &[FlentPoint], value: usize) -> Vec<Option<f64>> {
         let mut series = vec![None; self.ends.len()];
         points.iter().for_each(|point| series[point.place] = point.values[value]);
         series
     }
 
     /// All values of it.
-    fn raw(&self, points: &[Point]) -> Value {
-        let of = |point: &Point| {
+    fn raw(&self, points: &[FlentPoint]) -> Value {
+        let of = |point: &FlentPoint| {
             let end = self.ends[point.place];
             let mut raw = json!({ "t": end, "dur": end - point.from });
             for (value, (_, key, _)) in point.values.iter().zip(VALUES) {
@@ -168,20 +168,20 @@ fn is_asked_for(flow: &Value) -> bool {
 
 /// A flow or group of flows, and its points.
 #[derive(Clone, Copy, Debug)]
-struct Stream<'a> {
+struct FlentStream<'a> {
     id: &'a str,
     controller: &'a Value,
     is_tcp: bool,
     is_reverse: bool,
-    points: &'a [Point],
+    points: &'a [FlentPoint],
 }
 
 /// All flows and groups in the order of the summary.
-fn streams<'a>(run: &'a Run, records: &'a Records) -> Vec<Stream<'a>> {
+fn streams<'a>(run: &'a Run, records: &'a Records) -> Vec<FlentStream<'a>> {
     let of = |list, kind| {
         run.list(list).iter().filter_map(move |object| {
             let id = object["id"].as_str()?;
-            Some(Stream {
+            Some(FlentStream {
                 id,
                 controller: &object["cc"],
                 is_tcp: object["datagrams"].is_null(),
@@ -209,7 +209,7 @@ impl Results {
     }
 
     /// The streams of one kind and direction, numbered.
-    fn add_streams(&mut self, prefix: &str, streams: &[Stream<'_>], records: &Records) {
+    fn add_streams(&mut self, prefix: &str, streams: &[FlentStream<'_>], records: &Records) {
         for (stream, number) in streams.iter().zip(1..) {
             let name = format!("{prefix}::{number}");
             self.add(name.clone(), "Mbits/s", &records.over_time(stream.points, GOODPUT));
@@ -222,7 +222,7 @@ impl Results {
     }
 
     /// Adds the series that Flent computes of the streams of one direction.
-    fn add_computed(&mut self, direction: &str, streams: &[Stream<'_>], records: &Records, with_fairness: bool) {
+    fn add_computed(&mut self, direction: &str, streams: &[FlentStream<'_>], records: &Records, with_fairness: bool) {
         let all: Vec<Vec<Option<f64>>> =
             streams.iter().map(|stream| records.over_time(stream.points, GOODPUT)).collect();
         self.add(format!("TCP {direction} sum"), "Mbits/s", &combined(&all, records, |values| values.iter().sum()));
@@ -238,10 +238,10 @@ fn data(run: &Run, records: &Records) -> anyhow::Result<Value> {
     let streams = streams(run, records);
     // Pings are the only datagrams with a round trip.
     let is_ping =
-        |stream: &&Stream<'_>| !stream.is_tcp && stream.points.iter().any(|point| point.values[RTT].is_some());
-    let pings: Vec<Stream<'_>> = streams.iter().filter(is_ping).copied().collect();
+        |stream: &&FlentStream<'_>| !stream.is_tcp && stream.points.iter().any(|point| point.values[RTT].is_some());
+    let pings: Vec<FlentStream<'_>> = streams.iter().filter(is_ping).copied().collect();
     let [up, down, up_udp, down_udp] = [(true, false), (true, true), (false, false), (false, true)].map(|kind| {
-        let is_of = |stream: &&Stream<'_>| (stream.is_tcp, stream.is_reverse) == kind;
+        let is_of = |stream: &&FlentStream<'_>| (stream.is_tcp, stream.is_reverse) == kind;
         streams.iter().filter(is_of).filter(|stream| !is_ping(stream)).copied().collect::<Vec<_>>()
     });
     let mut results = Results::default();
@@ -260,8 +260,8 @@ fn data(run: &Run, records: &Records) -> anyhow::Result<Value> {
         }
         results.add_streams(&format!("UDP {direction}"), udp, records);
     }
-    let tcp: Vec<Stream<'_>> = up.iter().chain(&down).copied().collect();
-    let of_all = |streams: &[Stream<'_>], value| -> Vec<Vec<Option<f64>>> {
+    let tcp: Vec<FlentStream<'_>> = up.iter().chain(&down).copied().collect();
+    let of_all = |streams: &[FlentStream<'_>], value| -> Vec<Vec<Option<f64>>> {
         streams.iter().map(|stream| records.over_time(stream.points, value)).collect()
     };
     let rtt = combined(&of_all(if pings.is_empty() { &tcp } else { &pings }, RTT), records, mean);

@@ -34,7 +34,7 @@ struct Line {
 
 /// The columns, and the lines so far.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct ReportColumns {
     contents: Vec<Content>,
     /// `true` if flows have lines of their own.
     each_flow: bool,
@@ -43,9 +43,9 @@ pub(crate) struct Columns {
     lines: Vec<Line>,
 }
 
-impl Columns {
+impl ReportColumns {
     /// Reads the columns of these names; none without any.
-    pub(crate) fn read(names: &[String], scenario: &Scenario) -> anyhow::Result<Option<Columns>> {
+    pub(crate) fn read(names: &[String], scenario: &Scenario) -> anyhow::Result<Option<ReportColumns>> {
         let mut contents = Vec::new();
         for name in names {
             if name.is_empty() {
@@ -61,7 +61,7 @@ impl Columns {
             Content::Metric(column) => column.of_each_flow,
         };
         let each_flow = contents.iter().any(of_flow);
-        let found = Columns { contents, each_flow, point: Vec::new(), lines: Vec::new() };
+        let found = ReportColumns { contents, each_flow, point: Vec::new(), lines: Vec::new() };
         Ok((!names.is_empty()).then_some(found))
     }
 
@@ -113,12 +113,12 @@ impl Columns {
         let texts = short(&axes).into_iter().chain(flow).collect::<Vec<_>>();
         let count = texts.len();
         let repeated = scenario.repeat() > 1;
-        let shown: Vec<Shown> = (0..self.contents.len()).map(|column| self.shown(column)).collect();
+        let shown: Vec<ColumnForm> = (0..self.contents.len()).map(|column| self.shown(column)).collect();
         let headings =
             repeated.then(|| "n".to_owned()).into_iter().chain(shown.iter().map(|shown| shown.heading.clone()));
         let mut table = Table::new(count, texts.into_iter().chain(headings));
         for line in &self.lines {
-            let number = |(values, shown): (&Vec<f64>, &Shown)| {
+            let number = |(values, shown): (&Vec<f64>, &ColumnForm)| {
                 let values: Vec<f64> = values.iter().map(|&value| shown.unit.scaled(value)).collect();
                 let cell = |value| Cell::Number { value, deviation: deviation(&values), digits: shown.digits };
                 median(&values).map_or_else(|| "-".to_owned().into(), cell)
@@ -133,10 +133,10 @@ impl Columns {
         (table, count)
     }
 
-    fn shown(&self, column: usize) -> Shown {
+    fn shown(&self, column: usize) -> ColumnForm {
         let metric = match &self.contents[column] {
             Content::Usual(usual) => {
-                return Shown { heading: heading(*usual), unit: MetricUnit::None, digits: DIGITS[*usual] };
+                return ColumnForm { heading: heading(*usual), unit: MetricUnit::None, digits: DIGITS[*usual] };
             }
             Content::Metric(metric) => metric,
         };
@@ -156,12 +156,12 @@ impl Columns {
             })
             .collect();
         let id = if ids.len() > 1 { &*metric.id } else { "" };
-        Shown { heading: format!("{id} {}", shown.heading()).trim_start().to_owned(), unit: shown.unit, digits }
+        ColumnForm { heading: format!("{id} {}", shown.heading()).trim_start().to_owned(), unit: shown.unit, digits }
     }
 }
 
 /// The form of a column.
-struct Shown {
+struct ColumnForm {
     heading: String,
     unit: MetricUnit,
     digits: usize,

@@ -30,7 +30,7 @@ fn line(summary: &Summary<Map<String, Value>>) -> Option<Line> {
 
 /// The table of a sweep.
 #[derive(Debug, Default)]
-pub(super) struct Live {
+pub(super) struct LiveReport {
     /// The runs of the point at hand.
     point: Vec<Line>,
     table: Option<Table>,
@@ -40,7 +40,7 @@ pub(super) struct Live {
     axes: Vec<String>,
 }
 
-impl Live {
+impl LiveReport {
     /// Adds a run of the point at hand.
     pub(super) fn add(&mut self, summary: &Summary<Map<String, Value>>) {
         self.point.extend(line(summary));

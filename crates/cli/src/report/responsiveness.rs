@@ -25,7 +25,7 @@ fn line(summary: &Summary<Map<String, Value>>) -> Option<Line> {
 
 /// The table of one run; nothing without probes.
 pub(super) fn detail(summary: &Summary<Map<String, Value>>) -> String {
-    let mut table = Responsiveness::default();
+    let mut table = ResponsivenessTable::default();
     table.add(summary);
     table.end_point(&[], &[]);
     table.text().map_or_else(String::new, |text| format!("{text}\n\n"))
@@ -33,13 +33,13 @@ pub(super) fn detail(summary: &Summary<Map<String, Value>>) -> String {
 
 /// The table of a sweep.
 #[derive(Debug, Default)]
-pub(super) struct Responsiveness {
+pub(super) struct ResponsivenessTable {
     /// The runs of the point at hand.
     point: Vec<Line>,
     table: Option<Table>,
 }
 
-impl Responsiveness {
+impl ResponsivenessTable {
     /// Adds a run of the point at hand.
     pub(super) fn add(&mut self, summary: &Summary<Map<String, Value>>) {
         self.point.extend(line(summary));

@@ -4,7 +4,7 @@ use crate::report;
 
 /// A metric as a reader has it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Measure {
+pub(crate) struct QuotedMetric {
     pub(crate) name: String,
     pub(crate) unit: Unit,
 }
@@ -33,15 +33,15 @@ const LISTS: [&str; 6] = ["flows.", "links.", "groups.", "workloads.", "kinds.",
 const DIGITS: usize = 4;
 const MOST_DIGITS: usize = 9;
 
-impl Measure {
+impl QuotedMetric {
     /// The metric of an evaluation: without what goes without saying, with short names of axes.
-    pub(crate) fn of(metric: &str, axes: &[&str]) -> Measure {
+    pub(crate) fn of(metric: &str, axes: &[&str]) -> QuotedMetric {
         let mut parts = metric.split(" relative to ");
         let measured = parts.next().unwrap_or_default();
         let others: Vec<String> = parts.map(|other| relative(other, axes)).collect();
         let unit = if others.is_empty() { unit(measured) } else { NONE };
         let name = [words(measured)].into_iter().chain(others).collect::<Vec<_>>().join(" / ");
-        Measure { name, unit }
+        QuotedMetric { name, unit }
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn name(metric: &str) -> String {
-        Measure::of(metric, &["links.bottleneck.queue.kind", "links.bottleneck.delay"]).name
+        QuotedMetric::of(metric, &["links.bottleneck.queue.kind", "links.bottleneck.delay"]).name
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn numbers_have_the_unit_of_their_metric() {
-        let unit = |metric| Measure::of(metric, &[]).unit;
+        let unit = |metric| QuotedMetric::of(metric, &[]).unit;
         let rate = unit("sum of flows.*.goodput_bps");
         assert_eq!(rate.value(9_412_345.0, (Some(9e6), None)), "9.412 Mbit/s");
         assert_eq!(rate.bounds(Some(8_210_000.0), Some(8.66e6)), "8.21 to 8.66 Mbit/s");

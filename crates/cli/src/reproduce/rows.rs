@@ -8,7 +8,7 @@ use ackclock_scenario::{Evaluation, Scenario};
 use serde_json::{Map, Value, json};
 
 use super::gallery::Chosen;
-use super::number::{Measure, Unit};
+use super::number::{QuotedMetric, Unit};
 use crate::report;
 
 /// The verdict on a published result.
@@ -203,7 +203,7 @@ fn line(scenario: &Scenario, file: &str, evaluations: &[&Evaluation]) -> Line {
         return Line { file, metric, value: nothing, spread, expected, point, met: 0, met_by_median: 0, points: 1 };
     };
     let axes: Vec<&str> = scenario.axes().collect();
-    let Measure { name, unit } = Measure::of(&shown.metric, &axes);
+    let QuotedMetric { name, unit } = QuotedMetric::of(&shown.metric, &axes);
     let (value, spread) = value(shown, &unit);
     Line {
         file,

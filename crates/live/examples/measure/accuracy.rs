@@ -5,10 +5,10 @@ use std::time::Duration;
 use ackclock_trace::{Histogram, Lateness, LiveSummary};
 use anyhow::{Context, Result};
 
-use crate::Settings;
+use crate::MeasureSettings;
 use crate::lab::Lab;
 use crate::live::{self, Path};
-use crate::load::{self, Stream};
+use crate::load::{self, PacketStream};
 
 const DELAY: Duration = Duration::from_millis(10);
 /// Bytes of a packet, those of IP included.
@@ -16,7 +16,7 @@ const BYTES: usize = 1250;
 /// Bytes of a packet of `ping`.
 const PING: f64 = 84.0;
 
-pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
+pub(crate) fn measure(lab: &Lab, settings: MeasureSettings) -> Result<()> {
     println!(
         "{} ms each way, spin {:?}, {} busy threads, {} s each; ms",
         DELAY.as_millis(),
@@ -35,12 +35,12 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
 
         // At half the rate no packet waits for another one.
         let half = rate as f64 / 2.0 / (BYTES as f64 * 8.0);
-        let stream = Stream { bytes: BYTES, rate: half, time };
+        let stream = PacketStream { bytes: BYTES, rate: half, time };
         let (streamed, outcome, _) = live::run(lab, &path, settings, || load::udp(lab, stream))?;
         let expected = 10.0 + BYTES as f64 * 8e3 / rate as f64;
         line("UDP, one way, half the rate", expected, &streamed.delay, outcome.summary.live.as_ref())?;
 
-        let stream = Stream { rate: 2.4 * half, time: Duration::from_secs(settings.seconds.max(10)), ..stream };
+        let stream = PacketStream { rate: 2.4 * half, time: Duration::from_secs(settings.seconds.max(10)), ..stream };
         let (streamed, outcome, _) = live::run(lab, &path, settings, || load::udp(lab, stream))?;
         let got = streamed.rate() * BYTES as f64 * 8.0;
         println!(

@@ -13,14 +13,14 @@ use tun_tap::Iface;
 const BATCH: usize = 32;
 
 /// A device of either kind.
-pub(crate) trait Port: AsRawFd {
+pub(crate) trait PacketDevice: AsRawFd {
     fn recv(&self, buffer: &mut [u8]) -> io::Result<usize>;
     fn send(&self, bytes: &[u8]) -> io::Result<usize>;
     /// The number of packets of a wire in `bytes`.
     fn packets(bytes: &[u8]) -> u64;
 }
 
-impl Port for Iface {
+impl PacketDevice for Iface {
     fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         Iface::recv(self, buffer)
     }
@@ -35,7 +35,7 @@ impl Port for Iface {
 }
 
 /// With a header before each packet or segment, which is handed through as it is.
-impl Port for File {
+impl PacketDevice for File {
     fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         (&*self).read(buffer)
     }
@@ -52,7 +52,7 @@ impl Port for File {
 }
 
 /// Copies until `stop`; how many packets that were. Nothing is longer than `longest`.
-pub(crate) fn copy<P: Port>(devices: &[P; 2], longest: usize, stop: &AtomicBool) -> io::Result<u64> {
+pub(crate) fn copy<P: PacketDevice>(devices: &[P; 2], longest: usize, stop: &AtomicBool) -> io::Result<u64> {
     let mut buffers = vec![vec![0; longest]; BATCH];
     let mut lengths = [0; BATCH];
     let mut packets = 0;

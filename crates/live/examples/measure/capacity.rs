@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 
 use crate::lab::Lab;
 use crate::live::{self, Path};
-use crate::load::{self, Stream, Streamed};
-use crate::{CpuTime, Settings, bare, thread_time};
+use crate::load::{self, PacketStream, Streamed};
+use crate::{CpuTime, MeasureSettings, bare, thread_time};
 
 /// Packets that a device keeps for us, as on the live clock.
 const DEVICE_QUEUE: u32 = 16_384;
@@ -45,7 +45,7 @@ impl<T> Done<T> {
     }
 }
 
-pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
+pub(crate) fn measure(lab: &Lab, settings: MeasureSettings) -> Result<()> {
     println!("A link without limits beside a loop that copies packets; {} rounds by turns.", settings.rounds);
     println!("\n64 bytes by UDP, 2 s each: the highest rate without a loss, and the rate at the highest load");
     println!("                        without loss   at most    CPU us");
@@ -86,10 +86,10 @@ pub(crate) struct Lossless {
 }
 
 /// Tries rates, 2 s each, until packets are lost.
-pub(crate) fn lossless(bytes: usize, mut load: impl FnMut(Stream) -> Result<Done<Streamed>>) -> Result<Lossless> {
+pub(crate) fn lossless(bytes: usize, mut load: impl FnMut(PacketStream) -> Result<Done<Streamed>>) -> Result<Lossless> {
     let mut result = Lossless { lossless: 0.0, most: 0.0, cost: 0.0 };
     for &rate in RATES {
-        let done = load(Stream { bytes, rate: f64::from(rate) * 1e3, time: Duration::from_secs(2) })?;
+        let done = load(PacketStream { bytes, rate: f64::from(rate) * 1e3, time: Duration::from_secs(2) })?;
         result.most = result.most.max(done.load.rate());
         result.cost = done.cost();
         if done.load.received < done.load.sent {
@@ -104,7 +104,7 @@ pub(crate) fn lossless(bytes: usize, mut load: impl FnMut(Stream) -> Result<Done
 pub(crate) fn over<T: Send>(
     lab: &Lab,
     path: &Path,
-    settings: Settings,
+    settings: MeasureSettings,
     load: impl FnOnce() -> Result<T> + Send,
 ) -> Result<Done<T>> {
     let (load, outcome, time) = live::run(lab, path, settings, load)?;
@@ -145,7 +145,7 @@ fn best(values: &[f64]) -> f64 {
 fn run<T: Send>(
     lab: &Lab,
     (kind, offload): (Loop, bool),
-    settings: Settings,
+    settings: MeasureSettings,
     load: impl FnOnce() -> Result<T> + Send,
 ) -> Result<Done<T>> {
     match (kind, offload) {

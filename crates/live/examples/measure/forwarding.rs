@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::capacity::{Lossless, lossless, median, over};
 use crate::lab::Lab;
 use crate::live::Path;
-use crate::{Settings, load};
+use crate::{MeasureSettings, load};
 
 /// Ethernet frames, of which 18 bytes are header and check sequence.
 const FRAMES: [usize; 3] = [64, 512, 1518];
@@ -18,7 +18,7 @@ const RATE: u64 = 40_000_000_000;
 /// Nothing is dropped below this.
 const LIMIT: u64 = 16 << 20;
 
-pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
+pub(crate) fn measure(lab: &Lab, settings: MeasureSettings) -> Result<()> {
     let limit = Limit::Bytes(LIMIT);
     let red = RedConfig { limit: LIMIT, min: Some(LIMIT / 4), max: Some(LIMIT / 2), ..RedConfig::default() };
     let queues = [

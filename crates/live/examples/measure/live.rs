@@ -17,7 +17,7 @@ use anyhow::{Result, bail};
 use nix::sys::signal::{Signal, raise};
 
 use crate::lab::{ADDRESSES, Lab, PREFIX};
-use crate::{CpuTime, Settings, thread_time};
+use crate::{CpuTime, MeasureSettings, thread_time};
 
 /// A link, the same both ways.
 pub(crate) struct Path {
@@ -37,7 +37,7 @@ impl Path {
     }
 }
 
-pub(crate) fn spec(lab: &Lab, path: &Path, settings: Settings) -> Result<RunSpec> {
+pub(crate) fn spec(lab: &Lab, path: &Path, settings: MeasureSettings) -> Result<RunSpec> {
     let direction = DirectionSpec {
         rate: path.rate.and_then(Rate::from_bps),
         delay: Span::from_nanos(path.delay.as_nanos() as u64),
@@ -96,7 +96,7 @@ pub(crate) fn spec(lab: &Lab, path: &Path, settings: Settings) -> Result<RunSpec
 pub(crate) fn run<T: Send>(
     lab: &Lab,
     path: &Path,
-    settings: Settings,
+    settings: MeasureSettings,
     load: impl FnOnce() -> Result<T> + Send,
 ) -> Result<(T, Outcome, CpuTime)> {
     run_with(lab, path, settings, &Options::default(), load)
@@ -106,7 +106,7 @@ pub(crate) fn run<T: Send>(
 pub(crate) fn run_with<T: Send>(
     lab: &Lab,
     path: &Path,
-    settings: Settings,
+    settings: MeasureSettings,
     options: &Options,
     load: impl FnOnce() -> Result<T> + Send,
 ) -> Result<(T, Outcome, CpuTime)> {

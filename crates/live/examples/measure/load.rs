@@ -29,7 +29,7 @@ const PORT: u16 = 4000;
 
 /// A stream of packets of one length.
 #[derive(Clone, Copy)]
-pub(crate) struct Stream {
+pub(crate) struct PacketStream {
     /// Bytes of a packet, those of IP included.
     pub(crate) bytes: usize,
     /// Packets per second.
@@ -77,7 +77,7 @@ fn socket(lab: &Lab, host: usize) -> Result<UdpSocket> {
 }
 
 /// Sends a stream from the left host to the right one.
-pub(crate) fn udp(lab: &Lab, stream: Stream) -> Result<Streamed> {
+pub(crate) fn udp(lab: &Lab, stream: PacketStream) -> Result<Streamed> {
     let receiver = socket(lab, 1)?;
     let sender = socket(lab, 0)?;
     setsockopt(&receiver, RcvBufForce, &(64 << 20))?;
@@ -99,7 +99,7 @@ pub(crate) fn udp(lab: &Lab, stream: Stream) -> Result<Streamed> {
 
 /// Sends at the times that the rate gives, up to a burst at once if they have gone by; sleeps in
 /// between.
-fn send(socket: &UdpSocket, stream: Stream) -> io::Result<u64> {
+fn send(socket: &UdpSocket, stream: PacketStream) -> io::Result<u64> {
     set_timerslack(1)?;
     let to = SockaddrIn::from(SocketAddrV4::new(ADDRESSES[1].parse().map_err(io::Error::other)?, PORT));
     let addresses = [Some(to); BURST];

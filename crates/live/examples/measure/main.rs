@@ -37,7 +37,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 /// The settings of the measurements.
 #[derive(Clone, Copy)]
-pub(crate) struct Settings {
+pub(crate) struct MeasureSettings {
     /// `None` is what the loop finds out by itself.
     pub(crate) spin: Option<Duration>,
     /// Repetitions of each measurement.
@@ -60,7 +60,7 @@ pub(crate) fn thread_time() -> CpuTime {
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let what = arguments.next().unwrap_or_default();
-    let mut settings = Settings { spin: None, rounds: 3, seconds: 5, busy: 0 };
+    let mut settings = MeasureSettings { spin: None, rounds: 3, seconds: 5, busy: 0 };
     let mut file = std::env::temp_dir().join(format!("ackclock-measure-{}.pcapng", std::process::id()));
     while let Some(name) = arguments.next() {
         let value = arguments.next().with_context(|| format!("{name} takes a value"))?;

@@ -11,10 +11,10 @@ use anyhow::{Result, bail};
 
 use crate::lab::Lab;
 use crate::live::{self, Path};
-use crate::{Settings, load};
+use crate::{MeasureSettings, load};
 
 /// By turns without a capture and with one, in `file`; each capture is replayed.
-pub(crate) fn measure(lab: &Lab, settings: Settings, file: PathBuf) -> Result<()> {
+pub(crate) fn measure(lab: &Lab, settings: MeasureSettings, file: PathBuf) -> Result<()> {
     println!("TCP of the two kernels (CUBIC), MTU 1500 bytes, {} s, without a capture and with one", settings.seconds);
     println!("                             Gbit/s    CPU us   MB written   replay: packets/s   Gbit/s");
     let path = Path::free(true);
@@ -60,7 +60,7 @@ pub(crate) fn measure(lab: &Lab, settings: Settings, file: PathBuf) -> Result<()
 }
 
 /// Packets and bytes that hosts have sent, and how long their replay took.
-fn replay(lab: &Lab, path: &Path, settings: Settings, file: &std::path::Path) -> Result<(u64, u64, Duration)> {
+fn replay(lab: &Lab, path: &Path, settings: MeasureSettings, file: &std::path::Path) -> Result<(u64, u64, Duration)> {
     let mut spec = live::spec(lab, path, settings)?;
     if let Some(live) = &mut spec.live {
         live.clock = Clock::Replay(file.to_owned());

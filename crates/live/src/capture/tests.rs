@@ -18,13 +18,13 @@ mod changes;
 mod foreign;
 
 /// A file name in a directory of its own, which is removed.
-struct Scratch(PathBuf);
+struct ScratchFile(PathBuf);
 
-impl Scratch {
-    fn new(name: &str) -> Scratch {
+impl ScratchFile {
+    fn new(name: &str) -> ScratchFile {
         let dir = std::env::temp_dir().join(format!("ackt-capture-{name}-{}", process::id()));
         fs::create_dir_all(&dir).unwrap();
-        Scratch(dir)
+        ScratchFile(dir)
     }
 
     fn file(&self) -> PathBuf {
@@ -39,7 +39,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -114,7 +114,7 @@ fn read_all(file: impl Read + Send + 'static) -> Result<(Vec<Packet>, Option<Tim
 
 /// A capture of these packets, ended after 5 s.
 fn write(name: &str, packets: &[Packet]) -> Vec<u8> {
-    let scratch = Scratch::new(name);
+    let scratch = ScratchFile::new(name);
     let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     for (at, node, way, bytes) in packets {
         writer.packet(Time::from_nanos(*at), *node, *way, bytes);
@@ -162,7 +162,7 @@ fn a_host_without_a_device_has_no_packets() {
 
 #[test]
 fn a_packet_may_have_its_beginning_alone() {
-    let (scratch, long, short) = (Scratch::new("snap"), ipv4(1, 2, 1499), ipv4(1, 2, 128));
+    let (scratch, long, short) = (ScratchFile::new("snap"), ipv4(1, 2, 1499), ipv4(1, 2, 128));
     let mut writer = CaptureWriter::create(&scratch.file(), &spec(), Some(128)).unwrap();
     for packet in [&long, &short] {
         writer.packet(Time::ZERO, 0, CaptureDirection::FromHost, packet);
@@ -261,7 +261,7 @@ fn the_bytes_are_those_of_the_draft() {
 
 #[test]
 fn a_file_has_its_name_once_it_is_whole() {
-    let scratch = Scratch::new("hidden");
+    let scratch = ScratchFile::new("hidden");
     let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     writer.packet(Time::ZERO, 0, CaptureDirection::FromHost, &ipv4(1, 2, 40));
     assert_eq!(scratch.names(), [".run.pcapng.partial"]);
@@ -324,7 +324,7 @@ fn a_full_disk_is_told() {
 fn of_a_full_disk_all_whole_blocks_are_a_capture() {
     let packets: Vec<Packet> = (0..12).map(|n| (1000 * n, 0, CaptureDirection::FromHost, ipv4(1, 2, 100))).collect();
     let chunk = write("blocks", &packets);
-    let scratch = Scratch::new("full-disk");
+    let scratch = ScratchFile::new("full-disk");
     let end = |extent: &salvage::BlockExtent| writer::statistics(0, extent.last, &extent.packets);
     let room = writer::statistics(0, 0, &[0, 0]).len();
     let first = chunk.windows(4).position(|word| word == 6u32.to_le_bytes()).unwrap();
@@ -358,7 +358,7 @@ fn of_a_full_disk_all_whole_blocks_are_a_capture() {
 
 #[test]
 fn a_disk_that_does_not_keep_up_is_told() {
-    let scratch = Scratch::new("stalled");
+    let scratch = ScratchFile::new("stalled");
     let pipe = scratch.0.join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
@@ -399,7 +399,7 @@ fn a_place_that_is_not_there_is_told_before_anything() {
 
 #[test]
 fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
-    let scratch = Scratch::new("replaced");
+    let scratch = ScratchFile::new("replaced");
     let path = scratch.file();
     for _ in 0..2 {
         CaptureWriter::create(&path, &spec(), None).unwrap().finish(Time::ZERO).unwrap();
@@ -432,7 +432,7 @@ fn the_scenario_is_known_by_what_decides() {
 
 #[test]
 fn a_title_of_any_length_fits() {
-    let scratch = Scratch::new("title");
+    let scratch = ScratchFile::new("title");
     let spec = RunSpec { title: "ü scenario ".repeat(10_000), ..spec() };
     let path = scratch.file();
     CaptureWriter::create(&path, &spec, None).unwrap().finish(Time::ZERO).unwrap();
@@ -442,7 +442,7 @@ fn a_title_of_any_length_fits() {
 
 #[test]
 fn tcpdump_reads_it() {
-    let scratch = Scratch::new("tcpdump");
+    let scratch = ScratchFile::new("tcpdump");
     let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     for (at, node, way, bytes) in &some_packets()[..3] {
         writer.packet(Time::from_nanos(*at), *node, *way, bytes);

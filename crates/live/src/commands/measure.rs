@@ -1,19 +1,19 @@
 //! Numbers parsed from the output of programs.
 
-use ackclock_sim::spec::Measure;
+use ackclock_sim::spec::CommandMeasure;
 use ackclock_trace::{CommandSummary, Histogram, RoundTrips};
 
 /// Parses a program's standard output.
 ///
 /// # Errors
 /// The reason why the output cannot be read.
-pub(super) fn measure(kind: Measure, stdout: &[u8], summary: &mut CommandSummary) -> Result<(), String> {
+pub(super) fn measure(kind: CommandMeasure, stdout: &[u8], summary: &mut CommandSummary) -> Result<(), String> {
     match kind {
-        Measure::Json => {
+        CommandMeasure::Json => {
             let value = serde_json::from_slice(stdout).map_err(|error| format!("its output is not JSON: {error}"))?;
             summary.json = Some(value);
         }
-        Measure::Ping => {
+        CommandMeasure::Ping => {
             let rtt = ping(&String::from_utf8_lossy(stdout));
             // Six decimals, as in the distribution.
             let p99 = rtt.quantile(0.99).map(|nanos| nanos.round() / 1e6);
@@ -115,7 +115,7 @@ mod tests {
         let late = |n: usize| if n < 197 { 20.0 } else { 30.0 + n as f64 };
         let lines = (0..200).map(|n| format!("64 bytes from 10.0.0.2: icmp_seq={n} ttl=63 time={} ms\n", late(n)));
         let mut summary = CommandSummary::default();
-        measure(Measure::Ping, lines.collect::<String>().as_bytes(), &mut summary).expect("round trips");
+        measure(CommandMeasure::Ping, lines.collect::<String>().as_bytes(), &mut summary).expect("round trips");
         let rtt = summary.rtt_ms.expect("measured");
         // Buckets are 0.2 % wide.
         let [p95, p99] = [rtt.distribution.quantiles.p95, rtt.p99].map(|value| value.expect("samples"));
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn output_that_says_nothing_is_an_error() {
         let mut summary = CommandSummary::default();
-        assert!(measure(Measure::Ping, b"ping: unknown host\n", &mut summary).is_err());
+        assert!(measure(CommandMeasure::Ping, b"ping: unknown host\n", &mut summary).is_err());
         assert_eq!(summary.rtt_ms.map(|rtt| (rtt.distribution.samples, rtt.p99)), Some((0, None)));
-        assert!(measure(Measure::Json, b"{ \"end\": ", &mut summary).is_err());
+        assert!(measure(CommandMeasure::Json, b"{ \"end\": ", &mut summary).is_err());
         assert_eq!(summary.json, None);
-        measure(Measure::Json, b" { \"end\": { \"bits_per_second\": 9.5e6 } }\n", &mut summary).expect("JSON");
+        measure(CommandMeasure::Json, b" { \"end\": { \"bits_per_second\": 9.5e6 } }\n", &mut summary).expect("JSON");
         assert_eq!(summary.json, Some(serde_json::json!({ "end": { "bits_per_second": 9.5e6 } })));
     }
 }

@@ -1,13 +1,13 @@
 //! Programs in a namespace of the tests' own; without the rights for one they are skipped, and say
 //! so.
 
-use ackclock_sim::spec::{Clock, Measure, NodeSpec};
+use ackclock_sim::spec::{Clock, CommandMeasure, NodeSpec};
 use ackclock_testkit::can_go_live;
 use ackclock_units::Span;
 
 use super::*;
 
-fn command(id: &str, run: &str, at: u64, until: Option<u64>, measure: Option<Measure>) -> CommandSpec {
+fn command(id: &str, run: &str, at: u64, until: Option<u64>, measure: Option<CommandMeasure>) -> CommandSpec {
     let millis = Span::from_millis;
     CommandSpec {
         id: id.into(),
@@ -112,12 +112,12 @@ fn what_they_print_is_kept_and_read() {
         return;
     }
     let commands = vec![
-        command("json", "echo '{ \"end\": { \"x\": 1.5 } }'; echo noise >&2", 0, None, Some(Measure::Json)),
-        command("ping", "ping -c 3 -i 0.01 127.0.0.1", 0, None, Some(Measure::Ping)),
-        command("text", "echo text", 0, None, Some(Measure::Json)),
+        command("json", "echo '{ \"end\": { \"x\": 1.5 } }'; echo noise >&2", 0, None, Some(CommandMeasure::Json)),
+        command("ping", "ping -c 3 -i 0.01 127.0.0.1", 0, None, Some(CommandMeasure::Ping)),
+        command("text", "echo text", 0, None, Some(CommandMeasure::Json)),
         // Something that holds the pipe open is not waited for.
-        command("left", "sleep 100 & echo '{}'", 0, None, Some(Measure::Json)),
-        command("self", "printf '\"%s\"' \"$ACKCLOCK\"", 0, None, Some(Measure::Json)),
+        command("left", "sleep 100 & echo '{}'", 0, None, Some(CommandMeasure::Json)),
+        command("self", "printf '\"%s\"' \"$ACKCLOCK\"", 0, None, Some(CommandMeasure::Json)),
         command("long", "head -c 200000000 /dev/zero", 0, None, None),
     ];
     let directory = std::env::temp_dir().join(format!("ackt-output-{}", std::process::id()));

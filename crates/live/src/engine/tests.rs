@@ -137,7 +137,7 @@ fn addresses(source: [u8; 4], destination: [u8; 4]) -> Addresses {
 type Passed = (Time, usize, Vec<u8>);
 
 /// The engine with hosts behind its devices, in virtual time.
-struct Bench {
+struct EngineBench {
     engine: Engine,
     peers: Vec<Option<Box<dyn Peer>>>,
     now: Time,
@@ -149,16 +149,23 @@ struct Bench {
     allocations: u64,
 }
 
-impl Bench {
-    fn new(spec: &RunSpec, peers: Vec<Option<Box<dyn Peer>>>) -> Bench {
-        Bench { engine: Engine::new(spec), peers, now: Time::ZERO, log: Vec::new(), recording: None, allocations: 0 }
+impl EngineBench {
+    fn new(spec: &RunSpec, peers: Vec<Option<Box<dyn Peer>>>) -> EngineBench {
+        EngineBench {
+            engine: Engine::new(spec),
+            peers,
+            now: Time::ZERO,
+            log: Vec::new(),
+            recording: None,
+            allocations: 0,
+        }
     }
 
     fn send(&mut self, node: usize, packet: &[u8]) {
         if let Some(recording) = &mut self.recording {
             recording.push((self.now, node, packet.to_vec()));
         }
-        let Bench { engine, now, allocations: count, .. } = self;
+        let EngineBench { engine, now, allocations: count, .. } = self;
         let asked = allocations(|| {
             engine.buffer()[..packet.len()].copy_from_slice(packet);
             engine.arrive(*now, node, packet.len());
@@ -171,7 +178,7 @@ impl Bench {
         loop {
             loop {
                 let mut out = None;
-                let Bench { engine, now, .. } = self;
+                let EngineBench { engine, now, .. } = self;
                 self.allocations += allocations(|| out = engine.advance(*now)).count;
                 let Some(out) = out else { break };
                 assert!(out.at <= self.now);
@@ -194,7 +201,7 @@ impl Bench {
         }
     }
 
-    fn run_until(&mut self, end: Time, mut done: impl FnMut(&mut Bench) -> bool) -> bool {
+    fn run_until(&mut self, end: Time, mut done: impl FnMut(&mut EngineBench) -> bool) -> bool {
         loop {
             self.exchange();
             if done(self) {
@@ -265,11 +272,11 @@ fn stock(task: Task) -> Box<dyn Peer> {
 }
 
 /// Our endpoint, on the left, sends to the peer on the right.
-fn sends(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u64) -> Bench {
+fn sends(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u64) -> EngineBench {
     let mut spec = spec([false, true], impairments);
     spec.flows.push(flow(host, HostSpec::Outside, [0, 1], Some(bytes)));
-    let mut bench = Bench::new(&spec, vec![None, Some(peer)]);
-    let received = |bench: &mut Bench| bench.peers[1].as_ref().is_some_and(|peer| peer.received() == bytes);
+    let mut bench = EngineBench::new(&spec, vec![None, Some(peer)]);
+    let received = |bench: &mut EngineBench| bench.peers[1].as_ref().is_some_and(|peer| peer.received() == bytes);
     assert!(bench.run_until(Time::from_secs(300), received), "stopped at {:?}", bench.now);
     // The last acknowledgment is on its way.
     let arrived = bench.now + Span::from_secs(1);
@@ -278,11 +285,11 @@ fn sends(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u
 }
 
 /// The peer on the right sends to ours on the left.
-fn receives(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u64) -> Bench {
+fn receives(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u64) -> EngineBench {
     let mut spec = spec([false, true], impairments);
     spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
-    let mut bench = Bench::new(&spec, vec![None, Some(peer)]);
-    let acked = |bench: &mut Bench| bench.peers[1].as_ref().is_some_and(|peer| peer.acked() == bytes);
+    let mut bench = EngineBench::new(&spec, vec![None, Some(peer)]);
+    let acked = |bench: &mut EngineBench| bench.peers[1].as_ref().is_some_and(|peer| peer.acked() == bytes);
     assert!(bench.run_until(Time::from_secs(300), acked), "stopped at {:?}", bench.now);
     assert_eq!(bench.engine.error(), None);
     bench
@@ -358,7 +365,7 @@ fn the_same_arrivals_give_the_same_packets() {
     let mut spec = spec([false, true], lossy());
     let host = HostSpec::Endpoint(endpoint(CcSpec::Cubic(CubicConfig::default())));
     spec.flows.push(flow(host, HostSpec::Outside, [0, 1], Some(300_000)));
-    let mut bench = Bench::new(&spec, vec![None, Some(twin(Task::Receive(PORT)))]);
+    let mut bench = EngineBench::new(&spec, vec![None, Some(twin(Task::Receive(PORT)))]);
     bench.recording = Some(Vec::new());
     assert!(bench.run_until(Time::from_secs(60), |bench| {
         bench.peers[1].as_ref().is_some_and(|peer| peer.received() == 300_000)
@@ -366,7 +373,7 @@ fn the_same_arrivals_give_the_same_packets() {
     let arrivals = bench.recording.take().expect("it records");
     assert!(arrivals.len() > 50);
     for late in [false, true] {
-        let mut again = Bench::new(&spec, vec![None, None]);
+        let mut again = EngineBench::new(&spec, vec![None, None]);
         for (at, node, packet) in &arrivals {
             again.now = *at;
             if !late {
@@ -424,7 +431,7 @@ fn our_segments_fit_the_path() {
     spec.live.as_mut().expect("it is live").pipes[0].router.as_mut().expect("a router").mtu = Some(1000);
     let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
     spec.flows.push(flow(host, HostSpec::Outside, [0, 1], Some(100_000)));
-    let mut bench = Bench::new(&spec, vec![None, Some(twin(Task::Receive(PORT)))]);
+    let mut bench = EngineBench::new(&spec, vec![None, Some(twin(Task::Receive(PORT)))]);
     assert!(bench.run_until(Time::from_secs(10), |bench| {
         bench.peers[1].as_ref().is_some_and(|peer| peer.received() == 100_000)
     }));
@@ -441,14 +448,14 @@ fn an_icmp_error_from_outside_is_for_the_endpoint_that_it_quotes() {
     let mut host = endpoint(CcSpec::NewReno(NewRenoConfig::default()));
     host.config.path.advertise = true;
     spec.flows.push(flow(HostSpec::Endpoint(host), HostSpec::Outside, [0, 1], Some(100_000)));
-    let mut bench = Bench::new(&spec, vec![None, None]);
-    let asked = |bench: &Bench| -> Vec<Option<u16>> {
+    let mut bench = EngineBench::new(&spec, vec![None, None]);
+    let asked = |bench: &EngineBench| -> Vec<Option<u16>> {
         bench.log.iter().filter_map(|(_, _, bytes)| Some(codec::parse(bytes).ok()?.segment.mss)).collect()
     };
     assert!(bench.run_until(Time::from_millis(500), |bench| !bench.log.is_empty()));
     let syn = bench.log[0].2.clone();
     let header = Header::read(&syn).expect("a packet");
-    let tell = |bench: &mut Bench, mtu, change: &dyn Fn(&mut [u8])| {
+    let tell = |bench: &mut EngineBench, mtu, change: &dyn Fn(&mut [u8])| {
         let mut message = Vec::new();
         let mut reporter = Reporter::new(Some(RIGHT.into()), None);
         assert!(reporter.report(bench.now, IcmpProblem::TooBig(mtu), &header, &syn, &mut message));
@@ -482,7 +489,7 @@ fn wrong_data_ends_the_run() {
     let mut spec = spec([false, true], Impairments::default());
     let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
     spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
-    let mut bench = Bench::new(&spec, vec![None, None]);
+    let mut bench = EngineBench::new(&spec, vec![None, None]);
     let segment = |seq, flags, len| Segment {
         source_port: PEER_PORT,
         destination_port: PORT,
@@ -521,7 +528,7 @@ fn a_wrong_checksum_is_counted_and_the_segment_lost() {
     let mut spec = spec([false, true], Impairments::default());
     let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
     spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
-    let mut bench = Bench::new(&spec, vec![None, None]);
+    let mut bench = EngineBench::new(&spec, vec![None, None]);
     let syn = Segment { source_port: PEER_PORT, destination_port: PORT, flags: Flags::SYN, ..Segment::default() };
     let mut packet = [0; 40];
     codec::emit(&syn, addresses(RIGHT, LEFT), Ecn::NotEct, &mut packet).expect("there is room");
@@ -548,13 +555,13 @@ fn packets_allocate_nothing_after_a_warm_up() {
     let live = spec.live.as_mut().expect("it is live");
     live.nodes.push(third);
     live.pipes.push(PipeSpec { between: [1, 2], ..live.pipes[0].clone() });
-    let mut bench = Bench::new(&spec, vec![None, Some(twin(Task::Receive(PORT))), None]);
+    let mut bench = EngineBench::new(&spec, vec![None, Some(twin(Task::Receive(PORT))), None]);
     let mut big = datagram(RIGHT, [10, 0, 0, 3], &[1; 1400]);
     big[6] = 0;
     let mut header = etherparse::Ipv4Header::from_slice(&big).expect("a header").0;
     header.header_checksum = header.calc_header_checksum();
     big[..20].copy_from_slice(&header.to_bytes());
-    let work = |bench: &mut Bench, seconds: u64| {
+    let work = |bench: &mut EngineBench, seconds: u64| {
         for _ in 0..seconds * 200 {
             // In pieces, answered by a router, by a host of ours, and as it is.
             bench.send(1, &big);

@@ -7,7 +7,7 @@ use super::*;
 
 /// The common properties of the packets of a segment.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedPackets {
     pub(crate) six: bool,
     pub(crate) udp: bool,
     pub(crate) from: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
 }
 
 /// A whole packet with the part of a stream from `at` on, the `number`th of its segment.
-fn packet(shared: &Shared, number: usize, flags: [bool; 3], payload: &[u8]) -> Vec<u8> {
+fn packet(shared: &SharedPackets, number: usize, flags: [bool; 3], payload: &[u8]) -> Vec<u8> {
     let ports = [40_000, 443];
     let [four, six] = [[10, 0, 0], [0xfd, 0, 0]];
     let (source, destination) = ([four[0], 0, 0, shared.from], [four[0], 0, 0, shared.to]);
@@ -79,7 +79,7 @@ fn packet(shared: &Shared, number: usize, flags: [bool; 3], payload: &[u8]) -> V
 }
 
 /// A segment as a device gives it, and the packets that it stands for.
-pub(crate) fn segment(shared: &Shared, payload: &[u8]) -> (Vec<u8>, Offload, Vec<Vec<u8>>) {
+pub(crate) fn segment(shared: &SharedPackets, payload: &[u8]) -> (Vec<u8>, Offload, Vec<Vec<u8>>) {
     let count = payload.len().div_ceil(usize::from(shared.size));
     let packets = payload.chunks(shared.size.into()).enumerate().map(|(number, part)| {
         let [fin, push, cwr] = shared.flags;
@@ -105,10 +105,10 @@ pub(crate) fn segment(shared: &Shared, payload: &[u8]) -> (Vec<u8>, Offload, Vec
     (whole, offload, packets.collect())
 }
 
-pub(crate) fn shared() -> impl Strategy<Value = Shared> {
+pub(crate) fn shared() -> impl Strategy<Value = SharedPackets> {
     let flags = any::<[bool; 3]>();
     let of = (any::<[bool; 3]>(), any::<u8>(), any::<u16>(), any::<u32>(), flags, 1..1420_u16);
-    of.prop_map(|([six, udp, timestamps], class, id, sequence, flags, size)| Shared {
+    of.prop_map(|([six, udp, timestamps], class, id, sequence, flags, size)| SharedPackets {
         six,
         udp,
         from: 1,
@@ -206,7 +206,7 @@ proptest! {
 
 #[test]
 fn what_is_no_segment_is_not_cut() {
-    let shared = Shared {
+    let shared = SharedPackets {
         six: false,
         udp: false,
         from: 1,

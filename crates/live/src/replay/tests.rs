@@ -208,16 +208,16 @@ proptest! {
 }
 
 /// A capture in a directory that is removed.
-struct Recording(PathBuf);
+struct TemporaryCapture(PathBuf);
 
-impl Recording {
+impl TemporaryCapture {
     /// The recording of a live run that is sometimes called late.
-    fn new(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time) -> Recording {
-        Recording::cut(name, spec, arrivals, end, None)
+    fn new(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time) -> TemporaryCapture {
+        TemporaryCapture::cut(name, spec, arrivals, end, None)
     }
 
     /// The same of the first `snap` bytes of each packet.
-    fn cut(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time, snap: Option<u32>) -> Recording {
+    fn cut(name: &str, spec: &RunSpec, arrivals: &[Arrival], end: Time, snap: Option<u32>) -> TemporaryCapture {
         let dir = std::env::temp_dir().join(format!("ackt-replay-{name}-{}", process::id()));
         fs::create_dir_all(&dir).unwrap();
         let mut writer = CaptureWriter::create(&dir.join("run.pcapng"), spec, snap).unwrap();
@@ -240,7 +240,7 @@ impl Recording {
         let last = if end < Time::ZERO + spec.duration { end } else { Time::from_nanos(end.as_nanos() - 1) };
         hand_over(&mut engine, &mut writer, last);
         writer.finish(end).unwrap();
-        Recording(dir)
+        TemporaryCapture(dir)
     }
 
     fn path(&self) -> PathBuf {
@@ -258,7 +258,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for TemporaryCapture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -275,7 +275,7 @@ fn a_replay_decides_as_the_recorded_run_did() {
     assert!(arrivals.last().unwrap().0 < end);
     let (log, sent) = run_engine(&spec, &arrivals, Polls::Exact);
     assert!(["drop", "dequeue"].iter().all(|action| log.contains(action)));
-    let recording = Recording::new("same", &spec, &arrivals, end);
+    let recording = TemporaryCapture::new("same", &spec, &arrivals, end);
     for _ in 0..2 {
         let (replayed, outcome) = recording.replay(&spec);
         assert!(replayed == log);
@@ -297,21 +297,21 @@ fn the_beginnings_of_packets_suffice_between_kernels() {
     arrivals.retain(|(_, _, bytes)| bytes[8] > 1);
     let end = Time::ZERO + spec.duration;
     let (log, sent) = run_engine(&spec, &arrivals, Polls::Exact);
-    let recording = Recording::cut("snap", &spec, &arrivals, end, Some(128));
+    let recording = TemporaryCapture::cut("snap", &spec, &arrivals, end, Some(128));
     let (replayed, outcome) = recording.replay(&spec);
     assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
     assert!(replayed == log);
     assert_eq!(live(&outcome).invalid, [""; 0]);
     assert_eq!(live(&outcome).compared_packets, Some(sent.len() as u64));
-    let size = |recording: &Recording| fs::metadata(recording.path()).unwrap().len();
-    assert!(3 * size(&recording) < size(&Recording::new("whole", &spec, &arrivals, end)));
+    let size = |recording: &TemporaryCapture| fs::metadata(recording.path()).unwrap().len();
+    assert!(3 * size(&recording) < size(&TemporaryCapture::new("whole", &spec, &arrivals, end)));
 }
 
 #[test]
 fn a_packet_of_which_more_is_needed_ends_the_replay() {
     let at = Time::from_millis(1);
     let error = |spec: &RunSpec, bytes: Vec<u8>| {
-        let recording = Recording::cut("lacks", spec, &[(at, 0, bytes)], Time::from_millis(2), Some(128));
+        let recording = TemporaryCapture::cut("lacks", spec, &[(at, 0, bytes)], Time::from_millis(2), Some(128));
         recording.replay(spec).1.broken_off.map(|error| error.to_string())
     };
     let (whole, len) = (spec(), 28 + 1000);
@@ -342,7 +342,7 @@ fn a_packet_of_which_more_is_needed_ends_the_replay() {
 fn a_run_that_was_broken_off_is_replayed_as_far() {
     let (spec, arrivals) = (spec(), arrivals(3000, 6));
     let end = Time::from_millis(300);
-    let recording = Recording::new("broken", &spec, &arrivals, end);
+    let recording = TemporaryCapture::new("broken", &spec, &arrivals, end);
     let (_, outcome) = recording.replay(&spec);
     assert_eq!(live(&outcome).invalid, [""; 0]);
     assert!(outcome.summary.partial);
@@ -355,7 +355,7 @@ fn a_replay_that_goes_another_way_says_so() {
     let (spec, arrivals) = (spec(), arrivals(3000, 7));
     let end = Time::ZERO + spec.duration;
     // Recorded with another seed, and said to be with this one.
-    let recording = Recording::new("other", &spec, &arrivals, end);
+    let recording = TemporaryCapture::new("other", &spec, &arrivals, end);
     let mut file = fs::read(recording.path()).unwrap();
     let other = RunSpec { seed: 4, ..spec.clone() };
     let [from, to] = [&spec, &other].map(|spec| format!("scenario {:016x}", fingerprint(spec)));
@@ -372,7 +372,7 @@ fn a_replay_that_goes_another_way_says_so() {
 fn another_scenario_takes_the_same_arrivals() {
     let (spec, arrivals) = (spec(), arrivals(3000, 8));
     let end = Time::ZERO + spec.duration;
-    let recording = Recording::new("changed", &spec, &arrivals, end);
+    let recording = TemporaryCapture::new("changed", &spec, &arrivals, end);
     let mut other = spec.clone();
     other.links[0].forward.rate = Rate::from_bps(5_000_000);
     let (log, outcome) = recording.replay(&other);
@@ -384,7 +384,7 @@ fn another_scenario_takes_the_same_arrivals() {
 #[test]
 fn a_cut_capture_breaks_the_replay_off() {
     let (spec, arrivals) = (spec(), arrivals(3000, 9));
-    let recording = Recording::new("cut", &spec, &arrivals, Time::ZERO + spec.duration);
+    let recording = TemporaryCapture::new("cut", &spec, &arrivals, Time::ZERO + spec.duration);
     let file = fs::read(recording.path()).unwrap();
     fs::write(recording.path(), &file[..file.len() / 2]).unwrap();
     let (_, outcome) = recording.replay(&spec);
@@ -396,7 +396,8 @@ fn a_cut_capture_breaks_the_replay_off() {
 #[test]
 fn packets_that_no_host_sends_are_refused() {
     let mut spec = spec();
-    let recording = Recording::new("long", &spec, &[(Time::ZERO, 0, packet(0, 1, 64, 1400))], Time::from_millis(1));
+    let recording =
+        TemporaryCapture::new("long", &spec, &[(Time::ZERO, 0, packet(0, 1, 64, 1400))], Time::from_millis(1));
     spec.live.as_mut().unwrap().nodes.iter_mut().for_each(|node| node.mtu = 1000);
     let (_, outcome) = recording.replay(&spec);
     let error = outcome.broken_off.unwrap().to_string();

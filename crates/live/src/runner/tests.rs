@@ -44,7 +44,7 @@ impl Port for UnixDatagram {
 }
 
 /// A device in memory.
-struct Memory {
+struct MemoryDevice {
     /// Packets from its host.
     incoming: RefCell<VecDeque<Vec<u8>>>,
     /// Packets to its host.
@@ -55,9 +55,9 @@ struct Memory {
     descriptor: (UnixDatagram, UnixDatagram),
 }
 
-impl Memory {
-    fn new(incoming: impl IntoIterator<Item = Vec<u8>>) -> Memory {
-        Memory {
+impl MemoryDevice {
+    fn new(incoming: impl IntoIterator<Item = Vec<u8>>) -> MemoryDevice {
+        MemoryDevice {
             incoming: RefCell::new(incoming.into_iter().collect()),
             outgoing: RefCell::default(),
             fails: Cell::default(),
@@ -66,13 +66,13 @@ impl Memory {
     }
 }
 
-impl AsRawFd for Memory {
+impl AsRawFd for MemoryDevice {
     fn as_raw_fd(&self) -> RawFd {
         self.descriptor.0.as_raw_fd()
     }
 }
 
-impl Port for Memory {
+impl Port for MemoryDevice {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(packet) = self.incoming.borrow_mut().pop_front() else {
             return Err(self.fails.get()[0].unwrap_or(Errno::EAGAIN).into());
@@ -234,7 +234,7 @@ fn a_packet_wakes_the_loop_and_comes_out_after_its_delay() {
 #[test]
 fn all_that_hosts_have_sent_comes_out_in_order() {
     let sent = |from| (0..700).map(move |number| packet(from, number, 64 + number as usize));
-    let (left, right) = (Memory::new(sent(0)), Memory::new(sent(1)));
+    let (left, right) = (MemoryDevice::new(sent(0)), MemoryDevice::new(sent(1)));
     let (end, driven) = drive(&spec(Span::from_millis(200), Span::from_millis(1)), [&left, &right]);
     assert!(matches!(end, LoopEnd::Over), "{end:?}");
     for (from, to) in [(0, &right), (1, &left)] {
@@ -249,8 +249,8 @@ fn all_that_hosts_have_sent_comes_out_in_order() {
 
 #[test]
 fn what_is_longer_than_any_mtu_goes_nowhere() {
-    let left = Memory::new([packet(0, 0, 1501), packet(0, 1, 1500)]);
-    let right = Memory::new([]);
+    let left = MemoryDevice::new([packet(0, 0, 1501), packet(0, 1, 1500)]);
+    let right = MemoryDevice::new([]);
     let (_, driven) = drive(&spec(Span::from_millis(20), Span::ZERO), [&left, &right]);
     assert_eq!(*right.outgoing.borrow(), [packet(0, 1, 1500)]);
     assert_eq!(driven.engine.hosts().next().unwrap().truncated, 1);
@@ -259,8 +259,8 @@ fn what_is_longer_than_any_mtu_goes_nowhere() {
 #[test]
 fn a_device_that_is_gone_ends_the_run() {
     for (which, errno) in [Errno::EBADFD, Errno::EIO, Errno::ENETDOWN].into_iter().enumerate() {
-        let left = Memory::new([packet(0, 0, 100)]);
-        let right = Memory::new([]);
+        let left = MemoryDevice::new([packet(0, 0, 100)]);
+        let right = MemoryDevice::new([]);
         let mut fails = [None; 3];
         fails[which] = Some(errno);
         right.fails.set(fails);
@@ -273,8 +273,8 @@ fn a_device_that_is_gone_ends_the_run() {
 
 #[test]
 fn a_packet_that_a_device_does_not_take_is_counted() {
-    let left = Memory::new([packet(0, 0, 100), packet(0, 1, 100)]);
-    let right = Memory::new([]);
+    let left = MemoryDevice::new([packet(0, 0, 100), packet(0, 1, 100)]);
+    let right = MemoryDevice::new([]);
     right.fails.set([None, Some(Errno::ENOBUFS), None]);
     let (end, driven) = drive(&spec(Span::from_millis(20), Span::ZERO), [&left, &right]);
     assert!(matches!(end, LoopEnd::Over), "{end:?}");
@@ -285,8 +285,8 @@ fn a_packet_that_a_device_does_not_take_is_counted() {
 #[test]
 fn what_is_on_its_way_at_the_end_is_delivered_if_it_is_to_be() {
     for drains in [false, true] {
-        let left = Memory::new([packet(0, 0, 100)]);
-        let right = Memory::new([]);
+        let left = MemoryDevice::new([packet(0, 0, 100)]);
+        let right = MemoryDevice::new([]);
         let spec = spec(Span::from_millis(20), Span::from_millis(100));
         let runtime = runtime();
         let _inside = runtime.enter();
@@ -307,8 +307,8 @@ fn what_is_on_its_way_at_the_end_is_delivered_if_it_is_to_be() {
 
 #[test]
 fn a_signal_ends_a_run_and_another_one_its_draining() {
-    let left = Memory::new([packet(0, 0, 100)]);
-    let right = Memory::new([]);
+    let left = MemoryDevice::new([packet(0, 0, 100)]);
+    let right = MemoryDevice::new([]);
     let spec = spec(Span::from_secs(1000), Span::from_secs(500));
     let runtime = runtime();
     let _inside = runtime.enter();
@@ -337,8 +337,8 @@ fn a_signal_ends_a_run_and_another_one_its_draining() {
 
 #[test]
 fn a_signal_is_seen_by_a_loop_that_never_sleeps() {
-    let left = Memory::new([]);
-    let right = Memory::new([]);
+    let left = MemoryDevice::new([]);
+    let right = MemoryDevice::new([]);
     let mut spec = spec(Span::from_secs(1000), Span::ZERO);
     // Something is always due soon enough to be waited for.
     spec.live.as_mut().unwrap().scheduling.spin = Spin::Fixed(Span::from_secs(1000));

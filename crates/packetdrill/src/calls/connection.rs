@@ -223,7 +223,7 @@ impl Kernel {
             Kind::Open(endpoint) => {
                 endpoint.close(now);
                 if let Some(linger) = linger
-                    && !endpoint.is_close_complete()
+                    && !endpoint.state().is_close_complete()
                 {
                     self.flush(now);
                     let what = "the end of the linger time, or of the connection";

@@ -42,7 +42,7 @@ impl Kernel {
             "SIOCINQ" | "FIONREAD" => self.unread(id),
             name if is_multipath => return Err(CallError::Unsupported(format!("the ioctl {name} of MPTCP"))),
             "SIOCOUTQ" | "TIOCOUTQ" | "FIONWRITE" => endpoint.map_or(0, socket::unacknowledged),
-            "SIOCOUTQNSD" => endpoint.map_or(0, |endpoint| endpoint.unsent()),
+            "SIOCOUTQNSD" => endpoint.map_or(0, |endpoint| endpoint.sender().sequence().unsent()),
             name => return Err(CallError::Unsupported(format!("the ioctl {name}"))),
         };
         let expected = args.bracketed(2)?;

@@ -9,7 +9,7 @@ use crate::ast::Expr;
 use crate::errno::Errno;
 use crate::fast_open::MSG_FASTOPEN;
 use crate::host::System;
-use crate::shapes::{Message, control, message_vector, part, parts, vector};
+use crate::shapes::{ExpectedMessage, control, message_vector, part, parts, vector};
 use crate::socket;
 use crate::sockets::{Kernel, Kind, SocketId};
 
@@ -126,7 +126,7 @@ impl Kernel {
         length: i64,
         flags: i64,
         null: bool,
-        message: Option<Message>,
+        message: Option<ExpectedMessage>,
     ) -> Result<Step, CallError> {
         let other = flags & !(PEEK | TRUNC | DONTWAIT | WAITALL | NOSIGNAL);
         if other != 0 {
@@ -165,7 +165,7 @@ impl Kernel {
         most: u64,
         got: u64,
         flags: i64,
-        message: Option<Message>,
+        message: Option<ExpectedMessage>,
     ) -> Result<Done, (Op, Done)> {
         let low_water = self.sockets[id].options.receive_low_water.unwrap_or(1);
         let inq = self.sockets[id].options.inq;
@@ -235,7 +235,7 @@ impl Kernel {
             Some(value) => integer(value, args.system)?,
             None => 0,
         };
-        let mut message = Message { flags, inq: None, has_control: false };
+        let mut message = ExpectedMessage { flags, inq: None, has_control: false };
         for item in control(parts_of).unwrap_or(&[]) {
             let item = parts(item)?;
             let kind = match part(item, "cmsg_type") {

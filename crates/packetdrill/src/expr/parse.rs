@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Value;
-use super::token::{Kind, Line, Token, lines};
+use super::token::{CodeToken, Kind, Line, lines};
 use crate::error::ParseError;
 
 mod expression;
@@ -224,7 +224,7 @@ impl<'a> Blocks<'a> {
 /// Reads the tokens of one line.
 struct Reader<'a> {
     text: &'a str,
-    tokens: &'a [Token],
+    tokens: &'a [CodeToken],
     at: usize,
     /// Calls of `choice` that are open.
     depth: u16,

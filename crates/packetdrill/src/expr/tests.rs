@@ -17,12 +17,12 @@ fn lookup(name: &str) -> Option<Value> {
     }
 }
 
-fn run_in(env: &mut Env, text: &str) -> Result<Vec<String>, CodeError> {
+fn run_in(env: &mut Variables, text: &str) -> Result<Vec<String>, CodeError> {
     Program::parse(text, 1).unwrap_or_else(|error| panic!("{}", error.render("test", text, false))).run(env, &lookup)
 }
 
 fn run(text: &str) -> Result<Vec<String>, CodeError> {
-    run_in(&mut Env::new(), text)
+    run_in(&mut Variables::new(), text)
 }
 
 /// The value of an expression as Python prints it.
@@ -176,7 +176,7 @@ fn assertions_as_scripts_write_them() {
 #[test]
 fn a_failed_assertion_tells_the_condition_and_its_values() {
     let text = "assert 1\nassert tcpi_snd_cwnd == 4 and tcpi_ca_state ==\\\n  TCP_CA_Open, 'state %d' % tcpi_ca_state";
-    let error = Program::parse(text, 20).unwrap().run(&mut Env::new(), &lookup).unwrap_err();
+    let error = Program::parse(text, 20).unwrap().run(&mut Variables::new(), &lookup).unwrap_err();
     assert_eq!(error.line, 21);
     assert_eq!(error.message, "state 3");
     // A backslash at the end of a line is part of what is written.
@@ -197,7 +197,7 @@ fn what_is_printed_is_kept() {
 
 #[test]
 fn assigned_names_last_from_one_piece_of_code_to_the_next() {
-    let mut env = Env::new();
+    let mut env = Variables::new();
     run_in(&mut env, "cwnd = tcpi_snd_cwnd; LIMIT = 0x7fffffff").unwrap();
     run_in(&mut env, "cwnd += 2\ncwnd *= 10").unwrap();
     run_in(&mut env, "assert cwnd == 120 and LIMIT == 2147483647").unwrap();
@@ -219,7 +219,7 @@ else:
     pass
 print(y)";
     let with = |x: i128| {
-        let mut env = Env::new();
+        let mut env = Variables::new();
         run_in(&mut env, &format!("x = {x}")).unwrap();
         run_in(&mut env, program).unwrap().remove(0)
     };
@@ -265,7 +265,7 @@ fn what_cannot_be_computed_is_an_error() {
 
 #[test]
 fn values_have_a_greatest_size() {
-    let mut env = Env::new();
+    let mut env = Variables::new();
     run_in(&mut env, "a = (1,)").unwrap();
     let nested = (0..20).find_map(|_| run_in(&mut env, "a = (a,)").err());
     assert_eq!(nested.unwrap().message, "a tuple that is too large");
@@ -341,7 +341,7 @@ fn nesting_is_bounded() {
     // The deepest nesting works with little stack.
     let deepest = |depth: usize| {
         let text = format!("assert {}1{}", "(1+".repeat(depth), ")".repeat(depth));
-        Program::parse(&text, 1).map(|program| program.run(&mut Env::new(), &|_| None).is_ok())
+        Program::parse(&text, 1).map(|program| program.run(&mut Variables::new(), &|_| None).is_ok())
     };
     let thread = std::thread::Builder::new().stack_size(1 << 19);
     let results = thread.spawn(move || (1..200).map(|depth| deepest(depth).is_ok()).collect::<Vec<_>>()).unwrap();
@@ -409,7 +409,7 @@ fn pieces() -> impl Strategy<Value = String> {
 
 fn survives(text: &str) {
     match Program::parse(text, 1) {
-        Ok(program) => drop(program.run(&mut Env::new(), &lookup).map_err(|error| error.to_string())),
+        Ok(program) => drop(program.run(&mut Variables::new(), &lookup).map_err(|error| error.to_string())),
         Err(error) => assert!(!error.render("fuzz", text, false).is_empty()),
     }
 }

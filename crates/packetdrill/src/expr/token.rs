@@ -14,7 +14,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Token {
+pub(super) struct CodeToken {
     pub(super) kind: Kind,
     pub(super) place: Range<usize>,
     /// The line in the code, from 1.
@@ -28,7 +28,7 @@ pub(super) struct Line {
     pub(super) indent: usize,
     /// `true` if this is the rest of the line of `%{`, whose indentation nobody chose.
     pub(super) inline: bool,
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<CodeToken>,
 }
 
 /// Longer ones first, where one starts with another.
@@ -94,7 +94,7 @@ pub(super) fn lines(text: &str) -> Result<Vec<Line>, ParseError> {
                     }
                     _ => {}
                 }
-                line.tokens.push(Token { kind, place: at..end, line: number });
+                line.tokens.push(CodeToken { kind, place: at..end, line: number });
                 at = end;
             }
         }

@@ -73,7 +73,7 @@ impl Kernel {
             "SO_RCVLOWAT" => Value::Number(options.receive_low_water.unwrap_or(1) as i64),
             "SO_SNDBUF" => Value::Number(options.send_buffer.unwrap_or(self.host.config.send_buffer) as i64),
             "SO_RCVBUF" => Value::Number(match (self.endpoint(id), options.receive_buffer) {
-                (Some(endpoint), None) => endpoint.receive_buffer(),
+                (Some(endpoint), None) => endpoint.receiver().buffer(),
                 (_, Some(bytes)) => bytes,
                 (None, None) => self.host.receive_buffer(),
             } as i64),
@@ -114,7 +114,7 @@ impl Kernel {
             !matches!(endpoint.state(), State::Closed | State::SynSent | State::SynReceived | State::Listen)
         });
         match (connected, self.sockets[id].options.max_segment) {
-            (Some(endpoint), _) => i64::from(endpoint.max_segment()),
+            (Some(endpoint), _) => i64::from(endpoint.sender().mss()),
             (None, Some(set)) => i64::from(set),
             // TCP_MSS_DEFAULT; V_tcp_mssdflt.
             (None, None) if self.host.system == System::Linux => 536,
@@ -125,7 +125,9 @@ impl Kernel {
     /// `IP_MTU`: on Linux only a socket that is connected has one.
     fn mtu_value(&self, id: SocketId) -> Result<Value, Errno> {
         match self.endpoint(id) {
-            Some(endpoint) if endpoint.state() != State::Closed => Ok(Value::Number(i64::from(endpoint.path_mtu()))),
+            Some(endpoint) if endpoint.state() != State::Closed => {
+                Ok(Value::Number(i64::from(endpoint.sender().path_mtu())))
+            }
             _ if self.host.system == System::Linux => Err(Errno::ENOTCONN),
             _ => Ok(Value::Number(i64::from(self.host.mtu))),
         }

@@ -1,6 +1,6 @@
 //! `setsockopt` with a number: what is stored, and what reaches a socket that is open already.
 
-use ackclock_tcp::retries_within;
+use ackclock_tcp::{SocketOption, retries_within};
 use ackclock_units::{Span, Time};
 
 use super::{LONGEST_TIMEOUT, SYN_ACK_TIMEOUT, accepted_without_meaning, known, unsupported};
@@ -110,23 +110,23 @@ impl Kernel {
             // Listening sockets give their options to children.
             Kind::New | Kind::MultipathListening(_) | Kind::Multipath(_) => {}
             Kind::Listening(listener) => *listener.config_mut() = config,
-            Kind::Open(endpoint) => match changed {
-                Changed::Nothing | Changed::Deferring => {}
-                Changed::ReportErrors => endpoint.set_report_errors(options.report_errors),
-                Changed::MtuDiscover => endpoint.set_path_discovery(config.path.discovery),
-                Changed::KeepAlive => socket::set_keepalive(endpoint, now, &options, &self.host),
-                Changed::SendBuffer(bytes) => endpoint.set_send_buffer(bytes),
-                Changed::ReceiveBuffer(bytes) => endpoint.set_receive_buffer(bytes),
-                Changed::NoDelay => endpoint.set_nodelay(options.no_delay),
-                Changed::Cork => endpoint.set_cork(options.cork),
-                Changed::MaxSegment => endpoint.set_max_segment(options.max_segment.unwrap_or(u16::MAX)),
-                Changed::UserTimeout => endpoint.set_user_timeout(options.user_timeout),
-                Changed::NotSent => endpoint.set_notsent_lowat(options.notsent_lowat.or(self.host.notsent_lowat)),
-                Changed::PacingRate => endpoint.set_max_pacing_rate(options.max_pacing_rate),
-                Changed::SynRetries(retries) => endpoint.set_syn_retries(retries),
-                Changed::QuickAck(on) => endpoint.set_quick_ack(on),
-                Changed::FinWait2 => endpoint.set_fin_wait_2_timeout(config.states.fin_wait_2_timeout),
-            },
+            Kind::Open(endpoint) => endpoint.set_option(match changed {
+                Changed::Nothing | Changed::Deferring => return,
+                Changed::KeepAlive => return socket::set_keepalive(endpoint, now, &options, &self.host),
+                Changed::ReportErrors => SocketOption::ReportErrors(options.report_errors),
+                Changed::MtuDiscover => SocketOption::PathDiscovery(config.path.discovery),
+                Changed::SendBuffer(bytes) => SocketOption::SendBuffer(bytes),
+                Changed::ReceiveBuffer(bytes) => SocketOption::ReceiveBuffer(bytes),
+                Changed::NoDelay => SocketOption::NoDelay(options.no_delay),
+                Changed::Cork => SocketOption::Cork(options.cork),
+                Changed::MaxSegment => SocketOption::MaxSegment(options.max_segment.unwrap_or(u16::MAX)),
+                Changed::UserTimeout => SocketOption::UserTimeout(options.user_timeout),
+                Changed::NotSent => SocketOption::NotSentLowat(options.notsent_lowat.or(self.host.notsent_lowat)),
+                Changed::PacingRate => SocketOption::MaxPacingRate(options.max_pacing_rate),
+                Changed::SynRetries(retries) => SocketOption::SynRetries(retries),
+                Changed::QuickAck(on) => SocketOption::QuickAck(on),
+                Changed::FinWait2 => SocketOption::FinWait2Timeout(config.states.fin_wait_2_timeout),
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use ackclock_tcp::Ports;
 use ackclock_units::Time;
 
-use super::{PATIENCE, Pending, Run, Stop, Window};
+use super::{BlockingCall, PATIENCE, Run, Stop, TimeWindow};
 use crate::args::{CallError, integer};
 use crate::ast::{Call, Event, EventTime, Expr};
 use crate::calls::{Done, Step};
@@ -18,7 +18,7 @@ impl<'a> Run<'a> {
         format!("{name} was to return at {}, and did at {}", Seconds(end), Seconds(self.now))
     }
 
-    pub(super) fn call_event(&mut self, event: &Event, call: &'a Call, window: Window) -> Result<(), Stop> {
+    pub(super) fn call_event(&mut self, event: &Event, call: &'a Call, window: TimeWindow) -> Result<(), Stop> {
         let line = event.line;
         let base = self.now;
         // A call waits for one that blocks, but not for ever: two may run at a time if only one of
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
                 return Err(self.failed(line, format!("{} blocks: it waits for {what}", call.name)));
             }
             (Step::Blocked(waiting), Some(end)) => {
-                self.pending = Some(Pending { call, line, waiting, started, end });
+                self.pending = Some(BlockingCall { call, line, waiting, started, end });
             }
         }
         self.settle(line)
@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn still_waits(&self, line: u32, pending: &Pending<'_>, when: &str) -> Stop {
+    fn still_waits(&self, line: u32, pending: &BlockingCall<'_>, when: &str) -> Stop {
         let (name, what) = (&pending.call.name, pending.waiting.what);
         self.failed(pending.line, format!("{name} still waits for {what} {when} (line {line})"))
     }

@@ -2,14 +2,14 @@
 
 use ackclock_units::{Span, Time};
 
-use super::{END_OF_TIME, MOST_EXPIRIES, Pending, Run, Stop, Window};
+use super::{BlockingCall, END_OF_TIME, MOST_EXPIRIES, Run, Stop, TimeWindow};
 use crate::ast::{Action, Direction, Event, EventTime, PacketSpec};
 use crate::calls::Step;
 use crate::report::Seconds;
 
 impl<'a> Run<'a> {
     /// When `event` is to happen.
-    pub(super) fn window(&self, event: &Event) -> Result<Window, Stop> {
+    pub(super) fn window(&self, event: &Event) -> Result<TimeWindow, Stop> {
         // Arrivals in a row count from each other's times, so that lateness does not add up.
         let is_inbound = matches!(&event.action, Action::Packet(packet)
             if matches!(&**packet, PacketSpec::Icmp(_))
@@ -36,7 +36,7 @@ impl<'a> Run<'a> {
             let (to, last) = (Seconds(to), Seconds(self.last));
             return Err(Stop::Invalid(event.line, format!("time goes backwards from {last} to {to}")));
         }
-        Ok(Window { from, to, any })
+        Ok(TimeWindow { from, to, any })
     }
 
     /// Tolerance of the time `at`.
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
     }
 
     /// Moves the clock to the time of an event that the script makes happen.
-    pub(super) fn wait_for(&mut self, line: u32, window: Window, what: &str) -> Result<(), Stop> {
+    pub(super) fn wait_for(&mut self, line: u32, window: TimeWindow, what: &str) -> Result<(), Stop> {
         if window.any {
             return Ok(());
         }
@@ -97,10 +97,10 @@ impl<'a> Run<'a> {
     pub(super) fn settle(&mut self, line: u32) -> Result<(), Stop> {
         self.collect(line)?;
         if let Some(pending) = self.pending.take() {
-            let Pending { call, line: call_line, waiting, started, end } = pending;
+            let BlockingCall { call, line: call_line, waiting, started, end } = pending;
             match self.kernel.resume(self.now, waiting) {
                 Step::Blocked(waiting) => {
-                    self.pending = Some(Pending { call, line: call_line, waiting, started, end });
+                    self.pending = Some(BlockingCall { call, line: call_line, waiting, started, end });
                     // The call may have written a part.
                     self.collect(line)?;
                 }

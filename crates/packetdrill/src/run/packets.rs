@@ -3,7 +3,7 @@
 use ackclock_packet::{FastOpen, Flags};
 use ackclock_units::{Ecn, Time};
 
-use super::{MOST_PACKETS, Outgoing, Run, Stop, Window};
+use super::{MOST_PACKETS, Run, Stop, TimeWindow, Unexpected};
 use crate::ast::{EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, TcpSpec};
 use crate::compare::{self, Strictness};
 use crate::icmp::{self, IcmpMistake};
@@ -25,7 +25,7 @@ impl Run<'_> {
             let text = self.text_of(index, &self.spec_of(index, &packet));
             let trace = self.trace.len();
             self.push_trace(None, TraceKind::Outbound, text);
-            self.outgoing.push_back(Outgoing { time: self.now, connection: index, packet, trace });
+            self.outgoing.push_back(Unexpected { time: self.now, connection: index, packet, trace });
         }
         if self.kernel.runaway || self.packets > MOST_PACKETS {
             return Err(self.failed(line, format!("more than {MOST_PACKETS} packets were sent")));
@@ -116,7 +116,7 @@ impl Run<'_> {
     }
 
     /// Waits for the packet `expected`, which may be several segments.
-    pub(super) fn expect(&mut self, line: u32, window: Window, expected: &TcpSpec) -> Result<(), Stop> {
+    pub(super) fn expect(&mut self, line: u32, window: TimeWindow, expected: &TcpSpec) -> Result<(), Stop> {
         let expected = &counter_as_flags(expected);
         if expected.ip.flow_label.is_some_and(|label| label != 0) {
             return Err(Stop::Unsupported(line, "IPv6 flow labels".to_owned()));
@@ -173,7 +173,13 @@ impl Run<'_> {
     }
 
     /// The next packet of the connection, once it is sent.
-    fn next_packet(&mut self, line: u32, window: Window, expected: &TcpSpec, index: usize) -> Result<Outgoing, Stop> {
+    fn next_packet(
+        &mut self,
+        line: u32,
+        window: TimeWindow,
+        expected: &TcpSpec,
+        index: usize,
+    ) -> Result<Unexpected, Stop> {
         let limit = self.limit(window);
         loop {
             // Packets of other connections are not looked at, unless they are subflows of one of
@@ -225,7 +231,7 @@ impl Run<'_> {
         &self,
         line: u32,
         index: usize,
-        window: Window,
+        window: TimeWindow,
         sent_at: Time,
         expected: &TcpSpec,
         actual: &TcpSpec,
@@ -263,7 +269,7 @@ impl Run<'_> {
         if !self.kernel.host.check_end {
             return Ok(());
         }
-        let is_left = |sent: &&Outgoing| self.is_tested(sent) && sent.time <= self.now;
+        let is_left = |sent: &&Unexpected| self.is_tested(sent) && sent.time <= self.now;
         let left = self.outgoing.iter().find(is_left);
         let Some(sent) = left else { return Ok(()) };
         let actual = self.text_of(sent.connection, &self.spec_of(sent.connection, &sent.packet));

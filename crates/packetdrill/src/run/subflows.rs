@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ackclock_tcp::Ports;
 
-use super::{END_OF_TIME, Outgoing, Run, Stop, Window};
+use super::{END_OF_TIME, Run, Stop, TimeWindow, Unexpected};
 use crate::ast::{Direction, TcpSpec};
 use crate::mptcp::{self, Subflow};
 use crate::numbers::{Connection, Phase};
@@ -99,7 +99,7 @@ impl Run<'_> {
     }
 
     /// Waits until the host opens a subflow, and takes the packets after it for those of this one.
-    pub(super) fn await_subflow(&mut self, line: u32, window: Window, expected: &TcpSpec) -> Result<usize, Stop> {
+    pub(super) fn await_subflow(&mut self, line: u32, window: TimeWindow, expected: &TcpSpec) -> Result<usize, Stop> {
         let limit = self.limit(window);
         loop {
             let is_it =
@@ -126,13 +126,13 @@ impl Run<'_> {
     }
 
     /// Until when an expected packet is waited for.
-    pub(super) fn limit(&self, window: Window) -> ackclock_units::Time {
+    pub(super) fn limit(&self, window: TimeWindow) -> ackclock_units::Time {
         if window.any { END_OF_TIME } else { window.to + self.tolerance(window.to, self.last) }
     }
 
     /// Returns `true` if a packet is of the tested connections: the connection under test, or a
     /// subflow of the same socket that it knows.
-    pub(super) fn is_tested(&self, sent: &Outgoing) -> bool {
+    pub(super) fn is_tested(&self, sent: &Unexpected) -> bool {
         let is_known = !self.connections[sent.connection].subflow.is_unexpected;
         let is_sibling = sent.packet.ends.is_some() && sent.connection >= self.first_of_socket && is_known;
         Some(sent.connection) == self.under_test || is_sibling

@@ -8,7 +8,7 @@ use super::setters::{bytes_within, number, positive_span, span, switch};
 
 /// Every key with what it takes, those of every kind included.
 pub(super) fn keys() -> Vec<(String, String)> {
-    let mut listing = Listing::default();
+    let mut listing = SettingsListing::default();
     Config::default().parameters(&mut listing);
     listing.keys
 }
@@ -21,12 +21,12 @@ pub(super) fn set(config: &mut Config, key: &str, value: &str) -> Option<Result<
 }
 
 #[derive(Default)]
-struct Listing {
+struct SettingsListing {
     prefix: String,
     keys: Vec<(String, String)>,
 }
 
-impl Listing {
+impl SettingsListing {
     fn push(&mut self, name: &str, takes: String) {
         let key = format!("{}{name}", self.prefix);
         // Several kinds may have a key.
@@ -35,7 +35,7 @@ impl Listing {
         }
     }
 
-    fn below(&mut self, name: &str, list: impl FnOnce(&mut Listing)) {
+    fn below(&mut self, name: &str, list: impl FnOnce(&mut SettingsListing)) {
         let prefix = format!("{}{name}.", self.prefix);
         let before = std::mem::replace(&mut self.prefix, prefix);
         list(self);
@@ -43,7 +43,7 @@ impl Listing {
     }
 }
 
-impl Visitor for Listing {
+impl Visitor for SettingsListing {
     fn visit<T: Setting>(&mut self, of: Parameter, _: &mut T) {
         self.push(of.name, takes(&of.domain));
     }
@@ -57,7 +57,7 @@ impl Visitor for Listing {
     }
 
     fn table_or<T: Configurable>(&mut self, name: &'static str, _: &'static str, alone: &'static str, at: &mut T) {
-        let mut inner = Listing::default();
+        let mut inner = SettingsListing::default();
         at.parameters(&mut inner);
         let of = inner.keys.into_iter().find(|(key, _)| key == alone);
         self.push(name, of.map(|(_, takes)| takes).unwrap_or_default());

@@ -30,7 +30,7 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "delayed_ack", takes: "a time, or off", apply: set_delayed_ack },
     Key {
         name: "segmentation_offload",
-        takes: "off, linux-4.0, linux-6.1, linux-6.18 or linux-7.3",
+        takes: "off (a segment to each socket buffer), linux-4.0, linux-6.1, linux-6.18 or linux-7.3",
         apply: set_offload,
     },
     Key {

@@ -121,7 +121,9 @@ pub(super) fn set_offload(host: &mut Host, value: &str) -> Result<(), String> {
         "off" => Some(OffloadRule::default()),
         host => Profile::by_name(host).and_then(|profile| profile.offload),
     };
-    host.config.hand_down_units(rule.ok_or_else(|| format!("`{value}` is not one of them"))?);
+    let rule = rule.ok_or_else(|| format!("`{value}` is not one of them"))?;
+    host.config.transfer.single_segments = !rule.is_on();
+    host.config.hand_down_units(rule);
     Ok(())
 }
 

@@ -109,6 +109,9 @@ const LINUX: &[Row] = &[
     number("net.ipv4.tcp_pacing_ca_ratio", "pacing_ca_ratio", 1, |host, percent| {
         host.config.pacing.ca_ratio = percent.min(1000) as u32;
     }),
+    number("net.ipv4.tcp_min_tso_segs", "min_tso_segs", 1, |host, segments| {
+        host.config.transfer.least_burst = segments.min(255) as u32;
+    }),
     only("net.ipv4.tcp_reordering", 3),
     only("net.ipv4.tcp_fack", 0),
     // Buffers and ACKs.
@@ -172,7 +175,6 @@ const LINUX: &[Row] = &[
     // Settings without effect here: scripts cannot see it, or it comes with a loss detector that is
     // chosen by `--set`.
     nothing("net.ipv4.tcp_tso_win_divisor"),
-    nothing("net.ipv4.tcp_min_tso_segs"),
     nothing("net.ipv4.tcp_no_metrics_save"),
     nothing("net.ipv4.tcp_moderate_rcvbuf"),
     nothing("net.ipv4.tcp_autocorking"),

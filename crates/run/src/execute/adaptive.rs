@@ -16,7 +16,7 @@ use crate::progress::{Progress, STEPS};
 use crate::selection::Walk;
 
 /// The runs of an adaptive sweep, from where it stands.
-pub(super) struct Adaptive<'a> {
+pub(super) struct AdaptiveSweep<'a> {
     scenario: &'a Scenario,
     progress: &'a dyn Progress,
     /// The place of job 0 in its point.
@@ -31,7 +31,7 @@ pub(super) struct Adaptive<'a> {
 #[derive(Default)]
 struct State {
     /// In order.
-    open: VecDeque<Open>,
+    open: VecDeque<OpenPoint>,
     /// Number of points begun.
     begun: usize,
     /// Number of runs of settled points, where that is fewer than the most.
@@ -41,7 +41,7 @@ struct State {
 }
 
 /// A point of which more runs may be needed.
-struct Open {
+struct OpenPoint {
     point: usize,
     /// Number of runs begun.
     begun: usize,
@@ -51,24 +51,24 @@ struct Open {
     others: BTreeMap<usize, Measures>,
 }
 
-impl Open {
-    fn at(point: usize, runs: Vec<Measures>) -> Open {
-        Open { point, begun: runs.len(), runs, others: BTreeMap::new() }
+impl OpenPoint {
+    fn at(point: usize, runs: Vec<Measures>) -> OpenPoint {
+        OpenPoint { point, begun: runs.len(), runs, others: BTreeMap::new() }
     }
 }
 
-impl<'a> Adaptive<'a> {
+impl<'a> AdaptiveSweep<'a> {
     /// The rest of a walk, for so many threads.
-    pub(super) fn from(walk: &Walk<'a>, threads: usize, progress: &'a dyn Progress) -> Adaptive<'a> {
+    pub(super) fn from(walk: &Walk<'a>, threads: usize, progress: &'a dyn Progress) -> AdaptiveSweep<'a> {
         let scenario = walk.scenario();
         let offset = walk.of_point().len();
         let points = (walk.left() + offset) / scenario.repeat();
         let mut state = State::default();
         if offset > 0 {
-            state.open.push_back(Open::at(0, walk.of_point().to_vec()));
+            state.open.push_back(OpenPoint::at(0, walk.of_point().to_vec()));
             state.begun = 1;
         }
-        Adaptive { scenario, progress, offset, points, most_open: 2 * threads, state: Mutex::new(state) }
+        AdaptiveSweep { scenario, progress, offset, points, most_open: 2 * threads, state: Mutex::new(state) }
     }
 
     /// The state is whole between any two steps.
@@ -87,23 +87,23 @@ impl<'a> Adaptive<'a> {
     }
 }
 
-impl Jobs<Result<Done, Failure>> for Adaptive<'_> {
+impl Jobs<Result<Done, Failure>> for AdaptiveSweep<'_> {
     fn next(&self) -> Option<usize> {
         let (least, most) = (self.scenario.repeat_at_least(), self.scenario.repeat());
         let mut state = self.state();
         if state.closed {
             return None;
         }
-        let is_needed = |open: &Open| open.begun < least || open.begun == open.runs.len();
+        let is_needed = |open: &OpenPoint| open.begun < least || open.begun == open.runs.len();
         let mut number = state.open.iter().position(is_needed);
         if number.is_none() && state.begun < self.points && state.open.len() < self.most_open {
             let point = state.begun;
             state.begun += 1;
-            state.open.push_back(Open::at(point, Vec::new()));
+            state.open.push_back(OpenPoint::at(point, Vec::new()));
             number = Some(state.open.len() - 1);
         }
         let maybe = || {
-            let ahead = |open: &Open| open.begun - open.runs.len();
+            let ahead = |open: &OpenPoint| open.begun - open.runs.len();
             let open = state.open.iter().enumerate().filter(|(_, open)| open.begun < most);
             open.min_by_key(|(_, open)| ahead(open)).map(|(number, _)| number)
         };

@@ -12,22 +12,18 @@ use super::*;
 const HEAD: &str = "\
 # Parameters
 
-The parameters of queue disciplines and congestion controllers, by the keys that a scenario sets next to `kind`. This file is
-generated from the descriptions in `aqm/src` and `cc/src`, where each parameter is documented:
-`ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario documented` writes it.
+The parameters of queue disciplines and congestion controllers, which a scenario sets next to `kind`. This page is generated from
+`aqm/src` and `cc/src`, which document each parameter.
 
-Ranges are inclusive; one that depends on another parameter, as that of `queue_min` on `queue_threshold`, is given for its
-default. Where there is no fixed default, the rule that determines it is given. Times and rates are written with their unit,
-`\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`. In sources `s` is short for section, and FreeBSD's `cc.hd`
-for the sysctls below `net.inet.tcp.cc.hd`. Limits and thresholds of queues may also be in the other unit, a time or
+Ranges are inclusive; a range that depends on another parameter is that for its default. In sources `s` is short for section, and
+FreeBSD's `cc.hd` for the sysctls below `net.inet.tcp.cc.hd`. Limits and thresholds of queues may be in packets, bytes, time or
 bandwidth-delay products ([quantities](scenarios.md#quantities)).
 ";
 
 const CONTROLLERS: &str = "
 ## Congestion controllers
 
-Defaults are those of the host `rfc`. On other hosts NewReno, and what the others share with it, CUBIC, DCTCP and CDG are as their
-stacks have them; `--show-config` prints what a host has.
+Defaults are those of the host `rfc`; other hosts have their stacks' NewReno, CUBIC, DCTCP and CDG (`--show-config`).
 ";
 
 const HYSTART: &str = "
@@ -67,23 +63,21 @@ fn document() -> String {
 const KEYS: &str = "\
 # Keys of a scenario
 
-Every key that a scenario file can have, as the parser knows them: `ackclock list keys` prints the same. `NAME` stands for the id of
-a host or link, `[]` for an entry of a list, such as `[[flows]]`. A quantity is written with its unit: `\"20ms\"`, `\"10mbit\"`,
-`\"180p\"`, `\"600KiB\"`. Defaults of flows are those of the host `linux-6.1`; [the hosts](hosts.md) have their own. This page is
-generated.
+Every key of a scenario file; `ackclock list keys` prints the same. `NAME` stands for the id of a host or link, `[]` for an entry
+of a list, such as `[[flows]]`. Quantities have units: `\"20ms\"`, `\"10mbit\"`, `\"180p\"`, `\"600KiB\"`. Defaults of flows are those of
+the host `linux-6.1`; [other hosts](hosts.md) have their own. This page is generated.
 
-What is not repeated here: `links.NAME.reverse` has the keys of the link that apply to a direction, `flows[].receiver` those of a host,
-`workloads[]` those of a flow's hosts. Where a value may be drawn from a distribution, its table has the keys of
-[distributions](#distributions). Parameters of queues, congestion controllers and slow start are on
-[a page of their own](parameters.md).
+Not repeated are the keys of `links.NAME.reverse` (those of a direction of the link), `flows[].receiver` (those of a host) and
+`workloads[]` (those of a flow's hosts). A value that may be drawn from a distribution has the keys of
+[distributions](#distributions). [Parameters](parameters.md) lists those of queues, congestion controllers and slow start.
 ";
 
 const HOSTS: &str = "\
 # Hosts
 
-The settings of each host profile, each a key of a flow as well; only the values in which a host differs from `rfc` are listed, but for
-`rfc` itself. [The keys](keys.md) say what each means; `ackclock list hosts` prints all. The profiles are described in `crates/tcp/src/stack/profile`, with what each leaves
-out. This page is generated.
+The settings of each host profile, which are also [keys](keys.md) of a flow. `rfc` has all; other hosts list the values in which
+they differ from `rfc`. `ackclock list hosts` prints all; `crates/tcp/src/stack/profile` describes each profile and its omissions.
+This page is generated.
 ";
 
 fn keys_page() -> String {
@@ -148,9 +142,9 @@ fn is_of_distribution(name: &str) -> bool {
 const TIMERS: &str = "
 ## Timers and patience
 
-What a host does where nobody answers. Times of SYNs are those at which they are sent, and behind the arrow the connection is given up;
-data, and a FIN behind it, is sent again so often, the waits doubling from the retransmission timeout up to `max_rto`. A user timeout
-or `max_retries` of the scenario changes what it says. `crates/tcp/tests/scripts/timers` shows each on the wire.
+How long a host tries without an answer: the times of SYNs and, behind the arrow, of giving up; the number of retransmissions of data,
+and of a FIN after it, with waits that double from the retransmission timeout up to `max_rto`. A user timeout or `max_retries` of the
+scenario takes precedence. The scripts in `crates/tcp/tests/scripts/timers` show each.
 
 | Host | SYN, s | SYN/ACK again | Data again | FIN again, closed | Window probes | Keep-alive | FIN-WAIT-2 | TIME-WAIT | Source |
 |---|---|---|---|---|---|---|---|---|---|

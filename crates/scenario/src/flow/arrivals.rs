@@ -19,7 +19,7 @@ const RATES: Number = Number(1e-3, 1e9);
 
 /// The arrivals and results of a group, from its keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Arrivals {
+pub(crate) struct GroupArrivals {
     /// Flows in a second, if they arrive at random.
     pub(crate) rate: Option<f64>,
     /// The results list the group, and not its flows.
@@ -39,7 +39,7 @@ pub(crate) fn read(
     table: &Table,
     outside: bool,
     others: [(&'static str, Span); 3],
-) -> Arrivals {
+) -> GroupArrivals {
     let rate = fields.maybe(("arrival_rate", "Poisson arrivals, flows per second"), RATES);
     let sums = fields.maybe(("results", "report each flow, or their sum"), RESULTS) == Some("sum");
     if rate.is_some() {
@@ -54,7 +54,7 @@ pub(crate) fn read(
         let problem = Problem::new("not where packets come from outside", "`each`, or the virtual clock");
         fields.reject("results", &entry.node, problem);
     }
-    Arrivals { rate, sums }
+    GroupArrivals { rate, sums }
 }
 
 impl Group {

@@ -37,9 +37,9 @@ pub(super) const INTERRUPTS: slots::Keys = slots::Keys {
 
 /// The interrupts of the sender and of the receiver; `None` hands over at once.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Interrupts(pub(super) [Option<Slots>; 2]);
+pub(crate) struct FlowInterrupts(pub(super) [Option<Slots>; 2]);
 
-impl Interrupts {
+impl FlowInterrupts {
     /// Number of hosts of a flow that have any.
     pub(super) fn len(&self) -> u64 {
         self.0.iter().flatten().count() as u64

@@ -3,8 +3,8 @@
 use ackclock_emulator::Slots;
 use ackclock_sim::spec::{Application, DatagramSpec, FlowSpec, HostSpec};
 
-use super::Route;
-use super::interrupts::{INTERRUPTS, Interrupts};
+use super::GroupRoute;
+use super::interrupts::{FlowInterrupts, INTERRUPTS};
 use crate::application;
 use crate::datagrams;
 use crate::document::Table;
@@ -19,7 +19,7 @@ pub(super) enum Traffic {
     Connection {
         sender: Host,
         receiver: Host,
-        interrupts: Box<Interrupts>,
+        interrupts: Box<FlowInterrupts>,
         bytes: Option<u64>,
         write_size: u64,
         application: Application,
@@ -31,14 +31,14 @@ pub(super) enum Traffic {
 pub(super) struct Load {
     pub(super) sender: HostSpec,
     pub(super) receiver: HostSpec,
-    pub(super) interrupts: Interrupts,
+    pub(super) interrupts: FlowInterrupts,
     pub(super) bytes: Option<u64>,
     pub(super) write_size: u64,
     pub(super) application: Application,
 }
 
 impl Traffic {
-    pub(super) fn read(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) -> Traffic {
+    pub(super) fn read(fields: &mut Fields<'_>, table: &Table, route: &GroupRoute, outside: bool) -> Traffic {
         let mtu = route.places.iter().filter_map(|place| place.mtu).min();
         let kernels = outside && route.ends.as_ref().is_some_and(|ends| ends.kernels.contains(&true));
         match datagrams::read(fields, table, mtu, kernels) {
@@ -47,7 +47,7 @@ impl Traffic {
         }
     }
 
-    fn connection(fields: &mut Fields<'_>, route: &Route) -> Traffic {
+    fn connection(fields: &mut Fields<'_>, route: &GroupRoute) -> Traffic {
         let ([sender, receiver], interrupts) = hosts(fields, route);
         let interrupts = interrupts.into();
         let bytes = fields.maybe(
@@ -68,7 +68,7 @@ impl Traffic {
             Traffic::Datagrams(spec) => Load {
                 sender: HostSpec::Datagrams(spec.clone()),
                 receiver: HostSpec::Datagrams(spec),
-                interrupts: Interrupts::default(),
+                interrupts: FlowInterrupts::default(),
                 bytes: None,
                 write_size: FlowSpec::WRITE_SIZE,
                 application: Application::Bulk,
@@ -86,7 +86,7 @@ pub(crate) fn hosts_over_path(fields: &mut Fields<'_>) -> [Host; 2] {
 }
 
 /// Sender and receiver, with their interrupts.
-fn hosts(fields: &mut Fields<'_>, route: &Route) -> ([Host; 2], Interrupts) {
+fn hosts(fields: &mut Fields<'_>, route: &GroupRoute) -> ([Host; 2], FlowInterrupts) {
     let mut sender = host::read(fields, None, route.places[0]);
     if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.split, &mut sender) {
         // The path of the first data depends on it.
@@ -96,7 +96,7 @@ fn hosts(fields: &mut Fields<'_>, route: &Route) -> ([Host; 2], Interrupts) {
     let of_sender = slots::read(fields, INTERRUPTS, None);
     let mut of_receiver = of_sender.clone();
     let receiver = receiver(fields, &sender, route.places[1], facing_kernel, Some(&mut of_receiver));
-    ([sender, receiver], Interrupts([of_sender, of_receiver]))
+    ([sender, receiver], FlowInterrupts([of_sender, of_receiver]))
 }
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it

@@ -16,14 +16,14 @@ const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes"
 const LEAST: u64 = 4096;
 
 /// Bytes, or `"auto"` on a host whose tuning is modelled.
-struct Size {
+struct BufferSize {
     tunes: bool,
 }
 
 /// `None` for a buffer that is tuned.
 type Held = Option<u64>;
 
-impl Kind for Size {
+impl Kind for BufferSize {
     type Held = Held;
 
     fn read(&self, node: &Node) -> Result<Held, Problem> {
@@ -56,9 +56,9 @@ impl Kind for Size {
 }
 
 /// `true` on a host whose segmentation offload is modelled.
-struct Units(Option<OffloadRule>);
+struct OffloadUnits(Option<OffloadRule>);
 
-impl Kind for Units {
+impl Kind for OffloadUnits {
     type Held = bool;
 
     fn read(&self, node: &Node) -> Result<bool, Problem> {
@@ -92,7 +92,7 @@ pub(super) fn read_offload(fields: &mut Fields<'_>, config: &mut Config, profile
             "segmentation offload: the sender decides on units of several segments, by the kernel's rules",
         ),
         config.transfer.offload.is_on(),
-        Units(rule),
+        OffloadUnits(rule),
     );
     config.hand_down_units(rule.filter(|_| on).unwrap_or_default());
 }
@@ -100,7 +100,7 @@ pub(super) fn read_offload(fields: &mut Fields<'_>, config: &mut Config, profile
 /// Reads both buffers of a host, and the sysctls of those that are tuned.
 pub(super) fn read(fields: &mut Fields<'_>, config: &mut Config, profile: &Profile) {
     let tuning = profile.tuning;
-    let size = || Size { tunes: tuning.is_some() };
+    let size = || BufferSize { tunes: tuning.is_some() };
 
     let before = config.transfer.send_tuning;
     let held = before.map_or(Some(config.send_buffer), |_| None);

@@ -8,16 +8,16 @@ use crate::quantity::{Kind, OneOf, Problem};
 
 /// A host by its name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedHost {
     pub(super) name: &'static str,
     /// Its profile; smoltcp has none.
     pub(super) profile: Option<fn() -> Profile>,
 }
 
-const LINUX_6_1: Named = of("linux-6.1", Profile::linux_6_1);
+const LINUX_6_1: NamedHost = of("linux-6.1", Profile::linux_6_1);
 
 /// Every host.
-const HOSTS: [Named; 12] = [
+const HOSTS: [NamedHost; 12] = [
     of("rfc", Profile::rfc),
     of("freebsd-9.2", Profile::freebsd_9_2),
     of("freebsd-14", Profile::freebsd_14),
@@ -29,11 +29,11 @@ const HOSTS: [Named; 12] = [
     of("linux-6.18", Profile::linux_6_18),
     of("linux-7.3", Profile::linux_7_3),
     of("windows-7", Profile::windows_7),
-    Named { name: "smoltcp", profile: None },
+    NamedHost { name: "smoltcp", profile: None },
 ];
 
-const fn of(name: &'static str, profile: fn() -> Profile) -> Named {
-    Named { name, profile: Some(profile) }
+const fn of(name: &'static str, profile: fn() -> Profile) -> NamedHost {
+    NamedHost { name, profile: Some(profile) }
 }
 
 /// The name of a host.
@@ -46,14 +46,14 @@ impl Hosts {
 }
 
 impl Kind for Hosts {
-    type Held = Named;
+    type Held = NamedHost;
 
-    fn read(&self, node: &Node) -> Result<Named, Problem> {
+    fn read(&self, node: &Node) -> Result<NamedHost, Problem> {
         let found = HOSTS.into_iter().find(|host| node.str() == Some(host.name));
         found.ok_or_else(|| OneOf { what: "host", names: &Hosts::names() }.problem(node))
     }
 
-    fn show(&self, held: &Named) -> Value {
+    fn show(&self, held: &NamedHost) -> Value {
         held.name.into()
     }
 
@@ -64,7 +64,7 @@ impl Kind for Hosts {
 
 /// The host of a flow that does not name one. Between hosts it stands in for a kernel on the
 /// virtual clock.
-pub(crate) const DEFAULT: Named = LINUX_6_1;
+pub(crate) const DEFAULT: NamedHost = LINUX_6_1;
 
 #[cfg(test)]
 mod tests {

@@ -26,9 +26,9 @@ const HZ: u64 = 1_000_000_000;
 const TICK: u128 = 64;
 
 /// Bytes, `"htb"`, or `false` for none, on a link of this rate; `None` is unlimited.
-pub(super) struct Burst(pub(super) Option<Rate>);
+pub(super) struct BurstSize(pub(super) Option<Rate>);
 
-impl Kind for Burst {
+impl Kind for BurstSize {
     type Held = Option<u32>;
 
     fn read(&self, node: &Node) -> Result<Option<u32>, Problem> {

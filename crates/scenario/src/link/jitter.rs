@@ -19,8 +19,8 @@ const DISTRIBUTIONS: [&str; JitterDistribution::ALL.len()] = {
 };
 
 /// The meaning of every distribution of jitter.
-const JITTER: &str = "`uniform`: 0 to `jitter` is added; `normal`, `pareto`, `paretonormal` or a table: deviations to both \
-                      sides, of which `jitter` is the unit, as in netem";
+const JITTER: &str =
+    "`uniform` adds 0 to `jitter`; the others deviate to both sides, in units of `jitter`, as in netem";
 
 /// Reads the key; `base` is what it is without one.
 pub(super) fn distribution(
@@ -44,7 +44,7 @@ pub(super) fn distribution(
 /// Reads `{ file = "..." }`. `None` was reported.
 fn from_file(fields: &mut Fields<'_>) -> Option<JitterTable> {
     let mut table = fields.table("jitter_distribution", "")?;
-    let read = file(&mut table, "table of a distribution as `tc` has them").and_then(|(text, node)| {
+    let read = file(&mut table, "table of a distribution, in `tc`'s format").and_then(|(text, node)| {
         let parsed = JitterTable::parse(&text).map_err(|error| {
             let line = error.line.map(|line| format!("line {line}: ")).unwrap_or_default();
             table.reject("file", node, Problem::new(format!("{line}{}", error.problem), error.expected));

@@ -1,28 +1,28 @@
 //! The errors of metrics that do not exist.
 
-use super::{Of, Part, Shape, Unknown, fields, glob};
+use super::{MetricSubject, Part, Shape, UnknownMetric, fields, glob};
 use crate::report::{listed, nearest};
 
 /// Says which part of the path is wrong, and what it may have been.
-pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
+pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> UnknownMetric {
     let top = || part.top().iter().copied();
     let live = part == Part::Run && !shape.hosts.is_empty();
     let of = match text.split('.').next() {
-        Some("flows") => Of::Flows,
-        Some("groups") if part == Part::Run && !shape.groups.is_empty() => Of::Groups,
-        Some("workloads") if part == Part::Run && !shape.workloads.is_empty() => Of::Workloads,
-        Some("links") => Of::Links,
-        Some("commands") if live => Of::Commands,
-        Some("live") if live && text.starts_with("live.hosts.") => Of::Hosts,
+        Some("flows") => MetricSubject::Flows,
+        Some("groups") if part == Part::Run && !shape.groups.is_empty() => MetricSubject::Groups,
+        Some("workloads") if part == Part::Run && !shape.workloads.is_empty() => MetricSubject::Workloads,
+        Some("links") => MetricSubject::Links,
+        Some("commands") if live => MetricSubject::Commands,
+        Some("live") if live && text.starts_with("live.hosts.") => MetricSubject::Hosts,
         Some("live") if live => {
-            let fields = fields(part, Of::Live);
+            let fields = fields(part, MetricSubject::Live);
             let field = text.strip_prefix("live.").unwrap_or("");
             let near = nearest(field, fields.iter().map(String::as_str))
                 .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
             let suggestion = near.map(|near| format!("live.{near}"));
             let expected =
                 format!("`live.hosts.ID.NAME`, or `live.` and one of {}", listed(fields.iter().map(String::as_str)));
-            return Unknown { expected, suggestion };
+            return UnknownMetric { expected, suggestion };
         }
         first => {
             let first = first.unwrap_or("");
@@ -31,7 +31,7 @@ pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
             let suggestion = suggestion.map(|name| text.replacen(first, name, 1)).filter(|_| !further.contains(&first));
             let further = if live { ", `live.NAME`, `commands.ID.NAME`" } else { "" };
             let expected = format!("{}{further}, `flows.ID.NAME` or `links.ID.NAME`", listed(top()));
-            return Unknown { expected, suggestion };
+            return UnknownMetric { expected, suggestion };
         }
     };
     let prefix = of.prefix();
@@ -43,14 +43,14 @@ pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let selected = cuts.filter(|&at| ids.iter().any(|id| glob(&rest[..at], id))).max();
     // A class that there is not, and no field of the workload.
     let is_class = |at: usize| fields.iter().any(|field| rest[at..].ends_with(&format!(".{field}")));
-    match selected.filter(|&at| of != Of::Workloads || !is_class(at)) {
+    match selected.filter(|&at| of != MetricSubject::Workloads || !is_class(at)) {
         Some(at) => {
             let (selector, field) = (&rest[..at], &rest[at + 1..]);
             let near = nearest(field, fields.iter().map(String::as_str))
                 .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
             let suggestion = near.map(|near| format!("{prefix}.{selector}.{near}"));
-            let further = if of == Of::Commands { ", or `json.` and a path in its output" } else { "" };
-            Unknown { expected: format!("one of {}{further}", shown(field, &fields)), suggestion }
+            let further = if of == MetricSubject::Commands { ", or `json.` and a path in its output" } else { "" };
+            UnknownMetric { expected: format!("one of {}{further}", shown(field, &fields)), suggestion }
         }
         None => {
             let known = fields.iter().filter(|field| rest.ends_with(field.as_str())).max_by_key(|field| field.len());
@@ -63,7 +63,7 @@ pub(super) fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
                 true => format!("`{prefix}.*.NAME`; the scenario has no {prefix}"),
                 false => format!("`{prefix}.ID.NAME` with an id of {some}, or `*` in it"),
             };
-            Unknown { expected, suggestion }
+            UnknownMetric { expected, suggestion }
         }
     }
 }

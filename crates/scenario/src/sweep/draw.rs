@@ -17,7 +17,7 @@ const FEWEST: usize = 1000;
 const ENOUGH: usize = 100;
 
 /// An axis whose values come one by one.
-pub(super) struct Column<'n> {
+pub(super) struct AxisColumn<'n> {
     pub(super) entry: &'n Entry,
     pub(super) paths: Vec<Path>,
     pub(super) before: Vec<Choice>,
@@ -33,7 +33,7 @@ pub(super) enum Source<'n> {
     Constant,
 }
 
-impl Column<'_> {
+impl AxisColumn<'_> {
     fn axis(mut self, parts: Vec<f64>, group: usize) -> Axis {
         let (name, place) = (self.entry.key.clone(), self.entry.key_place.clone());
         self.drawn.parts = parts;
@@ -45,7 +45,7 @@ impl Column<'_> {
 impl Reader<'_> {
     /// Reads what is derived from these columns, and adds it to them. `None` if it is wrong, which
     /// is reported.
-    pub(super) fn derived<'n>(&self, node: &'n Node, columns: &mut Vec<Column<'n>>) -> Option<()> {
+    pub(super) fn derived<'n>(&self, node: &'n Node, columns: &mut Vec<AxisColumn<'n>>) -> Option<()> {
         let Some(table) = node.table().filter(|table| !table.0.is_empty()) else {
             let error = Diagnostic::new("sweep.sample.derive: not a table with paths", &node.place, "found here");
             let expected = "expected paths with expressions: derive.\"links.a.queue.max\" = \"3 * queue.min\"";
@@ -69,7 +69,7 @@ impl Reader<'_> {
                 }
             };
             let drawn = Drawn::derived(pin.or(constant), entry.node.place.clone());
-            columns.push(Column { entry, paths, before: Vec::new(), drawn, source });
+            columns.push(AxisColumn { entry, paths, before: Vec::new(), drawn, source });
         }
         Some(())
     }
@@ -79,7 +79,7 @@ impl Reader<'_> {
     pub(super) fn draw(
         &self,
         (latin, points, group): (bool, usize, usize),
-        mut columns: Vec<Column<'_>>,
+        mut columns: Vec<AxisColumn<'_>>,
         condition: Option<&Written<'_>>,
     ) -> Option<(Vec<Axis>, Option<String>)> {
         let mut kept: Vec<Vec<f64>> = columns.iter().map(|_| Vec::with_capacity(points)).collect();
@@ -123,7 +123,7 @@ impl Reader<'_> {
     /// what is kept of them.
     fn row(
         &self,
-        columns: &mut [Column<'_>],
+        columns: &mut [AxisColumn<'_>],
         part: impl Fn(usize) -> Option<f64>,
         numbers: &mut Vec<f64>,
     ) -> Option<Vec<Found>> {

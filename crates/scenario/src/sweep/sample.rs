@@ -18,7 +18,7 @@
 
 use ackclock_units::{Random, Rate, Size, Span, maths, parse_rate, parse_size, parse_span};
 
-use super::draw::{Column, Source};
+use super::draw::{AxisColumn, Source};
 use super::{Axis, Choice, Group, Reader, Section, Sweep, names, reject, unquoted};
 use crate::document::{Entry, Node, Table, Value};
 use crate::fields::Fields;
@@ -232,7 +232,7 @@ impl Reader<'_> {
             let range = pin.map_or(range, |pin| Range::Among(vec![names::pinned(pin, &before)]));
             let source = Source::Random(Random::for_component(seed, 0, &format!("sweep.ranges.{}", axis.key)));
             let drawn = Drawn { range, parts: Vec::new(), place: axis.node.place.clone(), pinned };
-            columns.push(Column { entry: axis, paths, before, drawn, source });
+            columns.push(AxisColumn { entry: axis, paths, before, drawn, source });
         }
         // An axis that refers to a wrong range is not wrong itself.
         if columns.len() < table.0.len() {
@@ -251,7 +251,7 @@ impl Reader<'_> {
         &self,
         latin: bool,
         points: usize,
-        mut columns: Vec<Column<'n>>,
+        mut columns: Vec<AxisColumn<'n>>,
         (condition, derived): (Option<&'n Node>, Option<&'n Node>),
         sweep: &Sweep,
     ) -> Option<(Vec<Axis>, Option<String>)> {

@@ -8,7 +8,7 @@ use crate::keys;
 const KINDS: OneOf = OneOf { what: "kind of arrivals", names: &["incast"] };
 
 /// The flows whose arrivals are to be read.
-pub(super) struct Traffic<'a> {
+pub(super) struct WorkloadTraffic<'a> {
     /// Their sizes; `None` was reported.
     pub(super) size: Option<&'a Distribution>,
     /// Their paths; `None` for one that was reported.
@@ -19,7 +19,11 @@ pub(super) struct Traffic<'a> {
 }
 
 /// When flows arrive, and what drawn times are multiplied by. `None` was reported.
-pub(super) fn read(fields: &mut Fields<'_>, setting: Setting<'_>, traffic: &Traffic<'_>) -> Option<(Arrivals, f64)> {
+pub(super) fn read(
+    fields: &mut Fields<'_>,
+    setting: Setting<'_>,
+    traffic: &WorkloadTraffic<'_>,
+) -> Option<(Arrivals, f64)> {
     let load = fields.maybe(("load", "offered payload as a share of the rate of `link`"), LOADS);
     let per_second = per_second(fields, setting, traffic, load);
     fields.declare(("arrivals", "interarrival times, or incast"), arrivals_domain);
@@ -68,7 +72,12 @@ fn incast(fields: &mut Fields<'_>, wanted: Option<f64>) -> Option<(Arrivals, f64
 }
 
 /// Number of flows in a second that carry the load; `None` if it was reported, or there is none.
-fn per_second(fields: &mut Fields<'_>, setting: Setting<'_>, traffic: &Traffic<'_>, load: Option<f64>) -> Option<f64> {
+fn per_second(
+    fields: &mut Fields<'_>,
+    setting: Setting<'_>,
+    traffic: &WorkloadTraffic<'_>,
+    load: Option<f64>,
+) -> Option<f64> {
     let link = fields.get(("link", "link that `load` is a share of"));
     let Some(entry) = fields.get("load") else {
         if let Some(entry) = link {

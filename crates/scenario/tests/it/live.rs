@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use ackclock_scenario::{Override, Scenario};
-use ackclock_sim::spec::{Clock, CommandSpec, EndsSpec, HostSpec, LiveSpec, Measure, RunSpec, Spin};
+use ackclock_sim::spec::{Clock, CommandMeasure, CommandSpec, EndsSpec, HostSpec, LiveSpec, RunSpec, Spin};
 use ackclock_units::Span;
 
 const BASE: &str = r#"schema = 1
@@ -77,7 +77,7 @@ fn a_command_has_defaults() {
     let live = live(commands);
     let ids: Vec<&str> = live.commands.iter().map(|command| command.id.as_str()).collect();
     assert_eq!(ids, ["left-0", "x", "left-1"]);
-    assert_eq!((live.commands[0].at, live.commands[0].measure), (Span::ZERO, Some(Measure::Ping)));
+    assert_eq!((live.commands[0].at, live.commands[0].measure), (Span::ZERO, Some(CommandMeasure::Ping)));
     let x = CommandSpec {
         id: "x".to_owned(),
         node: 1,

@@ -1,6 +1,6 @@
 //! Counts of the ends of a flow.
 
-use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Stats};
+use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Snapshot, Stats};
 use ackclock_trace::{CaStateSeconds, FlowPoint, Limited, Progress, Reactions, Recoveries, SentPackets};
 use ackclock_units::{Span, Time};
 
@@ -55,7 +55,7 @@ impl EndCounts {
             ..EndCounts::default()
         };
         match sender {
-            Host::Endpoint(endpoint) => return both.with(endpoint.stats()),
+            Host::Endpoint(endpoint) => return both.with(endpoint.sender().stats()),
             Host::Mptcp(connection) => return both.with(&totals(connection)),
             Host::Outside(watch) => {
                 let WatchCounts { retransmitted_packets, ece_acks, .. } = watch.counts();
@@ -130,7 +130,7 @@ impl FlowCount {
 
 /// A point of a series with the variables of an endpoint alone.
 pub(crate) fn variables(sender: &Endpoint) -> FlowPoint {
-    let now = sender.snapshot();
+    let now = Snapshot::of(sender.sender());
     FlowPoint {
         srtt: now.srtt,
         cwnd: Some(now.cwnd),
@@ -151,7 +151,7 @@ pub(crate) fn variables_of(sender: &Host, receiver: &Host) -> FlowPoint {
             FlowPoint {
                 srtt: connection.srtt(),
                 cwnd: Some(connection.cwnd()),
-                in_flight: Some(open.map(|subflow| subflow.endpoint().snapshot().pipe).sum()),
+                in_flight: Some(open.map(|subflow| subflow.endpoint().sender().pipe()).sum()),
                 reordered_bytes: match receiver {
                     Host::Mptcp(receiver) => Some(receiver.reordered_bytes().0),
                     _ => None,
@@ -183,7 +183,9 @@ pub(super) fn ca_states(sender: &Host, end: Time, length: Span) -> CaStateSecond
 pub(super) fn ca_time(sender: &Host, end: Time) -> Option<CaStateTime> {
     match sender {
         // One that never sent has a flow that consists of other connections.
-        Host::Endpoint(endpoint) if endpoint.stats().sent_packets > 0 => Some(endpoint.ca_state_time(end)),
+        Host::Endpoint(endpoint) if endpoint.sender().stats().sent_packets > 0 => {
+            Some(endpoint.sender().loss().state_time(end))
+        }
         _ => None,
     }
 }
@@ -202,7 +204,7 @@ pub(super) fn ca_seconds(CaStateTime { disorder, cwr, recovery, loss }: CaStateT
 /// The adaptive threshold of a sender, segments.
 pub(super) fn dupthresh(sender: &Host) -> Option<u64> {
     match sender {
-        Host::Endpoint(endpoint) => Some(endpoint.snapshot().counts.reordering.into()),
+        Host::Endpoint(endpoint) => Some(endpoint.sender().loss_counts().reordering.into()),
         Host::Mptcp(_) | Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
     }
 }

@@ -105,7 +105,7 @@ impl Subflows {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
         if let Some(subflow) = at(sender, path) {
-            measures.cwnd.add(subflow.endpoint().cwnd());
+            measures.cwnd.add(subflow.endpoint().sender().cwnd());
         }
     }
 
@@ -140,7 +140,7 @@ impl Subflows {
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
             // What a kernel got is what it has acknowledged.
-            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().sender().sequence().acked_bytes());
             let received = receives.map_or(acknowledged, |subflow| subflow.carried().received);
             let found = measures.judged.truth().counts();
             let retransmissions = found.retransmissions(&link);
@@ -205,7 +205,7 @@ impl Subflows {
         self.all.iter().enumerate().map(move |(path, measures)| {
             let (sends, receives) = (at(sender, path), at(receiver, path));
             // What a kernel got is what it has acknowledged.
-            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().sender().sequence().acked_bytes());
             let counts = EndCounts {
                 sent: SentPackets {
                     sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().data_packets()),

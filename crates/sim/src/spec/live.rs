@@ -177,7 +177,7 @@ pub struct CommandSpec {
     /// Time at which SIGINT is sent if the command has not ended; `None` is the end of the run.
     pub until: Option<Span>,
     /// The measure read from its standard output.
-    pub measure: Option<Measure>,
+    pub measure: Option<CommandMeasure>,
     /// The command has the terminal, or whatever standard input and output are, and its end ends
     /// the run.
     pub terminal: bool,
@@ -185,7 +185,7 @@ pub struct CommandSpec {
 
 /// Kinds of output that numbers are read out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum CommandMeasure {
     /// A JSON document, as `iperf3 -J` writes it.
     Json,
     /// The lines of `ping`, each with a `time=`.

@@ -160,7 +160,7 @@ fn a_clean_path_carries_everything_once() {
 
 /// A stock socket against hand-written packets. Stream offsets stand for sequence numbers, both
 /// ways.
-struct Script {
+struct StockScript {
     stock: Stock,
     now: Time,
     stock_isn: u32,
@@ -169,22 +169,22 @@ struct Script {
 /// The peer's initial sequence number.
 const ISN: u32 = 0xffff_fff0;
 
-impl Script {
+impl StockScript {
     /// An established connection that the peer opened.
-    fn receiving(spec: &SmoltcpSpec) -> Script {
+    fn receiving(spec: &SmoltcpSpec) -> StockScript {
         let mut stock = Stock::new(spec, ConnectionEnd::Receiver, 80, 49_152, 1);
         stock.listen();
-        Script { stock, now: Time::ZERO, stock_isn: 0 }.handshake(Flags::SYN, 60_000)
+        StockScript { stock, now: Time::ZERO, stock_isn: 0 }.handshake(Flags::SYN, 60_000)
     }
 
     /// An established connection that the stock socket opened to a peer with this window.
-    fn sending(spec: &SmoltcpSpec, window: u16) -> Script {
+    fn sending(spec: &SmoltcpSpec, window: u16) -> StockScript {
         let mut stock = Stock::new(spec, ConnectionEnd::Sender, 49_152, 80, 1);
         stock.connect(Time::ZERO);
-        Script { stock, now: Time::ZERO, stock_isn: 0 }.handshake(Flags::SYN | Flags::ACK, window)
+        StockScript { stock, now: Time::ZERO, stock_isn: 0 }.handshake(Flags::SYN | Flags::ACK, window)
     }
 
-    fn handshake(mut self, flags: Flags, window: u16) -> Script {
+    fn handshake(mut self, flags: Flags, window: u16) -> StockScript {
         if let [syn] = self.take()[..] {
             self.stock_isn = syn.seq;
         }
@@ -255,7 +255,7 @@ impl Script {
 /// The capacity is set at build time, in `.cargo/config.toml`.
 #[test]
 fn the_build_holds_512_ranges_out_of_order() {
-    let mut script = Script::receiving(&spec());
+    let mut script = StockScript::receiving(&spec());
     for range in 0..512 {
         script.data(10 + 20 * range, 10, Flags::NONE);
     }
@@ -269,7 +269,7 @@ fn the_build_holds_512_ranges_out_of_order() {
 
 #[test]
 fn sequence_numbers_wrap() {
-    let mut script = Script::receiving(&spec());
+    let mut script = StockScript::receiving(&spec());
     let first = u64::from(ISN.wrapping_neg());
     script.data(0, first as u32 + 20, Flags::FIN);
     assert_eq!((script.stock.delivered_bytes(), script.stock.peer_finished()), (first + 20, true));
@@ -286,7 +286,7 @@ fn sequence_numbers_wrap() {
 
 #[test]
 fn wrong_bytes_are_seen_when_they_are_read() {
-    let mut script = Script::receiving(&spec());
+    let mut script = StockScript::receiving(&spec());
     script.data(0, 100, Flags::NONE);
     let mut segment = script.segment(100, 50, Flags::ACK, 1000);
     segment.payload.offset = 101;
@@ -296,7 +296,7 @@ fn wrong_bytes_are_seen_when_they_are_read() {
 
 #[test]
 fn a_fin_past_the_window_waits_for_its_data() {
-    let mut script = Script::receiving(&SmoltcpSpec { receive_buffer: 100, ..spec() });
+    let mut script = StockScript::receiving(&SmoltcpSpec { receive_buffer: 100, ..spec() });
     script.data(0, 150, Flags::FIN);
     assert_eq!((script.stock.delivered_bytes(), script.stock.peer_finished()), (100, false));
     script.take();
@@ -308,7 +308,7 @@ fn a_fin_past_the_window_waits_for_its_data() {
 #[test]
 fn a_fin_past_the_buffer_waits_for_its_data() {
     let stock = Stock::new(&SmoltcpSpec { receive_buffer: 100, ..spec() }, ConnectionEnd::Sender, 1, 2, 3);
-    let mut script = Script { stock, now: Time::ZERO, stock_isn: 0 };
+    let mut script = StockScript { stock, now: Time::ZERO, stock_isn: 0 };
     script.stock.connect(script.now);
     script.stock_isn = script.take()[0].seq;
     let syn = Segment { seq: ISN, ..script.segment(0, 0, Flags::SYN | Flags::ACK, 60_000) };
@@ -321,7 +321,7 @@ fn a_fin_past_the_buffer_waits_for_its_data() {
 #[test]
 fn data_past_the_buffer_is_cut() {
     // The SYN says 65535 bytes; smoltcp believes that it said 65535 << 1.
-    let mut script = Script::receiving(&SmoltcpSpec { receive_buffer: 70_000, ..spec() });
+    let mut script = StockScript::receiving(&SmoltcpSpec { receive_buffer: 70_000, ..spec() });
     script.data(69_990, 100, Flags::NONE);
     script.data(100_000, 100, Flags::FIN);
     for offset in (0..69_990).step_by(1000) {
@@ -332,16 +332,16 @@ fn data_past_the_buffer_is_cut() {
 
 #[test]
 fn a_fin_alone_is_sent_again_in_spite_of_duplicate_acknowledgments() {
-    let mut script = Script::sending(&spec(), 60_000);
+    let mut script = StockScript::sending(&spec(), 60_000);
     script.stock.write(script.now, 10);
     script.stock.close(script.now);
-    assert_eq!(Script::ranges(&script.take()), [(0, 10, Flags::FIN | Flags::ACK)]);
+    assert_eq!(StockScript::ranges(&script.take()), [(0, 10, Flags::FIN | Flags::ACK)]);
     for _ in 0..5 {
         script.acknowledge(10, 60_000);
     }
     assert_eq!(script.take(), []);
     script.wait();
-    assert_eq!(Script::ranges(&script.take()), [(0, 0, Flags::FIN | Flags::ACK)]);
+    assert_eq!(StockScript::ranges(&script.take()), [(0, 0, Flags::FIN | Flags::ACK)]);
     script.acknowledge(11, 60_000);
     assert_eq!(script.stock.acked_bytes(), 10);
 }
@@ -349,10 +349,10 @@ fn a_fin_alone_is_sent_again_in_spite_of_duplicate_acknowledgments() {
 #[test]
 fn a_window_that_closes_behind_lost_data_is_probed() {
     for reopened in [false, true] {
-        let mut script = Script::sending(&SmoltcpSpec { timestamps: false, nagle: false, ..spec() }, 2000);
+        let mut script = StockScript::sending(&SmoltcpSpec { timestamps: false, nagle: false, ..spec() }, 2000);
         script.stock.write(script.now, 5000);
         let sent = script.take();
-        assert_eq!(Script::ranges(&sent), [(0, 1460, Flags::ACK), (1460, 540, Flags::ACK)]);
+        assert_eq!(StockScript::ranges(&sent), [(0, 1460, Flags::ACK), (1460, 540, Flags::ACK)]);
         script.acknowledge(1460, 0);
         if reopened {
             script.acknowledge(1460, 500);
@@ -360,19 +360,19 @@ fn a_window_that_closes_behind_lost_data_is_probed() {
         assert_eq!(script.take(), []);
         script.wait();
         let window = if reopened { 500 } else { 1 };
-        assert_eq!(Script::ranges(&script.take()), [(1460, window, Flags::ACK)]);
+        assert_eq!(StockScript::ranges(&script.take()), [(1460, window, Flags::ACK)]);
         assert_eq!(script.stock.stats().retransmitted_packets, 1);
     }
 }
 
 #[test]
 fn fin_wait_2_behind_a_closed_window_lets_time_pass() {
-    let mut script = Script::sending(&spec(), 0);
+    let mut script = StockScript::sending(&spec(), 0);
     script.stock.write(script.now, 1);
     script.stock.close(script.now);
     assert_eq!(script.take(), []);
     script.wait();
-    assert_eq!(Script::ranges(&script.take()), [(0, 1, Flags::FIN | Flags::ACK)]);
+    assert_eq!(StockScript::ranges(&script.take()), [(0, 1, Flags::FIN | Flags::ACK)]);
     script.acknowledge(2, 0);
     script.take();
     for _ in 0..3 {
@@ -391,11 +391,11 @@ fn fin_wait_2_behind_a_closed_window_lets_time_pass() {
 
 #[test]
 fn an_acknowledgment_after_a_timeout_carries_the_highest_sequence_number() {
-    let mut script = Script::sending(&SmoltcpSpec { timestamps: false, nagle: false, ..spec() }, 60_000);
+    let mut script = StockScript::sending(&SmoltcpSpec { timestamps: false, nagle: false, ..spec() }, 60_000);
     script.stock.write(script.now, 10_000);
     let highest = script.take().last().map(|last| last.seq.wrapping_add(last.payload.len));
     script.wait();
-    assert_eq!(Script::ranges(&script.take()), [(0, 1460, Flags::ACK)]);
+    assert_eq!(StockScript::ranges(&script.take()), [(0, 1460, Flags::ACK)]);
     script.data(0, 10, Flags::NONE);
     let answer = script.take();
     assert_eq!((answer.len(), answer.first().map(|ack| ack.seq)), (1, highest));
@@ -403,7 +403,7 @@ fn an_acknowledgment_after_a_timeout_carries_the_highest_sequence_number() {
 
 #[test]
 fn deadlines_are_met_to_the_microsecond() {
-    let mut script = Script {
+    let mut script = StockScript {
         stock: Stock::new(&spec(), ConnectionEnd::Sender, 1, 2, 3),
         now: Time::from_nanos(1500),
         stock_isn: 0,
@@ -431,7 +431,7 @@ fn writes_and_close_wait_for_the_connection() {
     assert_eq!(stock.write(Time::ZERO, 400), 100);
     stock.close(Time::ZERO);
     assert_eq!(stock.write(Time::ZERO, 1), 0);
-    let mut script = Script { stock, now: Time::ZERO, stock_isn: 0 };
+    let mut script = StockScript { stock, now: Time::ZERO, stock_isn: 0 };
     script = script.handshake(Flags::SYN | Flags::ACK, 60_000);
     assert_eq!((script.stock.acked_bytes(), script.stock.stats().data_packets), (0, 1));
     script.acknowledge(501, 60_000);
@@ -526,7 +526,7 @@ proptest! {
         ),
     ) {
         let spec = SmoltcpSpec { receive_buffer, ..spec() };
-        let mut script = if opens { Script::sending(&spec, 5000) } else { Script::receiving(&spec) };
+        let mut script = if opens { StockScript::sending(&spec, 5000) } else { StockScript::receiving(&spec) };
         script.stock.write(script.now, 2000);
         for (index, (flags, offset, len, ack, window, wait)) in packets.into_iter().enumerate() {
             let mut segment = script.segment(offset.max(0) as u64, len, Flags::from_bits(flags), window);

@@ -5,17 +5,17 @@ use std::ops::{Index, IndexMut};
 /// Values in their order, in a ring that grows to the most that ever waited. Unlike a `VecDeque` it
 /// holds plain values alone, so that adding and taking one are a few instructions.
 #[derive(Debug)]
-pub(super) struct Ring<T> {
+pub(super) struct PlainRing<T> {
     /// A power of two of them, or none; free ones hold anything.
     slots: Box<[T]>,
     first: usize,
     length: usize,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy> PlainRing<T> {
     /// An empty ring.
-    pub(super) fn new() -> Ring<T> {
-        Ring { slots: Box::default(), first: 0, length: 0 }
+    pub(super) fn new() -> PlainRing<T> {
+        PlainRing { slots: Box::default(), first: 0, length: 0 }
     }
 
     /// Appends a value.
@@ -89,7 +89,7 @@ impl<T: Copy> Ring<T> {
     }
 }
 
-impl<T: Copy> Index<usize> for Ring<T> {
+impl<T: Copy> Index<usize> for PlainRing<T> {
     type Output = T;
 
     #[inline(always)]
@@ -99,7 +99,7 @@ impl<T: Copy> Index<usize> for Ring<T> {
     }
 }
 
-impl<T: Copy> IndexMut<usize> for Ring<T> {
+impl<T: Copy> IndexMut<usize> for PlainRing<T> {
     #[inline(always)]
     fn index_mut(&mut self, n: usize) -> &mut T {
         assert!(n < self.length);
@@ -119,7 +119,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec(any::<bool>(), 0..300)) {
-            let (mut ring, mut model) = (Ring::new(), VecDeque::new());
+            let (mut ring, mut model) = (PlainRing::new(), VecDeque::new());
             for (n, step) in steps.into_iter().enumerate() {
                 if step {
                     ring.push(n);

@@ -5,22 +5,22 @@ use ackclock_units::{Ecn, Time};
 
 use super::routes::RoutedPacket;
 use super::{Contents, World};
-use crate::datagrams::{Datagram, Datagrams};
+use crate::datagrams::{DatagramInFlight, Datagrams};
 use crate::host::Host;
 use crate::index::{HostId, IndexVec};
 
 /// A datagram as the contents of a packet. In records, its payload shows its number and length.
-impl From<Datagram> for Contents {
-    fn from(datagram: Datagram) -> Contents {
+impl From<DatagramInFlight> for Contents {
+    fn from(datagram: DatagramInFlight) -> Contents {
         let payload = Payload { offset: datagram.number, len: datagram.len };
         Contents { segment: Segment { payload, ..Segment::default() }, number: datagram.sent.as_nanos() }
     }
 }
 
-impl From<&Contents> for Datagram {
-    fn from(contents: &Contents) -> Datagram {
+impl From<&Contents> for DatagramInFlight {
+    fn from(contents: &Contents) -> DatagramInFlight {
         let Payload { offset, len } = contents.segment.payload;
-        Datagram { number: offset, sent: Time::from_nanos(contents.number), len }
+        DatagramInFlight { number: offset, sent: Time::from_nanos(contents.number), len }
     }
 }
 
@@ -34,7 +34,7 @@ fn end(hosts: &mut IndexVec<HostId, Host>, host: HostId) -> Option<&mut Datagram
 /// The last copy of a datagram to this host was lost: the end that measures notes it.
 #[cold]
 pub(super) fn lost(hosts: &mut IndexVec<HostId, Host>, to: HostId, contents: &Contents) {
-    let datagram = Datagram::from(contents);
+    let datagram = DatagramInFlight::from(contents);
     for host in [to, to.peer()] {
         if let Some(end) = end(hosts, host) {
             end.lost(datagram.number);
@@ -61,7 +61,7 @@ impl World {
 
     /// A datagram has reached its host, which may answer at once.
     pub(super) fn take_datagram(&mut self, now: Time, host: HostId, packet: Packet) {
-        let datagram = Datagram::from(self.pool.get(packet.slot));
+        let datagram = DatagramInFlight::from(self.pool.get(packet.slot));
         self.free(packet.slot);
         let Some(end) = end(&mut self.hosts, host) else { return };
         let flow = &mut self.flows[host.flow()];
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    fn send_datagram(&mut self, now: Time, host: HostId, datagram: Datagram, ecn: Ecn) {
+    fn send_datagram(&mut self, now: Time, host: HostId, datagram: DatagramInFlight, ecn: Ecn) {
         *self.pool.get_mut(self.spare) = datagram.into();
         let number = match &mut self.turnover {
             Some(turnover) => turnover.left(host.flow()),

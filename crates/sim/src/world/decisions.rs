@@ -124,7 +124,7 @@ impl World {
     pub fn learner(&mut self, flow: FlowId) -> Option<&mut Learner> {
         let now = self.decisions.as_ref()?.now;
         match self.hosts.get_mut(flow.sender())? {
-            Host::Endpoint(endpoint) => Some(endpoint.learner(now)?.0),
+            Host::Endpoint(endpoint) => Some(endpoint.sender_mut().learner(now)?.0),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ impl World {
         let Some(decisions) = self.decisions.as_ref().filter(|decisions| decisions.due.contains(&flow)) else { return };
         let now = decisions.now;
         if let Some(Host::Endpoint(endpoint)) = self.hosts.get_mut(flow.sender())
-            && let Some((learner, flight)) = endpoint.learner(now)
+            && let Some((learner, flight)) = endpoint.sender_mut().learner(now)
             && learner.is_external()
         {
             learner.act(&flight, action);
@@ -163,7 +163,7 @@ impl World {
         decisions.now = now;
         for decider in &decisions.all {
             if let Some(Host::Endpoint(endpoint)) = hosts.get_mut(decider.flow.sender())
-                && let Some((learner, flight)) = endpoint.learner(now)
+                && let Some((learner, flight)) = endpoint.sender_mut().learner(now)
                 && learner.is_open()
             {
                 learner.end_interval(&flight);
@@ -212,7 +212,7 @@ impl World {
             if endpoint.state() == State::Closed {
                 continue;
             }
-            let Some((learner, flight)) = endpoint.learner(now) else { continue };
+            let Some((learner, flight)) = endpoint.sender_mut().learner(now) else { continue };
             let Some(pause) = learner.agent().decides.pause(flight.srtt) else { continue };
             if learner.is_open() && decider.at < Time::NEVER {
                 decider.at = now + pause;
@@ -229,7 +229,7 @@ impl World {
         let World { decisions: Some(decisions), hosts, .. } = self else { return };
         for flow in &decisions.due {
             let Host::Endpoint(endpoint) = &mut hosts[flow.sender()] else { continue };
-            let Some((learner, flight)) = endpoint.learner(decisions.now) else { continue };
+            let Some((learner, flight)) = endpoint.sender_mut().learner(decisions.now) else { continue };
             if !learner.act_by_policy(&flight) {
                 decisions.is_waiting |= decisions.waits_for_actions;
             }
@@ -283,7 +283,7 @@ impl World {
         decisions.now = now;
         decisions.due.clear();
         decisions.due.push(host.flow());
-        match endpoint.learner(now) {
+        match endpoint.sender_mut().learner(now) {
             Some((learner, flight)) if learner.is_due() && !is_over => {
                 learner.end_interval(&flight);
                 self.decide();

@@ -35,7 +35,7 @@ impl World {
             && let Some(metrics) = flow.take_metrics().and_then(|number| self.metrics.get_mut(number))
             && let Host::Endpoint(endpoint) = &self.hosts[host]
         {
-            endpoint.remember(metrics);
+            metrics.remember(endpoint.sender());
         }
         if self.hosts[host.peer()].is_finished() {
             flow.finish(now);

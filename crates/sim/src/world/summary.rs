@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_tcp::TcpInfo;
 use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, fairness, kinds};
 use ackclock_traffic::{ProbeTimes, Responsiveness};
 use ackclock_units::{Random, Span, Time};
@@ -45,7 +46,10 @@ impl World {
             Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         });
         endpoints.fold([0, 0], |[predicted, arrived], endpoint| {
-            [predicted + endpoint.predicted_segments(), arrived + u64::from(endpoint.info(self.end).segs_in)]
+            [
+                predicted + endpoint.sender().predicted_segments(),
+                arrived + u64::from(TcpInfo::of(endpoint, self.end).segs_in),
+            ]
         })
     }
 

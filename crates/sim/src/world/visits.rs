@@ -43,16 +43,26 @@ impl World {
         if host.is_sender() {
             let arrival = endpoint.input(now, segment, packet.ecn);
             self.pool.release(packet.slot);
-            flow.measure_ack(&arrival, || Some(endpoint.cwnd()));
-            if endpoint.has_loss_declarations() {
+            flow.measure_ack(&arrival, || Some(endpoint.sender().cwnd()));
+            if endpoint.sender().loss().scoreboard().has_loss_declarations() {
                 let truth = &mut flow.truth;
-                endpoint.loss_declarations().for_each(|declared| truth.declared(now, declared, None));
+                endpoint
+                    .sender_mut()
+                    .scoreboard_mut()
+                    .loss_declarations()
+                    .for_each(|declared| truth.declared(now, declared, None));
             }
             if flow.truth.has_losses() {
-                flow.truth.sender_received(now, number, endpoint.acked_bytes(), endpoint.srtt(), None);
+                flow.truth.sender_received(
+                    now,
+                    number,
+                    endpoint.sender().sequence().acked_bytes(),
+                    endpoint.sender().rtt().srtt(),
+                    None,
+                );
             }
             let acked = if flow.fill(now, &mut **endpoint) {
-                endpoint.acked_bytes()
+                endpoint.sender().sequence().acked_bytes()
             } else {
                 let state = &mut self.hosts[host];
                 flow.drive(now, state);
@@ -62,14 +72,14 @@ impl World {
                 flow.complete(now, &self.hosts[host.peer()]);
             }
         } else {
-            flow.measure_packet(now, packet.wire_len, || endpoint.received_bytes());
+            flow.measure_packet(now, packet.wire_len, || endpoint.receiver().received());
             endpoint.input(now, segment, packet.ecn);
             self.pool.release(packet.slot);
             if number > 0 {
-                flow.truth.arrived(now, number, |from, to| endpoint.holds(from, to), None);
+                flow.truth.arrived(now, number, |from, to| endpoint.receiver().holds(from, to), None);
             }
             endpoint.read(u64::MAX);
-            let peer_finished = endpoint.peer_finished();
+            let peer_finished = endpoint.receiver().is_finished();
             if flow.has_application() {
                 flow.receive(now, &mut self.hosts[host]);
             }
@@ -103,7 +113,12 @@ impl World {
                 contents.number = if !is_sender {
                     truth.receiver_sent()
                 } else if let Some(range) = range_sent(endpoint, segment) {
-                    truth.sent(endpoint.stamp(now), range, endpoint.sent_as(), segment.payload.len > 0)
+                    truth.sent(
+                        endpoint.sender().stamp(now),
+                        range,
+                        endpoint.sender().sent_as(),
+                        segment.payload.len > 0,
+                    )
                 } else {
                     0
                 };
@@ -221,7 +236,7 @@ impl World {
                 if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
                     log.add(now, SenderId::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
                 }
-                for declared in endpoint.loss_declarations() {
+                for declared in endpoint.sender_mut().scoreboard_mut().loss_declarations() {
                     flow.truth.declared(now, declared, log.as_deref_mut());
                 }
             }
@@ -278,7 +293,7 @@ impl World {
             let flow = &mut self.flows[host.flow()];
             match (&mut *state, &mut flow.subflows) {
                 (Host::Endpoint(endpoint), _) => {
-                    for declared in endpoint.loss_declarations() {
+                    for declared in endpoint.sender_mut().scoreboard_mut().loss_declarations() {
                         flow.truth.declared(now, declared, self.records.tcp.as_deref_mut());
                     }
                 }
@@ -313,7 +328,11 @@ impl World {
         }
         if host.is_sender() {
             let truth = &mut flow.truth;
-            endpoint.loss_declarations().for_each(|declared| truth.declared(now, declared, None));
+            endpoint
+                .sender_mut()
+                .scoreboard_mut()
+                .loss_declarations()
+                .for_each(|declared| truth.declared(now, declared, None));
             flow.drive(now, &mut self.hosts[host]);
         }
         let due = self.pump_plain(now, host);

@@ -4,7 +4,6 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::Endpoint;
 use crate::stack::rules::StateRules;
 
 /// A reset that is to be sent.
@@ -113,7 +112,7 @@ impl Answers {
     }
 
     /// Linux `__tcp_oow_rate_limited`.
-    fn may_answer(&mut self, now: Time, rules: &StateRules) -> bool {
+    pub(crate) fn may_answer(&mut self, now: Time, rules: &StateRules) -> bool {
         let rare = self.rare();
         if rare.invalid_at.is_some_and(|at| now.since(at) < rules.invalid_interval) {
             return false;
@@ -135,6 +134,23 @@ impl Answers {
         rare.challenges += 1;
         true
     }
+
+    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group
+    /// 1).
+    #[cold]
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            self.reset(Reset { seq: reset.seq, ack: reset.ack, flags: reset.flags, stamped: false, window: 0 });
+        }
+    }
+
+    /// An ACK that asks a peer who lost its state, and not an attacker who guesses, for the exact
+    /// number (RFC 5961).
+    pub(crate) fn challenge(&mut self, now: Time, rules: &StateRules) {
+        if self.may_answer(now, rules) && self.may_challenge(now, rules) {
+            self.challenge = true;
+        }
+    }
 }
 
 /// The reset that answers a segment to a port where nobody listens and no connection is (RFC 9293
@@ -150,34 +166,4 @@ pub fn reset_for(segment: &Segment) -> Option<Segment> {
     };
     let ports = (segment.destination_port, segment.source_port);
     Some(Segment { source_port: ports.0, destination_port: ports.1, seq, ack, flags, ..Segment::default() })
-}
-
-impl Endpoint {
-    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group
-    /// 1).
-    #[cold]
-    pub(crate) fn refuse(&mut self, segment: &Segment) {
-        if let Some(reset) = reset_for(segment) {
-            self.answers.reset(Reset { seq: reset.seq, ack: reset.ack, flags: reset.flags, stamped: false, window: 0 });
-        }
-    }
-
-    /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section
-    /// 3.10.7.4, first check). Such answers to segments without data or FIN could go on for ever
-    /// between two ends that disagree, and are limited by Linux.
-    pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
-        let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
-        if carries_data || self.answers.may_answer(now, &self.config.states) {
-            self.receiver.acknowledge_now();
-        }
-    }
-
-    /// An ACK that asks a peer who lost its state, and not an attacker who guesses, for the exact
-    /// number (RFC 5961).
-    pub(crate) fn challenge(&mut self, now: Time) {
-        let rules = &self.config.states;
-        if self.answers.may_answer(now, rules) && self.answers.may_challenge(now, rules) {
-            self.answers.challenge = true;
-        }
-    }
 }

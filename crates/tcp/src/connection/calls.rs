@@ -1,10 +1,13 @@
 //! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR`
 //! report.
 
+use ackclock_cc::CongestionControl;
+use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
+use super::fast_open::{Opening, known_cookie};
 use super::socket::WriteFlags;
-use crate::{Endpoint, Error, FastOpenAttempt, SpaceRule, State};
+use crate::{AccEcnOption, AckRule, Endpoint, Error, FastOpenAttempt, KeepAlive, Metrics, SpaceRule, State};
 
 /// The half of the connection that [`Endpoint::shutdown`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,50 @@ pub struct Readiness {
     pub error: bool,
 }
 
+/// An option that an application may set on its socket while the connection runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketOption {
+    /// TCP_NODELAY: small segments do not wait for acknowledgments. A waiting segment is sent.
+    NoDelay(bool),
+    /// TCP_CORK (TCP_NOPUSH): small segments wait until it is taken off, or until the probe timer
+    /// has expired.
+    Cork(bool),
+    /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Hosts that
+    /// follow Linux have this option.
+    QuickAck(bool),
+    /// TCP_MAXSEG, before the connection is opened: the largest segment to send and to ask for,
+    /// bytes.
+    MaxSegment(u16),
+    /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.
+    NotSentLowat(Option<u32>),
+    /// SO_SNDBUF, bytes: Linux doubles it for its overhead.
+    SendBuffer(u64),
+    /// SO_RCVBUF, bytes: Linux doubles it for its overhead. An offered window stays offered.
+    ReceiveBuffer(u64),
+    /// SO_MAX_PACING_RATE, bytes a second; `None` for no bound. Setting one turns pacing on.
+    MaxPacingRate(Option<u64>),
+    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may
+    /// wait for [`State::is_close_complete`], that long.
+    Linger(Option<Span>),
+    /// TCP_SYNCNT.
+    SynRetries(u32),
+    /// TCP_USER_TIMEOUT.
+    UserTimeout(Option<Span>),
+    /// TCP_LINGER2: the wait in FIN-WAIT-2 once the application has closed.
+    FinWait2Timeout(Option<Span>),
+    /// IP_RECVERR: errors of an open connection are reported at once, and not only when it is given
+    /// up.
+    ReportErrors(bool),
+    /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed
+    /// ([`crate::PathRules::discovery`]).
+    PathDiscovery(bool),
+    /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a
+    /// connection is there.
+    IcmpMayReset(bool),
+    /// When the AccECN option is sent, with [`crate::AccEcnRules::beacon`].
+    AccEcnOption(AccEcnOption, u32),
+}
+
 impl Endpoint {
     /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and
     /// unused.
@@ -64,7 +111,7 @@ impl Endpoint {
             self.state = State::SynSent;
             self.handshake.begin();
             if self.config.states.fast_open {
-                self.try_fast_open();
+                self.opening = Opening::of_client(&FastOpenAttempt::with_cookie(known_cookie()));
             }
         }
     }
@@ -75,8 +122,24 @@ impl Endpoint {
     pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
         self.connect();
         if self.state == State::SynSent && self.sender.sequence.nxt() == 0 {
-            self.open_with(&attempt);
+            self.opening = Opening::of_client(&attempt);
         }
+    }
+
+    /// The bytes that the SYN has room for: none without Fast Open, or when it has been sent.
+    pub fn fast_open_room(&self, now: Time) -> u64 {
+        if self.sender.sequence.nxt() > 0 {
+            return 0;
+        }
+        let mut syn = Segment::default();
+        self.put_syn_options(now, &mut syn);
+        self.opening.room(&self.config, &mut syn).into()
+    }
+
+    /// Once it is established, the connection starts with what is remembered of its destination. To
+    /// be called before [`Endpoint::connect`].
+    pub fn recall(&mut self, metrics: Metrics) {
+        self.recalled = Some(Box::new(metrics));
     }
 
     /// The application writes up to `bytes` more bytes of its stream; returns how many the send
@@ -99,7 +162,7 @@ impl Endpoint {
             SpaceRule::Linux => return self.sender.fill_buffers(bytes, flags),
             SpaceRule::Tuned => return self.sender.fill_tuned(bytes),
         }
-        if !self.sender.writing.is_below_lowat(self.sender.unsent()) {
+        if !self.sender.writing.is_below_lowat(self.sender.sequence.unsent()) {
             return 0;
         }
         let taken = bytes.min(self.sender.send_space());
@@ -112,7 +175,7 @@ impl Endpoint {
         if self.sender.sequence.is_closed() || matches!(self.state, State::Closed | State::Listen) {
             return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
         }
-        if matches!(self.state, State::SynSent | State::SynReceived) && !self.is_open_early() {
+        if self.state.is_opening() && !self.opening.is_early() {
             return Sending::WouldBlock;
         }
         match self.write(bytes) {
@@ -128,7 +191,7 @@ impl Endpoint {
         if taken > 0 || most == 0 {
             return Received::Data(taken);
         }
-        if self.peer_finished() {
+        if self.receiver().is_finished() {
             return Received::EndOfFile;
         }
         if let Some(error) = self.take_error() {
@@ -169,7 +232,7 @@ impl Endpoint {
     /// a linger time of zero, the connection is reset.
     pub fn close(&mut self, now: Time) {
         self.sender.burst.end();
-        let unread = self.unread() > 0 && self.config.states.reset_unread;
+        let unread = self.receiver().unread() > 0 && self.config.states.reset_unread;
         self.socket.abandon();
         if unread || self.socket.linger() == Some(Span::ZERO) {
             self.abort();
@@ -193,33 +256,6 @@ impl Endpoint {
         self.review_deadlines();
     }
 
-    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may
-    /// wait for [`Endpoint::is_close_complete`], that long.
-    pub fn set_linger(&mut self, linger: Option<Span>) {
-        self.socket.set_linger(linger);
-    }
-
-    /// SO_LINGER.
-    pub fn linger(&self) -> Option<Span> {
-        self.socket.linger()
-    }
-
-    /// Returns `true` if all written data and the FIN are acknowledged or given up; a lingering
-    /// close waits for this.
-    pub fn is_close_complete(&self) -> bool {
-        matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
-    }
-
-    /// TCP_USER_TIMEOUT, from now on.
-    pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
-        self.configure(|config| config.states.user_timeout = timeout);
-    }
-
-    /// TCP_LINGER2: how long it waits in FIN-WAIT-2 once it is closed, from now on.
-    pub fn set_fin_wait_2_timeout(&mut self, timeout: Option<Span>) {
-        self.configure(|config| config.states.fin_wait_2_timeout = timeout);
-    }
-
     /// SO_ERROR: the error that ended the connection, once.
     pub fn take_error(&mut self) -> Option<Error> {
         self.socket.take_error()
@@ -229,11 +265,12 @@ impl Endpoint {
     pub fn readiness(&self) -> Readiness {
         let closed = self.state == State::Closed;
         let read_closed =
-            self.socket.is_read_shut() || self.peer_finished() || closed && self.sender.sequence.nxt() > 0;
+            self.socket.is_read_shut() || self.receiver().is_finished() || closed && self.sender.sequence.nxt() > 0;
         let write_closed = self.sender.sequence.is_closed() || closed;
-        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
+        let open =
+            !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.opening.is_early();
         Readiness {
-            readable: open && (self.unread() > 0) || read_closed,
+            readable: open && (self.receiver().unread() > 0) || read_closed,
             writable: open && (write_closed || self.sender.has_room_to_tell()),
             read_closed,
             hung_up: closed || read_closed && write_closed,
@@ -241,30 +278,80 @@ impl Endpoint {
         }
     }
 
-    /// Returns `true` if a writer that polls may write, or is woken ([`SpaceRule`]). If not, it
-    /// wants room: a buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
-    #[inline]
-    pub fn is_writable(&mut self) -> bool {
-        match self.config.transfer.send_space {
-            SpaceRule::Bytes => true,
-            SpaceRule::Segments => self.sender.has_room_to_tell(),
-            SpaceRule::Tuned | SpaceRule::Linux => self.sender.has_room_to_tell() || self.sender.wait_for_room(),
+    /// setsockopt(2): the option applies from now on.
+    pub fn set_option(&mut self, option: SocketOption) {
+        self.sender.burst.end();
+        match option {
+            SocketOption::NoDelay(on) => {
+                self.configure(|config| config.nagle = !on);
+                if on {
+                    self.sender.writing.push();
+                }
+            }
+            SocketOption::Cork(on) => self.sender.writing.set_cork(on, self.config.nagle),
+            SocketOption::QuickAck(on) => self.receiver.set_quick_ack(on),
+            SocketOption::MaxSegment(mss) => {
+                let mss = mss.max(1);
+                self.sender.writing.set_max_segment(mss);
+                if self.sender.sequence.nxt() == 0 {
+                    let mss = self.config.mss.min(mss);
+                    self.configure(|config| config.mss = mss);
+                    self.sender.negotiated.set_mss(self.sender.negotiated.mss().min(u32::from(mss)));
+                }
+            }
+            SocketOption::NotSentLowat(bytes) => self.sender.writing.set_notsent_lowat(bytes),
+            SocketOption::SendBuffer(bytes) => self.sender.queue.set_buffer(bytes, self.config.transfer.send_space),
+            SocketOption::ReceiveBuffer(bytes) => self.receiver.set_buffer(bytes),
+            SocketOption::MaxPacingRate(rate) => self.sender.bound_pacing_rate(rate),
+            SocketOption::Linger(linger) => self.socket.set_linger(linger),
+            SocketOption::SynRetries(retries) => self.configure(|config| config.states.syn_retries = retries),
+            SocketOption::UserTimeout(timeout) => self.configure(|config| config.states.user_timeout = timeout),
+            SocketOption::FinWait2Timeout(timeout) => {
+                self.configure(|config| config.states.fin_wait_2_timeout = timeout);
+            }
+            SocketOption::ReportErrors(on) => self.soft_errors.set_at_once(on),
+            SocketOption::PathDiscovery(on) => self.configure(|config| config.path.discovery = on),
+            SocketOption::IcmpMayReset(on) => self.configure(|config| config.path.may_reset = on),
+            SocketOption::AccEcnOption(option, beacon) => self.configure(|config| {
+                let rules = &mut config.transfer.acc_ecn;
+                (rules.option, rules.beacon) = (option, beacon);
+            }),
         }
     }
 
-    /// Number of bytes that an application that writes `bytes` at a time, for as long as it can,
-    /// may write at once with the same effect.
-    #[inline]
-    pub fn writes_at_once(&self, bytes: u64) -> u64 {
-        match self.config.transfer.send_space {
-            // The writer continues until the buffer is full.
-            SpaceRule::Bytes => u64::MAX,
-            // The writer continues while a third is free.
-            SpaceRule::Segments | SpaceRule::Tuned if self.sender.writing.notsent_lowat().is_none() => {
-                let room = (self.sender.queue.buffer / 3 * 2).saturating_sub(self.sender.queued());
-                (room - room % bytes).max(bytes)
-            }
-            SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,
+    /// SO_KEEPALIVE with its times, from now on.
+    pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
+        let was_off = self.config.states.keepalive.is_none() && self.config.transfer.acks == AckRule::Linux;
+        self.configure(|config| config.states.keepalive = keepalive);
+        let open = !self.state.is_unopened() && self.state != State::TimeWait;
+        self.liveness.arm(now, keepalive, open, was_off);
+        self.review_deadlines();
+    }
+
+    /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes
+    /// the window and the threshold over, and a reduction that runs is finished (Linux
+    /// `tcp_reinit_congestion_control`).
+    pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
+        // A failure is kept, so that the run learns of it.
+        if self.sender.cc.inspect().failure.is_some() {
+            return;
         }
+        self.sender.burst.end();
+        let opening = self.state.is_unopened();
+        if !opening || self.opening.is_early() {
+            let flight = self.sender.flight(now);
+            cc.on_established(&flight);
+            cc.take_over(self.sender.cc.window());
+            cc.on_ecn(self.sender.ecn.usable_feedback());
+        }
+        self.sender.cc = cc;
+        self.sender.adopt_needs();
+        self.sender.decide_pacing(now);
+    }
+
+    /// An ACK goes out at once, whatever it has to say.
+    pub fn acknowledge_now(&mut self) {
+        self.sender.burst.end();
+        self.receiver.acknowledge_now();
     }
 }

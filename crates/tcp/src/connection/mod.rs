@@ -1,34 +1,18 @@
 //! One end of one connection: the states of RFC 9293, and the order of steps in each.
 
-pub(crate) mod ack;
-mod ahead;
 pub(crate) mod answers;
 pub(crate) mod calls;
-pub(crate) mod close;
-pub(crate) mod data;
-pub(crate) mod deadlines;
-pub(crate) mod defer;
+pub(crate) mod control_block;
 pub(crate) mod endpoint;
 pub(crate) mod error;
 pub(crate) mod fast_open;
 pub(crate) mod handshake;
 pub(crate) mod icmp;
-mod info;
 pub(crate) mod input;
-pub(crate) mod keepalive;
 pub(crate) mod liveness;
-pub(crate) mod metrics;
 pub(crate) mod negotiated;
-mod observation;
 mod output;
-pub(crate) mod prediction;
 pub(crate) mod remembered;
-pub(crate) mod reset;
-mod segment;
 pub(crate) mod socket;
-pub(crate) mod sockopt;
-mod straight;
-mod subflow;
-pub(crate) mod syn;
-pub(crate) mod time_wait;
+pub(crate) mod tcp_info;
 pub(crate) mod timers;

@@ -116,6 +116,20 @@ impl Negotiated {
         Some(self.clock(now).wrapping_sub(stamps.echo))
     }
 
+    /// Karn's rule leaves no sample; the echo shows which transmission was answered, in
+    /// milliseconds.
+    pub(crate) fn echoed_rtt(&self, now: Time, segment: &Segment) -> Option<Span> {
+        let ticks = self.echo_age(now, segment)?;
+        (ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
+    }
+
+    /// Returns `true` if the timestamp that a SYN/ACK echoes is none that was sent since the first
+    /// SYN, which had the timestamp `first`.
+    pub(crate) fn echoes_another(&self, now: Time, segment: &Segment, first: u32) -> bool {
+        let echo = segment.timestamps.map_or(0, |stamps| stamps.echo);
+        echo != 0 && echo.wrapping_sub(first) > self.clock(now).wrapping_sub(first)
+    }
+
     /// RFC 7323 section 5: whether the timestamp is older than TS.Recent by no more than `slack`
     /// ticks.
     #[inline]

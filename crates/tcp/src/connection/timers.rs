@@ -1,8 +1,6 @@
-//! The endpoint's deadlines.
+//! The timers of the beginning and the end of a connection.
 
-use ackclock_units::{Span, Time};
-
-use crate::{Endpoint, State};
+use ackclock_units::Time;
 
 /// When each timer is due; [`Time::NEVER`] where it is not armed. The delayed-acknowledgment timer
 /// is the receiver's, the retransmission timer the sender's.
@@ -39,6 +37,11 @@ impl Timers {
         self.handshake_at <= now
     }
 
+    /// A handshake is given up, or a SYN/ACK repeated, `at` this time.
+    pub(crate) fn bound_handshake(&mut self, at: Time) {
+        self.handshake_at = at;
+    }
+
     /// The handshake is over, or its SYN/ACK dealt with.
     pub(crate) fn handshake_over(&mut self) {
         self.handshake_at = Time::NEVER;
@@ -58,29 +61,5 @@ impl Timers {
     #[cfg(test)]
     pub(crate) fn handshake(&self) -> Time {
         self.handshake_at
-    }
-}
-
-impl Endpoint {
-    /// A SYN or its answer was sent at `now`; `again` if not for the first time.
-    pub(crate) fn arm_syn_timers(&mut self, now: Time, again: bool) {
-        // The slop of FreeBSD is added when the timeout is computed, which is for the second SYN.
-        let repeats = self.sender.rtt.timeouts();
-        let doublings = match self.state {
-            State::SynSent => repeats.saturating_sub(self.config.states.linear_syn_timeouts),
-            _ => repeats,
-        };
-        let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << doublings.min(40));
-        let slop = if repeats > 0 { self.config.rto_slop } else { Span::ZERO };
-        let wait = (Span::from_nanos(doubled) + slop).min(self.config.max_rto);
-        if self.is_open_early() {
-            self.timers.handshake_at = now + wait;
-            return;
-        }
-        let at = self.config.transfer.ticks.expiry(now, self.sender.patience(now, wait));
-        self.sender.timer.retransmit(at);
-        if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.is_passive()) {
-            self.timers.handshake_at = now + timeout;
-        }
     }
 }

@@ -6,10 +6,9 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
 use super::bytes::BytesTold;
-use super::{AccEcnRule, ace};
-use crate::CaState;
+use super::{AccEcnRule, EcnState, ace};
+use crate::Config;
 use crate::loss::scoreboard::Progress;
-use crate::send::Sender;
 
 /// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and
 /// while none does (RFC 9768 section 3.2.2.5.1).
@@ -48,26 +47,43 @@ pub(crate) fn safest_marks(packets: u64, moved: u8) -> u64 {
     if packets < 8 { moved } else { packets - ((packets - moved) & 7) }
 }
 
-impl Sender {
-    pub(super) fn acc_ecn_rule(&self) -> AccEcnRule {
-        self.config.transfer.acc_ecn.rule
-    }
+/// Returns `true` if Linux's rules apply.
+pub(super) fn is_linux(config: &Config) -> bool {
+    config.transfer.acc_ecn.rule == AccEcnRule::Linux
+}
 
-    /// Returns `true` if all packets of a connection with Accurate ECN are ECN-capable.
-    pub(super) fn has_capable_control(&self) -> bool {
-        self.config.transfer.capable_control || self.acc_ecn_rule() == AccEcnRule::Linux
-    }
+/// Returns `true` if all packets of a connection with Accurate ECN are ECN-capable.
+pub(super) fn has_capable_control(config: &Config) -> bool {
+    config.transfer.capable_control || is_linux(config)
+}
 
+/// The delivery that an ACK reports, for the count of marks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    /// The timestamp is newer than any before.
+    pub(crate) newer: bool,
+    /// Something was in flight.
+    pub(crate) outstanding: bool,
+    /// Segments newly known to have arrived.
+    pub(crate) packets: u64,
+    /// No retransmission blurs the counts.
+    pub(crate) is_clear: bool,
+    /// Bytes of a full segment, and bytes sent so far.
+    pub(crate) mss: u64,
+    pub(crate) sent: u64,
+}
+
+impl EcnState {
     /// Returns `true` if our SYN or its answer may have arrived so, or is not checked (Linux
     /// `tcp_ecn_fallback` 0).
-    pub(super) fn may_have_become(&self, arrived: Ecn) -> bool {
-        self.config.states.ecn_syn_retries == u32::MAX || may_become(self.ecn.agreed.syn_sent, arrived)
+    pub(super) fn may_have_become(&self, config: &Config, arrived: Ecn) -> bool {
+        config.states.ecn_syn_retries == u32::MAX || may_become(self.agreed.syn_sent, arrived)
     }
 
     /// The first options of the peer, which are answered with `due` of ours.
     #[cold]
     pub(super) fn look_at_option(&mut self, segment: &Segment, due: u8) {
-        if let Some(counters) = &mut self.ecn.bytes
+        if let Some(counters) = &mut self.bytes
             && counters.look_at(segment.acc_ecn)
         {
             counters.demand(due);
@@ -75,39 +91,41 @@ impl Sender {
     }
 
     /// The first segment after the SYN, from the one who opened the connection (RFC 9768 table 4).
+    /// Returns `true` if it reports a mark.
     #[cold]
-    pub(crate) fn check_first_ace(&mut self, segment: &Segment) {
-        if self.ecn.agreed.mode != EcnFeedback::Accurate {
-            return;
+    pub(crate) fn check_first_ace(&mut self, config: &Config, segment: &Segment) -> bool {
+        if self.agreed.mode != EcnFeedback::Accurate {
+            return false;
         }
         self.look_at_option(segment, 0);
         let bare = segment.sequence_len() == 0 && segment.sack.is_empty();
-        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
+        let linux = is_linux(config);
         let field = segment.flags.ace();
         let arrived = match reflected(field) {
             None if field == ace::NONE && (bare || linux) => {
                 // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but
                 // feedback goes on.
-                self.ecn.heard.deaf = !linux;
-                self.set_ecn(false, self.ecn.agreed.echoes);
-                return;
+                self.heard.deaf = !linux;
+                self.allow(config, false, self.agreed.echoes);
+                return false;
             }
             Some(arrived) if bare => arrived,
-            _ => return,
+            _ => return false,
         };
-        if !self.may_have_become(arrived) {
-            self.set_ecn(false, self.ecn.agreed.echoes);
+        if !self.may_have_become(config, arrived) {
+            self.allow(config, false, self.agreed.echoes);
         } else if arrived == Ecn::Ce {
-            self.ecn.heard.reported = (self.ecn.heard.reported + 1) & 7;
-            self.counters.delivered_ce += 1;
+            self.heard.reported = (self.heard.reported + 1) & 7;
+            return true;
         }
+        false
     }
 
     /// The first ACK of the end that opened the connection reports how the answer to the SYN
     /// arrived (RFC 9768 section 3.2.2.1).
     #[inline]
     pub(crate) fn reflect_answer(&mut self, out: &mut Segment) {
-        if std::mem::take(&mut self.ecn.echo.reflects) && out.payload.len == 0 && out.sack.is_empty() {
+        if std::mem::take(&mut self.echo.reflects) && out.payload.len == 0 && out.sack.is_empty() {
             self.reflect(out);
         }
     }
@@ -115,7 +133,7 @@ impl Sender {
     /// Reports in a challenge how the answer to our SYN arrived.
     #[cold]
     pub(crate) fn reflect_in_challenge(&mut self, out: &mut Segment) {
-        if std::mem::take(&mut self.ecn.echo.challenge_reflects) {
+        if std::mem::take(&mut self.echo.challenge_reflects) {
             self.reflect(out);
         }
     }
@@ -123,56 +141,51 @@ impl Sender {
     fn reflect(&self, out: &mut Segment) {
         let field = Flags::from_ace(ace::ACCURATE_SYN).bits();
         let others = Flags::from_bits(out.flags.bits() & !field);
-        out.flags = others | Flags::from_ace(reflection(self.ecn.agreed.syn_arrived));
+        out.flags = others | Flags::from_ace(reflection(self.agreed.syn_arrived));
     }
 
     #[cold]
     pub(super) fn hears_bytes(&self, segment: &Segment) -> bool {
-        let counters = self.ecn.bytes.as_deref();
+        let counters = self.bytes.as_deref();
         counters.zip(segment.acc_ecn.as_ref()).is_some_and(|(counters, option)| counters.is_news(option))
     }
 
     #[inline(never)]
-    pub(super) fn take_counted(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
-        (self.ecn.heard.marks, self.ecn.heard.bytes) = (false, 0);
+    pub(crate) fn take_counted(&mut self, segment: &Segment, progress: &Progress, delivered: &Delivered) -> u64 {
+        (self.heard.marks, self.heard.bytes) = (false, 0);
         // An ACK that reports nothing new may have been overtaken by others.
-        let newer = self.negotiated.ahead_of_recent(segment).is_some_and(|ahead| ahead > 0);
-        if self.ecn.heard.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
+        if self.heard.deaf || !(delivered.newer || progress.delivered > 0 || progress.acked > 0) {
             return 0;
         }
-        let bytes = self.take_bytes(segment, progress);
-        // Without SACK, duplicate ACKs have reported some before.
-        let packets = progress.delivered_segments.saturating_sub(self.loss.recovery.emulated_sacks());
-        self.ecn.heard.average(packets);
+        let bytes = self.take_bytes(segment, progress, delivered.sent);
+        self.heard.average(delivered.packets);
         let field = segment.flags.ace();
-        let moved = field.wrapping_sub(self.ecn.heard.reported) & 7;
-        let marks = self.likely_marks(packets, moved, bytes, progress);
-        self.ecn.heard.reported = field;
+        let moved = field.wrapping_sub(self.heard.reported) & 7;
+        let marks = self.likely_marks(moved, bytes, progress, delivered);
+        self.heard.reported = field;
         // Marks on ACKs are counted as well, and say nothing of data.
-        self.ecn.heard.marks = marks > 0 && outstanding;
-        let marked = bytes.marked.map_or(marks * u64::from(self.negotiated.mss()), u64::from);
-        self.ecn.heard.bytes = if marks > 0 { marked.min(progress.delivered) } else { 0 };
+        self.heard.marks = marks > 0 && delivered.outstanding;
+        let marked = bytes.marked.map_or(marks * delivered.mss, u64::from);
+        self.heard.bytes = if marks > 0 { marked.min(progress.delivered) } else { 0 };
         marks
     }
 
-    /// Number of marked packets among `packets` newly delivered ones, if the counter has moved by
-    /// `moved` modulo 8 (RFC 9768 appendix A.2; Linux `__tcp_accecn_process`).
-    fn likely_marks(&self, packets: u64, moved: u8, bytes: BytesTold, progress: &Progress) -> u64 {
+    /// Number of marked packets among those newly delivered, if the counter has moved by `moved`
+    /// modulo 8 (RFC 9768 appendix A.2; Linux `__tcp_accecn_process`).
+    fn likely_marks(&self, moved: u8, bytes: BytesTold, progress: &Progress, delivered: &Delivered) -> u64 {
+        let &Delivered { packets, mss, is_clear, .. } = delivered;
         let (least, most) = (u64::from(moved), safest_marks(packets, moved));
         if least == most {
             return least;
         }
         let Some(marked) = bytes.marked.filter(|_| bytes.valid).map(u64::from) else {
-            return if self.ecn.heard.delivers_many() { least } else { most };
+            return if self.heard.delivers_many() { least } else { most };
         };
         if marked == 0 {
             return least;
         }
-        let mss = u64::from(self.negotiated.mss());
         // Where it may have wrapped more than once, what is marked of the bytes tells how often.
-        if packets >= 16
-            && (self.negotiated.sack() || matches!(self.loss.recovery.state(), CaState::Open | CaState::Cwr))
-        {
+        if packets >= 16 && is_clear {
             if progress.delivered <= marked {
                 return most;
             }
@@ -187,24 +200,24 @@ impl Sender {
     /// this time (RFC 9768 section 3.2.2.1; Linux `tcp_validate_incoming`).
     #[cold]
     pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn, is_challenged: bool) {
-        if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            self.ecn.agreed.syn_arrived = ecn;
-            self.ecn.echo.challenge_reflects = is_challenged;
+        if self.agreed.mode == EcnFeedback::Accurate {
+            self.agreed.syn_arrived = ecn;
+            self.echo.challenge_reflects = is_challenged;
             self.look_at_option(segment, 1);
         }
     }
 
-    pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn, owed: bool) -> bool {
+    pub(super) fn count_accurately(&mut self, config: &Config, payload: u32, ecn: Ecn, owed: bool) -> bool {
         let marked = ecn == Ecn::Ce;
         let data = payload > 0;
-        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
-        let echo = &mut self.ecn.echo;
+        let linux = is_linux(config);
+        let echo = &mut self.echo;
         let before = std::mem::replace(&mut echo.last, ecn);
         if marked {
             echo.received = echo.received.wrapping_add(1);
             echo.pending = echo.pending.saturating_add(1);
         }
-        if let Some(counters) = &mut self.ecn.bytes {
+        if let Some(counters) = &mut self.bytes {
             counters.count(ecn, payload, before != ecn);
         }
         if linux {

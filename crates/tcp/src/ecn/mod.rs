@@ -11,7 +11,7 @@
 //! `include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c` (`tcp_accecn_process`, `tcp_validate_incoming`),
 //! `tcp_output.c` (`tcp_ecn_send`), `tcp_minisocks.c` (`tcp_check_req`, `tcp_ecn_openreq_child`)
 //! and `tcp_dctcp.h` of 6.18 to 7.0. Where these differ from the RFC, [`AccEcnRule`] chooses;
-//! `ecn/option.rs` is the AccECN option.
+//! `ecn/bytes.rs` is the AccECN option.
 //!
 //! # Departures
 //! - Without the option how many packets an ACK reports as marked is known modulo 8, and the safest
@@ -32,16 +32,15 @@
 
 mod accurate;
 mod bytes;
-mod marks;
 mod negotiation;
-mod option;
 mod state;
 
+pub(crate) use accurate::Delivered;
 #[cfg(test)]
 pub(crate) use accurate::safest_marks;
 pub(crate) use state::EcnState;
 
-use crate::{AccEcnOption, AccEcnRule};
+use crate::AccEcnRule;
 
 /// ACE fields that are no counters: AE, CWR and ECE of the handshake.
 mod ace {

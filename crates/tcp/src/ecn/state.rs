@@ -1,10 +1,15 @@
-//! The ECN state of one connection, without the endpoint's reactions to it.
+//! The ECN state of one connection: what is agreed on, what marks are reported to the peer, and what
+//! the peer reports, by ECE as in RFC 3168 and RFC 8257, or by Accurate ECN, for which `accurate`
+//! counts.
 
-use ackclock_cc::EcnFeedback;
+use ackclock_cc::{EcnFeedback, EcnUse};
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
 use super::bytes::ByteCounters;
+use crate::Config;
+use crate::loss::scoreboard::Progress;
+use crate::receiver::Receiver;
 
 /// The initial value of r.cep and s.cep (RFC 9768 section 3.2.1).
 pub(super) const FIRST_COUNT: u32 = 5;
@@ -21,6 +26,8 @@ pub(crate) struct EcnState {
     pub(super) agreed: Agreed,
     pub(super) echo: Echo,
     pub(super) heard: Heard,
+    /// The packets that the controller wants to be ECN-capable.
+    pub(super) wants: EcnUse,
     /// Bytes by codepoint in both directions, if the option is read.
     pub(super) bytes: Option<Box<ByteCounters>>,
 }
@@ -78,8 +85,24 @@ pub(super) struct Heard {
     pub(super) cwr: bool,
 }
 
+impl Heard {
+    /// An ACK delivers `packets`: the average.
+    pub(super) fn average(&mut self, packets: u64) {
+        self.each = match (packets, self.each) {
+            (0, each) => each,
+            (_, 0) => packets << DELIVERED_SHIFT,
+            (_, each) => ((each << DELIVERED_SHIFT) - each + (packets << DELIVERED_SHIFT)) >> DELIVERED_SHIFT,
+        };
+    }
+
+    /// Returns `true` if ACKs mostly deliver many segments.
+    pub(super) fn delivers_many(&self) -> bool {
+        self.each > MOST_DELIVERED
+    }
+}
+
 impl EcnState {
-    pub(crate) fn new() -> EcnState {
+    pub(crate) fn new(wants: EcnUse) -> EcnState {
         EcnState {
             agreed: Agreed {
                 mode: EcnFeedback::None,
@@ -100,6 +123,7 @@ impl EcnState {
                 challenge_reflects: false,
             },
             heard: Heard { marks: false, bytes: 0, reported: FIRST_COUNT as u8, deaf: false, each: 0, cwr: false },
+            wants,
             bytes: None,
         }
     }
@@ -225,20 +249,77 @@ impl EcnState {
     pub(crate) fn option_seen(&self) -> (u8, bool, bool) {
         self.bytes.as_deref().map_or((0, false, false), ByteCounters::seen)
     }
-}
 
-impl Heard {
-    /// An ACK delivers `packets`: the average.
-    pub(super) fn average(&mut self, packets: u64) {
-        self.each = match (packets, self.each) {
-            (0, each) => each,
-            (_, 0) => packets << DELIVERED_SHIFT,
-            (_, each) => ((each << DELIVERED_SHIFT) - each + (packets << DELIVERED_SHIFT)) >> DELIVERED_SHIFT,
-        };
+    /// Returns `true` if an ACK reports marks, as far as its flags show.
+    #[inline]
+    pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
+        if self.agreed.mode == EcnFeedback::Accurate {
+            // RFC 9768 section 3.1.5: also of packets that were not ECT.
+            let counted = !self.heard.deaf && segment.flags.ace() != self.heard.reported;
+            counted || segment.acc_ecn.is_some() && self.hears_bytes(segment)
+        } else {
+            self.agreed.sends && segment.flags.contains(Flags::ECE)
+        }
     }
 
-    /// Returns `true` if ACKs mostly deliver many segments.
-    pub(super) fn delivers_many(&self) -> bool {
-        self.each > MOST_DELIVERED
+    /// An ACK reports marks by classic feedback or DCTCP's if it echoes, once it is known what it
+    /// delivers. Returns the number of marked segments.
+    #[inline]
+    pub(crate) fn take_echo(&mut self, echo: bool, progress: &Progress) -> u64 {
+        self.heard.marks = echo;
+        self.heard.bytes = if echo { progress.delivered } else { 0 };
+        if echo { progress.delivered_segments } else { 0 }
+    }
+
+    /// ECE, or the ACE counter, of a segment that acknowledges; nothing of a counter if the socket
+    /// `is_forgotten`.
+    #[inline]
+    pub(crate) fn echo_flags(&mut self, is_forgotten: bool) -> Flags {
+        if self.agreed.mode == EcnFeedback::Accurate {
+            (self.echo.pending, self.echo.hurries) = (0, false);
+            if is_forgotten { Flags::NONE } else { Flags::from_ace((self.echo.received & 7) as u8) }
+        } else if self.echo.on {
+            Flags::ECE
+        } else {
+            Flags::NONE
+        }
+    }
+
+    /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
+    /// counts it. Returns `true` if an ACK is to be sent at once.
+    #[inline]
+    pub(crate) fn count_mark(&mut self, config: &Config, segment: &Segment, ecn: Ecn, owes_ack: bool) -> bool {
+        self.agreed.mode == EcnFeedback::Accurate && self.count_accurately(config, segment.payload.len, ecn, owes_ack)
+    }
+
+    /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and
+    /// DCTCP's.
+    #[inline]
+    pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn, ecn_seen: bool, receiver: &mut Receiver) {
+        let marked = ecn == Ecn::Ce;
+        match self.agreed.mode {
+            EcnFeedback::Dctcp => {
+                if marked != self.echo.on {
+                    self.echo.on = marked;
+                    receiver.acknowledge_now();
+                }
+            }
+            EcnFeedback::Accurate => {}
+            EcnFeedback::None | EcnFeedback::Classic => {
+                // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
+                if segment.flags.contains(Flags::CWR) {
+                    self.echo.on = false;
+                    receiver.window_was_reduced();
+                }
+                if marked {
+                    if !self.echo.on {
+                        receiver.congestion_began();
+                    }
+                    self.echo.on = true;
+                } else if ecn == Ecn::NotEct {
+                    receiver.not_capable_arrived(ecn_seen);
+                }
+            }
+        }
     }
 }

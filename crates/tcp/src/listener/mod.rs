@@ -9,8 +9,10 @@ use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::connection::fast_open::{EarlyConnections, Judged};
-use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State, reset_for};
+use crate::connection::fast_open::{EarlyConnections, Judged, Opening};
+use crate::{
+    AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, SocketOption, State, reset_for,
+};
 
 /// The random numbers of a new connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Listener {
         let rules = &mut self.config_mut().transfer.acc_ecn;
         (rules.option, rules.beacon) = (option, beacon);
         for child in self.half_open.iter_mut().chain(&mut self.ready) {
-            child.set_acc_ecn_option(option, beacon);
+            child.set_option(SocketOption::AccEcnOption(option, beacon));
         }
     }
 
@@ -109,7 +111,7 @@ impl Listener {
     /// The oldest complete connection, or one that was opened by its SYN.
     pub fn accept(&mut self) -> Option<Endpoint> {
         let mut child = self.ready.pop_front()?;
-        child.accepted_early();
+        child.opening_mut().accept();
         Some(child)
     }
 
@@ -231,7 +233,7 @@ impl Listener {
                 self.ready.push_back(child);
             }
             Judged::Ordinary(reply) => {
-                child.reply_to_fast_open(reply);
+                *child.opening_mut() = Opening::of_server(reply);
                 self.half_open.push(child);
             }
         }

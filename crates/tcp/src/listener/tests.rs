@@ -133,7 +133,7 @@ fn data_and_fin_with_the_last_ack_wait_in_the_child() {
     server.input(Segment { payload: Payload { offset: 0, len: 10 }, ..segment(1, Flags::ACK | Flags::FIN, 1, 1001) });
     assert_eq!(server.sent(), ["1: S. 1000 101", "1: . 1001 112"]);
     let child = server.listener.accept().expect("complete");
-    assert_eq!((child.unread(), child.state()), (10, State::CloseWait));
+    assert_eq!((child.receiver().unread(), child.state()), (10, State::CloseWait));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn children_that_wait_go_on_receiving() {
     server.input(Segment { payload: Payload { offset: 0, len: 10 }, ..ack(1, 1001) });
     server.wait(40);
     assert_eq!(server.sent(), ["1: . 1001 111"]);
-    assert_eq!(server.listener.accept().map(|child| child.unread()), Some(10));
+    assert_eq!(server.listener.accept().map(|child| child.receiver().unread()), Some(10));
 }
 
 #[test]
@@ -289,10 +289,10 @@ fn a_child_that_its_syn_opened_can_be_accepted_and_read_at_once() {
     assert_eq!(server.sent(), ["1: S. 1000 201"]);
     assert_eq!((server.listener.half_open(), server.listener.ready()), (0, 1));
     let mut child = server.listener.accept().unwrap();
-    assert!(child.is_open_early() && child.syn_data_acknowledged());
+    assert!(child.opening().is_early() && child.opening().is_data_acknowledged());
     assert_eq!(child.read(1000), 100);
     child.input(server.now, &Segment { seq: 201, ..ack(1, 1001) }, Ecn::NotEct);
-    assert_eq!((child.state(), child.is_open_early()), (State::Established, false));
+    assert_eq!((child.state(), child.opening().is_early()), (State::Established, false));
 }
 
 #[test]
@@ -300,9 +300,9 @@ fn another_controller_takes_over_before_the_last_ack() {
     let mut server = fast_server(4);
     server.input(fast_syn(1));
     let mut child = server.listener.accept().unwrap();
-    let window = child.cwnd();
+    let window = child.sender().cwnd();
     child.set_congestion_control(server.now, Box::new(NewReno::new(NewRenoConfig::default())));
-    assert!(window > 0 && child.cwnd() == window, "{} instead of {window}", child.cwnd());
+    assert!(window > 0 && child.sender().cwnd() == window, "{} instead of {window}", child.sender().cwnd());
 }
 
 #[test]
@@ -437,7 +437,7 @@ proptest! {
                 Call::Accept => {
                     if let Some(child) = server.listener.accept() {
                         let open = child.state() != State::Listen && child.state() != State::SynReceived;
-                        prop_assert!(open || child.is_open_early());
+                        prop_assert!(open || child.opening().is_early());
                     }
                 }
                 Call::Reopen { port, least } => {

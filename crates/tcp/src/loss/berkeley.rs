@@ -55,12 +55,12 @@ use crate::{CaState, LossDetector};
 
 impl Loss {
     /// Returns `true` if a mark has reduced the window, whose data is not all acknowledged yet.
-    pub(crate) fn is_reduced_by_mark(&self) -> bool {
+    fn is_reduced_by_mark(&self) -> bool {
         self.recovery.state() == CaState::Cwr && !self.recovery.by_controller
     }
 
     /// A fast retransmit, or a timeout: `bugfix` looks at what has been sent until now.
-    pub(crate) fn note_episode(&mut self, sequence: &SendSequence) {
+    fn note_episode(&mut self, sequence: &SendSequence) {
         self.recovery.point = sequence.nxt();
         self.recovery.rescue_above = sequence.nxt();
     }

@@ -65,7 +65,7 @@ use crate::{CaState, CwndValidation, NeedlessTimeout};
 
 impl Loss {
     /// `tcp_sack_partialack`
-    pub(crate) fn on_partial_ack_with_sack(&mut self, negotiated: &Negotiated, sequence: &SendSequence, acked: u64) {
+    fn on_partial_ack_with_sack(&mut self, negotiated: &Negotiated, sequence: &SendSequence, acked: u64) {
         self.board.lose_holes(self.recovery.point);
         let mss = u64::from(negotiated.mss());
         let segments = if acked / mss >= 2 { 2 } else { 1 };
@@ -76,7 +76,7 @@ impl Loss {
     }
 
     /// `tcp_newreno_partial_ack`
-    pub(crate) fn on_partial_ack(&mut self, negotiated: &Negotiated, acked: u64) {
+    fn on_partial_ack(&mut self, negotiated: &Negotiated, acked: u64) {
         let mss = u64::from(negotiated.mss());
         let deflated = self.recovery.reduction.cwnd().saturating_sub(acked) + mss;
         self.recovery.reduction.set(deflated);
@@ -85,7 +85,7 @@ impl Loss {
     }
 
     /// Where the sender stands after an ACK, unless an episode goes on.
-    pub(crate) fn review_state(&mut self, now: Time) {
+    fn review_state(&mut self, now: Time) {
         let state = self.recovery.state();
         if state == CaState::Loss {
             // snd_nxt < snd_max

@@ -80,7 +80,7 @@ impl Loss {
 impl Sender {
     /// The congestion window in force, bytes.
     #[inline]
-    pub(crate) fn cwnd(&self) -> u64 {
+    pub fn cwnd(&self) -> u64 {
         if self.loss.recovery.shapes_window() { self.loss.recovery.reduction.cwnd() } else { self.cc.window().cwnd }
     }
 

@@ -8,23 +8,18 @@
 //! [`Sender::on_timeout`]. They share `prr`, the window during a reduction; `undo` takes needless
 //! reductions back, and `tail_probe` finds lost tails without a timeout.
 
-mod ack_context;
 mod berkeley;
-mod ca_state;
 pub(crate) mod detector;
 mod freebsd;
 mod in_flight;
 mod linux;
-mod probe_state;
 mod prr;
 mod recovery;
 mod rfc;
 mod sack_reports;
 pub(crate) mod scoreboard;
-mod state_time;
 mod tail_probe;
 mod undo;
-mod undo_state;
 
 use std::sync::Arc;
 
@@ -33,27 +28,60 @@ use ackclock_units::Time;
 use crate::Config;
 use crate::loss::detector::Detector;
 use crate::loss::recovery::Resend;
-use crate::loss::scoreboard::{Scoreboard, Whole};
+use crate::loss::scoreboard::{Progress, Scoreboard, Whole};
 use crate::send::Sender;
 use crate::stack::config::Episodes;
 
-pub(crate) use self::ack_context::{AckContext, DuplicateReport};
-pub use self::ca_state::CaState;
-pub(crate) use self::recovery::Recovery;
-pub use self::state_time::CaStateTime;
-pub(crate) use self::state_time::StateClock;
+pub use self::recovery::{CaState, CaStateTime};
+pub(crate) use self::recovery::{Recovery, StateClock};
 
 /// The segments in flight, the losses among them, and the congestion state. Fields that most
 /// segments touch lie together.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Loss {
+pub struct Loss {
     pub(crate) recovery: Recovery,
     pub(crate) board: Scoreboard,
     pub(crate) detector: Detector,
     pub(crate) states: StateClock,
     /// The endpoint's.
     pub(crate) config: Arc<Config>,
+}
+
+/// The contents of a DSACK (RFC 2883).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DuplicateReport {
+    /// Segments that arrived twice, of those that our retransmissions explain.
+    pub(crate) segments: u64,
+    /// The duplicates are the tail loss probe.
+    pub(crate) probe: bool,
+}
+
+/// One acceptable ACK, passed from step to step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckContext {
+    pub(crate) now: Time,
+    /// SND.UNA and SND.WND before it.
+    pub(crate) una_before: u64,
+    pub(crate) window_before: u64,
+    /// Something was in flight before it.
+    pub(crate) outstanding_before: bool,
+    /// [`losses`](scoreboard::Scoreboard::losses) and
+    /// [`units_declared_lost`](scoreboard::Scoreboard::units_declared_lost) before it.
+    pub(crate) losses_before: u64,
+    pub(crate) units_lost_before: u64,
+    /// The ACK acknowledges less than an earlier one.
+    pub(crate) is_old: bool,
+    /// The segment carries data, or a SYN or FIN.
+    pub(crate) has_data: bool,
+    /// The ACK has data, acknowledges something or moves the window: no duplicate ACK
+    /// (`FLAG_NOT_DUP`).
+    pub(crate) not_duplicate: bool,
+    /// The ACK echoes a mark that calls for a reaction.
+    pub(crate) ece: bool,
+    pub(crate) duplicates: DuplicateReport,
+    /// The ACK's new information about the segments in flight.
+    pub(crate) progress: Progress,
 }
 
 impl Loss {
@@ -69,6 +97,23 @@ impl Loss {
             states: StateClock::default(),
             config,
         }
+    }
+
+    /// Where the sender stands.
+    #[inline]
+    pub fn state(&self) -> CaState {
+        self.recovery.state()
+    }
+
+    /// The time that the sender spent in each congestion state until `now`.
+    pub fn state_time(&self, now: Time) -> CaStateTime {
+        self.states.read(now, self.recovery.state())
+    }
+
+    /// The segments in flight.
+    #[inline]
+    pub fn scoreboard(&self) -> &Scoreboard {
+        &self.board
     }
 
     /// Returns `true` if Linux's engine is in use.

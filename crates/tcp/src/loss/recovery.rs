@@ -3,16 +3,43 @@
 //! Both engines keep their state here; the fields are visible to the modules of `loss` and to
 //! nobody else.
 
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
 
-use super::ca_state::CaState;
-use super::probe_state::Probe;
 use super::prr::WindowReduction;
-use super::undo_state::Undo;
+use super::tail_probe::Probe;
+use super::undo::Undo;
+use crate::Prr;
 use crate::loss::Loss;
-use crate::send::Sender;
 use crate::stack::config::Episodes;
-use crate::{Prr, Stamp};
+
+/// Where a sender stands between losses, by Linux's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum CaState {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs, not enough to prove a loss.
+    Disorder,
+    /// The window comes down for a congestion signal without loss (ECN).
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+impl CaState {
+    /// The name in records, Linux's.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CaState::Open => "Open",
+            CaState::Disorder => "Disorder",
+            CaState::Cwr => "CWR",
+            CaState::Recovery => "Recovery",
+            CaState::Loss => "Loss",
+        }
+    }
+}
 
 /// The data that may be sent after an ACK (Linux's `REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -234,6 +261,54 @@ impl Recovery {
     }
 }
 
+/// Time in the congestion states other than [`CaState::Open`], which has the rest of the sender's
+/// time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaStateTime {
+    /// Time in [`CaState::Disorder`].
+    pub disorder: Span,
+    /// Time in [`CaState::Cwr`].
+    pub cwr: Span,
+    /// Time in [`CaState::Recovery`].
+    pub recovery: Span,
+    /// Time in [`CaState::Loss`].
+    pub loss: Span,
+}
+
+impl CaStateTime {
+    fn add(&mut self, state: CaState, time: Span) {
+        match state {
+            CaState::Open => {}
+            CaState::Disorder => self.disorder += time,
+            CaState::Cwr => self.cwr += time,
+            CaState::Recovery => self.recovery += time,
+            CaState::Loss => self.loss += time,
+        }
+    }
+}
+
+/// The times, and since when the sender is in its state. Takes memory once it leaves
+/// [`CaState::Open`], which many never do.
+#[derive(Debug, Default)]
+pub(crate) struct StateClock(Option<Box<(Time, CaStateTime)>>);
+
+impl StateClock {
+    /// The sender leaves a state.
+    #[inline(never)]
+    pub(super) fn leave(&mut self, now: Time, state: CaState) {
+        let (since, total) = &mut **self.0.get_or_insert_default();
+        total.add(state, now.since(*since));
+        *since = now;
+    }
+
+    /// The times until `now`, at which the sender is in this state.
+    pub(crate) fn read(&self, now: Time, state: CaState) -> CaStateTime {
+        let Some((since, mut total)) = self.0.as_deref().copied() else { return CaStateTime::default() };
+        total.add(state, now.since(since));
+        total
+    }
+}
+
 impl Loss {
     /// Returns `true` if the engine of FreeBSD 9, or of Tahoe and Reno, is in use. A controller
     /// that sets the window in every state was unknown to them, and has the engine of the RFCs.
@@ -259,15 +334,5 @@ impl Loss {
         self.recovery.point = point;
         self.recovery.undo.rule_out();
         self.recovery.frto = false;
-    }
-}
-
-impl Sender {
-    /// The time by which a segment that is sent now is ordered among others: what different ACKs
-    /// release never has the same, even if they arrive at one time; what one ACK releases has
-    /// (`tcp_mstamp_refresh`).
-    #[inline]
-    pub(crate) fn stamp(&self, now: Time) -> Stamp {
-        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 }

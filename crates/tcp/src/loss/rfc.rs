@@ -24,14 +24,14 @@ use crate::{CaState, NeedlessTimeout, Prr};
 
 impl Loss {
     /// FreeBSD's congestion recovery is the controller's affair: the window is where it is to be.
-    pub(crate) fn controller_reduces(&self) -> bool {
+    fn controller_reduces(&self) -> bool {
         self.recovery.state() == CaState::Cwr && self.recovery.by_controller && self.config.prr == Prr::Off
     }
 
     /// Bytes newly known to have arrived. Without SACK, duplicate ACKs have reported segments
     /// before they are acknowledged.
     #[inline]
-    pub(crate) fn newly_delivered(&self, negotiated: &Negotiated, progress: &Progress) -> u64 {
+    fn newly_delivered(&self, negotiated: &Negotiated, progress: &Progress) -> u64 {
         if negotiated.sack() {
             return progress.delivered;
         }
@@ -41,7 +41,7 @@ impl Loss {
 
     /// Counts duplicate ACKs, and without SACK the segments that they stand for.
     #[inline]
-    pub(crate) fn count_duplicates(&mut self, negotiated: &Negotiated, progress: &Progress, duplicate: bool) {
+    fn count_duplicates(&mut self, negotiated: &Negotiated, progress: &Progress, duplicate: bool) {
         let recovery = &mut self.recovery;
         if progress.acked > 0 {
             recovery.dup_acks = 0;
@@ -62,13 +62,7 @@ impl Loss {
     }
 
     /// One ACK of a reduction; `safe` if it acknowledges something and shows no further loss.
-    pub(crate) fn reduce_window_rfc(
-        &mut self,
-        negotiated: &Negotiated,
-        progress: &Progress,
-        safe: bool,
-        duplicate: bool,
-    ) {
+    fn reduce_window_rfc(&mut self, negotiated: &Negotiated, progress: &Progress, safe: bool, duplicate: bool) {
         let rule = self.config.prr;
         let mss = u64::from(negotiated.mss());
         // Without SACK a duplicate ACK stands for one delivered segment, and a partial ACK for the

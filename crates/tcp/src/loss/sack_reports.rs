@@ -23,7 +23,7 @@ pub(crate) struct ReportsBefore {
 
 impl Loss {
     /// A segment was reported below one that had been reported before.
-    pub(crate) fn learn_from_sacks(&mut self, negotiated: &Negotiated, sequence: &SendSequence, progress: &Progress) {
+    fn learn_from_sacks(&mut self, negotiated: &Negotiated, sequence: &SendSequence, progress: &Progress) {
         let low = progress.low_sacked;
         let high = self.board.highest_sacked().unwrap_or(sequence.una());
         if low < high {

@@ -8,12 +8,71 @@
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
-use crate::loss::AckContext;
-use crate::loss::Loss;
+use crate::CaState;
 use crate::loss::scoreboard::Progress;
+use crate::loss::{AckContext, Loss};
 use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
-use crate::{CaState, MinRto};
+
+/// The tail loss probe: there is at most one in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probe {
+    /// SND.NXT when it was sent (`tlp_high_seq`); 0 if there is none.
+    pub(super) high: u64,
+    /// The probe repeats a segment.
+    pub(super) resent: bool,
+    /// The probe is to be sent.
+    pub(super) due: bool,
+    /// The probe is being sent: Nagle's rule and the congestion window do not count.
+    pub(super) unbounded: bool,
+}
+
+impl Probe {
+    /// Returns `true` if the probe is in flight.
+    #[inline]
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.high > 0
+    }
+
+    /// Returns `true` if the probe is in flight and repeats a segment.
+    pub(super) fn is_retransmission(&self) -> bool {
+        self.high > 0 && self.resent
+    }
+
+    /// Returns `true` if `left..right` is the segment that the probe repeats.
+    pub(super) fn is_in(&self, left: u64, right: u64, mss: u64) -> bool {
+        self.high == right && right - left <= mss
+    }
+
+    /// Its answer is not waited for any more.
+    pub(super) fn forget(&mut self) {
+        self.high = 0;
+    }
+
+    /// Returns `true` if the probe is to be sent now.
+    #[cfg(test)]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// Returns `true` if the probe is to be sent now, and clears the flag.
+    #[inline]
+    pub(crate) fn take_due(&mut self) -> bool {
+        std::mem::take(&mut self.due)
+    }
+
+    /// Returns `true` if the probe is being sent: Nagle's rule and the congestion window do not
+    /// count.
+    #[inline]
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.unbounded
+    }
+
+    /// From now on new data is the probe, or no longer.
+    pub(crate) fn set_unbounded(&mut self, unbounded: bool) {
+        self.unbounded = unbounded;
+    }
+}
 
 /// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
 const SLACK: Span = Span::from_millis(2);
@@ -125,7 +184,7 @@ impl Sender {
             match self.rtt.srtt() {
                 None => self.config.initial_rto,
                 // The ACK of a single segment may be delayed.
-                Some(srtt) if self.loss.board.segments() == 1 => srtt * 2 + self.least_rto(),
+                Some(srtt) if self.loss.board.segments() == 1 => srtt * 2 + self.config.min_rto.least(),
                 Some(srtt) => srtt * 2 + SLACK,
             }
         };
@@ -150,11 +209,6 @@ impl Sender {
     /// Data waits and the window has room, so more will be sent.
     fn is_waiting_for_nothing(&self) -> bool {
         self.sequence.written() + 1 > self.sequence.nxt() && self.loss.pipe(&self.negotiated) < self.cwnd()
-    }
-
-    fn least_rto(&self) -> Span {
-        let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = self.config.min_rto;
-        least
     }
 
     /// Time until a retransmission timer that started with the first segment would expire

@@ -47,7 +47,7 @@ pub(crate) enum Arrived {
 /// RFC 2883, RFC 5681 section 4.2). Sequence numbers are distances from the peer's initial one.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Receiver {
+pub struct Receiver {
     // Every segment.
     /// Next unit expected.
     next: u64,
@@ -195,6 +195,12 @@ impl Receiver {
         lift(number, self.irs, self.next)
     }
 
+    /// The place in the stream of the byte with this sequence number, nearest to what is
+    /// expected; `None` before the peer's SYN and for numbers before its first byte.
+    pub fn stream_offset(&self, seq: u32) -> Option<u64> {
+        self.lift(seq)?.checked_sub(1)
+    }
+
     /// The right edge of what is let in.
     #[inline]
     pub(crate) fn edge(&self) -> u64 {
@@ -229,18 +235,18 @@ impl Receiver {
 
     /// Bytes that arrived in order.
     #[inline]
-    pub(crate) fn delivered(&self) -> u64 {
+    pub fn delivered(&self) -> u64 {
         self.end_of_data().saturating_sub(1)
     }
 
     /// Bytes that arrived, what lies beyond gaps included.
-    pub(crate) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.delivered() + self.reassembly.ranges().map(|(left, right)| right - left).sum::<u64>()
     }
 
     /// Bytes in order that the application has not read.
     #[inline]
-    pub(crate) fn unread(&self) -> u64 {
+    pub fn unread(&self) -> u64 {
         self.end_of_data().saturating_sub(self.read)
     }
 
@@ -280,7 +286,7 @@ impl Receiver {
 
     /// Returns `true` if the peer's FIN and everything before it has arrived.
     #[inline]
-    pub(crate) fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.next > self.fin
     }
 
@@ -290,10 +296,11 @@ impl Receiver {
         self.fin.saturating_add(1)
     }
 
-    /// Returns `true` if every unit of `left..right` has arrived.
+    /// Returns `true` if every byte of `offset..end` of the stream has arrived, in order
+    /// or beyond a gap; a FIN is the byte after the last one.
     #[inline]
-    pub(crate) fn holds(&self, left: u64, right: u64) -> bool {
-        right <= self.next || self.reassembly.holds(left.max(self.next), right)
+    pub fn holds(&self, offset: u64, end: u64) -> bool {
+        end < self.next || self.reassembly.holds((offset + 1).max(self.next), end + 1)
     }
 
     /// Returns `true` if data is held beyond a gap.
@@ -309,7 +316,7 @@ impl Receiver {
     }
 
     /// Data segments that brought nothing new.
-    pub(crate) fn duplicate_segments(&self) -> u64 {
+    pub fn duplicate_segments(&self) -> u64 {
         self.duplicate_segments
     }
 
@@ -322,7 +329,7 @@ impl Receiver {
     }
 
     /// The first stream offset whose bytes were not those of the stream.
-    pub(crate) fn integrity_error(&self) -> Option<u64> {
+    pub fn integrity_error(&self) -> Option<u64> {
         Some(self.integrity_error).filter(|&place| place != NO_ERROR)
     }
 
@@ -452,6 +459,12 @@ impl Receiver {
     /// the ranges newest first.
     pub(crate) fn sack_blocks(&self, room: usize, dsack: bool) -> SackBlocks {
         self.sack.blocks(&self.reassembly, (self.irs, self.next), room, dsack)
+    }
+
+    /// The SACK option for the next ACK where SACK is agreed on, empty if there is nothing to report.
+    #[inline]
+    pub(crate) fn sack_option(&self, agreed: bool, room: usize, dsack: bool) -> SackBlocks {
+        if agreed && self.has_report() { self.sack_blocks(room, dsack) } else { SackBlocks::default() }
     }
 
     /// Returns `true` if a duplicate waits to be reported.

@@ -10,23 +10,32 @@
 //! is what `tcp_adv_win_scale` = 1 assumes, unless the buffer is tuned (`tuning`). FreeBSD's
 //! automatic tuning of the buffer is not modelled: it stays as large as it was set.
 
+use ackclock_packet::{Flags, Segment};
+
 use super::Receiver;
-use crate::WindowRule;
+use crate::{StateRules, WindowRule};
 
 /// The largest window field.
 const MAX_FIELD: u64 = u16::MAX as u64;
 /// The largest window scale (RFC 7323 section 2.3).
 const MAX_SHIFT: u8 = 14;
+/// The smallest buffer (Linux `SOCK_MIN_RCVBUF`).
+const MIN_BUFFER: u64 = 2304;
 /// `TCP_INIT_CWND`.
 const LINUX_FIRST_COPY: u64 = 10;
 
 impl Receiver {
     /// The buffer, bytes.
-    pub(crate) fn buffer(&self) -> u64 {
+    pub fn buffer(&self) -> u64 {
         self.buffer
     }
 
+    /// SO_RCVBUF: Linux doubles it for its overhead.
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
+        let bytes = match self.window_rule {
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes.max(1),
+            WindowRule::Linux { .. } => (2 * bytes).max(MIN_BUFFER),
+        };
         if let Some(tuned) = &mut self.tuned {
             tuned.lock();
         }
@@ -67,8 +76,28 @@ impl Receiver {
 
     /// The window scale that is in force.
     #[inline]
-    pub(crate) fn shift(&self) -> u8 {
+    pub fn shift(&self) -> u8 {
         self.shift
+    }
+
+    /// An acknowledgment leaves with the current window: its field.
+    #[inline]
+    pub(crate) fn announce_window(&mut self) -> u16 {
+        self.announce(self.window(), self.shift)
+    }
+
+    /// An acknowledgment leaves with this window: its field.
+    #[inline]
+    pub(crate) fn announce(&mut self, window: u64, shift: u8) -> u16 {
+        let field = (window >> shift).min(MAX_FIELD);
+        self.acknowledged(field << shift);
+        field as u16
+    }
+
+    /// The window as it stands in a segment without SYN, with or without scaling.
+    pub(crate) fn window_field(&self, scaling: bool) -> u16 {
+        let shift = if scaling { self.own_shift() } else { 0 };
+        (self.window() >> shift).min(MAX_FIELD) as u16
     }
 
     /// The window of a SYN, which is not scaled; `segment` is the MSS that is announced, options
@@ -278,7 +307,7 @@ impl Receiver {
     }
 
     #[inline]
-    pub(super) fn window_step(&self) -> u64 {
+    fn window_step(&self) -> u64 {
         u64::from(self.peer_segment).min(self.half())
     }
 
@@ -313,5 +342,32 @@ impl Receiver {
                 more >= 2 * segments && much || 2 * more >= self.buffer
             }
         }
+    }
+
+    /// RFC 9293 section 3.10.7.4, first check. Data that overlaps the window is let in and cut.
+    #[inline]
+    pub(crate) fn accepts(&self, segment: &Segment, left: u64, right: u64, rules: &StateRules) -> bool {
+        let next = self.next();
+        // A sender may still send up to the right edge that was announced last.
+        let window = self.acceptable();
+        if let WindowRule::Linux { .. } = self.window_rule {
+            // tcp_sequence: what ends where the last ACK stood has its ACK and timestamp read.
+            let fits = right >= self.last_ack_sent() && left <= next + window;
+            return fits && (right <= next + window || !(rules.refuses_overlong && self.is_overlong(segment, right)));
+        }
+        if right == left {
+            // The right edge itself is where the ACKs of a peer that has filled the window stand.
+            // Were they unacceptable, two such ends would answer each other's ACKs for ever.
+            return left >= next && left <= next + window;
+        }
+        window > 0 && right > next && left < next + window
+    }
+
+    /// Returns `true` if a segment that ends at `right`, beyond the window, is too long. A FIN
+    /// takes no room.
+    #[cold]
+    fn is_overlong(&self, segment: &Segment, right: u64) -> bool {
+        let data = right - u64::from(segment.flags.contains(Flags::FIN));
+        data > self.edge() && !self.is_drained()
     }
 }

@@ -1,11 +1,18 @@
-//! A burst of full segments: how many may leave at one time, and what their headers have in common.
+//! A burst of full segments: the straight way out of new data of an open connection, and of
+//! acknowledgments of an end that has nothing to send.
+//!
+//! While nothing is lost, reported, probed, paced or closing, how many full segments may leave
+//! follows from the two windows and from what is written. That is decided once, the fields that
+//! all of them share are filled in once, and each is then written as it is asked for. Whatever
+//! may change the decision ends the burst; everything else goes the long way, which decides the
+//! same. [`crate::Config::header_prediction`] forbids the straight one.
 
-use ackclock_packet::{Flags, Timestamps};
-use ackclock_units::Time;
+use ackclock_packet::{Flags, Payload, Segment, Timestamps};
+use ackclock_units::{Ecn, Time};
 
-use crate::Stamp;
-
-pub(super) mod straight;
+use crate::send::Sender;
+use crate::send::limited::Limit;
+use crate::{CaState, Ports, SendRule, SentAs, Stamp, State};
 
 /// Full segments that may leave at one time, and what their headers have in common.
 #[derive(Debug)]
@@ -75,5 +82,179 @@ impl Burst {
     #[inline]
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.fills && self.stamp.at == now
+    }
+}
+
+/// Number of segments of `full` bytes that fit into `room`: a few, and one at least.
+#[inline]
+fn segments(room: u64, full: u32) -> u64 {
+    let full = u64::from(full);
+    if room < 2 * full {
+        1
+    } else if room < 3 * full {
+        2
+    } else {
+        room / full
+    }
+}
+
+impl Sender {
+    /// Returns `true` if nothing but new data may be due.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.config.header_prediction
+            && self.loss.recovery.is_plain()
+            && !self.sequence.is_closed()
+            && !self.persist.has_expired()
+            && !self.persist.rules()
+            && self.persist.deadline() == Time::NEVER
+            && !self.loss.board.may_resend()
+            && !self.pacer.on
+            && !self.loss.board.samples_rates()
+    }
+
+    /// Number of full segments of `unsent` bytes that may leave now, and `true` if the congestion
+    /// window is full after them; none if it is full already. `None` if they are not to leave by
+    /// the straight way.
+    #[inline]
+    pub(crate) fn room_for_burst(&self, unsent: u64) -> Option<(u64, bool)> {
+        let full = self.negotiated.mss();
+        if self.loss.board.is_empty()
+            || unsent < u64::from(full)
+            || self.config.transfer.sending == SendRule::Linux
+            || self.config.transfer.offload.is_on()
+            || self.config.transfer.write_size > 0
+            || self.path.probing.enabled
+            || self.observer.needs.departures
+            || !self.ecn.has_no_option()
+        {
+            return None;
+        }
+        let window = self.sequence.window_end().saturating_sub(self.sequence.nxt());
+        let room = self.cc.window().cwnd.saturating_sub(self.window_used());
+        let most = window.min(unsent);
+        if most < u64::from(full) {
+            return None;
+        }
+        if room < u64::from(full) {
+            return Some((0, true));
+        }
+        let left = segments(most.min(room), full);
+        let taken = (left + 1) * u64::from(full);
+        Some((left, room < taken && taken <= most))
+    }
+
+    /// `left` full segments leave now, with this acknowledgment, window and flags; then the
+    /// congestion window is full if they fill it.
+    #[inline]
+    pub(crate) fn begin_burst(&mut self, now: Time, left: u64, fills: bool, header: (u32, u16, Flags)) {
+        let (ack, window, flags) = header;
+        self.burst = Burst {
+            left,
+            fills,
+            timed: self.follows_new_data(),
+            idle: false,
+            stamp: self.stamp(now),
+            payload: self.negotiated.mss(),
+            ack,
+            window,
+            flags,
+            timestamps: self.negotiated.timestamps().then(|| self.negotiated.stamp(now)),
+        };
+        self.sent_as = SentAs::New;
+        self.counters.window_stopped = false;
+        self.persist.window_used();
+        self.window_use.begin();
+        self.sequence.sent_at(now);
+    }
+
+    /// There is nothing unsent, in flight or to be acknowledged.
+    pub(crate) fn rest(&mut self, now: Time, state: State) {
+        self.counters.window_stopped = false;
+        self.sent_as = SentAs::New;
+        self.window_use.begin();
+        self.window_use.idle(self.sequence.nxt());
+        self.all_sent(now, state);
+        self.burst.idle = !self.queue.is_short();
+    }
+
+    /// There is nothing to send now.
+    #[inline]
+    pub(crate) fn all_sent(&mut self, now: Time, state: State) {
+        let sent = std::mem::take(&mut self.counters.sending);
+        self.review_send_buffer(now, state, sent);
+        self.counters.busy.set(now, self.sequence.written() > self.sequence.acked_bytes());
+        // tcp_write_xmit looks at the congestion window first.
+        let has_room =
+            !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
+        self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
+        self.note_stop(now, state, has_room);
+    }
+
+    /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window
+    /// both stop it.
+    #[inline]
+    fn note_stop(&mut self, now: Time, state: State, has_room: bool) {
+        let reason = if self.pacer.holds() {
+            Some(Limit::Pacing)
+        } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
+            Some(Limit::Window)
+        } else if self.counters.window_stopped | self.window_use.is_stopped() {
+            Some(Limit::Cwnd)
+        } else {
+            let open = matches!(state, State::Established | State::CloseWait) && !self.sequence.is_closed();
+            open.then_some(Limit::Application)
+        };
+        self.held.set(now, reason);
+    }
+
+    /// The congestion window has no room for a full segment; the peer's has, and there is one.
+    #[inline]
+    pub(crate) fn stop_at_cwnd(&mut self, now: Time, state: State) {
+        self.counters.window_stopped = false;
+        self.sent_as = SentAs::New;
+        self.window_use.stop();
+        self.window_use.note(
+            self.sequence.una(),
+            self.sequence.nxt(),
+            true,
+            self.loss.window_outstanding(&self.negotiated),
+        );
+        let sent = std::mem::take(&mut self.counters.sending);
+        if sent {
+            self.decay_unused(now, true);
+        }
+        self.review_send_buffer(now, state, sent);
+        self.counters.busy.set(now, true);
+        self.counters.window_limited.set(now, false);
+        self.held.set(now, Some(Limit::Cwnd));
+    }
+
+    /// Writes the next segment of the burst.
+    #[inline]
+    pub(crate) fn write_full(&mut self, ports: Ports, out: &mut Segment) -> Ecn {
+        debug_assert!(self.loss.recovery.is_plain() && self.loss.recovery.state() == CaState::Open);
+        debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
+        let (seq, payload) = (self.sequence.nxt(), self.burst.payload);
+        self.burst.left -= 1;
+        self.loss.board.push(self.burst.stamp, seq, payload, false);
+        self.sequence.advance(payload, false);
+        if self.burst.timed {
+            self.new_data_sent(self.burst.stamp.at);
+            self.burst.timed = self.loss.each_moves_timer();
+        }
+        out.begin((ports.local, ports.remote), self.burst.flags);
+        if self.sequence.nxt() == self.sequence.written() + 1 {
+            out.flags |= Flags::PSH;
+        }
+        out.seq = self.sequence.lower(seq);
+        out.ack = self.burst.ack;
+        out.window = self.burst.window;
+        out.timestamps = self.burst.timestamps;
+        out.payload = Payload { offset: seq - 1, len: payload };
+        self.counters.segment_sent();
+        self.stats.sent_packets += 1;
+        self.counters.bytes_sent += u64::from(payload);
+        self.ecn.mark_data(out)
     }
 }

@@ -3,9 +3,6 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::State;
-use crate::send::Sender;
-
 /// Why nothing more is sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -43,7 +40,7 @@ pub struct LimitClock {
 
 impl LimitClock {
     /// The limit that applies now.
-    pub(crate) fn reason(&self) -> Option<Limit> {
+    pub fn reason(&self) -> Option<Limit> {
         self.reason
     }
 
@@ -73,24 +70,5 @@ impl LimitClock {
         };
         *time += now.since(self.since);
         total
-    }
-}
-
-impl Sender {
-    /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window
-    /// both stop it.
-    #[inline]
-    pub(crate) fn note_stop(&mut self, now: Time, state: State, has_room: bool) {
-        let reason = if self.pacer.holds() {
-            Some(Limit::Pacing)
-        } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
-            Some(Limit::Window)
-        } else if self.counters.window_stopped | self.window_use.is_stopped() {
-            Some(Limit::Cwnd)
-        } else {
-            let open = matches!(state, State::Established | State::CloseWait) && !self.sequence.is_closed();
-            open.then_some(Limit::Application)
-        };
-        self.held.set(now, reason);
     }
 }

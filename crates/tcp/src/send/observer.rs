@@ -33,7 +33,7 @@ impl Sender {
         let needs = self.observer.needs;
         self.loss.board.sample_rates(needs.delivery_rate);
         self.loss.recovery.set_whole_control(needs.whole_control, self.config.prr);
-        self.choose_codepoints();
+        self.ecn.serve(&self.config, needs.ecn);
         self.review_prediction();
     }
 
@@ -81,7 +81,7 @@ impl Sender {
             ack: self.sequence.una(),
             acked,
             delivered,
-            sacked_to: self.sacked_to(segment),
+            sacked_to: self.sequence.sacked_to(segment).filter(|_| self.negotiated.sack()),
             duplicate,
             in_recovery: self.loss.recovery.state() >= CaState::Recovery,
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
@@ -94,15 +94,6 @@ impl Sender {
                 && self.sequence.window() == window,
         };
         self.cc.on_arrival(&flight, &arrival);
-    }
-
-    /// The end of the highest SACK block above what is acknowledged.
-    fn sacked_to(&self, segment: &Segment) -> Option<u64> {
-        let lifted = |wire| self.sequence.lift(wire);
-        let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
-        let valid =
-            blocks.filter(|&(left, right)| self.sequence.una() < left && left < right && right <= self.sequence.nxt());
-        valid.map(|(_, right)| right).max().filter(|_| self.negotiated.sack())
     }
 
     /// Reports the segments marked lost since the last call.
@@ -136,7 +127,7 @@ impl Sender {
 
     /// The rate sample of the ACK in hand: the first time that it is asked for.
     #[inline(never)]
-    pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
+    fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
         self.tell_losses(now);
         let (min_rtt, repairing) = (self.rtt.min(), self.loss.recovery.state() == CaState::Loss);
         self.loss.board.rate_sample(now, min_rtt, repairing)
@@ -178,7 +169,7 @@ impl Sender {
         let pipe = self.loss.pipe(&self.negotiated);
         // Less than a segment may wait for more by Nagle's rule, as in Linux.
         let dry = unsent < u64::from(self.negotiated.mss())
-            && !self.is_early(now)
+            && !self.pacer.is_early(now)
             && pipe < self.cwnd()
             && self.loss.board.lost() <= self.loss.board.resent();
         if dry {

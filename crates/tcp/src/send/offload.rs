@@ -37,10 +37,54 @@
 use ackclock_units::{Span, Time};
 
 use super::segmentation::MAX_SIZE;
-use super::units::Units;
 use crate::loss::scoreboard::Sent;
 use crate::send::Sender;
 use crate::{CaState, OffloadRule, SpaceRule};
+
+/// The units that a sender is in the middle of, or has put off.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    /// When the last one was begun.
+    at: Time,
+    /// One past its last byte.
+    pub(super) end: u64,
+    /// The next part of the last unit that is sent again, and one past its last unit.
+    again: u64,
+    again_end: u64,
+    /// One past the socket buffer that new data is taken from.
+    buffer_end: u64,
+    /// The jiffy in which something was put off first, since the last unit (`tso_deferred`).
+    deferred: Option<u64>,
+    /// The value of [`crate::Stats::sent_packets`] with the last segment that continued a unit.
+    continued: u64,
+    /// The rate from which their size follows, bytes a second, as of the last ACK.
+    pub(super) rate: Option<u64>,
+}
+
+impl Units {
+    /// Returns `true` if the last of `sent` segments is of the same unit as the one before it.
+    pub(crate) fn continues(&self, sent: u64) -> bool {
+        self.continued > 0 && self.continued == sent
+    }
+
+    /// Bytes that leave with the segment from `seq` to `end`, where `sent` segments have left
+    /// before it and new data begins at `nxt`: those of its unit if it is the first, none if they
+    /// have left with the one before it.
+    pub(super) fn departing(&self, now: Time, (seq, end): (u64, u64), nxt: u64, sent: u64) -> Option<u64> {
+        if self.at != now {
+            return Some(end - seq);
+        }
+        if self.continued == sent + 1 {
+            return None;
+        }
+        let unit_end = match () {
+            _ if seq == nxt => self.end,
+            _ if self.again == end => self.again_end,
+            _ => end,
+        };
+        Some(unit_end.max(end) - seq)
+    }
+}
 
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
@@ -151,7 +195,7 @@ pub(super) enum Unit {
 
 /// The first unsent socket buffer.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct QueueHead {
     len: u64,
     is_tail: bool,
     fin: bool,
@@ -234,7 +278,7 @@ impl Sender {
     }
 
     /// The first unsent socket buffer, of `available` unsent bytes.
-    fn head(&mut self, available: u64) -> Head {
+    fn head(&mut self, available: u64) -> QueueHead {
         let nxt = self.sequence.nxt();
         let mut len = self.queue.of_record(nxt, available);
         if self.config.transfer.send_space != SpaceRule::Linux {
@@ -249,13 +293,13 @@ impl Sender {
             len = len.min(units.buffer_end - nxt);
         }
         let is_tail = len == available;
-        Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
+        QueueHead { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
     /// `tcp_grow_skb`: the buffer takes from the one behind it, up to `goal` bytes.
-    fn grown(&self, head: Head, available: u64, goal: u64) -> Head {
+    fn grown(&self, head: QueueHead, available: u64, goal: u64) -> QueueHead {
         let nxt = self.sequence.nxt();
-        if head.len >= goal || head.is_tail || self.ends_record_within(head.len) {
+        if head.len >= goal || head.is_tail || self.queue.ends_record_within(self.sequence.nxt(), head.len) {
             return head;
         }
         let behind = self.queue.of_record(nxt + head.len, available - head.len);
@@ -266,11 +310,11 @@ impl Sender {
         let len = goal.min(head.len + next);
         let is_tail = len == available;
         debug_assert!(nxt + len <= self.sequence.written() + 1);
-        Head { len, is_tail, fin: is_tail && self.sequence.is_closed() }
+        QueueHead { len, is_tail, fin: is_tail && self.sequence.is_closed() }
     }
 
     /// Returns `true` if a unit waits that could become larger.
-    fn puts_off(&mut self, now: Time, head: Head, window: u64, most: u64) -> bool {
+    fn puts_off(&mut self, now: Time, head: QueueHead, window: u64, most: u64) -> bool {
         let mss = u64::from(self.negotiated.mss());
         let jiffy = now.as_nanos() / JIFFY;
         let sight = Sight {
@@ -283,7 +327,7 @@ impl Sender {
             len: head.len,
             is_tail: head.is_tail,
             fin: head.fin,
-            ends: self.ends_record_within(head.len),
+            ends: self.queue.ends_record_within(self.sequence.nxt(), head.len),
             deferred: self.units().deferred,
             jiffy,
             idle: now.since(self.sequence.last_sent_at().max(self.pacer.released())),
@@ -323,12 +367,14 @@ impl Sender {
     }
 
     /// A lost segment is sent again: with it, from 6.1 on, what is lost of its unit behind it, as
-    /// far as the congestion window has room.
+    /// far as the congestion window has room. Returns `true` if it ends with PSH for being the last of
+    /// several (`__tcp_transmit_skb`).
     #[cold]
-    pub(crate) fn note_unit_again(&mut self, now: Time, sent: &Sent) {
+    pub(crate) fn note_unit_again(&mut self, now: Time, sent: &Sent) -> bool {
         let sent_packets = self.stats.sent_packets;
         let units = self.units();
-        if units.at == now && units.again == sent.seq && sent.seq < units.again_end {
+        let joins = units.at == now && units.again == sent.seq && sent.seq < units.again_end;
+        if joins {
             units.continued = sent_packets + 1;
         } else {
             let most = match self.config.transfer.offload.resends {
@@ -339,7 +385,10 @@ impl Sender {
             let units = self.units();
             (units.at, units.again_end) = (now, end);
         }
-        self.units().again = sent.end();
+        let units = self.units();
+        units.again = sent.end();
+        let ends_several = joins && units.again == units.again_end;
+        ends_several && !self.config.transfer.offload.ends_without_push
     }
 }
 

@@ -82,6 +82,23 @@ impl Pacer {
     pub(crate) fn holds(&self) -> bool {
         self.held
     }
+
+    /// The rate in force, bit/s; `None` for no bound.
+    fn rate(&self, asked: Option<Rate>) -> Option<u64> {
+        let own = || self.by_window.map(|rate| rate.saturating_mul(8));
+        let rate = asked.map(Rate::as_bps).or_else(own);
+        let most = self.most.map(|rate| rate.saturating_mul(8));
+        match (rate, most) {
+            (Some(rate), Some(most)) => Some(rate.min(most)),
+            (rate, most) => rate.or(most),
+        }
+    }
+
+    /// Returns `true` if data sent at `now` comes too early.
+    #[inline]
+    pub(crate) fn is_early(&self, now: Time) -> bool {
+        self.delay(now) > Span::ZERO
+    }
 }
 
 impl Sender {
@@ -128,7 +145,7 @@ impl Sender {
     }
 
     /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
-    pub(crate) fn rate_of_window(&self) -> Option<u64> {
+    pub fn rate_of_window(&self) -> Option<u64> {
         let Pacing { ss_ratio, ca_ratio, .. } = self.config.pacing;
         self.rate_by_ratios(ss_ratio, ca_ratio)
     }
@@ -154,17 +171,6 @@ impl Sender {
         Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// The rate in force, bit/s; `None` for no bound.
-    fn pacing_rate(&self, asked: Option<Rate>) -> Option<u64> {
-        let own = || self.pacer.by_window.map(|rate| rate.saturating_mul(8));
-        let rate = asked.map(Rate::as_bps).or_else(own);
-        let most = self.pacer.most.map(|rate| rate.saturating_mul(8));
-        match (rate, most) {
-            (Some(rate), Some(most)) => Some(rate.min(most)),
-            (rate, most) => rate.or(most),
-        }
-    }
-
     /// A segment with `payload` bytes from `seq` on leaves: the next one has to wait, or the next
     /// unit if it begins one.
     #[inline(never)]
@@ -178,16 +184,10 @@ impl Sender {
         let asked = self.cc.pacing_rate(flight);
         let segments = bytes.div_ceil(u64::from(self.negotiated.mss())).max(1);
         let counts = sent + segments >= UNPACED;
-        match self.pacing_rate(asked).filter(|_| counts) {
+        match self.pacer.rate(asked).filter(|_| counts) {
             Some(rate) => self.pacer.depart(flight.now, bytes, rate),
             None => self.pacer.release_at = self.pacer.release_at.max(flight.now),
         }
-    }
-
-    /// Returns `true` if data sent at `now` comes too early.
-    #[inline]
-    pub(crate) fn is_early(&self, now: Time) -> bool {
-        self.pacer.delay(now) > Span::ZERO
     }
 
     /// Returns `true` if data waits for its time. The first retransmission after a timeout and a
@@ -195,13 +195,13 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
         let urgent = self.persist.has_expired() || self.loss.recovery.is_first_after_timeout();
-        let waits = self.is_early(now) && !urgent;
+        let waits = self.pacer.is_early(now) && !urgent;
         self.pacer.held = waits && self.has_data_to_send();
         waits
     }
 
     fn has_data_to_send(&mut self) -> bool {
-        self.unsent() > 0
+        self.sequence.unsent() > 0
             || self.sequence.is_closed() && !self.sequence.is_fin_sent()
             || self.loss.board.next_lost().is_some()
     }
@@ -212,6 +212,6 @@ impl Sender {
             return u64::MAX;
         }
         let asked = self.cc.pacing_rate(&self.flight(now));
-        self.pacing_rate(asked).map_or(u64::MAX, |bits| bits / 8)
+        self.pacer.rate(asked).map_or(u64::MAX, |bits| bits / 8)
     }
 }

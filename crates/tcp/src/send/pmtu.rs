@@ -97,21 +97,64 @@ impl Path {
     pub(crate) fn keep_estimate_for_good(&mut self) {
         self.expires_at = Time::NEVER;
     }
+
+    /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
+    /// options included.
+    pub(crate) fn clamp_segment(&mut self, config: &Config, wish: Option<u16>, peer_mss: u16) -> u32 {
+        let most = match (config.path.mtu, wish) {
+            (None, _) => config.mss,
+            (Some(_), wish) => wish.unwrap_or(u16::MAX),
+        };
+        self.clamp = u32::from(most.min(peer_mss)).max(1);
+        // A path that takes less than an MTU of 68 is none.
+        self.clamp.min(self.mtu.saturating_sub(config.path.headers())).max(1)
+    }
+
+    /// The MSS that a SYN tells.
+    pub(crate) fn announced_mss(&self, config: &Config) -> u16 {
+        let mss = config.mss;
+        if !config.path.advertise || self.mtu >= self.route {
+            return mss;
+        }
+        mss.min(self.mtu.saturating_sub(config.path.headers()) as u16)
+    }
+
+    /// Keeps an estimate that was reported again for longer, if half of its time is over.
+    fn keep_estimate(&mut self, now: Time, timeout: Option<Span>) {
+        if let Some(timeout) = timeout
+            && now + timeout / 2 >= self.expires_at
+        {
+            self.expires_at = now + timeout;
+        }
+    }
+}
+
+/// The MTU that a message leads to; `None` if it is not believed.
+fn told_mtu(config: &Config, state: State, error: &IcmpError) -> Option<u32> {
+    let rules = &config.path;
+    match (rules.icmp, error.v6) {
+        // IPV6_MMTU - 8: room for a fragment header.
+        (IcmpRule::FreeBsd, true) if error.mtu < LEAST_V6 => Some(LEAST_V6 - 8),
+        // RFC 8201 section 4.
+        (_, true) => Some(error.mtu).filter(|&mtu| mtu >= LEAST_V6),
+        (IcmpRule::Linux, false) => Some(error.mtu.max(rules.least_mtu)),
+        (rule, false) => {
+            let plateau = |&&mtu: &&u32| mtu < error.length && (mtu != LEAST_V6 || rule == IcmpRule::FreeBsd);
+            let told = if error.mtu > 0 { error.mtu } else { *PLATEAUS.iter().find(plateau)? };
+            let mtu = told.max(rules.least_mtu);
+            let opening = rule == IcmpRule::FreeBsd && state == State::SynSent;
+            (!opening || mtu < unopened_mtu(config)).then_some(mtu)
+        }
+    }
+}
+
+/// Before the handshake tells more, FreeBSD's `t_maxseg` is the default, and the packet as
+/// large.
+fn unopened_mtu(config: &Config) -> u32 {
+    u32::from(config.default_peer_mss) + config.path.headers()
 }
 
 impl Sender {
-    /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
-    /// options included.
-    pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
-        let most = match (self.config.path.mtu, self.writing.max_segment()) {
-            (None, _) => self.config.mss,
-            (Some(_), wish) => wish.unwrap_or(u16::MAX),
-        };
-        self.path.clamp = u32::from(most.min(peer_mss)).max(1);
-        // A path that takes less than an MTU of 68 is none.
-        self.path.clamp.min(self.path.mtu.saturating_sub(self.config.path.headers())).max(1)
-    }
-
     /// `tcp_mtu_to_mss`: the payload of a packet of `mtu` bytes.
     fn payload_of(&self, mtu: u32) -> u32 {
         let rules = &self.config.path;
@@ -129,7 +172,7 @@ impl Sender {
         self.path.probing.high = self.path.probing.high.min(self.path.mtu);
         let mut mss = self.payload_of(self.path.mtu);
         if self.config.transfer.sending == SendRule::Linux {
-            mss = self.bound_to_half_window(mss);
+            mss = self.sequence.bound_to_half_window(mss);
         }
         if self.path.probing.enabled {
             mss = mss.min(self.payload_of(self.path.probing.low));
@@ -198,20 +241,20 @@ impl Sender {
         if !rules.discovery || rules.locked {
             return false;
         }
-        let Some(mtu) = self.told_mtu(state, error) else { return false };
+        let Some(mtu) = told_mtu(&self.config, state, error) else { return false };
         let timeout = rules.timeout;
         if mtu >= self.path.mtu {
             if mtu == self.path.mtu && self.path.expires_at != Time::NEVER {
-                self.keep_estimate(now, timeout);
+                self.path.keep_estimate(now, timeout);
             }
             return false;
         }
         self.path.mtu = mtu;
         self.path.expires_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
-        if matches!(state, State::SynSent | State::SynReceived) {
+        if state.is_opening() {
             // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too
             // (icmp6_mtudisc_update).
-            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && mtu < self.unopened_mtu();
+            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && mtu < unopened_mtu(&self.config);
             // tcp_simple_retransmit: what went with the SYN is lost, and the SYN goes again.
             let linux = self.config.path.icmp == IcmpRule::Linux && self.sequence.nxt() > 1;
             return state == State::SynSent && (freebsd || linux);
@@ -224,49 +267,6 @@ impl Sender {
         }
         self.resend_too_large(now);
         false
-    }
-
-    /// Keeps an estimate that was reported again for longer, if half of its time is over.
-    fn keep_estimate(&mut self, now: Time, timeout: Option<Span>) {
-        if let Some(timeout) = timeout
-            && now + timeout / 2 >= self.path.expires_at
-        {
-            self.path.expires_at = now + timeout;
-        }
-    }
-
-    /// The MTU that a message leads to; `None` if it is not believed.
-    fn told_mtu(&self, state: State, error: &IcmpError) -> Option<u32> {
-        let rules = &self.config.path;
-        match (rules.icmp, error.v6) {
-            // IPV6_MMTU - 8: room for a fragment header.
-            (IcmpRule::FreeBsd, true) if error.mtu < LEAST_V6 => Some(LEAST_V6 - 8),
-            // RFC 8201 section 4.
-            (_, true) => Some(error.mtu).filter(|&mtu| mtu >= LEAST_V6),
-            (IcmpRule::Linux, false) => Some(error.mtu.max(rules.least_mtu)),
-            (rule, false) => {
-                let plateau = |&&mtu: &&u32| mtu < error.length && (mtu != LEAST_V6 || rule == IcmpRule::FreeBsd);
-                let told = if error.mtu > 0 { error.mtu } else { *PLATEAUS.iter().find(plateau)? };
-                let mtu = told.max(rules.least_mtu);
-                let opening = rule == IcmpRule::FreeBsd && state == State::SynSent;
-                (!opening || mtu < self.unopened_mtu()).then_some(mtu)
-            }
-        }
-    }
-
-    /// Before the handshake tells more, FreeBSD's `t_maxseg` is the default, and the packet as
-    /// large.
-    fn unopened_mtu(&self) -> u32 {
-        u32::from(self.config.default_peer_mss) + self.config.path.headers()
-    }
-
-    /// The MSS that a SYN tells.
-    pub(crate) fn announced_mss(&self) -> u16 {
-        let mss = self.config.mss;
-        if !self.config.path.advertise || self.path.mtu >= self.path.route {
-            return mss;
-        }
-        mss.min(self.path.mtu.saturating_sub(self.config.path.headers()) as u16)
     }
 
     /// The estimate has held for long enough.
@@ -316,7 +316,10 @@ impl Sender {
             return ProbeStep::No;
         }
         let needed = u64::from(payload) + (u64::from(self.loss.detector.threshold()) + 1) * mss;
-        if available < needed || self.sequence.window() < needed || self.ends_record_within(u64::from(payload)) {
+        if available < needed
+            || self.sequence.window() < needed
+            || self.queue.ends_record_within(self.sequence.nxt(), u64::from(payload))
+        {
             return ProbeStep::No;
         }
         if window < needed {
@@ -398,7 +401,7 @@ impl Sender {
             GiveUp::Retries => timeouts >= rules.black_hole_retries,
             GiveUp::ModelTime(least) => {
                 let resending = now.since(self.timer.resending_since());
-                timeouts > 0 && resending >= self.model_time(rules.black_hole_retries, least)
+                timeouts > 0 && resending >= self.config.model_time(rules.black_hole_retries, least)
             }
         };
         if !enough {

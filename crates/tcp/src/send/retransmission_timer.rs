@@ -84,26 +84,6 @@ impl Sender {
         self.set_timer(now, pending, wait + self.pacer.delay(now));
     }
 
-    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout
-    /// has reached its maximum (Linux `tcp_orphan_retries`).
-    pub(crate) fn retry_limit(&self, is_orphan: bool, wait: Span) -> u32 {
-        match self.config.states.orphan_retries.filter(|_| is_orphan) {
-            Some(_) if wait >= self.config.max_rto => 0,
-            Some(retries) => retries,
-            None => self.config.max_retries,
-        }
-    }
-
-    /// Duration of `retries` retransmissions if the timeout starts at `least` (Linux
-    /// `tcp_model_timeout`).
-    pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
-        let (least, most) = (least.as_nanos().max(1), self.config.max_rto.as_nanos());
-        // Doublings that stay below the maximum.
-        let doublings = (most / least).checked_ilog2().unwrap_or(0);
-        let doubled = least.saturating_mul((2u64 << retries.min(doublings).min(62)) - 1);
-        Span::from_nanos(doubled.saturating_add(most.saturating_mul(u64::from(retries.saturating_sub(doublings)))))
-    }
-
     /// (Re)starts or stops the retransmission timer: running exactly while something is
     /// outstanding.
     #[inline]
@@ -148,10 +128,20 @@ impl Sender {
         }
     }
 
-    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
-    /// if no tick is set.
-    pub(crate) fn two_ticks(&self) -> Span {
-        self.config.transfer.ticks.length() * 2
+    /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
+    /// route, not to congestion, and the last doubling of the timeout is taken back.
+    /// Returns `true` if the timeout is over with that.
+    pub(crate) fn revert_backoff(&mut self, now: Time, seq: u64) -> bool {
+        if seq != self.sequence.una() || self.rtt.timeouts() == 0 || self.rtt.backoff() == 0 {
+            return false;
+        }
+        let Some(sent_at) = self.loss.board.front().map(|front| front.sent_at) else { return false };
+        self.rtt.revert_backoff();
+        let (passed, wait) = (now.since(sent_at), self.rto());
+        if passed < wait {
+            self.set_timer(now, Pending::Rto, wait - passed);
+        }
+        passed >= wait
     }
 }
 

@@ -4,12 +4,11 @@ use std::cell::Cell;
 
 use ackclock_units::Span;
 
-use crate::send::Sender;
 use crate::{Config, MinRto, RttRule};
 
 /// SRTT, RTTVAR and the timeout that follows from them.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
+pub struct RttEstimator {
     srtt: Option<Span>,
     rttvar: Span,
     latest: Option<Span>,
@@ -49,8 +48,9 @@ impl RttEstimator {
         }
     }
 
+    /// The smoothed round trip, once there was a sample.
     #[inline]
-    pub(crate) fn srtt(&self) -> Option<Span> {
+    pub fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 
@@ -234,25 +234,11 @@ impl RttEstimator {
         };
         // The granularity of the clock (rule 2.3): a timer for this very instant would expire over
         // and over.
-        let base = base.max(Span::from_nanos(1)).min(config.max_rto);
+        let base = config.transfer.ticks.whole(base.max(Span::from_nanos(1)).min(config.max_rto));
         // Sixty-four doublings reach any bound. The slop is added to what they give
         // (TCPT_RANGESET).
         let doubled = Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63)));
         (doubled + config.rto_slop).min(config.max_rto)
-    }
-}
-
-impl Sender {
-    /// Takes an RTT sample in.
-    #[inline]
-    pub(crate) fn sample_rtt(&mut self, rtt: Span) {
-        match self.config.transfer.rtt {
-            RttRule::Rfc6298 => self.rtt.sample(rtt),
-            RttRule::Linux => {
-                let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
-                self.rtt.sample_linux(rtt, floor, self.sequence.una(), self.sequence.nxt());
-            }
-        }
     }
 }
 

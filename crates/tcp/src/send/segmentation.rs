@@ -37,10 +37,10 @@ use crate::{SendRule, SpaceRule, State, TuningRules, WriteFlags};
 pub(super) const MAX_SIZE: u64 = 65_536 - 320 - 1;
 /// Memory of an empty buffer: `struct sk_buff` of 256 bytes and 1024 bytes of head.
 const OVERHEAD: u64 = 1280;
+/// The smallest that is set (Linux `SOCK_MIN_SNDBUF`).
+const MIN_SEND_BUFFER: u64 = 4608;
 /// The last number of `net.ipv4.tcp_wmem`.
 const MAX_SEND_BUFFER: u64 = 4 << 20;
-/// `TCP_MSS_DEFAULT`.
-const DEFAULT_SEGMENT: u64 = 536;
 /// `TCP_INIT_CWND`.
 const FIRST_WINDOW: u64 = 10;
 
@@ -94,6 +94,15 @@ impl Queue {
         Queue { buffer, ..Queue::default() }
     }
 
+    /// SO_SNDBUF by a host's rule.
+    pub(crate) fn set_buffer(&mut self, bytes: u64, rule: SpaceRule) {
+        self.locked = true;
+        self.buffer = match rule {
+            SpaceRule::Bytes | SpaceRule::Segments | SpaceRule::Tuned => bytes,
+            SpaceRule::Linux => (2 * bytes).max(MIN_SEND_BUFFER),
+        };
+    }
+
     /// Returns `true` if a write has found too little room.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
@@ -106,11 +115,13 @@ impl Queue {
         }
     }
 
-    /// Data is added behind `at`, in the same buffer: no PSH there.
-    fn unmark(&mut self, at: u64) {
-        if self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write) {
+    /// Data is added behind `at`, in the same buffer: no PSH there. Returns `true` if there was one.
+    fn unmark(&mut self, at: u64) -> bool {
+        let had = self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write);
+        if had {
             self.marks.pop_back();
         }
+        had
     }
 
     /// A record ends at `at`: no segment reaches over it.
@@ -133,10 +144,10 @@ impl Queue {
         self.marks.iter().find(|mark| mark.end != End::Write && mark.at > seq).map_or(u64::MAX, |mark| mark.at)
     }
 
-    /// A unit ends at `end`, of `bytes` bytes if it begins now, else 0. Returns `true` if it ends
+    /// A unit ends at `end`, of `bytes` bytes if it begins now. Returns `true` if it ends
     /// with PSH (`tcp_transmit_skb`), which units of several segments do where `has_push`.
-    pub(super) fn note_unit(&mut self, end: u64, bytes: u64, mss: u64, has_push: bool) -> bool {
-        if bytes > 0 {
+    pub(super) fn note_unit(&mut self, end: u64, bytes: Option<u64>, mss: u64, has_push: bool) -> bool {
+        if let Some(bytes) = bytes {
             (self.burst_end, self.burst_pushes) = (end, bytes > mss && has_push);
         }
         self.burst_pushes
@@ -149,6 +160,24 @@ impl Queue {
             push |= self.marks.pop_front().is_some_and(|mark| mark.at == seq && mark.end == End::Write);
         }
         push
+    }
+
+    /// Returns `true` if a record ends among the next `bytes` bytes from `nxt` on, or with them.
+    pub(crate) fn ends_record_within(&self, nxt: u64, bytes: u64) -> bool {
+        let end = nxt + bytes;
+        self.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
+    }
+
+    /// A probe of the path's MTU was sent, and nothing of what follows: whether it has PSH set.
+    pub(crate) fn note_mtu_probe(&mut self, end: u64) -> bool {
+        (self.burst_end, self.burst_pushes) = (end, false);
+        self.sent(end)
+    }
+
+    /// A write ends at `at`, with PSH.
+    fn push_mark(&mut self, at: u64) {
+        self.mark(at, End::Write);
+        self.pushed = at;
     }
 }
 
@@ -199,8 +228,9 @@ impl Sender {
         self.writing.expects_more() || self.config.nagle && !self.loss.board.is_empty() && small_in_flight
     }
 
-    /// The segment that [`Sender::cut`] gave is sent: whether it has PSH set.
-    pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> bool {
+    /// The segment that [`Sender::cut`] gave is sent: whether it has PSH set now, and each time that
+    /// it is sent again.
+    pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> (bool, bool) {
         let (seq, mss) = (self.sequence.nxt(), u64::from(self.full_payload()));
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
@@ -213,10 +243,12 @@ impl Sender {
         if u64::from(cut.payload) < mss {
             self.queue.small = end;
         }
-        // __tcp_transmit_skb: whatever takes segmentation offload ends with PSH.
+        // __tcp_transmit_skb: whatever takes segmentation offload ends with PSH, which its copy alone
+        // has.
         let ends_burst = self.queue.burst_pushes && end == self.queue.burst_end;
         // tcp_write_wakeup: what the probe timer sends, too.
-        self.queue.sent(end) || ends_burst || self.persist.has_expired()
+        let stays = self.queue.sent(end) || self.persist.has_expired();
+        (stays || ends_burst, stays)
     }
 
     /// Bytes that are handed down at one go, of the `len` of one buffer that fit into the peer's
@@ -248,42 +280,20 @@ impl Sender {
         if self.config.transfer.sending == SendRule::Linux {
             // The window of the SYN does not count for a connection that the peer opened.
             self.sequence.forget_max_window();
-            self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
+            self.negotiated.set_mss(self.sequence.bound_to_half_window(self.negotiated.mss()));
         }
-        if !self.counts_unacknowledged() {
+        if !self.config.transfer.counts_unacknowledged() {
             self.expand_send_buffer();
         } else if let Some(tuning) = self.config.transfer.send_tuning.filter(|_| !self.queue.locked) {
             self.queue.buffer = payload_of_bare_buffers(tuning.default, self.negotiated.mss().into());
         }
     }
 
-    /// `tcp_bound_to_half_wnd`.
-    pub(crate) fn bound_to_half_window(&self, mss: u32) -> u32 {
-        mss.min(self.half_window(u64::from(mss)).max(68 - 20) as u32)
-    }
-
-    /// Returns `true` if a record ends among the next `bytes` bytes, or with them.
-    pub(crate) fn ends_record_within(&self, bytes: u64) -> bool {
-        let end = self.sequence.nxt() + bytes;
-        self.queue.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
-    }
-
-    /// A probe of the path's MTU was sent, and nothing of what follows: whether it has PSH set.
-    pub(crate) fn note_mtu_probe(&mut self, end: u64) -> bool {
-        (self.queue.burst_end, self.queue.burst_pushes) = (end, false);
-        self.queue.sent(end)
-    }
-
-    fn half_window(&self, size: u64) -> u64 {
-        let most = self.sequence.max_window();
-        let cut = if most > DEFAULT_SEGMENT { most / 2 } else { most };
-        if cut > 0 { size.min(cut) } else { size }
-    }
-
     /// The payload to which a buffer is filled: whole segments.
     pub(super) fn buffer_goal(&self) -> u64 {
         let mss = u64::from(self.full_payload());
-        (self.half_window(MAX_SIZE) / mss).max(1) * mss
+        let most = if self.config.transfer.single_segments { mss } else { self.sequence.half_window(MAX_SIZE) };
+        (most / mss).max(1) * mss
     }
 
     /// Grows a send buffer that was not set so that two windows fit.
@@ -299,8 +309,8 @@ impl Sender {
         }
         let mss = u64::from(self.negotiated.mss());
         let window = self.cwnd() / mss;
-        let mut segments = if self.counts_unacknowledged() { window } else { window.max(FIRST_WINDOW) };
-        if self.config.transfer.offload.is_on() || self.counts_unacknowledged() {
+        let mut segments = if self.config.transfer.counts_unacknowledged() { window } else { window.max(FIRST_WINDOW) };
+        if self.config.transfer.offload.is_on() || self.config.transfer.counts_unacknowledged() {
             segments = segments.max(u64::from(self.loss.detector.threshold()) + 1);
         }
         let wanted = (2 * segments * sent_size(&law, mss)).min(most);
@@ -324,11 +334,11 @@ impl Sender {
         }
         let has_room = self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
         let open = matches!(state, State::Established | State::CloseWait);
-        if sent && has_room && open && self.unsent() == 0 {
+        if sent && has_room && open && self.sequence.unsent() == 0 {
             self.counters.buffer_limited.set(now, true);
         }
         if std::mem::take(&mut self.queue.acked) {
-            let counts = || self.config.transfer.offload.is_on() || self.counts_unacknowledged();
+            let counts = || self.config.transfer.offload.is_on() || self.config.transfer.counts_unacknowledged();
             if has_room && !(counts() && self.fills_window()) {
                 self.expand_send_buffer();
             }
@@ -341,11 +351,11 @@ impl Sender {
 
     /// Memory of what is unsent or unacknowledged, in the unit of the send buffer.
     pub(crate) fn queued(&self) -> u64 {
-        let bytes = self.sequence.written() - self.acked_bytes();
+        let bytes = self.sequence.written() - self.sequence.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
             // Without segmentation offload nothing is joined (tcp_shift_skb_data).
-            SpaceRule::Tuned if self.counts_unacknowledged() => bytes,
+            SpaceRule::Tuned if self.config.transfer.counts_unacknowledged() => bytes,
             SpaceRule::Segments | SpaceRule::Tuned => {
                 let mss = u64::from(self.negotiated.mss());
                 bytes - (self.loss.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
@@ -367,8 +377,10 @@ impl Sender {
             let start = self.queue.tail.max(sent);
             let open = start < end && !self.queue.ends_record(end);
             let mut room = if open { goal.saturating_sub(end - start) } else { 0 };
+            // PSH of a buffer that another write has begun is gone; that of this write moves along.
+            let mut moves = false;
             if room > 0 {
-                self.queue.unmark(end);
+                moves = self.queue.unmark(end) && taken > 0;
             } else {
                 if self.queued() >= self.queue.buffer || !self.writing.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
@@ -386,10 +398,13 @@ impl Sender {
             self.sequence.write(part);
             taken += part;
             let end = end + part;
+            if moves {
+                self.queue.mark(end, End::Write);
+            }
             if part == room && taken < bytes {
                 let pushes = end - self.queue.pushed > self.sequence.max_window() / 2;
                 if pushes {
-                    self.push_mark(end);
+                    self.queue.push_mark(end);
                 }
                 if pushes || sent >= self.queue.tail {
                     sent = self.pushed_to(sent, end, !pushes);
@@ -398,17 +413,12 @@ impl Sender {
         }
         let end = self.sequence.written() + 1;
         if taken > 0 && (!flags.more || end - self.queue.pushed > self.sequence.max_window() / 2) {
-            self.push_mark(end);
+            self.queue.push_mark(end);
         }
         if taken > 0 && taken == bytes && flags.eor {
             self.queue.mark(end, End::Record);
         }
         taken
-    }
-
-    fn push_mark(&mut self, at: u64) {
-        self.queue.mark(at, End::Write);
-        self.queue.pushed = at;
     }
 
     /// The end of the data written from `from` to `to` that would be sent when earlier data is: one
@@ -442,13 +452,13 @@ impl Sender {
     }
 
     /// Bytes that the send buffer has room for.
-    pub(crate) fn send_space(&self) -> u64 {
+    pub fn send_space(&self) -> u64 {
         self.queue.buffer.saturating_sub(self.queued())
     }
 
     /// Takes up to `bytes` bytes into a buffer that grows when it was too small.
     pub(crate) fn fill_tuned(&mut self, bytes: u64) -> u64 {
-        if !self.writing.is_below_lowat(self.unsent()) {
+        if !self.writing.is_below_lowat(self.sequence.unsent()) {
             return 0;
         }
         let taken = bytes.min(self.send_space());
@@ -461,7 +471,7 @@ impl Sender {
     }
 
     /// A writer that polls has found too little room; false.
-    pub(crate) fn wait_for_room(&mut self) -> bool {
+    fn wait_for_room(&mut self) -> bool {
         if !self.queue.short {
             (self.queue.short, self.queue.acked) = (true, false);
             self.burst.end();
@@ -474,28 +484,50 @@ impl Sender {
         let space = self.send_space();
         let queued = self.queue.buffer.saturating_sub(space);
         // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.writing.is_below_lowat(2 * self.unsent())
+        space > 0 && space >= queued / 2 && self.writing.is_below_lowat(2 * self.sequence.unsent())
     }
 
     /// Returns `true` if the send buffer does not grow, since the congestion window is full: up to
     /// 4.x of all that is unacknowledged (`tcp_should_expand_sndbuf`).
     fn fills_window(&self) -> bool {
         let mss = u64::from(self.negotiated.mss());
-        match self.config.transfer.offload.fills_by_unacknowledged || self.counts_unacknowledged() {
+        match self.config.transfer.offload.fills_by_unacknowledged || self.config.transfer.counts_unacknowledged() {
             true => self.loss.board.segments() >= self.cwnd() / mss,
             false => self.window_used() + mss > self.cwnd(),
         }
     }
 
-    /// [`TuningRules::counts_unacknowledged`].
-    fn counts_unacknowledged(&self) -> bool {
-        self.config.transfer.send_tuning.is_some_and(|tuning| tuning.law.counts_unacknowledged)
-    }
-
     /// Memory of what is unsent or unacknowledged, in units in flight and buffers not sent.
     fn queued_in_units(&self) -> u64 {
-        let bytes = self.sequence.written() - self.acked_bytes();
-        let waiting = self.unsent().div_ceil(self.buffer_goal());
+        let bytes = self.sequence.written() - self.sequence.acked_bytes();
+        let waiting = self.sequence.unsent().div_ceil(self.buffer_goal());
         bytes + (self.loss.board.buffers() + waiting) * OVERHEAD
+    }
+
+    /// Returns `true` if a writer that polls may write, or is woken ([`SpaceRule`]). If not, it
+    /// wants room: a buffer that is tuned may grow (`tcp_poll` sets `SOCK_NOSPACE`).
+    #[inline]
+    pub fn is_writable(&mut self) -> bool {
+        match self.config.transfer.send_space {
+            SpaceRule::Bytes => true,
+            SpaceRule::Segments => self.has_room_to_tell(),
+            SpaceRule::Tuned | SpaceRule::Linux => self.has_room_to_tell() || self.wait_for_room(),
+        }
+    }
+
+    /// Number of bytes that an application that writes `bytes` at a time, for as long as it can,
+    /// may write at once with the same effect.
+    #[inline]
+    pub fn writes_at_once(&self, bytes: u64) -> u64 {
+        match self.config.transfer.send_space {
+            // The writer continues until the buffer is full.
+            SpaceRule::Bytes => u64::MAX,
+            // The writer continues while a third is free.
+            SpaceRule::Segments | SpaceRule::Tuned if self.writing.notsent_lowat().is_none() => {
+                let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
+                (room - room % bytes).max(bytes)
+            }
+            SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,
+        }
     }
 }

@@ -1,17 +1,22 @@
 //! The sending half of a connection: its state, and what the rest of the endpoint asks of it.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use ackclock_cc::CongestionControl;
+use ackclock_cc::{CongestionControl, Flight, Learner, Shared, Subflow, Window};
+use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
 use crate::connection::negotiated::Negotiated;
+use crate::connection::remembered::Metrics;
 use crate::ecn::EcnState;
 use crate::loss::Loss;
-use crate::report::counters::Counters;
+use crate::receiver::Receiver;
 use crate::send::burst::Burst;
+use crate::send::counters::Counters;
 use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
+use crate::send::offload::Units;
 use crate::send::pacing::Pacer;
 use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
@@ -19,17 +24,16 @@ use crate::send::retransmission_timer::RetransmissionTimer;
 use crate::send::rtt::RttEstimator;
 use crate::send::segmentation::Queue;
 use crate::send::sequence::SendSequence;
-use crate::send::units::Units;
 use crate::send::validation::Validation;
-use crate::send::window_use::WindowUse;
+use crate::send::validation::WindowUse;
 use crate::send::writing::Writing;
-use crate::{Config, SentAs, Stats};
+use crate::{Config, LossCounts, Scoreboard, SentAs, Stamp, Stats};
 
 /// The sending half of a connection: the stream, its segments in flight, the congestion window and
 /// the timers. Fields that most segments touch lie together.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Sender {
+pub struct Sender {
     // Every visit.
     pub(crate) burst: Burst,
     /// Segments may take the short way of `prediction`.
@@ -105,7 +109,7 @@ impl Sender {
             stats: Stats::default(),
             queue: Queue::new(config.send_buffer),
             held: LimitClock::default(),
-            ecn: EcnState::new(),
+            ecn: EcnState::new(needs.ecn),
             pacer: Pacer::default(),
             validation: Validation::default(),
             writing: Writing::default(),
@@ -115,26 +119,206 @@ impl Sender {
         }
     }
 
-    /// SIOCOUTQNSD: bytes written and not sent.
-    pub(crate) fn unsent(&self) -> u64 {
-        (self.sequence.written() + 1).saturating_sub(self.sequence.nxt().max(1))
-    }
-
     /// Bytes of the options that every data segment carries.
     #[inline]
     pub(crate) fn options_len(&self) -> u32 {
         self.negotiated.options_len() + u32::from(self.path.reserved)
     }
 
-    /// Bytes of our stream that the peer has acknowledged.
-    #[inline]
-    pub(crate) fn acked_bytes(&self) -> u64 {
-        self.sequence.una().saturating_sub(1).min(self.sequence.written())
-    }
-
     /// The retransmission timeout, back-off included.
     #[inline]
-    pub(crate) fn rto(&self) -> Span {
+    pub fn rto(&self) -> Span {
         self.rtt.rto(&self.config)
+    }
+
+    /// The sequence numbers sent, acknowledged and allowed by the peer.
+    #[inline]
+    pub fn sequence(&self) -> &SendSequence {
+        &self.sequence
+    }
+
+    /// The round trips measured.
+    #[inline]
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// The congestion state, with the segments in flight.
+    #[inline]
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// The segments in flight.
+    #[inline]
+    pub fn scoreboard_mut(&mut self) -> &mut Scoreboard {
+        &mut self.loss.board
+    }
+
+    /// The limit that holds the sender back, if it has stopped, and the earlier ones.
+    pub fn limits(&self) -> &LimitClock {
+        &self.held
+    }
+
+    /// The largest packet that the path is believed to take, bytes.
+    pub fn path_mtu(&self) -> u32 {
+        self.path.mtu
+    }
+
+    /// The segment size in use, bytes.
+    pub fn mss(&self) -> u32 {
+        self.negotiated.mss()
+    }
+
+    /// The payload of a full segment: the MSS, less what the AccECN option takes.
+    #[inline]
+    pub fn full_payload(&self) -> u32 {
+        let mss = self.negotiated.mss();
+        if self.ecn.has_no_option() {
+            return mss;
+        }
+        self.ecn.payload_beside_option(&self.config, self.now, self.rtt.srtt(), mss)
+    }
+
+    /// Segments that arrived and were as expected ([`Config::header_prediction`]).
+    pub fn predicted_segments(&self) -> u64 {
+        self.counters.predicted
+    }
+
+    /// Totals.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The congestion controller.
+    pub fn congestion_control(&self) -> &dyn CongestionControl {
+        &*self.cc
+    }
+
+    /// Bytes believed to be in the network (RFC 6675 `pipe`).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.loss.pipe(&self.negotiated)
+    }
+
+    /// The counts after the last call.
+    pub fn loss_counts(&self) -> LossCounts {
+        LossCounts {
+            packets_out: self.loss.board.segments(),
+            sacked_out: self.loss.sacked_segments(&self.negotiated),
+            fackets_out: self.loss.board.segments_to_highest(),
+            retrans_out: self.loss.board.resent_segments(),
+            lost_out: self.loss.board.lost_segments(),
+            reordering: self.loss.detector.threshold(),
+            reord_seen: self.loss.detector.reorderings(),
+        }
+    }
+
+    /// Returns `true` if the segment that was sent last is of the same unit as the one before it.
+    pub fn continues_unit(&self) -> bool {
+        self.units.as_ref().is_some_and(|units| units.continues(self.stats.sent_packets))
+    }
+
+    /// Why the last data segment was sent that [`crate::Endpoint::transmit`] wrote.
+    #[inline]
+    pub fn sent_as(&self) -> SentAs {
+        self.sent_as
+    }
+
+    // A layer above, with several subflows.
+
+    /// Every segment from now on carries `bytes` bytes of options of a layer above, which is to add
+    /// them: full segments are smaller by as much.
+    pub fn reserve_options(&mut self, bytes: u8) {
+        self.path.reserved = bytes;
+    }
+
+    /// No segment has bytes of both what was written and what will be. Not with
+    /// [`crate::Config::header_prediction`].
+    pub fn end_record(&mut self) {
+        if self.sequence.written() + 1 > self.sequence.nxt() {
+            self.queue.end_record(self.sequence.written() + 1);
+        }
+    }
+
+    /// Bytes that the congestion window has room for beyond what is in the network, waits to be
+    /// sent, or is to be sent again.
+    pub fn window_room(&self) -> u64 {
+        let waits = self.sequence.unsent() + self.loss.board.lost().saturating_sub(self.loss.board.resent());
+        self.cwnd().saturating_sub(self.window_used() + waits)
+    }
+
+    /// Returns `true` if the controller asks for the state of its siblings
+    /// ([`ackclock_cc::Needs::siblings`]).
+    pub fn is_coupled(&self) -> bool {
+        self.observer.needs.siblings
+    }
+
+    /// The state of this subflow that the controllers of its siblings may read.
+    pub fn as_sibling(&mut self) -> Subflow {
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let mss = self.negotiated.mss();
+        let shared = self.cc.coupled().map_or_else(Shared::default, |cc| cc.shared());
+        Subflow { cwnd, ssthresh, mss, srtt: self.rtt.srtt(), min_rtt: self.rtt.min(), shared }
+    }
+
+    /// Tells its controller of all subflows of the connection, of which it is number `own`.
+    pub fn couple(&mut self, own: usize, subflows: &[Subflow]) {
+        if let Some(cc) = self.cc.coupled() {
+            cc.couple(own, subflows);
+        }
+    }
+
+    /// The congestion window becomes this one, for a reason that is not of this path.
+    pub fn reduce_window(&mut self, window: Window) {
+        self.burst.end();
+        self.cc.take_over(window);
+    }
+
+    /// The controller, if its decisions come from outside or from a policy, with what it sees of
+    /// the sender. Its decisions apply from the next [`crate::Endpoint::transmit`] on.
+    pub fn learner(&mut self, now: Time) -> Option<(&mut Learner, Flight)> {
+        self.burst.end();
+        let flight = self.flight(now);
+        let cc: &mut dyn Any = &mut *self.cc;
+        Some((cc.downcast_mut()?, flight))
+    }
+
+    /// The window and all that follows from it are set up: data may be sent. Metrics of the
+    /// destination may be `recalled`.
+    pub(crate) fn begin_sending(&mut self, now: Time, is_passive: bool, recalled: Option<Box<Metrics>>) {
+        self.bound_segment();
+        self.begin_probing(now, is_passive);
+        let flight = self.flight(now);
+        self.cc.on_established(&flight);
+        if let Some(metrics) = recalled {
+            metrics.apply(self);
+        }
+        self.cc.on_ecn(self.ecn.usable_feedback());
+        if self.cc.needs() != self.observer.needs {
+            self.adopt_needs();
+        }
+        self.decide_pacing(now);
+        self.begin_validation(now);
+        self.review_prediction();
+    }
+
+    /// Adds the AccECN option to a segment that is ready otherwise; not if the socket `is_forgotten`.
+    #[inline]
+    pub(crate) fn add_option(&mut self, now: Time, out: &mut Segment, is_forgotten: bool, receiver: &Receiver) {
+        if self.ecn.has_no_option() {
+            return;
+        }
+        let due = !is_forgotten && self.ecn.is_option_due(&self.config, now, self.rtt.srtt());
+        let most = 20 + self.options_len() + self.negotiated.mss();
+        self.ecn.report_bytes(now, out, due, most, receiver);
+    }
+
+    /// The time by which a segment that is sent now is ordered among others: what different ACKs
+    /// release never has the same, even if they arrive at one time; what one ACK releases has
+    /// (`tcp_mstamp_refresh`).
+    #[inline]
+    pub fn stamp(&self, now: Time) -> Stamp {
+        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 }

@@ -1,13 +1,17 @@
 //! The send sequence space: RFC 9293's SND variables (section 3.3.1), as distances from the initial
 //! sequence number, and how far the application has written.
 
+use ackclock_packet::Segment;
 use ackclock_units::Time;
 
 use crate::seq::{lift, lower};
 
+/// `TCP_MSS_DEFAULT`.
+const DEFAULT_SEGMENT: u64 = 536;
+
 /// The sequence numbers sent, acknowledged and allowed by the peer.
 #[derive(Debug)]
-pub(crate) struct SendSequence {
+pub struct SendSequence {
     isn: u32,
     una: u64,
     nxt: u64,
@@ -54,13 +58,13 @@ impl SendSequence {
 
     /// SND.UNA: the oldest unit that is not acknowledged.
     #[inline]
-    pub(crate) fn una(&self) -> u64 {
+    pub fn una(&self) -> u64 {
         self.una
     }
 
     /// SND.NXT: the unit that is sent next.
     #[inline]
-    pub(crate) fn nxt(&self) -> u64 {
+    pub fn nxt(&self) -> u64 {
         self.nxt
     }
 
@@ -75,6 +79,37 @@ impl SendSequence {
     #[inline]
     pub(crate) fn lower(&self, distance: u64) -> u32 {
         lower(distance, self.isn)
+    }
+
+    /// Returns `true` if a sequence number is that of the first byte of our stream.
+    pub fn is_first(&self, seq: u32) -> bool {
+        seq == self.isn.wrapping_add(1)
+    }
+
+    /// The place in our stream of the byte with this sequence number; `None` for that of the SYN.
+    pub fn stream_offset(&self, seq: u32) -> Option<u64> {
+        self.lift(seq)?.checked_sub(1)
+    }
+
+    /// Returns `true` if an acknowledgment number covers data that was sent and is not yet
+    /// acknowledged.
+    pub fn acknowledges_new(&self, ack: u32) -> bool {
+        self.lift(ack).is_some_and(|ack| self.una < ack && ack <= self.nxt)
+    }
+
+    /// Returns `true` if an ACK is acceptable: for nothing that was not sent, and not older than the
+    /// largest window (RFC 5961 section 5).
+    #[inline]
+    pub(crate) fn accepts(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack + self.max_window >= self.una
+    }
+
+    /// The end of the highest SACK block above what is acknowledged.
+    pub(crate) fn sacked_to(&self, segment: &Segment) -> Option<u64> {
+        let lifted = |wire| self.lift(wire);
+        let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
+        let valid = blocks.filter(|&(left, right)| self.una < left && left < right && right <= self.nxt);
+        valid.map(|(_, right)| right).max()
     }
 
     /// Everything below `ack` is acknowledged.
@@ -99,7 +134,7 @@ impl SendSequence {
 
     /// SND.WND: the peer's window in bytes.
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    pub fn window(&self) -> u64 {
         self.window
     }
 
@@ -157,7 +192,7 @@ impl SendSequence {
 
     /// Bytes that it has written.
     #[inline]
-    pub(crate) fn written(&self) -> u64 {
+    pub fn written(&self) -> u64 {
         self.written
     }
 
@@ -195,5 +230,38 @@ impl SendSequence {
     #[inline]
     pub(crate) fn sent_at(&mut self, now: Time) {
         self.last_sent_at = now;
+    }
+
+    /// SIOCOUTQNSD: bytes written and not sent.
+    pub fn unsent(&self) -> u64 {
+        (self.written + 1).saturating_sub(self.nxt.max(1))
+    }
+
+    /// Bytes of our stream that the peer has acknowledged.
+    #[inline]
+    pub fn acked_bytes(&self) -> u64 {
+        self.una.saturating_sub(1).min(self.written)
+    }
+
+    /// SIOCOUTQ: bytes written and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.written - self.acked_bytes()
+    }
+
+    /// `tcp_bound_to_half_wnd`.
+    pub(crate) fn bound_to_half_window(&self, mss: u32) -> u32 {
+        mss.min(self.half_window(u64::from(mss)).max(68 - 20) as u32)
+    }
+
+    /// Half of the largest window that the peer has offered, where that is less than `size`.
+    pub(crate) fn half_window(&self, size: u64) -> u64 {
+        let most = self.max_window;
+        let cut = if most > DEFAULT_SEGMENT { most / 2 } else { most };
+        if cut > 0 { size.min(cut) } else { size }
+    }
+
+    /// Returns `true` if data waits for which the peer's window has room.
+    pub(crate) fn has_sendable_data(&self) -> bool {
+        !self.fin_sent && self.written + 1 > self.nxt && self.window_end() > self.nxt
     }
 }

@@ -8,7 +8,8 @@
 //! # Source
 //! RFC 7661 sections 4.2 to 4.4, with what recovery leaves of the window as its authors implement
 //! it (`tcp_newcwv.c` in github.com/rsecchi/newcwv); RFC 2861 as in Linux 6.1 (`tcp_cwnd_validate`,
-//! `tcp_cwnd_application_limited` in `net/ipv4/tcp_output.c`).
+//! `tcp_cwnd_application_limited` in `net/ipv4/tcp_output.c`, `tcp_is_cwnd_limited` in
+//! `include/net/tcp.h`).
 //!
 //! # Departures
 //! - A controller that backs off by less than half, or by more, keeps its own window after a loss
@@ -23,6 +24,97 @@ use ackclock_units::{Span, Time};
 use crate::loss::Loss;
 use crate::send::Sender;
 use crate::{CaState, CwndValidation};
+
+/// The used part of the congestion window.
+#[derive(Debug, Default)]
+pub(crate) struct WindowUse {
+    /// The last look for something to send ended because of the congestion window.
+    stopped: bool,
+    /// The congestion window stopped the sender, or was full, at some time since `point` was set.
+    full: bool,
+    /// The most that was outstanding at a time since then, bytes.
+    most_outstanding: u64,
+    /// The window grows whether it is full or not.
+    grows_unfilled: bool,
+    /// One past what was sent when these two were last noted: their round trip ends when it is
+    /// acknowledged.
+    point: u64,
+    /// One past what was sent when use was last noted, its low bits.
+    seen: u32,
+}
+
+impl WindowUse {
+    /// The sender looks for something to send.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.stopped = false;
+    }
+
+    /// The congestion window has no room.
+    #[inline]
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Records that the data to be sent fits into the congestion window, or does not; returns
+    /// `fits`.
+    #[inline]
+    pub(crate) fn admit(&mut self, fits: bool) -> bool {
+        self.stopped = !fits;
+        fits
+    }
+
+    /// Returns `true` if the last look for something to send ended because of the congestion
+    /// window.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The window grows whether it is full or not, or only when it is.
+    #[inline]
+    fn grow_unfilled(&mut self, grows: bool) {
+        self.grows_unfilled = grows;
+    }
+
+    /// Returns `true` if something was sent, up to `nxt`, since use was last noted.
+    #[inline]
+    pub(super) fn has_sent(&self, nxt: u64) -> bool {
+        nxt as u32 != self.seen
+    }
+
+    /// Returns `true` if the window may grow: it is used well enough, or need not be. In slow start
+    /// a half used window still grows, or a burst could never be followed by a larger one.
+    #[inline]
+    pub(crate) fn may_grow(&self, window: impl Fn() -> Window) -> bool {
+        self.full || self.grows_unfilled || {
+            let window = window();
+            window.in_slow_start() && window.cwnd < self.most_outstanding.saturating_mul(2)
+        }
+    }
+
+    /// Returns `true` if the window was full in this round trip.
+    #[cfg(test)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Nothing is outstanding or held back; `nxt` is what is sent next.
+    #[inline]
+    pub(super) fn idle(&mut self, nxt: u64) {
+        (self.full, self.most_outstanding, self.point) = (false, 0, nxt);
+    }
+
+    /// `outstanding` bytes of what was sent below `nxt` are not acknowledged, from `una` on, and
+    /// the window is `full`.
+    #[inline]
+    pub(super) fn note(&mut self, una: u64, nxt: u64, full: bool, outstanding: u64) {
+        self.seen = nxt as u32;
+        if una >= self.point || full || !self.full && outstanding > self.most_outstanding {
+            (self.full, self.most_outstanding, self.point) = (full, outstanding, nxt);
+        }
+    }
+}
 
 /// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
@@ -97,8 +189,27 @@ impl PipeAck {
     }
 }
 
+impl Validation {
+    /// pipeACK, bytes; `None` while undefined.
+    pub(crate) fn pipe_ack(&self, now: Time, srtt: Option<Span>) -> Option<u64> {
+        self.measured.as_ref()?.pipe_ack.value(now, sampling_period(srtt))
+    }
+
+    /// `bytes` are sent again for the first time.
+    pub(crate) fn count_resent(&mut self, bytes: u32) {
+        if let Some((_, resent)) = self.measured.as_mut().and_then(|measured| measured.loss.as_mut()) {
+            *resent += u64::from(bytes);
+        }
+    }
+}
+
+/// The sampling period (section 4.2).
+fn sampling_period(srtt: Option<Span>) -> Span {
+    srtt.map_or(LEAST_SAMPLING, |srtt| (srtt * 3).max(LEAST_SAMPLING))
+}
+
 impl Loss {
-    pub(crate) fn follows_rfc7661(&self) -> bool {
+    fn follows_rfc7661(&self) -> bool {
         self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.whole_control()
     }
 }
@@ -117,18 +228,11 @@ impl Sender {
         self.validation = Validation { measured, used: 0, full_at: now };
     }
 
-    fn sampling_period(&self) -> Span {
-        self.rtt.srtt().map_or(LEAST_SAMPLING, |srtt| (srtt * 3).max(LEAST_SAMPLING))
-    }
-
-    /// pipeACK, bytes; `None` while undefined.
-    pub(crate) fn pipe_ack(&self, now: Time) -> Option<u64> {
-        self.validation.measured.as_ref()?.pipe_ack.value(now, self.sampling_period())
-    }
-
     /// Section 4.3: whether half of the window was used of late, or nothing is known.
     fn is_validated(&self, now: Time) -> bool {
-        self.pipe_ack(now).is_none_or(|bytes| bytes.saturating_mul(2) >= self.cc.window().cwnd)
+        self.validation
+            .pipe_ack(now, self.rtt.srtt())
+            .is_none_or(|bytes| bytes.saturating_mul(2) >= self.cc.window().cwnd)
     }
 
     /// Before an ACK that acknowledges something is acted on.
@@ -141,7 +245,7 @@ impl Sender {
 
     #[inline(never)]
     fn sample_pipe(&mut self, now: Time) {
-        let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), self.sampling_period());
+        let (una, nxt, sampling) = (self.sequence.una(), self.sequence.nxt(), sampling_period(self.rtt.srtt()));
         if let Some(measured) = &mut self.validation.measured {
             measured.pipe_ack.take(now, una, nxt, sampling);
         }
@@ -177,7 +281,7 @@ impl Sender {
     /// window was not validated.
     pub(crate) fn note_unvalidated(&mut self, now: Time) {
         let unvalidated = self.loss.follows_rfc7661() && !self.is_validated(now);
-        let used = self.pipe_ack(now).unwrap_or(0).max(self.loss.board.outstanding());
+        let used = self.validation.pipe_ack(now, self.rtt.srtt()).unwrap_or(0).max(self.loss.board.outstanding());
         if let Some(measured) = &mut self.validation.measured {
             measured.loss = unvalidated.then_some((used, 0));
         }
@@ -212,13 +316,6 @@ impl Sender {
             measured.loss = None;
         }
         self.end_validation(now);
-    }
-
-    /// `bytes` are sent again for the first time.
-    pub(crate) fn count_resent(&mut self, bytes: u32) {
-        if let Some((_, resent)) = self.validation.measured.as_mut().and_then(|measured| measured.loss.as_mut()) {
-            *resent += u64::from(bytes);
-        }
     }
 
     fn bound_window(&mut self, most: u64) {
@@ -280,6 +377,12 @@ impl Sender {
         }
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
+        // tcp_write_xmit: an ACK that lets nothing go, with the window open or nothing unsent, is no
+        // reason to look.
+        let looks = || self.window_use.has_sent(self.sequence.nxt()) || limited && self.sequence.unsent() > 0;
+        if self.loss.linux_episodes() && !looks() {
+            return;
+        }
         self.window_use.note(
             self.sequence.una(),
             self.sequence.nxt(),

@@ -32,12 +32,11 @@ impl Writing {
         self.push
     }
 
-    pub(crate) fn set_cork(&mut self, on: bool) {
+    /// TCP_CORK. Taking it off sends what Nagle's rule, if there is one, lets through
+    /// (`tcp_sock_set_cork`).
+    pub(crate) fn set_cork(&mut self, on: bool, nagle: bool) {
         self.cork = on;
-    }
-
-    pub(crate) fn is_corked(&self) -> bool {
-        self.cork
+        self.push |= !on && !nagle;
     }
 
     /// MSG_MORE, or what ends it.

@@ -163,6 +163,26 @@ impl Config {
         let send = self.transfer.send_tuning.map_or(self.send_buffer, |tuning| tuning.most);
         [receive, send]
     }
+
+    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout
+    /// has reached its maximum (Linux `tcp_orphan_retries`).
+    pub(crate) fn retry_limit(&self, is_orphan: bool, wait: Span) -> u32 {
+        match self.states.orphan_retries.filter(|_| is_orphan) {
+            Some(_) if wait >= self.max_rto => 0,
+            Some(retries) => retries,
+            None => self.max_retries,
+        }
+    }
+
+    /// Duration of `retries` retransmissions if the timeout starts at `least` (Linux
+    /// `tcp_model_timeout`).
+    pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
+        let (least, most) = (least.as_nanos().max(1), self.max_rto.as_nanos());
+        // Doublings that stay below the maximum.
+        let doublings = (most / least).checked_ilog2().unwrap_or(0);
+        let doubled = least.saturating_mul((2u64 << retries.min(doublings).min(62)) - 1);
+        Span::from_nanos(doubled.saturating_add(most.saturating_mul(u64::from(retries.saturating_sub(doublings)))))
+    }
 }
 
 /// Any length of time.
@@ -491,6 +511,14 @@ enum Bounded {
 
 named! { Bounded: Total = "total", Variance = "variance" }
 
+impl MinRto {
+    /// The shortest timeout, or variance in it.
+    pub(crate) fn least(self) -> Span {
+        let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = self;
+        least
+    }
+}
+
 impl Configurable for MinRto {
     fn parameters(&mut self, v: &mut impl Visitor) {
         let (mut of, mut time) = match *self {
@@ -715,7 +743,7 @@ impl Configurable for RrRules {
         v.setting("history", "reordering lengths that RR-TCP remembers", history, source, &mut self.history);
         let meaning = "share of reordering without false retransmits at the start";
         v.setting("initial_ratio", meaning, share, source, &mut self.initial_ratio);
-        v.setting("step", "what a false fast retransmit adds to that share", share, source, &mut self.step);
+        v.setting("step", "increase of that share by a false fast retransmit", share, source, &mut self.step);
     }
 }
 
@@ -761,8 +789,8 @@ impl Configurable for AdaptiveRules {
         v.setting("fack", "forward acknowledgment until reordering is seen", flag, "tcp_fack", &mut self.fack);
         let meaning = "early retransmit (RFC 5827) until reordering is seen";
         v.setting("early_retransmit", meaning, flag, "tcp_early_retrans", &mut self.early_retransmit);
-        let meaning = "above a threshold of 3, SACKs grow the window, and a timeout may keep the threshold; \
-                       ACKs with ECE grow a window above ssthresh too";
+        let meaning = "above a threshold of 3, SACKs grow the window and a timeout may keep the threshold; ACKs \
+                       with ECE also grow a window above ssthresh";
         v.setting("high_reordering", meaning, flag, "Linux tcp_may_raise_cwnd", &mut self.high_reordering);
         if self.fack || self.early_retransmit {
             self.order = DetectorRules::LINUX_4_0;

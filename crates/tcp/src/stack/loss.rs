@@ -30,7 +30,7 @@ pub struct LossRules {
     /// (`tcp_enter_loss`: `retransmits` counts on until then).
     pub keeps_threshold_in_loss: bool,
     /// A timeout is tested before anything is declared lost (`tcp_use_frto`, `tcp_enter_frto`, RFC
-    /// 4138): see `loss/linux/timeout_test.rs`.
+    /// 4138): see `loss/linux.rs`.
     pub tests_before_losing: bool,
     /// Any ACK that shows a timeout to be needless takes it back, not only one that advances
     /// (`tcp_try_undo_loss`).

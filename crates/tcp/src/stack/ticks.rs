@@ -44,6 +44,16 @@ impl Ticks {
         Span::from_nanos(self.length.into())
     }
 
+    /// A timeout as the host keeps it: in whole ticks, rounded up, where Linux does so
+    /// (`icsk_rto`, `usecs_to_jiffies`).
+    #[inline]
+    pub(crate) fn whole(self, timeout: Span) -> Span {
+        match u64::from(self.length) {
+            tick if self.wheel && tick > 0 => Span::from_nanos(timeout.as_nanos().div_ceil(tick).saturating_mul(tick)),
+            _ => timeout,
+        }
+    }
+
     /// When a timer that is started at `now` expires.
     #[inline]
     pub(crate) fn expiry(self, now: Time, wait: Span) -> Time {
@@ -60,6 +70,12 @@ impl Ticks {
             passed.saturating_add((wait.as_nanos() / tick).max(1))
         };
         Time::ZERO + Span::from_nanos(at.saturating_mul(tick))
+    }
+
+    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
+    /// if no tick is set.
+    pub(crate) fn two(self) -> Span {
+        self.length() * 2
     }
 }
 
@@ -96,6 +112,17 @@ mod tests {
         assert_eq!((at(421, 342), at(424, 342)), (ms(192 * 4), ms(200 * 4)));
         // 2016 ms are 504 ticks: slots of 64.
         assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));
+    }
+
+    #[test]
+    fn a_timeout_is_kept_in_whole_ticks() {
+        let wheel = Ticks { length: 4_000_000, wheel: true };
+        // 253 ms are 64 ticks, which are doubled; 256 stay.
+        let of = |ticks: Ticks, wait| ticks.whole(Span::from_millis(wait));
+        assert_eq!((of(wheel, 253), of(wheel, 256)), (Span::from_millis(256), Span::from_millis(256)));
+        for exact in [Ticks::WHEEL, Ticks { wheel: false, ..wheel }] {
+            assert_eq!(of(exact, 253), Span::from_millis(253));
+        }
     }
 
     #[test]

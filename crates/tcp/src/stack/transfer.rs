@@ -18,6 +18,8 @@ pub struct TransferRules {
     pub rtt: RttRule,
     /// The window that is offered. Default: RFC 9293.
     pub window: WindowRule,
+    /// The peer's window that is believed. Default: RFC 9293.
+    pub peer_window: PeerWindow,
     /// When data is acknowledged. Default: as [`crate::DelayedAck`] says.
     pub acks: AckRule,
     /// The SACK option's reports of duplicates. Default: RFC 2883.
@@ -78,6 +80,9 @@ pub struct TransferRules {
     /// Segments of a burst at least, if the windows allow so many (Linux
     /// `net.ipv4.tcp_min_tso_segs`): where PSH is set by [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
+    /// A socket buffer holds one segment, where [`SendRule::Linux`] fills it by half of the peer's
+    /// window: a device of which `gso_max_segs` is 1. Default false.
+    pub single_segments: bool,
     /// The use of units of several segments, and their size. Default off.
     pub offload: OffloadRule,
     /// When the retransmission timer and delayed ACKs expire.
@@ -111,6 +116,7 @@ impl Default for TransferRules {
             options: OptionLayout::Linux,
             rtt: RttRule::Rfc6298,
             window: WindowRule::Rfc,
+            peer_window: PeerWindow::Newest,
             acks: AckRule::Delayed,
             reports: ReportRule::Rfc2883,
             exact_duplicates: false,
@@ -131,6 +137,7 @@ impl Default for TransferRules {
             accept_ecn: EcnFeedback::None,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            single_segments: false,
             offload: OffloadRule::default(),
             ticks: Ticks::default(),
             timer: TimerRules::default(),
@@ -148,6 +155,7 @@ impl TransferRules {
             options: OptionLayout::Linux,
             rtt: RttRule::Linux,
             window: WindowRule::Linux { most },
+            peer_window: PeerWindow::Larger,
             acks: AckRule::Linux,
             reports: ReportRule::Linux,
             exact_duplicates: false,
@@ -168,6 +176,7 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            single_segments: false,
             offload: OffloadRule::default(),
             ticks: Ticks::WHEEL,
             timer: TimerRules::default(),
@@ -178,7 +187,8 @@ impl TransferRules {
 
     /// A socket of Linux 6.18 whose receive buffer may be made as large as `most`, bytes.
     pub fn linux_6_18(most: u64) -> TransferRules {
-        TransferRules { exact_duplicates: true, ..TransferRules::linux(most) }
+        let peer_window = PeerWindow::LargerOrClosed;
+        TransferRules { exact_duplicates: true, peer_window, ..TransferRules::linux(most) }
     }
 
     /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes
@@ -188,6 +198,7 @@ impl TransferRules {
             options: OptionLayout::FreeBsd,
             rtt: RttRule::Rfc6298,
             window: WindowRule::FreeBsd { most },
+            peer_window: PeerWindow::Newest,
             acks: AckRule::FreeBsd,
             reports: ReportRule::FreeBsd,
             exact_duplicates: false,
@@ -208,12 +219,19 @@ impl TransferRules {
             accept_ecn: EcnFeedback::Classic,
             acc_ecn: AccEcnRules::default(),
             least_burst: 2,
+            single_segments: false,
             offload: OffloadRule::default(),
             ticks: Ticks::default(),
             timer: TimerRules::default(),
             loss: LossRules::default(),
             needless_timeout: NeedlessTimeout::Echo,
         }
+    }
+
+    /// [`TuningRules::counts_unacknowledged`](crate::TuningRules::counts_unacknowledged) of the send
+    /// buffer.
+    pub(crate) fn counts_unacknowledged(&self) -> bool {
+        self.send_tuning.is_some_and(|tuning| tuning.law.counts_unacknowledged)
     }
 }
 
@@ -297,6 +315,19 @@ impl WindowRule {
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => space,
         }
     }
+}
+
+/// The window of an ACK that differs in nothing else from the one before: the two may have changed
+/// places on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PeerWindow {
+    /// The window that came last (RFC 9293 section 3.10.7.4).
+    #[default]
+    Newest,
+    /// A larger one (Linux `tcp_may_update_window`).
+    Larger,
+    /// A larger one, or a closed window (Linux from 6.6 on).
+    LargerOrClosed,
 }
 
 /// When data is acknowledged.

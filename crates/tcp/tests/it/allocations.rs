@@ -109,12 +109,12 @@ fn samples_losses_and_pacing_allocate_nothing_after_warm_up() {
     let mut pair = Pair::new();
     let warm_up = allocations(|| pair.run(Time::from_secs(5)));
     assert!(warm_up.count > 0, "the allocator counts");
-    let before = *pair.ends[0].stats();
+    let before = *pair.ends[0].sender().stats();
     let steady = allocations(|| pair.run(Time::from_secs(20)));
-    let stats = pair.ends[0].stats();
+    let stats = pair.ends[0].sender().stats();
     assert!(stats.sent_packets - before.sent_packets > 10_000, "{stats:?}");
     assert!(stats.retransmitted_packets - before.retransmitted_packets > 200, "{stats:?}");
-    let told = format!("{:?}", pair.ends[0].congestion_control());
+    let told = format!("{:?}", pair.ends[0].sender().congestion_control());
     assert!(!told.contains("rates: 0,") && !told.contains("losses: 0 "), "{told}");
     assert_eq!(steady.count, 0, "{steady:?} after {warm_up:?}");
 }

@@ -35,8 +35,8 @@ pub struct ApplicationSummary {
     pub load: Option<LoadSummary>,
 }
 
-/// Responsiveness under working conditions from all probes of a run
-/// (draft-ietf-ippm-responsiveness). Times are trimmed means, ms; null without samples.
+/// Responsiveness under working conditions, from all probes of a run. Times are trimmed means, ms;
+/// null without samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResponsivenessSummary {
     /// Round trips per minute on new connections.
@@ -64,7 +64,7 @@ pub struct ProbesSummary {
     pub made: u64,
     /// Probes whose response has arrived completely.
     pub answered: u64,
-    /// Probes that were skipped because too many were unanswered.
+    /// Probes skipped because too many were unanswered.
     pub skipped: u64,
     /// TCP handshakes, of new connections.
     pub tcp_ms: Spread,
@@ -74,7 +74,7 @@ pub struct ProbesSummary {
     pub http_ms: Spread,
 }
 
-/// The load that a connection has carried.
+/// The load of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSummary {
     /// `download`, `upload` or `idle`.
@@ -93,7 +93,7 @@ pub struct PagesSummary {
     pub begun: u64,
     /// Pages that have arrived with all of their objects.
     pub loaded: u64,
-    /// Base documents and objects that have arrived as a whole.
+    /// Base documents and objects that have arrived completely.
     pub objects: u64,
     /// Bytes of them that have arrived in order.
     pub response_bytes: u64,
@@ -110,15 +110,15 @@ pub struct NetperfSummary {
     pub completed: u64,
     /// Tries that were given up: no connection, or no response.
     pub failed: u64,
-    /// The rate that netperf reports for completed tries: the bytes that have arrived over the time
-    /// since the data connection was open, until both ends had closed it.
+    /// The rate that netperf reports for completed tries: bytes received over the time from opening
+    /// the data connection until both ends closed it.
     pub goodput_bps: Spread,
 }
 
 /// The playback quality of a video.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VideoSummary {
-    /// Segments that have arrived as a whole.
+    /// Segments that have arrived completely.
     pub segments: u64,
     /// Changes of the bitrate from one of them to the next.
     pub switches: u64,
@@ -130,7 +130,7 @@ pub struct VideoSummary {
     pub rebuffers: u64,
     /// Time for which playback paused with an empty buffer, s.
     pub rebuffering_s: f64,
-    /// The share of this in the time since playback began, what followed the end left out.
+    /// Share of rebuffering in the time from the start of playback to its end.
     pub rebuffering_ratio: f64,
     /// Length of video played, s.
     pub played_s: f64,
@@ -146,7 +146,7 @@ pub struct VideoSummary {
 pub struct RequestsSummary {
     /// Requests that were made.
     pub made: u64,
-    /// Requests whose response has arrived as a whole.
+    /// Requests whose response has arrived completely.
     pub answered: u64,
     /// Answered requests over the time of the flow.
     pub per_second: f64,
@@ -160,14 +160,14 @@ pub struct RequestsSummary {
 /// Outcomes of the messages of an application that writes without waiting for an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessagesSummary {
-    /// Messages that the socket of the sender has taken as a whole.
+    /// Messages that the sender's socket has accepted completely.
     pub written: u64,
-    /// Messages that have reached the receiving application as a whole.
+    /// Messages that the receiving application has received completely.
     pub delivered: u64,
     /// Time from the application's attempt to write a message until the receiving application has
-    /// all of it. A full send buffer does not change the former.
+    /// all of it, waits for a full send buffer included.
     pub latency_ms: Spread,
-    /// Time for which the application had data to write and the send buffer was full, s.
+    /// Time in which the application had data and the send buffer was full, s.
     pub blocked_s: f64,
 }
 }

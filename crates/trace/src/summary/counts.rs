@@ -45,7 +45,7 @@ counts! {
 pub struct SentPackets {
     /// Data packets sent, retransmissions included; a FIN without data is none.
     pub sent_packets: u64 => ("sent", "Data packets sent"),
-    /// Data packets sent again, and SYNs on a host that counts them (Linux).
+    /// Data packets retransmitted, and SYNs on hosts that count them (Linux).
     pub retransmitted_packets: u64 => ("retrans.", "Retransmissions"),
 }
 
@@ -78,36 +78,32 @@ metrics! {
 /// Packets of a link direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkPackets {
-    /// Rate of the transmitter; null if it is unlimited. If it changes, the mean of what it could
-    /// have sent.
+    /// Rate of the transmitter; its mean if it changes, null if it is unlimited.
     pub rate_bps: Option<u64>,
     /// Packets offered to the queue.
     pub offered: u64,
-    /// Packets taken in.
+    /// Packets accepted by the queue.
     pub enqueued: u64,
-    /// Packets given to the transmitter.
+    /// Packets passed to the transmitter.
     pub dequeued: u64,
     /// Packets marked CE.
     pub marked: u64 => ("marked", "Marks"),
     /// Packets dropped, by reason.
     #[serde(deserialize_with = "name::counts")]
     pub dropped: BTreeMap<Name, u64> => ("dropped", "Drops"),
-    /// Packets that were on the wire twice.
+    /// Packets duplicated on the wire.
     pub duplicated: u64,
 }
 
 /// The load of a link direction over a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkLoad {
-    /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
-    /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
-    /// most 1. On a link that changes, the share of what it could have sent.
+    /// Share of the time in which a transmitter of this rate was busy (with a token bucket, would
+    /// have been); 0 for an unlimited rate. If the rate changes, the used share of the capacity.
     pub utilization: f64 => ("busy", "Utilization", [1, 1]),
-    /// Share of the time in which the token bucket was empty, so that packets had to wait; null
-    /// without one.
+    /// Share of the time in which packets waited for tokens; null without a token bucket.
     pub bucket_empty: Option<f64> => ("bucket empty", "", [1, 1]),
-    /// The probability with which the discipline marks or drops, if it moves by steps whose times
-    /// the discipline knows (`blue`); left out otherwise.
+    /// The discipline's mark or drop probability over time (`blue` only); left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<ProbabilitySummary> => ("probability", "Drop or mark probability"),
     /// Time in the queue of the packets that were transmitted.

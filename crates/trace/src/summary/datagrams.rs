@@ -7,17 +7,12 @@ use crate::metrics::metrics;
 
 metrics! {
 /// Further measures of a flow of datagrams (`transport = "udp"`). Its `goodput_bps` and
-/// `delivered_bytes` count payload that arrived, excluding copies, in any order; measures of
+/// `delivered_bytes` count payload that arrived in any order, without copies; measures of
 /// connections are 0 or null.
 ///
-/// A datagram is lost if a queue or a link has dropped every copy of it. One that is on its way at
-/// the end of the run is neither lost nor received. For an echo (`ping`) all of this refers to
-/// round trips: it is received when the answer has arrived, and lost if the request or the answer
-/// was.
-///
-/// A datagram is lost if a queue or a link has dropped every copy of it. One that is on its way at
-/// the end of the run is neither lost nor received. Of an echo (`ping`) all of this is about round
-/// trips: it is received when the answer has arrived, and lost if the request or the answer was.
+/// A datagram is lost if every copy of it was dropped; one in transit at the end of the run is
+/// neither lost nor received. An echo (`ping`) counts as one round trip: received when the answer
+/// has arrived, lost if the request or the answer was.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatagramSummary {
     /// The kind of application.
@@ -87,7 +82,7 @@ pub struct VoiceSummary {
     /// The codec.
     #[serde(deserialize_with = "super::name::one")]
     pub codec: Name,
-    /// Datagrams that arrived too late to be played, share of those sent and known of.
+    /// Share of datagrams that arrived too late to be played, of those with a known fate.
     pub late_ratio: Option<f64>,
     /// Ratio of datagrams that were lost or late.
     pub gap_ratio: Option<f64>,

@@ -9,7 +9,7 @@ use crate::Histogram;
 use crate::metrics::metrics;
 
 metrics! {
-/// A group of flows with `results = "sum"`; names as in [`super::FlowSummary`]. Flows that never
+/// A group of flows with `results = "sum"`; keys as of a flow. Flows that never
 /// started are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
@@ -33,14 +33,14 @@ pub struct GroupSummary {
     pub aborted: u64,
     /// Flows that had not ended at the end of the run.
     pub alive: u64,
-    /// The most of them that existed at the same time, closing ones included.
+    /// Largest number of flows at one time, closing ones included.
     pub most_alive: u64,
     /// New payload bytes at the receivers, from the start of the first flow to the end of the run.
     pub goodput_bps: f64,
     /// The counts of data packets.
     #[serde(flatten)]
     pub sent: SentPackets,
-    /// Retransmissions of what was not lost.
+    /// Retransmissions of data that was not lost.
     pub spurious_retransmits: u64,
     /// The counts of recoveries.
     #[serde(flatten)]
@@ -51,17 +51,17 @@ pub struct GroupSummary {
     /// The counts of payload.
     #[serde(flatten)]
     pub progress: Progress,
-    /// Flow completion times of those that were completed.
+    /// Flow completion times of completed flows.
     pub fct_ms: Spread => ("FCT", "Flow completion time", [1, 3]),
     /// Payload bytes delivered by each flow.
     pub flow_bytes: Spread,
-    /// Delivered bytes of each flow that was completed over its completion time.
+    /// Delivered bytes of each completed flow over its completion time.
     pub flow_goodput_bps: Spread,
     /// Round-trip times of all flows, one per ACK that measures one.
     pub rtt_ms: Spread,
 }
 
-/// Mean, extremes and percentiles; all null without samples.
+/// Mean, extremes and percentiles; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Mean.

@@ -6,9 +6,9 @@ use super::{FlowSummary, Name, jain};
 use crate::metrics::metrics;
 
 metrics! {
-/// Flows of one kind whose data goes one way. That of clients (`request`, `web`, `video`, `load`
-/// with a download) is what they ask for, which goes against the direction of the flow. Flows that
-/// are not listed (`results = "sum"`, workloads) are left out.
+/// Flows of one kind and direction of data. The data of clients (`request`, `web`, `video`, `load`
+/// with a download) is the responses, against the direction of the flow. Flows that are not listed
+/// (`results = "sum"`, workloads) are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindSummary {
     /// Transport, kind and direction, `udp.voip.forward`.
@@ -33,9 +33,8 @@ pub struct KindSummary {
     pub delay_p50_ms: Option<f64>,
     /// The same of 95th percentiles.
     pub delay_p95_ms: Option<f64>,
-    /// Lost packets: of datagrams among those with a known fate; of connections, those that the
-    /// sender has declared lost and that were, among those sent. Null for data that clients ask
-    /// for.
+    /// Share of lost packets: of datagrams with a known fate; for connections, packets lost and
+    /// declared lost, of those sent. Null for responses.
     pub loss_ratio: Option<f64> => ("lost", ""),
 }
 }

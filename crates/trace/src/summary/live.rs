@@ -9,15 +9,14 @@ metrics! {
 /// Punctuality of a run on the live clock, and events outside its paths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveSummary {
-    /// The clock that times were read from.
+    /// The clock that was read.
     #[serde(deserialize_with = "super::name::one")]
     pub clock: Name,
     /// Time before each deadline that the loop spent spinning, not sleeping, ms.
     pub spin_ms: f64,
     /// Delay between the due time of packets and their writing to the device.
     pub lateness_ms: Lateness => ("lateness", "Lateness", [3, 3]),
-    /// Upper bound on the wait of packets in their device before they were read: the time since the
-    /// previous read.
+    /// Upper bound on the wait of packets in their device: the time since the previous read.
     #[serde(default)]
     pub unread_ms: Lateness,
     /// Time during which due events were not yet handled, s.
@@ -28,8 +27,7 @@ pub struct LiveSummary {
     /// not report it.
     #[serde(default)]
     pub run_delay_ms: Option<f64>,
-    /// Time of a processor that the loop used, its system calls included, s; null if the kernel
-    /// does not say.
+    /// Processor time of the loop, system calls included, s; null if the kernel does not report it.
     #[serde(default)]
     pub cpu_s: Option<f64>,
     /// The same as a share of the run's duration.
@@ -41,16 +39,15 @@ pub struct LiveSummary {
     pub valid: bool,
     /// Reasons why the run is not valid.
     pub invalid: Vec<String>,
-    /// In a replay, the number of its packets that were compared with those of the recorded run; 0
-    /// if that was another scenario, the capture another tool's, or the replay was interrupted.
-    /// Left out of a run in real time.
+    /// In a replay, the number of packets compared with the recorded run; 0 if the scenario
+    /// differs, another tool made the capture, or the replay was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_packets: Option<u64>,
     /// The hosts behind devices, or with stacks of their own, in the order of the scenario.
     pub hosts: Vec<LiveHost>,
 }
 
-/// Times by which something came too late, ms; `None` without samples.
+/// Times by which packets were late, ms; null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// The median.
@@ -92,16 +89,16 @@ pub struct LiveHost {
     /// Segments of several packets that were written.
     #[serde(default)]
     pub sent_segments: u64,
-    /// Packets that the device had to drop because they were not read in time.
+    /// Packets that the device dropped because they were not read in time.
     pub device_dropped: u64,
-    /// Packets that were longer than what was read of them.
+    /// Packets of which only a part was read.
     pub truncated: u64,
-    /// Packets that the device did not take.
+    /// Packets that the device refused.
     pub refused: u64,
-    /// Packets to hosts that no path leads to, and what is no IP packet.
+    /// Packets to hosts without a path, and packets that are not IP.
     pub unroutable: u64,
-    /// Packets that a router did not forward, out of hops or too long, and those that a host in
-    /// this process makes nothing of: fragments, ICMP errors, IP options.
+    /// Packets that a router did not forward (no hops left, too long) or a host in this process
+    /// ignores: fragments, ICMP errors, IP options.
     pub discarded: u64,
     /// Segments to ackclock's endpoints with a wrong checksum.
     pub bad_checksums: u64,
@@ -120,7 +117,7 @@ pub struct CommandSummary {
     pub started_s: Option<f64>,
     /// Time of the end, s.
     pub ended_s: Option<f64>,
-    /// Exit status; null if a signal ended the command, or it never ran.
+    /// Exit status; null after a signal, or if the command never ran.
     pub exit: Option<i32> => ("exit status", "", [0, 0]),
     /// The signal that ended it.
     pub signal: Option<i32>,

@@ -17,22 +17,22 @@ pub struct MultipathSummary {
     pub scheduler: Name,
     /// The connection has fallen back to plain TCP.
     pub plain: bool,
-    /// The most bytes that waited at the receiver for bytes before them, those within subflows
-    /// apart.
+    /// Largest number of bytes that waited at the receiver for earlier bytes, excluding those
+    /// within subflows.
     pub reordered_bytes_max: u64,
-    /// Bytes that the receiver's connection got more than once.
+    /// Bytes that the receiver's connection received more than once.
     #[serde(default)]
     pub duplicate_bytes: u64,
     /// The subflows, in the order of their paths.
     pub subflows: Vec<SubflowSummary>,
 }
 
-/// One subflow, or those that followed each other on a path.
+/// One subflow, or successive subflows on a path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubflowSummary {
     /// Number of its path, from 1.
     pub path: u64,
-    /// Bytes that the receiver got by it over the flow's time; some may have come by others too.
+    /// Bytes received over it in the flow's time; some may also have come over others.
     pub goodput_bps: f64,
     /// IP bytes at the receiver in windows of 2 s, one every 0.5 s.
     pub throughput_bps: MeanQuantiles,
@@ -49,23 +49,21 @@ pub struct SubflowSummary {
     /// The counts of recoveries.
     #[serde(flatten)]
     pub recoveries: Recoveries,
-    /// Bytes that it was given to send.
+    /// Bytes assigned to it.
     pub scheduled_bytes: u64,
-    /// Bytes of these that another subflow had been given before.
+    /// Bytes of these that were assigned to another subflow before.
     pub reinjected_bytes: u64,
-    /// Bytes that had reached the receiver by another subflow, in order there or not, when they
-    /// were first sent on this one: needless reinjections, and what a subflow that had failed sends
-    /// late of what others have brought since.
+    /// Bytes that the receiver already had from another subflow when they were first sent on this
+    /// one: needless reinjections, and late data of a failed subflow.
     #[serde(default)]
     pub needless_bytes: u64,
-    /// Bytes that the receiver got by it, known ones included.
+    /// Bytes received over it, duplicates included.
     pub received_bytes: u64,
     /// Number of times its congestion window was halved because it blocked the shared window.
     pub penalties: u64,
-    /// Time by the factor that limited the open subflow: `cwnd` while data waited and its
-    /// congestion window was full; `rwnd` while data waited for the connection's receive window and
-    /// the subflow had room; `app` while it had nothing to send, because no data waited or others
-    /// got it.
+    /// Time by the factor that limited the open subflow: `cwnd` while data waited and its window
+    /// was full; `rwnd` while data waited for the connection's receive window; `app` while it had
+    /// nothing to send.
     #[serde(default)]
     pub limited_s: Limited,
     /// Ground truth of each of its retransmissions.

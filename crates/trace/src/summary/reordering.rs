@@ -6,12 +6,11 @@ use super::Distribution;
 use crate::metrics::metrics;
 
 metrics! {
-/// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
-/// data or a FIN, each transmission counted separately, in the order of sending; on a link of the
-/// flow's ACKs, the receiver's packets. At the place `sequence` they are those that were not sent
-/// before, in the order of TCP's sequence numbers; at `first_arrival`, each segment at its first
-/// arrival, retransmitted or not, in the same order: as in a capture at the receiver. Further
-/// copies of a packet are left out.
+/// The reordering of a flow's packets at a place (`record.reordering`): packets with data or a FIN,
+/// each transmission counted separately, in the order of sending; on a link of the flow's ACKs, the
+/// receiver's packets. At the places `sequence` and `first_arrival` the order is that of TCP's
+/// sequence numbers, of packets with new data, or of each segment at its first arrival. Duplicates
+/// are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketReordering {
     /// Packets that arrived.
@@ -21,7 +20,7 @@ pub struct PacketReordering {
     /// Displacement beyond which packets count as lost, and size of the buffer: DT and BT of RFC
     /// 5236.
     pub threshold: u32,
-    /// Packets that were displaced farther; of all below they are in RFC 4737's alone.
+    /// Packets displaced farther; of the metrics below only RFC 4737's include them.
     pub beyond: u64,
     /// Packets that arrived after one sent later (RFC 4737).
     pub reordered: u64,
@@ -29,9 +28,9 @@ pub struct PacketReordering {
     pub ratio: Option<f64>,
     /// Share of packets that arrived before their places (RFC 5236).
     pub early: f64,
-    /// Share of those that arrived in their places.
+    /// Share that arrived in their places.
     pub on_time: f64,
-    /// Share of those that arrived behind their places.
+    /// Share that arrived behind their places.
     pub late: f64,
     /// Displacement, packets: receive index less place in the order of sending (RFC 5236). Lost
     /// packets have no index, and count in between. Negative if early.
@@ -68,7 +67,7 @@ pub struct ReorderDensity {
     pub above: f64,
 }
 
-/// Shares of arrivals by how many packets a buffer that restores the order then held.
+/// Shares of arrivals by the occupancy of a buffer that restores the order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BufferDensity {
     /// The shares of 0, 1, 2 and so on packets, up to 256.
@@ -82,14 +81,14 @@ pub struct BufferDensity {
 }
 
 /// A packet is n-reordered if the n arrivals directly before it were all sent later: a receiver
-/// that acknowledges each sends n duplicate ACKs for it.
+/// that acknowledges each packet sends n duplicate ACKs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NReordering {
     /// Packets by the largest n for which they are n-reordered, from 1 to 256.
     pub counts: Vec<u64>,
     /// Packets for which it is larger.
     pub above: u64,
-    /// Share of packets that are 3-reordered: what the standard threshold takes for lost.
+    /// Share of 3-reordered packets, which the standard threshold takes for lost.
     pub at_least_3: f64,
 }
 

@@ -8,13 +8,12 @@ use super::Name;
 use crate::metrics::metrics;
 
 metrics! {
-/// Time by the factor that limited a sender, s. The rest of a flow's time it spent in opening and
-/// closing.
+/// Time by the factor that limited a sender, s, without opening and closing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
     /// The congestion window was full.
     pub cwnd: f64,
-    /// The receiver's window was.
+    /// The receiver's window was full.
     pub rwnd: f64,
     /// The application had nothing to send, or too little.
     pub app: f64,
@@ -22,15 +21,15 @@ pub struct Limited {
     pub pacing: f64,
 }
 
-/// Time of a sender in each congestion state, s: from its start to the end of its flow, by Linux's
-/// names. Hosts that follow the RFCs are in the corresponding ones.
+/// Time of a sender in each congestion state, s, by Linux's names; hosts that follow the RFCs are
+/// in the corresponding ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaStateSeconds {
     /// Nothing unusual.
     pub open: f64,
     /// Duplicate ACKs or SACKs, not enough to prove a loss.
     pub disorder: f64,
-    /// The window came down for a mark, or because a queue of the host was full.
+    /// The window was reduced for a mark, or because a queue of the host was full.
     pub cwr: f64,
     /// Fast recovery.
     pub recovery: f64,
@@ -43,17 +42,17 @@ pub struct CaStateSeconds {
 pub struct Retransmissions {
     /// Every earlier transmission of some of its data was lost.
     pub needed: u64,
-    /// Nothing of it was lost, which was inferred from other arrivals.
+    /// None of its data was lost; other arrivals caused it.
     pub spurious_reordering: u64,
-    /// Nothing of it was lost; a timer decided.
+    /// None of its data was lost; a timer caused it.
     pub spurious_delay: u64,
-    /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the
-    /// loss before.
+    /// Needed retransmissions by link direction (or `receiver`, where data was refused) and reason
+    /// of the loss.
     #[serde(deserialize_with = "super::name::counts_by_place")]
     pub by_queue: BTreeMap<String, BTreeMap<Name, u64>>,
 }
 
-/// Every transmission that was declared lost is counted once, as right or wrong.
+/// Every transmission declared lost counts once, as right or wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossDeclarations {
     /// Declared transmissions that were lost.

@@ -10,14 +10,14 @@ use super::{
 use crate::metrics::metrics;
 
 metrics! {
-/// A part of the run: what happened from its start on, and before its end.
+/// A part of the run, from its start on and before its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSummary {
     /// Start of the window.
     pub from_s: f64,
     /// End of the window.
     pub to_s: f64,
-    /// Data packets that the senders put on the wire.
+    /// Data packets sent.
     pub packets: u64,
     /// The flows in the order of the scenario.
     pub flows: Vec<FlowWindow>,
@@ -25,13 +25,13 @@ pub struct WindowSummary {
     pub links: Vec<LinkWindow>,
     /// Jain's fairness index of the goodputs; null when nothing was delivered.
     pub fairness_jain: Option<f64>,
-    /// Jain's index of the flows that send along their paths.
+    /// Jain's index of the forward flows.
     pub fairness_jain_forward: Option<f64>,
-    /// Jain's index of the flows that send against their paths.
+    /// Jain's index of the reverse flows.
     pub fairness_jain_reverse: Option<f64>,
 }
 
-/// A flow in a window; names as in [`super::FlowSummary`].
+/// A flow in a window; keys as of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
     /// Name of the flow and its number.
@@ -57,9 +57,8 @@ pub struct FlowWindow {
     /// Time of the sender in each congestion state; zero for hosts other than ackclock's.
     #[serde(default)]
     pub ca_state_s: CaStateSeconds,
-    /// Reordering tolerance at the end of the window, in segments: segments that arrive later are
-    /// not yet taken for lost. It is 3 unless the host adapts it. Null if the sender does not
-    /// report it.
+    /// Reordering threshold at the end of the window, in segments; 3 unless the host adapts it,
+    /// null if the sender does not report it.
     #[serde(default)]
     pub dupthresh: Option<u64>,
     /// The same at its start.
@@ -67,7 +66,7 @@ pub struct FlowWindow {
     pub dupthresh_start: Option<u64>,
 }
 
-/// A link direction in a window; names as in [`super::LinkSummary`].
+/// A link direction in a window; keys as of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkWindow {
     /// Name and direction.

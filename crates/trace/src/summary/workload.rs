@@ -17,13 +17,13 @@ pub struct WorkloadSummary {
     pub completed: u64,
     /// Flows that were not completed by the end of the run.
     pub unfinished: u64,
-    /// Sizes of the flows that started, over the time in which flows arrived, bit/s.
+    /// Sizes of the flows that started, over the time of arrivals, bit/s.
     pub offered_bps: f64,
-    /// Data packets sent again, and SYNs on a host that counts them (Linux).
+    /// Data packets retransmitted, and SYNs on hosts that count them (Linux).
     pub retransmitted_packets: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Completed flows of which a retransmission timer expired.
+    /// Completed flows with a timeout.
     pub completed_with_timeouts: u64,
     /// Sizes of the flows that started.
     pub size_bytes: Spread,

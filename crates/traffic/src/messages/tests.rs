@@ -134,5 +134,5 @@ fn traces_say_what_is_wrong_with_them() {
         assert_eq!(Trace::parse(text).unwrap_err().to_string(), message, "{text:?}");
     }
     let refused = Trace::parse("0 1\n2 1").unwrap().repeated(Span::from_secs(2));
-    assert_eq!(refused, Err(TraceError::Period { lasts: Span::from_secs(2) }));
+    assert_eq!(refused, Err(MessageTraceError::Period { lasts: Span::from_secs(2) }));
 }

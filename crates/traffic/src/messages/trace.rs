@@ -16,7 +16,7 @@ pub struct Trace {
 
 /// The fault in a trace file. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TraceError {
+pub enum MessageTraceError {
     /// No message.
     #[error("has no messages; expected lines of a time and a size, such as `0.02 1000` or `20ms 1kB`")]
     Empty,
@@ -82,30 +82,30 @@ impl Trace {
     ///
     /// # Errors
     /// The first line that is wrong.
-    pub fn parse(text: &str) -> Result<Trace, TraceError> {
+    pub fn parse(text: &str) -> Result<Trace, MessageTraceError> {
         let mut entries: Vec<(Span, u64)> = Vec::new();
         for (line, columns) in columns::of(text) {
-            let &[at, bytes] = &columns[..] else { return Err(TraceError::Columns { line }) };
+            let &[at, bytes] = &columns[..] else { return Err(MessageTraceError::Columns { line }) };
             let found = at.to_owned();
-            let at = seconds(at).ok_or(TraceError::Time { line, found })?;
+            let at = seconds(at).ok_or(MessageTraceError::Time { line, found })?;
             let found = bytes.to_owned();
-            let bytes = size(bytes).ok_or(TraceError::Size { line, found })?;
+            let bytes = size(bytes).ok_or(MessageTraceError::Size { line, found })?;
             if entries.last().is_some_and(|&(before, _)| at < before) {
-                return Err(TraceError::GoesBack { line });
+                return Err(MessageTraceError::GoesBack { line });
             }
             entries.push((at, bytes));
         }
-        if entries.is_empty() { Err(TraceError::Empty) } else { Ok(Trace { entries, period: None }) }
+        if entries.is_empty() { Err(MessageTraceError::Empty) } else { Ok(Trace { entries, period: None }) }
     }
 
     /// Begins anew each time that so much time has passed.
     ///
     /// # Errors
     /// Less than the trace lasts, or no time at all.
-    pub fn repeated(mut self, period: Span) -> Result<Trace, TraceError> {
+    pub fn repeated(mut self, period: Span) -> Result<Trace, MessageTraceError> {
         let lasts = self.lasts();
         if period <= lasts {
-            return Err(TraceError::Period { lasts });
+            return Err(MessageTraceError::Period { lasts });
         }
         self.period = Some(period);
         Ok(self)

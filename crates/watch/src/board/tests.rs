@@ -103,13 +103,13 @@ fn values_that_are_shown_together_stay_together() {
     let mut history = History::new(10);
     (0..7).for_each(|value| history.push(f64::from(value)));
     // 0 1 2, 3 4 5, 6
-    assert_eq!(history.together(9, 3, Shown::Mean), [1.0, 4.0, 6.0]);
-    assert_eq!(history.together(9, 3, Shown::Largest), [2.0, 5.0, 6.0]);
-    assert_eq!(history.together(2, 3, Shown::Largest), [5.0, 6.0]);
+    assert_eq!(history.together(9, 3, ShownValue::Mean), [1.0, 4.0, 6.0]);
+    assert_eq!(history.together(9, 3, ShownValue::Largest), [2.0, 5.0, 6.0]);
+    assert_eq!(history.together(2, 3, ShownValue::Largest), [5.0, 6.0]);
     (7..13).for_each(|value| history.push(f64::from(value)));
     // The first three are forgotten, and the groups are what they were: 3 4 5, ..., 12.
-    assert_eq!(history.together(9, 3, Shown::Mean), [4.0, 7.0, 10.0, 12.0]);
-    assert!(History::new(10).together(9, 3, Shown::Mean).is_empty());
+    assert_eq!(history.together(9, 3, ShownValue::Mean), [4.0, 7.0, 10.0, 12.0]);
+    assert!(History::new(10).together(9, 3, ShownValue::Mean).is_empty());
 }
 
 #[test]

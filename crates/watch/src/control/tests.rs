@@ -6,7 +6,7 @@ use ackclock_sim::Recorders;
 use ackclock_trace::Summary;
 
 use ackclock_run::attendant::Pace;
-use ackclock_run::pilot::{Pilot, Plan};
+use ackclock_run::pilot::{Pilot, PilotPlan};
 
 use super::protocol::answer;
 use super::*;
@@ -18,7 +18,7 @@ fn scenario() -> Scenario {
     Scenario::parse("test.toml", SCENARIO.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn run(scenario: &Scenario, controls: Option<&Controls>, plan: &Plan) -> Summary<()> {
+fn run(scenario: &Scenario, controls: Option<&Controls>, plan: &PilotPlan) -> Summary<()> {
     let spec = scenario.spec(0);
     let mut reach = |_| ControlFlow::Continue(());
     let control = controls.map(Controls::control);
@@ -35,7 +35,7 @@ fn before_and_after_a_run_nothing_is_set() {
     let controls = Controls::of(&scenario, None);
     assert_eq!(controls.set("links.wire.rate=5mbit").unwrap_err(), "the run has not begun yet");
     assert_eq!(controls.get("links.wire.forward.rate").unwrap(), "10mbit");
-    run(&scenario, Some(&controls), &Plan::default());
+    run(&scenario, Some(&controls), &PilotPlan::default());
     assert_eq!(controls.set("links.wire.rate=5mbit").unwrap_err(), OVER);
     assert_eq!(controls.pause(true).unwrap_err(), OVER);
 }
@@ -52,7 +52,7 @@ impl Drop for GoesOn {
 #[test]
 fn a_run_that_was_changed_is_repeated_by_what_it_recorded() {
     let scenario = scenario();
-    let unchanged = run(&scenario, None, &Plan::default());
+    let unchanged = run(&scenario, None, &PilotPlan::default());
     // 10 s in half a second.
     let controls = Controls::of(&scenario, Some(Speed::new(20.0).unwrap()));
     controls.shared.tempo.pause(true);
@@ -74,7 +74,7 @@ fn a_run_that_was_changed_is_repeated_by_what_it_recorded() {
             assert_eq!(answer(&person, "resume"), "ok goes on at 0.000 s\n");
             person.set("links.wire.loss=0.01").unwrap();
         });
-        run(&scenario, Some(&controls), &Plan::default())
+        run(&scenario, Some(&controls), &PilotPlan::default())
     });
     let sets: Vec<(bool, &str)> = changed.changes.iter().map(|made| (made.at_ns < 10, &*made.set)).collect();
     let (rate, delay) = ((true, "links.wire.forward.rate=5mbit"), (true, "links.wire.delay=40ms"));
@@ -82,7 +82,7 @@ fn a_run_that_was_changed_is_repeated_by_what_it_recorded() {
     assert_eq!(changed.changes[0].at_ns, changed.changes[1].at_ns);
     assert!(changed.changes[1].at_ns < changed.changes[2].at_ns);
     assert_ne!(changed.flows, unchanged.flows);
-    let plan = Plan::read(&scenario, &changed.changes).unwrap();
+    let plan = PilotPlan::read(&scenario, &changed.changes).unwrap();
     assert_eq!(run(&scenario, None, &plan), changed);
 }
 
@@ -90,7 +90,7 @@ fn a_run_that_was_changed_is_repeated_by_what_it_recorded() {
 fn a_run_that_may_be_changed_and_is_not_is_the_same() {
     let scenario = scenario();
     let controls = Controls::of(&scenario, Some(Speed::new(1e6).unwrap()));
-    assert_eq!(run(&scenario, Some(&controls), &Plan::default()), run(&scenario, None, &Plan::default()));
+    assert_eq!(run(&scenario, Some(&controls), &PilotPlan::default()), run(&scenario, None, &PilotPlan::default()));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn what_is_planned_is_checked() {
         (vec![change(5, rate), change(4, rate)], "is not after the one before it"),
         (vec![change(10_000_000_000, rate)], "not before the end"),
     ] {
-        let error = Plan::read(&scenario, &changes).unwrap_err().to_string();
+        let error = PilotPlan::read(&scenario, &changes).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }

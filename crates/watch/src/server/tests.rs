@@ -12,7 +12,7 @@ const SCENARIO: &str = "schema = 1\n[run]\nduration = \"1s\"\n[links.wire]\nrate
 fn server() -> Server {
     let scenario = Scenario::parse("test.toml", SCENARIO.as_bytes(), &[]).unwrap();
     let watch = Arc::new(Watch::new(&scenario.spec(0), None));
-    Server::start(Bound::at("127.0.0.1:0".parse().unwrap()).unwrap(), watch).unwrap()
+    Server::start(BoundListener::at("127.0.0.1:0".parse().unwrap()).unwrap(), watch).unwrap()
 }
 
 /// All that the server says to this.

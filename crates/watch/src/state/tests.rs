@@ -43,7 +43,7 @@ impl Noted {
     }
 }
 
-impl Change for Noted {
+impl RunControl for Noted {
     fn set(&self, text: &str) -> Result<String, String> {
         let (key, value) = text.split_once('=').ok_or("not KEY=VALUE")?;
         match self.values.borrow_mut().get_mut(key) {

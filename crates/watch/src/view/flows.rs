@@ -5,19 +5,19 @@ use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
 use super::super::text::{millis, si};
 use super::Theme;
-use super::table::{Column, Over, Row, Table};
+use super::table::{Over, Row, Table, ViewColumn};
 
-const COLUMNS: [Column; 10] = [
-    Column { title: "flow", width: 0, rank: 0 },
-    Column { title: "bit/s", width: 5, rank: 0 },
-    Column { title: "rtt ms", width: 6, rank: 0 },
-    Column { title: "cwnd kB", width: 7, rank: 1 },
-    Column { title: "flight", width: 6, rank: 4 },
-    Column { title: "resent", width: 6, rank: 2 },
-    Column { title: "rto", width: 4, rank: 5 },
-    Column { title: "state", width: 8, rank: 3 },
-    Column { title: "cc", width: 9, rank: 3 },
-    Column { title: "MB", width: 6, rank: 6 },
+const COLUMNS: [ViewColumn; 10] = [
+    ViewColumn { title: "flow", width: 0, rank: 0 },
+    ViewColumn { title: "bit/s", width: 5, rank: 0 },
+    ViewColumn { title: "rtt ms", width: 6, rank: 0 },
+    ViewColumn { title: "cwnd kB", width: 7, rank: 1 },
+    ViewColumn { title: "flight", width: 6, rank: 4 },
+    ViewColumn { title: "resent", width: 6, rank: 2 },
+    ViewColumn { title: "rto", width: 4, rank: 5 },
+    ViewColumn { title: "state", width: 8, rank: 3 },
+    ViewColumn { title: "cc", width: 9, rank: 3 },
+    ViewColumn { title: "MB", width: 6, rank: 6 },
 ];
 
 /// Intervals without anything from which on a flow is called idle.

@@ -1,23 +1,23 @@
 //! The link directions: a table, and the selected one over time.
 
-use super::super::board::{Board, History, Link, Shown};
+use super::super::board::{Board, History, Link, ShownValue};
 use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
 use super::super::text::{BLOCKS, millis, percent, si};
 use super::Theme;
-use super::table::{Column, Over, Row, Table};
+use super::table::{Over, Row, Table, ViewColumn};
 
-const COLUMNS: [Column; 10] = [
-    Column { title: "link", width: 0, rank: 0 },
-    Column { title: "bit/s", width: 5, rank: 0 },
-    Column { title: "of", width: 5, rank: 2 },
-    Column { title: "used", width: 5, rank: 3 },
-    Column { title: "queue p", width: 7, rank: 0 },
-    Column { title: "kB", width: 5, rank: 5 },
-    Column { title: "wait ms", width: 7, rank: 0 },
-    Column { title: "drops", width: 6, rank: 1 },
-    Column { title: "marks", width: 6, rank: 1 },
-    Column { title: "queue", width: 8, rank: 6 },
+const COLUMNS: [ViewColumn; 10] = [
+    ViewColumn { title: "link", width: 0, rank: 0 },
+    ViewColumn { title: "bit/s", width: 5, rank: 0 },
+    ViewColumn { title: "of", width: 5, rank: 2 },
+    ViewColumn { title: "used", width: 5, rank: 3 },
+    ViewColumn { title: "queue p", width: 7, rank: 0 },
+    ViewColumn { title: "kB", width: 5, rank: 5 },
+    ViewColumn { title: "wait ms", width: 7, rank: 0 },
+    ViewColumn { title: "drops", width: 6, rank: 1 },
+    ViewColumn { title: "marks", width: 6, rank: 1 },
+    ViewColumn { title: "queue", width: 8, rank: 6 },
 ];
 
 /// Intervals of a line in the table.
@@ -73,10 +73,15 @@ pub(super) fn over_time(frame: &mut Frame, area: Area, board: &Board, state: &St
     let point = &link.point;
     let of = point.rate_bps.map_or_else(String::new, |bps| format!(" of {}", si(bps as f64)));
     let wait = millis(point.sojourn.map(ackclock_units::Span::as_millis_f64));
-    let lines: [(String, &History, Shown, Option<f64>); 3] = [
-        (format!("{} bit/s{of}", si(link.rate_bps)), &link.rates, Shown::Mean, point.rate_bps.map(|bps| bps as f64)),
-        (format!("{} packets", point.backlog_packets), &link.backlogs, Shown::Largest, None),
-        (format!("{wait} ms"), &link.sojourns, Shown::Largest, None),
+    let lines: [(String, &History, ShownValue, Option<f64>); 3] = [
+        (
+            format!("{} bit/s{of}", si(link.rate_bps)),
+            &link.rates,
+            ShownValue::Mean,
+            point.rate_bps.map(|bps| bps as f64),
+        ),
+        (format!("{} packets", point.backlog_packets), &link.backlogs, ShownValue::Largest, None),
+        (format!("{wait} ms"), &link.sojourns, ShownValue::Largest, None),
     ];
     let edge = |line: usize| (2 * line * (area.width + 1) + 3) / 6;
     for (number, (title, history, shown, most)) in lines.into_iter().enumerate() {

@@ -5,7 +5,7 @@ use super::super::text::spark;
 
 /// A column; the first of a table is as wide as its cells.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub(super) struct ViewColumn {
     pub(super) title: &'static str,
     pub(super) width: usize,
     /// Order in which columns go where there is no room, the highest first.
@@ -30,7 +30,7 @@ pub(super) struct Row {
 
 #[derive(Debug)]
 pub(super) struct Table<'t> {
-    pub(super) columns: &'t [Column],
+    pub(super) columns: &'t [ViewColumn],
     /// The titles of the lines over time.
     pub(super) over_time: &'t [&'t str],
     pub(super) selected: usize,

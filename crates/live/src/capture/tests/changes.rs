@@ -9,7 +9,7 @@ fn set(texts: &[&str]) -> Vec<String> {
 
 /// Changes before a packet, between two, and at the end.
 fn changed(name: &str) -> Vec<u8> {
-    let scratch = Scratch::new(name);
+    let scratch = ScratchFile::new(name);
     let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     writer.change(Time::from_nanos(1), &set(&["links.a.rate=5mbit"]));
     writer.packet(Time::from_micros(1), 0, CaptureDirection::FromHost, &ipv4(1, 2, 40));
@@ -61,7 +61,7 @@ fn a_change_is_a_comment_of_interface_statistics() {
 
 #[test]
 fn many_changes_are_in_many_chunks() {
-    let scratch = Scratch::new("change-chunks");
+    let scratch = ScratchFile::new("change-chunks");
     let mut writer = CaptureWriter::create(&scratch.file(), &spec(), None).unwrap();
     let long = "x".repeat(1000);
     (0..3000).for_each(|n| writer.change(Time::from_nanos(n + 1), std::slice::from_ref(&long)));

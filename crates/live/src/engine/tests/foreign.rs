@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_host_of_ours_answers_an_echo_request_after_a_round_trip() {
-    let mut bench = Bench::new(&spec([false, true], Impairments::default()), vec![None, None]);
+    let mut bench = EngineBench::new(&spec([false, true], Impairments::default()), vec![None, None]);
     bench.send(1, &echo_request(RIGHT, LEFT, 64, &[7; 56]));
     bench.now = Time::from_secs(1);
     bench.exchange();
@@ -21,7 +21,7 @@ fn a_host_of_ours_answers_an_echo_request_after_a_round_trip() {
 
 #[test]
 fn a_segment_for_no_connection_is_reset() {
-    let mut bench = Bench::new(&spec([false, true], Impairments::default()), vec![None, None]);
+    let mut bench = EngineBench::new(&spec([false, true], Impairments::default()), vec![None, None]);
     let syn = Segment { source_port: 4000, destination_port: 80, seq: 17, flags: Flags::SYN, ..Segment::default() };
     let mut packet = [0; 40];
     codec::emit(&syn, addresses(RIGHT, LEFT), Ecn::NotEct, &mut packet).expect("there is room");
@@ -37,7 +37,7 @@ fn a_segment_for_no_connection_is_reset() {
 
 #[test]
 fn a_datagram_to_a_host_of_ours_is_answered_by_port_unreachable() {
-    let mut bench = Bench::new(&spec([false, true], Impairments::default()), vec![None, None]);
+    let mut bench = EngineBench::new(&spec([false, true], Impairments::default()), vec![None, None]);
     let packet = datagram(RIGHT, LEFT, b"hello");
     bench.send(1, &packet);
     bench.now = Time::from_secs(1);
@@ -50,7 +50,7 @@ fn a_datagram_to_a_host_of_ours_is_answered_by_port_unreachable() {
 
 #[test]
 fn packets_between_two_kernels_pass_with_their_bytes_and_a_hop_less() {
-    let mut bench = Bench::new(&spec([true, true], Impairments::default()), vec![None, None]);
+    let mut bench = EngineBench::new(&spec([true, true], Impairments::default()), vec![None, None]);
     let mut packet = datagram(LEFT, RIGHT, &[9; 1472]);
     bench.send(0, &packet);
     bench.now = Time::from_secs(1);
@@ -70,7 +70,7 @@ fn packets_between_two_kernels_pass_with_their_bytes_and_a_hop_less() {
 
 #[test]
 fn a_packet_that_is_out_of_hops_is_reported_at_once() {
-    let mut bench = Bench::new(&spec([true, true], Impairments::default()), vec![None, None]);
+    let mut bench = EngineBench::new(&spec([true, true], Impairments::default()), vec![None, None]);
     bench.send(0, &echo_request(LEFT, RIGHT, 1, &[]));
     bench.exchange();
     let [(Time::ZERO, 0, message)] = &bench.log[..] else { panic!("{:?}", bench.log) };
@@ -81,7 +81,7 @@ fn a_packet_that_is_out_of_hops_is_reported_at_once() {
 
 #[test]
 fn what_goes_nowhere_is_counted() {
-    let mut bench = Bench::new(&spec([true, true], Impairments::default()), vec![None, None]);
+    let mut bench = EngineBench::new(&spec([true, true], Impairments::default()), vec![None, None]);
     for destination in [[10, 0, 0, 77], [224, 0, 0, 251], [10, 0, 0, 255], LEFT] {
         bench.send(0, &datagram(LEFT, destination, b"x"));
     }
@@ -120,7 +120,7 @@ fn marks_are_written_where_packets_leave() {
     doubling.forward = direction(Impairments { duplicate: 1.0, ..Impairments::default() });
     spec.links.extend([doubling, spec.links[0].clone()]);
     spec.live.as_mut().expect("it is live").pipes[0].path = vec![0, 1, 2];
-    let mut bench = Bench::new(&spec, vec![None, None]);
+    let mut bench = EngineBench::new(&spec, vec![None, None]);
     let data = Segment { payload: Payload { offset: 0, len: 1000 }, flags: Flags::ACK, ..Segment::default() };
     for _ in 0..50 {
         let mut packet = [0; 1040];
@@ -144,7 +144,7 @@ fn marks_are_written_where_packets_leave() {
 fn a_packet_is_cut_where_the_next_link_takes_less() {
     let mut spec = spec([true, true], Impairments::default());
     spec.live.as_mut().expect("it is live").nodes[1].mtu = 600;
-    let mut bench = Bench::new(&spec, vec![None, None]);
+    let mut bench = EngineBench::new(&spec, vec![None, None]);
     let mut packet = datagram(LEFT, RIGHT, &[5; 1000]);
     // It may be cut.
     packet[6] &= !0x40;
@@ -215,7 +215,7 @@ proptest! {
         };
         one.ends.as_mut().expect("it has ends").check = false;
         spec.flows.push(one);
-        let mut bench = Bench::new(&spec, vec![None, None]);
+        let mut bench = EngineBench::new(&spec, vec![None, None]);
         for (packet, wait) in packets {
             bench.now += Span::from_nanos(wait);
             bench.send(1, &packet);

@@ -5,14 +5,14 @@ use super::*;
 const CLIENT: u16 = 4000;
 
 /// A bench with our endpoint on the left, which listens, and nobody yet on the right.
-fn bench() -> Bench {
+fn bench() -> EngineBench {
     let mut spec = spec([false, true], Impairments::default());
     let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
     spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
-    Bench::new(&spec, vec![None, None])
+    EngineBench::new(&spec, vec![None, None])
 }
 
-impl Bench {
+impl EngineBench {
     /// A client on the right sends a segment, and what comes back until a second later.
     fn say(&mut self, seq: u32, ack: u32, flags: Flags) -> Vec<Segment> {
         let segment = Segment {
@@ -39,7 +39,7 @@ impl Bench {
     fn serves(&mut self) {
         self.peers[1] = Some(twin(Task::Send(PORT, 100_000)));
         let until = self.now + Span::from_secs(60);
-        let acked = |bench: &mut Bench| bench.peers[1].as_ref().is_some_and(|peer| peer.acked() == 100_000);
+        let acked = |bench: &mut EngineBench| bench.peers[1].as_ref().is_some_and(|peer| peer.acked() == 100_000);
         assert!(self.run_until(until, acked), "{:?}", self.log.len());
         assert_eq!(self.engine.error(), None);
     }

@@ -97,9 +97,9 @@ impl Peer for Twin {
             assert_eq!(pattern::first_mismatch(segment.payload.offset, parsed.payload), None);
         }
         self.endpoint.input(now, &segment, parsed.ecn);
-        assert_eq!(self.endpoint.integrity_error(), None);
+        assert_eq!(self.endpoint.receiver().integrity_error(), None);
         self.endpoint.read(u64::MAX);
-        if self.endpoint.peer_finished() {
+        if self.endpoint.receiver().is_finished() {
             self.endpoint.shutdown(Shutdown::Write);
         }
     }
@@ -131,11 +131,11 @@ impl Peer for Twin {
     }
 
     fn received(&self) -> u64 {
-        self.endpoint.delivered_bytes()
+        self.endpoint.receiver().delivered()
     }
 
     fn acked(&self) -> u64 {
-        self.endpoint.acked_bytes()
+        self.endpoint.sender().sequence().acked_bytes()
     }
 }
 

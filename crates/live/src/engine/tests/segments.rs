@@ -1,7 +1,7 @@
 //! A host that sends segments, and one that sends the same in packets.
 
 use super::*;
-use crate::offload::tests::{Shared, segment, shared};
+use crate::offload::tests::{SharedPackets, segment, shared};
 
 /// Logs the packets that leave an engine: time, host, and the bytes that a wire would carry.
 fn leave(engine: &mut Engine, now: Time, log: &mut Vec<Passed>, longest: &mut u32) {
@@ -52,7 +52,12 @@ fn network(rate: Option<u64>, codel: bool, impairments: Impairments, mtu: Option
 }
 
 /// One run, by segments if `offload`.
-fn run(spec: &RunSpec, sent: &[(u64, Shared, usize)], offload: bool, whole: bool) -> (Vec<Passed>, u32, Vec<LiveHost>) {
+fn run(
+    spec: &RunSpec,
+    sent: &[(u64, SharedPackets, usize)],
+    offload: bool,
+    whole: bool,
+) -> (Vec<Passed>, u32, Vec<LiveHost>) {
     let mut engine = Engine::new(spec);
     if whole {
         engine.keep_whole();
@@ -90,11 +95,11 @@ fn run(spec: &RunSpec, sent: &[(u64, Shared, usize)], offload: bool, whole: bool
     (log, longest, hosts.collect())
 }
 
-fn sent() -> impl Strategy<Value = Vec<(u64, Shared, usize)>> {
+fn sent() -> impl Strategy<Value = Vec<(u64, SharedPackets, usize)>> {
     let one = (0..3000_u64, shared(), 1..30_000_usize, any::<bool>()).prop_map(|(gap, shared, len, back)| {
         let [from, to] = if back { [2, 1] } else { [1, 2] };
         // Neither of them is sent where the network takes no notice of the segment.
-        let shared = Shared { from, to, size: shared.size.max(200), ..shared };
+        let shared = SharedPackets { from, to, size: shared.size.max(200), ..shared };
         (gap, shared, len)
     });
     prop::collection::vec(one, 1..25)
@@ -137,8 +142,8 @@ proptest! {
     }
 }
 
-fn one(size: u16) -> Shared {
-    Shared {
+fn one(size: u16) -> SharedPackets {
+    SharedPackets {
         six: false,
         udp: false,
         from: 1,

@@ -156,12 +156,12 @@ fn two_paths(we_send: bool, bytes: u64) -> RunSpec {
     spec
 }
 
-fn run(we_send: bool, host: Host) -> Bench {
+fn run(we_send: bool, host: Host) -> EngineBench {
     const BYTES: u64 = 3_000_000;
     let host = Rc::new(RefCell::new(host));
     let device = |path: usize| Some(Box::new(Device(Rc::clone(&host), path)) as Box<dyn Peer>);
-    let mut bench = Bench::new(&two_paths(we_send, BYTES), vec![None, device(0), None, device(1)]);
-    let done = |bench: &mut Bench| {
+    let mut bench = EngineBench::new(&two_paths(we_send, BYTES), vec![None, device(0), None, device(1)]);
+    let done = |bench: &mut EngineBench| {
         let peer = bench.peers[1].as_ref().expect("it is there");
         let whole = if we_send { peer.received() } else { peer.acked() };
         assert_eq!(bench.engine.error(), None);
@@ -186,7 +186,7 @@ fn run(we_send: bool, host: Host) -> Bench {
 
 /// The port of the first packet that our engine has handed over.
 fn our_port() -> u16 {
-    let mut bench = Bench::new(&two_paths(true, 1000), vec![None, None, None, None]);
+    let mut bench = EngineBench::new(&two_paths(true, 1000), vec![None, None, None, None]);
     bench.run_until(Time::from_millis(100), |_| false);
     let (_, _, packet) = bench.log.first().expect("a SYN");
     codec::parse(packet).expect("it can be read").segment.source_port
@@ -211,7 +211,7 @@ fn ours_receives_over_two_subflows_and_refuses_others() {
 /// A SYN that asks for no subflow of the connection is answered by RST.
 #[test]
 fn a_second_connection_is_refused() {
-    let mut bench = Bench::new(&two_paths(false, 1000), vec![None, None, None, None]);
+    let mut bench = EngineBench::new(&two_paths(false, 1000), vec![None, None, None, None]);
     let syn = |port: u16| {
         let segment = Segment {
             source_port: port,

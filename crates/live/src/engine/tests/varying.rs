@@ -25,7 +25,7 @@ fn varying(change: impl FnOnce(&mut DirectionSpec)) -> RunSpec {
 /// When which of the packets arrive that the left kernel sends at these times, with their bytes.
 /// The engine is called whenever something is due, or only when a packet arrives and at the end.
 fn pass(spec: &RunSpec, sent: &[Time], late: bool) -> Vec<(Time, usize, Vec<u8>)> {
-    let mut bench = Bench::new(spec, vec![None, None]);
+    let mut bench = EngineBench::new(spec, vec![None, None]);
     for (number, &at) in sent.iter().enumerate() {
         if late {
             bench.now = at;
@@ -152,7 +152,7 @@ fn a_shared_medium_applies_to_packets_of_kernels() {
     let sent = [us(0), us(500), us(600), us(700)];
     assert_eq!(arrivals(&spec, &sent), [(us(6300), 0), (us(8600), 1), (us(8600), 2), (us(9900), 3)]);
     // One that comes the other way meanwhile has to wait for its turn, and so do others for it.
-    let mut bench = Bench::new(&spec, vec![None, None]);
+    let mut bench = EngineBench::new(&spec, vec![None, None]);
     bench.send(0, &datagram(LEFT, RIGHT, &[0; 1472]));
     bench.run_until(us(500), |_| false);
     bench.now = us(500);

@@ -75,13 +75,13 @@ fn record(spec: &RunSpec, arrivals: &[Arrival], changes: &[(usize, String)], dir
 }
 
 /// A directory that is removed.
-fn directory(name: &str) -> Recording {
+fn directory(name: &str) -> TemporaryCapture {
     let dir = std::env::temp_dir().join(format!("ackt-changes-{name}-{}", process::id()));
     fs::create_dir_all(&dir).unwrap();
-    Recording(dir)
+    TemporaryCapture(dir)
 }
 
-fn replay(spec: &RunSpec, recording: &Recording) -> (String, Outcome) {
+fn replay(spec: &RunSpec, recording: &TemporaryCapture) -> (String, Outcome) {
     let mut csv = QueueCsv::new(Vec::new());
     let recorders = Recorders {
         queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),

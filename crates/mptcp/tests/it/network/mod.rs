@@ -268,8 +268,8 @@ impl Network {
         let of = |end: &Connection| {
             let subflows = end.subflows().iter().map(|subflow| {
                 let tcp = subflow.endpoint();
-                let (path, state, sequence) = (subflow.path(), tcp.state(), tcp.sequence());
-                let counts = (tcp.unacknowledged(), tcp.delivered_bytes(), tcp.error());
+                let (path, state, sequence) = (subflow.path(), tcp.state(), tcp.sender().sequence().nxt());
+                let counts = (tcp.sender().sequence().unacknowledged(), tcp.receiver().delivered(), tcp.error());
                 format!("\n  path {path} open {} {state:?} {sequence:?} {counts:?}", subflow.is_open())
             });
             format!(

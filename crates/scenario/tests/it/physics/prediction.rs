@@ -17,7 +17,7 @@ use crate::physics::draw;
 const SHORTENED: Span = Span::from_millis(2500);
 
 /// Most steps of these runs, whose records are in memory.
-const MOST: u64 = 500_000;
+const MOST: u64 = 100_000;
 
 /// Runs of a sweep that are compared: the first, the last, and some between them.
 const RUNS: usize = 3;

@@ -33,10 +33,10 @@ impl Block {
     /// least a byte keeps the sender's timers running.
     fn room(&self, host: &Host) -> u64 {
         let (Some(replenish), Host::Endpoint(endpoint)) = (self.replenish, host) else { return u64::MAX };
-        let unsent = endpoint.unsent();
-        let flight = endpoint.unacknowledged().saturating_sub(unsent);
-        let window = endpoint.cwnd().min(endpoint.peer_window()).saturating_sub(flight);
-        let ahead = endpoint.srtt().filter(|&srtt| srtt > Span::ZERO).map_or(0, |srtt| {
+        let unsent = endpoint.sender().sequence().unsent();
+        let flight = endpoint.sender().sequence().unacknowledged().saturating_sub(unsent);
+        let window = endpoint.sender().cwnd().min(endpoint.sender().sequence().window()).saturating_sub(flight);
+        let ahead = endpoint.sender().rtt().srtt().filter(|&srtt| srtt > Span::ZERO).map_or(0, |srtt| {
             let bytes = u128::from(flight) * u128::from(replenish.as_nanos()) / u128::from(srtt.as_nanos());
             u64::try_from(bytes).unwrap_or(u64::MAX)
         });

@@ -87,7 +87,7 @@ impl PathTruth {
             let Host::Mptcp(receiver) = receiver else { return true };
             let Some(stream) = streams.iter().rfind(|stream| stream.base <= from) else { return false };
             let subflow = subflow_from(receiver, path, stream.port);
-            subflow.is_some_and(|subflow| subflow.endpoint().holds(from - stream.base, to - stream.base))
+            subflow.is_some_and(|subflow| subflow.endpoint().receiver().holds(from - stream.base, to - stream.base))
         };
         self.truth.arrived(now, of_path(packet), holds, log);
     }
@@ -98,9 +98,13 @@ impl Subflows {
     fn sent(&mut self, now: Time, connection: &Connection, segment: &Segment, receiver: &Host) -> u64 {
         let Some(subflow) = connection.last_subflow() else { return 0 };
         let endpoint = subflow.endpoint();
-        let fin = segment.flags.contains(Flags::FIN) && endpoint.sent_as() != SentAs::Ack;
+        let fin = segment.flags.contains(Flags::FIN) && endpoint.sender().sent_as() != SentAs::Ack;
         let len = u64::from(segment.payload.len) + u64::from(fin);
-        let place = endpoint.sent_offset(segment.seq).filter(|_| len > 0 && !segment.flags.contains(Flags::SYN));
+        let place = endpoint
+            .sender()
+            .sequence()
+            .stream_offset(segment.seq)
+            .filter(|_| len > 0 && !segment.flags.contains(Flags::SYN));
         let (Some(place), Some(measures)) = (place, self.all.get_mut(subflow.path())) else { return 0 };
         let judged = &mut measures.judged;
         let from = judged.base(endpoint.ports().local) + place;
@@ -112,7 +116,7 @@ impl Subflows {
         self.data_end = self.data_end.max(end);
         self.sent[0] += 1;
         let is_data = segment.payload.len > 0;
-        judged.truth.sent(endpoint.stamp(now), (from, from + len), endpoint.sent_as(), is_data)
+        judged.truth.sent(endpoint.sender().stamp(now), (from, from + len), endpoint.sender().sent_as(), is_data)
             | self.sent[0] << PATH_BITS
     }
 
@@ -149,7 +153,7 @@ impl Subflows {
         if let (Some(measures), Some(subflow)) = (self.all.get_mut(path), of(connection, path)) {
             let (judged, endpoint) = (&mut measures.judged, subflow.endpoint());
             let base = judged.base(endpoint.ports().local);
-            let acked = base + endpoint.acked_bytes();
+            let acked = base + endpoint.sender().sequence().acked_bytes();
             if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
                 let arrival = Acknowledgment { acked: acked.saturating_sub(judged.acked), ..*arrival };
                 log.add(now, judged.source, TcpFact::ack(endpoint, &arrival, base));
@@ -161,7 +165,7 @@ impl Subflows {
             return;
         };
         if truth.has_losses() {
-            let srtt = of(connection, path).and_then(|subflow| subflow.endpoint().srtt());
+            let srtt = of(connection, path).and_then(|subflow| subflow.endpoint().sender().rtt().srtt());
             truth.sender_received(now, of_path(packet), *acked, srtt, log);
         }
     }
@@ -177,7 +181,8 @@ fn arrived_of(data: Range<u64>, connection: &Connection, path: usize, receiver: 
     let others = connection.copies(data).filter(|(subflow, _)| subflow.path() != path);
     let held = others.filter(|(subflow, at)| {
         let port = subflow.endpoint().ports().local;
-        subflow_from(receiver, subflow.path(), port).is_some_and(|end| end.endpoint().holds(at.start, at.end))
+        subflow_from(receiver, subflow.path(), port)
+            .is_some_and(|end| end.endpoint().receiver().holds(at.start, at.end))
     });
     held.map(|(_, at)| at.end - at.start).max().unwrap_or(0)
 }

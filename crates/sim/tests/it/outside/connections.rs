@@ -89,7 +89,7 @@ impl Kernel {
             }
         } else {
             self.endpoint.read(u64::MAX);
-            if self.endpoint.peer_finished() && !std::mem::replace(&mut self.closed, true) {
+            if self.endpoint.receiver().is_finished() && !std::mem::replace(&mut self.closed, true) {
                 self.endpoint.shutdown(Shutdown::Write);
             }
         }
@@ -285,7 +285,7 @@ fn a_watch_counts_what_the_endpoints_count() {
         let mut kernels = BOTH.map(|end| Kernel::new(&spec, end, &config, Some(3)));
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
         let case = format!("{network:?} {} {back}", expected.links[0].queue);
-        let (flow, stats) = (&summary.flows[0], kernels[0].endpoint.stats());
+        let (flow, stats) = (&summary.flows[0], kernels[0].endpoint.sender().stats());
         assert_eq!(flow.progress.delivered_bytes, 3_000_000, "{case}");
         assert_eq!(flow.progress.acked_bytes, 3_000_000, "{case}");
         assert_eq!(
@@ -321,7 +321,7 @@ fn our_sender_to_a_kernel_measures_what_it_does_among_our_own() {
         let mut world = World::new(&spec);
         let mut kernels = [Kernel::new(&spec, BOTH[1], &config, None)];
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
-        assert_eq!(kernels[0].endpoint.delivered_bytes(), 3_000_000);
+        assert_eq!(kernels[0].endpoint.receiver().delivered(), 3_000_000);
         if has_an_equal_inside(network, back) {
             // All but what a kernel holds beyond gaps: also what became of each transmission.
             let told = |flow: &FlowSummary| FlowSummary { goodput_windows_bps: Default::default(), ..flow.clone() };
@@ -342,7 +342,7 @@ fn a_kernel_s_sender_to_our_receiver() {
         let mut world = World::new(&spec);
         let mut kernels = [Kernel::new(&spec, BOTH[0], &config, Some(9))];
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
-        assert_eq!(kernels[0].endpoint.acked_bytes(), 3_000_000);
+        assert_eq!(kernels[0].endpoint.sender().sequence().acked_bytes(), 3_000_000);
         if has_an_equal_inside(network, back) {
             assert_eq!(summary.links, expected.links, "{network:?} {back}");
             assert_same_measures(&summary.flows[0], &expected.flows[0]);

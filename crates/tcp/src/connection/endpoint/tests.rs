@@ -34,7 +34,9 @@ mod window;
 mod witness;
 
 use super::*;
-use crate::{DelayedAck, EcnFeedback, InitialWindow, MinRto, Prr, Shutdown, SpaceRule, StateRules, TransferRules};
+use crate::{
+    DelayedAck, EcnFeedback, InitialWindow, MinRto, Prr, Shutdown, SocketOption, SpaceRule, StateRules, TransferRules,
+};
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::Ecn;
 use peer::{Script, config};

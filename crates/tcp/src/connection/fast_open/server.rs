@@ -85,11 +85,11 @@ impl FastOpenServer {
 /// Children of a listening socket whose last ACK has not come (`fastopen_queue`), as the socket and
 /// each of them share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EarlyConnections(Arc<Mutex<Count>>);
+pub(crate) struct EarlyConnections(Arc<Mutex<EarlyCount>>);
 
 /// The connections that count against the limit.
 #[derive(Debug, Default)]
-struct Count {
+struct EarlyCount {
     pending: usize,
     /// When those that were reset stop counting.
     resets: VecDeque<Time>,
@@ -98,7 +98,7 @@ struct Count {
 
 impl EarlyConnections {
     /// Locks the count, which is whole even if another holder has panicked.
-    fn lock(&self) -> MutexGuard<'_, Count> {
+    fn lock(&self) -> MutexGuard<'_, EarlyCount> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,7 +143,7 @@ impl EarlyConnections {
     }
 }
 
-impl Count {
+impl EarlyCount {
     fn leave(&mut self) {
         self.pending = self.pending.saturating_sub(1);
     }

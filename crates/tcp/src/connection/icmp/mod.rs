@@ -19,12 +19,50 @@ use ackclock_units::Time;
 use crate::{Endpoint, Error, IcmpRule, State};
 
 mod message;
-mod soft;
 
 pub use message::IcmpError;
-pub(crate) use soft::SoftErrors;
 
 use message::{Meaning, v4, v6};
+
+/// The last error that did not end the connection, until it is reported or the peer is heard.
+#[derive(Debug, Default)]
+pub(crate) struct SoftErrors {
+    /// The error, and when it came. Few connections have any.
+    last: Option<Box<(Error, Time)>>,
+    /// Errors of an open connection are reported at once (IP_RECVERR).
+    at_once: bool,
+}
+
+impl SoftErrors {
+    pub(crate) fn set_at_once(&mut self, on: bool) {
+        self.at_once = on;
+    }
+
+    /// Returns `true` if errors of an open connection are reported at once.
+    fn are_reported_at_once(&self) -> bool {
+        self.at_once
+    }
+
+    pub(crate) fn note(&mut self, error: Error, at: Time) {
+        self.last = Some(Box::new((error, at)));
+    }
+
+    /// Returns `true` if there has been an error.
+    fn has_any(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Why a connection is given up whose peer does not answer: the last error, if it came since the
+    /// peer was last heard, at `heard_at`.
+    pub(crate) fn reason_to_give_up(&self, heard_at: Time) -> Error {
+        self.last.as_deref().filter(|&&(_, at)| at >= heard_at).map_or(Error::TimedOut, |&(error, _)| error)
+    }
+
+    /// Takes the last error, if it came since the peer was last heard.
+    pub(crate) fn take(&mut self, heard_at: Time) -> Option<Error> {
+        self.last.take().filter(|last| last.1 >= heard_at).map(|last| last.0)
+    }
+}
 
 impl Endpoint {
     /// The route to the peer has another MTU from now on. Nothing that was sent is declared lost.
@@ -32,7 +70,7 @@ impl Endpoint {
         self.sender.burst.end();
         self.sender.path.reroute(mtu);
         self.review_deadlines();
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
+        if !self.state.is_unopened() {
             self.sender.sync_mss();
         }
     }
@@ -58,7 +96,7 @@ impl Endpoint {
             // A child that its SYN has opened is a socket already in Linux.
             _ if self.state == State::SynReceived
                 && self.socket.is_passive()
-                && !(rule == IcmpRule::Linux && self.is_open_early()) =>
+                && !(rule == IcmpRule::Linux && self.opening.is_early()) =>
             {
                 self.icmp_half_open(rule, error, meaning);
             }
@@ -68,8 +106,9 @@ impl Endpoint {
                 }
             }
             Meaning::Error(reason, ends) => {
-                if error.is_unreachable() && self.config.path.revert_backoff {
-                    self.revert_backoff(now, seq);
+                let reverts = error.is_unreachable() && self.config.path.revert_backoff;
+                if reverts && self.sender.revert_backoff(now, seq) {
+                    self.retransmit_due(now);
                 }
                 self.icmp_error(now, rule, reason, ends);
             }
@@ -81,7 +120,7 @@ impl Endpoint {
     /// handshake is over.
     fn quoted(&self, error: &IcmpError, rule: IcmpRule) -> Option<u64> {
         let (una, nxt) = (self.sender.sequence.una(), self.sender.sequence.nxt());
-        let una = if rule == IcmpRule::Linux && self.is_open_early() { 0 } else { una };
+        let una = if rule == IcmpRule::Linux && self.opening.is_early() { 0 } else { una };
         let seq = self.sender.sequence.lift(error.sequence)?;
         let end = if rule == IcmpRule::Linux && nxt > 0 { nxt + 1 } else { nxt };
         (una..end).contains(&seq).then_some(seq)
@@ -111,7 +150,7 @@ impl Endpoint {
     }
 
     fn icmp_error(&mut self, now: Time, rule: IcmpRule, reason: Error, ends: bool) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_accepted_early();
+        let opening = self.state.is_opening() && !self.opening.is_accepted();
         let ends = match rule {
             IcmpRule::Rfc | IcmpRule::Linux => opening && ends,
             // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second
@@ -128,44 +167,9 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
-    /// route, not to congestion, and the last doubling of the timeout is taken back.
-    fn revert_backoff(&mut self, now: Time, seq: u64) {
-        if seq != self.sender.sequence.una() || self.sender.rtt.timeouts() == 0 || self.sender.rtt.backoff() == 0 {
-            return;
-        }
-        let Some(sent_at) = self.sender.loss.board.front().map(|front| front.sent_at) else { return };
-        self.sender.rtt.revert_backoff();
-        let (passed, wait) = (now.since(sent_at), self.sender.rto());
-        if passed < wait {
-            self.sender.set_timer(now, crate::send::retransmission_timer::Pending::Rto, wait - passed);
-        } else {
-            self.retransmit_due(now);
-        }
-    }
-
-    /// IP_RECVERR: errors of an open connection are reported at once, and not only when it is given
-    /// up.
-    pub fn set_report_errors(&mut self, on: bool) {
-        self.soft_errors.set_at_once(on);
-    }
-
-    /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed
-    /// ([`crate::PathRules::discovery`]).
-    pub fn set_path_discovery(&mut self, on: bool) {
-        self.configure(|config| config.path.discovery = on);
-    }
-
-    /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a
-    /// connection is there.
-    pub fn set_icmp_may_reset(&mut self, on: bool) {
-        self.configure(|config| config.path.may_reset = on);
-    }
-
     /// The result of Linux's SO_ERROR while the connection has not failed: the last error that did
     /// not end it, once.
     pub fn take_soft_error(&mut self) -> Option<Error> {
-        let (reason, at) = self.soft_errors.take()?;
-        self.liveness.silent_since(at).then_some(reason)
+        self.soft_errors.take(self.liveness.heard_at())
     }
 }

@@ -9,7 +9,7 @@ pub struct LossDeclaration {
     pub offset: u64,
     /// Bytes of the stream, and one for a FIN.
     pub len: u32,
-    /// [`crate::Endpoint::stamp`] of the transmission that is declared lost.
+    /// [`crate::Sender::stamp`] of the transmission that is declared lost.
     pub stamp: Stamp,
     /// By the retransmission timer, not by the loss detector.
     pub by_timeout: bool,
@@ -46,19 +46,19 @@ impl Declarations {
 
 impl Scoreboard {
     /// Records from now on what is declared lost.
-    pub(crate) fn observe_losses(&mut self) {
+    pub fn observe_losses(&mut self) {
         self.declarations.observed = true;
     }
 
     /// Returns `true` if anything was declared lost since the last call.
     #[inline]
-    pub(crate) fn has_loss_declarations(&self) -> bool {
+    pub fn has_loss_declarations(&self) -> bool {
         !self.declarations.waiting.is_empty()
     }
 
     /// The segments declared lost since the last call; none unless declarations are observed.
     #[inline]
-    pub(crate) fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
+    pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
         self.declarations.waiting.drain(..)
     }
 }

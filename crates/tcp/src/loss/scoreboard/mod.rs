@@ -45,7 +45,7 @@ const FETCHED: usize = 4;
 
 /// Segments in flight and the counts over them.
 #[derive(Debug, Default)]
-pub(crate) struct Scoreboard {
+pub struct Scoreboard {
     entries: Entries,
     /// The number of times that a segment or its retransmission was declared lost, and their units.
     losses: u64,

@@ -67,11 +67,6 @@ impl LinuxAcks {
         self.timeout
     }
 
-    /// Returns `true` if the connection answers data with data (ping-pong mode).
-    pub(in crate::receiver) fn is_interactive(&self) -> bool {
-        self.interactive
-    }
-
     /// TCP_QUICKACK off and on.
     pub(in crate::receiver) fn set_interactive(&mut self, on: bool) {
         self.interactive = on;

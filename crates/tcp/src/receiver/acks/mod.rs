@@ -131,11 +131,6 @@ impl Receiver {
         self.ack_now |= on && self.ack_rule == AckRule::Linux && self.linux_acks.owes();
     }
 
-    /// The connection answers data with data (Linux's ping-pong mode).
-    pub(crate) fn is_interactive(&self) -> bool {
-        self.linux_acks.is_interactive()
-    }
-
     /// The ACK of the handshake waits for the data of a writer that sleeps
     /// (`tcp_rcv_synsent_state_process`).
     pub(crate) fn wait_for_writer(&mut self, now: Time) {

@@ -16,20 +16,20 @@ const MOST: usize = 6;
 /// Blocks in the order of the option. One that ends at or below the acknowledgment is the report of
 /// a duplicate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SackList {
+pub(super) struct FreebsdSackList {
     blocks: [Range; MOST],
     len: usize,
     /// The unit of the peer's FIN once it has been taken in.
     fin: u64,
 }
 
-impl Default for SackList {
-    fn default() -> SackList {
-        SackList { blocks: [(0, 0); MOST], len: 0, fin: u64::MAX }
+impl Default for FreebsdSackList {
+    fn default() -> FreebsdSackList {
+        FreebsdSackList { blocks: [(0, 0); MOST], len: 0, fin: u64::MAX }
     }
 }
 
-impl SackList {
+impl FreebsdSackList {
     pub(super) fn as_slice(&self) -> &[Range] {
         &self.blocks[..self.len]
     }
@@ -72,13 +72,13 @@ impl SackList {
     #[inline]
     pub(super) fn sent(&mut self, next: u64) {
         if self.len > 0 {
-            self.keep(SackList::default(), |(left, _)| left > next);
+            self.keep(FreebsdSackList::default(), |(left, _)| left > next);
         }
     }
 
     /// `first` before all blocks that are above `next`.
     fn lead(&mut self, first: Range, next: u64) {
-        let mut list = SackList::default();
+        let mut list = FreebsdSackList::default();
         list.push(first);
         self.keep(list, |(left, _)| left > next);
     }
@@ -111,7 +111,7 @@ impl SackList {
             None if right < next || ends_with_first => Some(segment),
             None => None,
         };
-        let mut list = SackList::default();
+        let mut list = FreebsdSackList::default();
         if let Some(report) = report.filter(|(start, end)| start < end) {
             list.push(report);
         }
@@ -122,13 +122,13 @@ impl SackList {
     }
 
     /// `list`, and behind it the blocks of this one that `stays` picks.
-    fn keep(&mut self, mut list: SackList, stays: impl Fn(Range) -> bool) {
+    fn keep(&mut self, mut list: FreebsdSackList, stays: impl Fn(Range) -> bool) {
         for &block in self.as_slice() {
             if stays(block) {
                 list.push(block);
             }
         }
-        *self = SackList { fin: self.fin, ..list };
+        *self = FreebsdSackList { fin: self.fin, ..list };
     }
 
     /// Appends a block; one too many is forgotten.
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn only_a_fin_that_can_be_the_next_one_ends_what_is_reported() {
-        let mut list = SackList::default();
+        let mut list = FreebsdSackList::default();
         // A FIN in the middle of what has arrived, then the next data.
         list.take_segment((8, 9), 0, 10, 10);
         list.take_segment((10, 12), 2, 10, 12);

@@ -21,7 +21,7 @@ const MOST: usize = 4;
 
 /// Segments beyond a gap, and what is reported of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SackList {
+pub(super) struct LinuxSackList {
     /// By left edge. They may overlap, but none lies within another: their right edges are in order
     /// too.
     queue: VecDeque<Range>,
@@ -41,10 +41,10 @@ fn extend(block: &mut Range, (left, right): Range) -> bool {
     touches
 }
 
-impl SackList {
+impl LinuxSackList {
     /// An empty one; `exact` as [`crate::TransferRules::exact_duplicates`].
-    pub(super) fn new(exact: bool) -> SackList {
-        SackList { exact, ..SackList::default() }
+    pub(super) fn new(exact: bool) -> LinuxSackList {
+        LinuxSackList { exact, ..LinuxSackList::default() }
     }
 
     /// Returns true if nothing is held, and no duplicate waits to be reported.
@@ -177,7 +177,7 @@ mod tests {
 
     /// The report after each segment of `arrivals`, when 1 is expected first.
     fn told(arrivals: &[Range]) -> Vec<(Option<Range>, Vec<Range>)> {
-        let (mut list, mut held, mut next) = (SackList::default(), Vec::new(), 1);
+        let (mut list, mut held, mut next) = (LinuxSackList::default(), Vec::new(), 1);
         let mut told = Vec::new();
         for &(left, right) in arrivals {
             list.take((left, right), next);
@@ -218,7 +218,7 @@ mod tests {
     fn of_two_held_segments_that_one_repeats_the_report_ends_with_the_first() {
         // tcp_ofo_queue: [1001, 3001) and [5001, 6001) in the queue, and [1, 6001) comes.
         let reported = |exact| {
-            let mut list = SackList::new(exact);
+            let mut list = LinuxSackList::new(exact);
             for held in [(1001, 3001), (5001, 6001), (7001, 8001)] {
                 list.take(held, 1);
             }

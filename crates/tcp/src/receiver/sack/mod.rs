@@ -16,8 +16,8 @@ mod linux;
 pub(super) struct Sack {
     rule: ReportRule,
     exact: bool,
-    freebsd: Option<Box<freebsd::SackList>>,
-    linux: Option<Box<linux::SackList>>,
+    freebsd: Option<Box<freebsd::FreebsdSackList>>,
+    linux: Option<Box<linux::LinuxSackList>>,
 }
 
 impl Sack {
@@ -32,7 +32,7 @@ impl Sack {
         // Nothing is known of the next data if nothing is held.
         if self.rule == ReportRule::Linux && (left != next || right <= next || self.has_linux_list()) {
             let exact = self.exact;
-            let list = self.linux.get_or_insert_with(|| Box::new(linux::SackList::new(exact)));
+            let list = self.linux.get_or_insert_with(|| Box::new(linux::LinuxSackList::new(exact)));
             list.take((left, right), next);
         }
     }

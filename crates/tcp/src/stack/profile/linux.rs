@@ -8,8 +8,8 @@ use ackclock_units::Span;
 use super::{NewSocket, Profile};
 use crate::{
     AccEcnRules, AckRule, AdaptiveRules, BufferTuning, Config, CwndValidation, DelayedAck, GiveUp, InitialWindow,
-    LossDetector, LossRules, MinRto, OffloadRule, PathRules, Prr, QuickAcks, ReportRule, RttRule, SackCompression,
-    SpaceRule, StateRules, Ticks, TimerRules, TransferRules, Tuning, TuningRules, WindowRule,
+    LossDetector, LossRules, MinRto, OffloadRule, PathRules, PeerWindow, Prr, QuickAcks, ReportRule, RttRule,
+    SackCompression, SpaceRule, StateRules, Ticks, TimerRules, TransferRules, Tuning, TuningRules, WindowRule,
 };
 
 mod rows;
@@ -224,7 +224,8 @@ impl Profile {
     /// sysctls do not let Accurate ECN on; `ecn` does, as the RFC has it.
     pub fn linux_6_18() -> Profile {
         let before = Profile::linux_6_1();
-        let transfer = TransferRules { exact_duplicates: true, ..before.endpoint.transfer.clone() };
+        let peer_window = PeerWindow::LargerOrClosed;
+        let transfer = TransferRules { exact_duplicates: true, peer_window, ..before.endpoint.transfer.clone() };
         let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
         let transfer = TransferRules::linux_6_18(33_554_432);
         Profile {
@@ -321,6 +322,7 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
         states: StateRules::linux(),
         transfer: TransferRules {
             window: WindowRule::Linux { most: 0 },
+            peer_window: PeerWindow::Larger,
             acks: AckRule::Linux,
             reports: ReportRule::Linux,
             minshall: true,

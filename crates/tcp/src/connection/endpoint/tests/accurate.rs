@@ -5,7 +5,7 @@ use ackclock_packet::{AccEcn, AccEcnOrder};
 
 use super::*;
 use crate::ecn::safest_marks;
-use crate::{AccEcnOption, AccEcnRule, AccEcnRules, TransferRules};
+use crate::{AccEcnOption, AccEcnRule, AccEcnRules, TcpInfo, TransferRules};
 
 fn accurate() -> Config {
     Config { ecn: EcnFeedback::Accurate, initial_window: InitialWindow::Segments(20), ..config() }
@@ -268,10 +268,10 @@ fn reports_are_heeded_though_nothing_is_ect() {
         let mut script = accepted(field);
         script.write(10_000);
         assert!(script.segments().iter().all(|(_, _, codepoint)| *codepoint == Ecn::NotEct));
-        let before = script.endpoint.congestion_control().window().cwnd;
+        let before = script.endpoint.sender().congestion_control().window().cwnd;
         let ack = script.segment(Flags::ACK | ace(6), 1, 0, 1001);
         script.input(ack);
-        let after = script.endpoint.congestion_control().window().cwnd;
+        let after = script.endpoint.sender().congestion_control().window().cwnd;
         assert_eq!(after == before / 2, reduced, "{field:03b}");
     }
 }
@@ -366,7 +366,7 @@ fn marked_bytes_tell_how_often_the_counter_has_wrapped() {
         let bytes = |segments: u64| (segments * segment) as u32;
         let ack = script.segment(Flags::ACK | ace(5 + moved), 1, 0, 1 + (1 + packets) * segment);
         script.input(Segment { acc_ecn: counters(0, bytes(marked), bytes(1 + packets - marked)), ..ack });
-        let info = script.endpoint.info(script.now);
+        let info = TcpInfo::of(&script.endpoint, script.now);
         assert_eq!(info.delivered_ce, marks, "{marked} of {packets}");
         let told = if marks > 0 { u64::from(bytes(marked)) } else { 0 };
         assert_eq!(script.endpoint.sender.ecn.marked_bytes(), told, "{marked} of {packets}");
@@ -408,7 +408,7 @@ fn an_endpoint_without_the_option_takes_no_notice_of_it() {
     script.write(1000);
     let ack = script.segment(Flags::ACK | ace(5), 1, 0, 989);
     script.input(Segment { acc_ecn: counters(0, 988, 0), ..ack });
-    let info = script.endpoint.info(script.now);
+    let info = TcpInfo::of(&script.endpoint, script.now);
     assert_eq!((info.delivered_ce, info.delivered_ce_bytes, info.accecn_opt_seen), (0, 0, 0));
     assert!(script.segments().iter().all(|(_, segment, _)| segment.acc_ecn.is_none()));
 }
@@ -436,7 +436,7 @@ fn the_sender_reads_the_counter() {
         (
             script.endpoint.sender.ecn.hears_marks(),
             script.endpoint.sender.ecn.marked_bytes(),
-            script.endpoint.stats().ece_acks,
+            script.endpoint.sender().stats().ece_acks,
         )
     };
     assert_eq!(ack(5, 2001), (false, 0, 0));
@@ -455,10 +455,10 @@ fn the_sender_reads_the_counter() {
 fn a_mark_reduces_the_window_and_cwr_is_not_sent() {
     let mut script = opened(Ecn::NotEct);
     script.write(40_000);
-    let before = script.endpoint.congestion_control().window().cwnd;
+    let before = script.endpoint.sender().congestion_control().window().cwnd;
     let segment = script.segment(Flags::ACK | ace(6), script.seq, 0, 1001);
     script.input(segment);
-    assert_eq!(script.endpoint.congestion_control().window().cwnd, before / 2);
+    assert_eq!(script.endpoint.sender().congestion_control().window().cwnd, before / 2);
     script.segments();
     for ack in 2..15 {
         let segment = script.segment(Flags::ACK | ace(6), script.seq, 0, 1 + 1000 * ack);

@@ -12,7 +12,7 @@ fn with_rules(state: State, change: impl FnOnce(&mut StateRules)) -> Script {
 }
 
 fn challenge(script: &Script) -> String {
-    let (_, nxt) = script.endpoint.sequence();
+    let nxt = script.endpoint.sender().sequence().nxt();
     format!(". {nxt}:{nxt} ack {}", script.endpoint.receiver.next())
 }
 
@@ -53,7 +53,7 @@ fn insecure_resets_close_from_anywhere_within_the_window() {
 fn insecure_syns_reset_both_ends() {
     for state in STATES.into_iter().filter(|&state| !matches!(state, State::TimeWait | State::SynReceived)) {
         let mut script = with_rules(state, |rules| rules.insecure_syn = true);
-        let (_, nxt) = script.endpoint.sequence();
+        let nxt = script.endpoint.sender().sequence().nxt();
         let (seq, expected) = (script.seq, vec![format!("R. {nxt}:{nxt} ack {}", script.seq)]);
         script.input(script.segment(Flags::SYN, seq, 0, 0));
         assert_eq!((script.sent(), script.endpoint.error()), (expected, Some(Error::Reset)), "{state:?}");
@@ -116,7 +116,7 @@ fn data_with_the_answer_to_a_syn() {
         let answer = Segment { payload: Payload { offset: 0, len: 3 }, ..script.syn(Flags::SYN | Flags::ACK) };
         script.input(answer);
         assert_eq!(script.sent()[1..], [format!(". 1:1 ack {acked}")]);
-        assert_eq!(script.endpoint.unread(), bytes);
+        assert_eq!(script.endpoint.receiver().unread(), bytes);
     }
 }
 
@@ -126,9 +126,9 @@ fn data_with_a_syn_that_crosses_ours_is_read_once_the_connection_is_open() {
     script.endpoint.connect();
     script.pump();
     script.input(Segment { payload: Payload { offset: 0, len: 3 }, ..script.syn(Flags::SYN) });
-    assert_eq!((script.sent()[1..].to_vec(), script.endpoint.unread()), (vec!["S. 0:1 ack 1".into()], 0));
+    assert_eq!((script.sent()[1..].to_vec(), script.endpoint.receiver().unread()), (vec!["S. 0:1 ack 1".into()], 0));
     script.input(script.segment(Flags::ACK, 4, 0, 1));
-    assert_eq!((script.endpoint.state(), script.endpoint.unread()), (State::Established, 3));
+    assert_eq!((script.endpoint.state(), script.endpoint.receiver().unread()), (State::Established, 3));
     script.close();
     assert_eq!(script.sent(), ["F. 1:2 ack 4"]);
 }
@@ -246,7 +246,7 @@ fn time_wait_reports_no_duplicates_in_linux() {
     for (time_wait_answers, blocks) in [(TimeWaitAnswers::Rfc5961, 1), (TimeWaitAnswers::Linux, 0)] {
         let mut script = with_rules(State::TimeWait, |rules| rules.time_wait_answers = time_wait_answers);
         script.segments();
-        let fin = script.segment(Flags::FIN | Flags::ACK, script.seq - 1, 0, script.endpoint.sequence().1);
+        let fin = script.segment(Flags::FIN | Flags::ACK, script.seq - 1, 0, script.endpoint.sender().sequence().nxt());
         script.input(fin);
         let sent = script.segments();
         assert_eq!(sent.iter().map(|sent| sent.1.sack.as_slice().len()).collect::<Vec<_>>(), [blocks]);

@@ -36,8 +36,8 @@ fn duplicates(script: &mut Script, ack: u64, count: usize) -> Vec<(u64, u64)> {
 }
 
 fn windows(script: &Script) -> (u64, u64) {
-    let window = script.endpoint.congestion_control().window();
-    (script.endpoint.cwnd(), window.ssthresh)
+    let window = script.endpoint.sender().congestion_control().window();
+    (script.endpoint.sender().cwnd(), window.ssthresh)
 }
 
 #[test]
@@ -46,13 +46,13 @@ fn tahoe_begins_slow_start_at_the_third_duplicate() {
     assert_eq!(duplicates(&mut script, 1, 2), []);
     // RFC 2001: one half of the window, and a window of one segment.
     assert_eq!(duplicates(&mut script, 1, 1), full(1, 1));
-    assert_eq!((windows(&script), script.endpoint.ca_state()), ((1000, 5000), CaState::Loss));
+    assert_eq!((windows(&script), script.endpoint.sender().loss().state()), ((1000, 5000), CaState::Loss));
     // Duplicates do not inflate the window.
     assert_eq!(duplicates(&mut script, 1, 6), []);
     // The receiver had all the others: slow start goes on with new data, two segments.
     script.ack(10_001);
-    assert_eq!((script.data(), script.endpoint.ca_state()), (full(10_001, 2), CaState::Open));
-    let stats = script.endpoint.stats();
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (full(10_001, 2), CaState::Open));
+    let stats = script.endpoint.sender().stats();
     assert_eq!((stats.fast_recoveries, stats.timeouts, stats.retransmitted_packets), (1, 0, 1));
 }
 
@@ -68,7 +68,7 @@ fn tahoe_sends_everything_again_in_order() {
     assert_eq!(script.data(), full(6001, 3));
     // The window is four, and all has arrived.
     script.ack(10_001);
-    assert_eq!((script.data(), script.endpoint.ca_state()), (full(10_001, 4), CaState::Open));
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (full(10_001, 4), CaState::Open));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_tahoe_repeats_causes_another_fast_retransmit_without_the_bugfix() {
         script.data();
         // Floyd 1994, "TCP and Successive Fast Retransmits": duplicates of data sent before.
         assert_eq!(duplicates(&mut script, 3001, 3), sent, "{bugfix}");
-        assert_eq!(script.endpoint.stats().fast_recoveries, recoveries);
+        assert_eq!(script.endpoint.sender().stats().fast_recoveries, recoveries);
     }
 }
 
@@ -89,7 +89,7 @@ fn reno_inflates_the_window_until_new_data_is_acknowledged() {
     let mut script = bulk(reno(false));
     assert_eq!(duplicates(&mut script, 1, 3), full(1, 1));
     // RFC 2581 section 3.2: ssthresh and three segments, then one more for each duplicate.
-    assert_eq!((windows(&script), script.endpoint.ca_state()), ((8000, 5000), CaState::Recovery));
+    assert_eq!((windows(&script), script.endpoint.sender().loss().state()), ((8000, 5000), CaState::Recovery));
     // Ten are outstanding: the window of eleven has room for one.
     assert_eq!(duplicates(&mut script, 1, 2), []);
     assert_eq!(duplicates(&mut script, 1, 1), full(10_001, 1));
@@ -98,7 +98,7 @@ fn reno_inflates_the_window_until_new_data_is_acknowledged() {
     // The threshold, and what congestion avoidance adds for that ACK: a segment for each window of
     // the ten that it acknowledges (RFC 3465 section 2.1).
     assert_eq!(windows(&script), (7000, 5000));
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
     assert_eq!(script.data().first(), Some(&(14_001, 15_001)));
 }
 
@@ -108,11 +108,11 @@ fn a_partial_ack_ends_reno_and_a_second_loss_waits_for_the_timer() {
     assert_eq!(duplicates(&mut script, 1, 3), full(1, 1));
     script.ack(3001);
     // RFC 2582 section 1: Reno leaves fast recovery, and the window is 5 while 7 are outstanding.
-    assert_eq!((script.data(), script.endpoint.ca_state()), (vec![], CaState::Open));
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (vec![], CaState::Open));
     // Seven arrive above it, but with the bug fix they prove nothing.
     assert_eq!(duplicates(&mut script, 3001, 6), []);
     script.wait(RTO);
-    assert_eq!((script.data(), script.endpoint.stats().timeouts), (full(3001, 1), 1));
+    assert_eq!((script.data(), script.endpoint.sender().stats().timeouts), (full(3001, 1), 1));
     // min(cwnd, flight) / 2 is 2 segments of 5 or 6.
     let (cwnd, ssthresh) = windows(&script);
     assert!(cwnd == 1000 && (2000..=3000).contains(&ssthresh), "{ssthresh}");
@@ -128,7 +128,7 @@ fn without_the_bugfix_reno_repairs_a_second_loss_by_three_duplicates_more() {
     // The window is halved once more, to two segments at least.
     let (cwnd, ssthresh) = windows(&script);
     assert!((2000..=3000).contains(&ssthresh) && cwnd == ssthresh + 3000, "{cwnd} {ssthresh}");
-    assert_eq!(script.endpoint.stats().fast_recoveries, 2);
+    assert_eq!(script.endpoint.sender().stats().fast_recoveries, 2);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_timeout_goes_back_to_what_is_not_acknowledged() {
         // Duplicates of what was sent before the timeout.
         assert_eq!(duplicates(&mut script, 1001, 4), []);
         script.ack(10_001);
-        assert_eq!((script.data(), script.endpoint.ca_state()), (full(10_001, 3), CaState::Open));
+        assert_eq!((script.data(), script.endpoint.sender().loss().state()), (full(10_001, 3), CaState::Open));
         // Data sent from then on counts again.
         assert_eq!(duplicates(&mut script, 10_001, 3), []);
         script.ack(11_001);
@@ -185,7 +185,10 @@ fn marked(loss_detector: LossDetector) -> Script {
     let mut script = bulk_with(config);
     let echo = script.segment(Flags::ACK | Flags::ECE, script.seq, 0, 1001);
     script.input(echo);
-    assert_eq!((script.data(), script.endpoint.ca_state(), windows(&script)), (vec![], CaState::Cwr, (5000, 5000)));
+    assert_eq!(
+        (script.data(), script.endpoint.sender().loss().state(), windows(&script)),
+        (vec![], CaState::Cwr, (5000, 5000))
+    );
     script
 }
 
@@ -250,7 +253,11 @@ fn old_acks_are_no_duplicates_without_sack() {
         for late in [1001, 2001, 3001] {
             script.ack(late);
         }
-        assert_eq!((script.data(), script.endpoint.ca_state()), (vec![], CaState::Open), "{loss_detector:?}");
+        assert_eq!(
+            (script.data(), script.endpoint.sender().loss().state()),
+            (vec![], CaState::Open),
+            "{loss_detector:?}"
+        );
         assert!(sent > 0);
         assert_eq!(duplicates(&mut script, 4001, 3).last(), Some(&(4001, 5001)), "{loss_detector:?}");
     }

@@ -119,9 +119,9 @@ fn the_fin_rides_on_the_last_data() {
 fn a_half_closed_connection_still_receives() {
     let mut script = in_state(State::FinWait2);
     script.peer_data(1, 500);
-    assert_eq!(script.endpoint.delivered_bytes(), 500);
+    assert_eq!(script.endpoint.receiver().delivered(), 500);
     script.peer_segment(Flags::FIN, 501, 500);
-    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.state()), (1000, State::TimeWait));
+    assert_eq!((script.endpoint.receiver().delivered(), script.endpoint.state()), (1000, State::TimeWait));
 }
 
 #[test]
@@ -143,9 +143,9 @@ fn a_lost_fin_is_retransmitted() {
 fn a_fin_counts_when_all_before_it_has_arrived() {
     let mut script = Script::open(config());
     script.peer_segment(Flags::FIN, 501, 500);
-    assert_eq!((script.endpoint.state(), script.endpoint.peer_finished()), (State::Established, false));
+    assert_eq!((script.endpoint.state(), script.endpoint.receiver().is_finished()), (State::Established, false));
     script.peer_data(1, 500);
-    assert_eq!((script.endpoint.state(), script.endpoint.peer_finished()), (State::CloseWait, true));
+    assert_eq!((script.endpoint.state(), script.endpoint.receiver().is_finished()), (State::CloseWait, true));
     assert_eq!(script.sent().last().unwrap(), ". 1:1 ack 1002");
 }
 
@@ -153,7 +153,7 @@ fn a_fin_counts_when_all_before_it_has_arrived() {
 fn nothing_is_received_after_a_fin() {
     let mut script = in_state(State::CloseWait);
     script.peer_data(2, 500);
-    assert_eq!(script.endpoint.delivered_bytes(), 0);
+    assert_eq!(script.endpoint.receiver().delivered(), 0);
     assert_eq!(script.sent(), [". 1:1 ack 2"]);
 }
 

@@ -107,14 +107,14 @@ fn the_sender_reduces_by_the_share_of_marks() {
     let mut script = script().connected();
     script.write(10_000);
     script.ack(1001);
-    assert_eq!(script.endpoint.congestion_control().window().cwnd, 11_000);
+    assert_eq!(script.endpoint.sender().congestion_control().window().cwnd, 11_000);
     let echo = script.segment(Flags::ACK | Flags::ECE, script.seq, 0, 2001);
     script.input(echo);
     // 11000 * 960 / 2048 = 5156.25 is taken off, rounded down.
-    assert_eq!(script.endpoint.congestion_control().window().cwnd, 11_000 - 5156);
+    assert_eq!(script.endpoint.sender().congestion_control().window().cwnd, 11_000 - 5156);
     // Once per window of data.
     let echo = script.segment(Flags::ACK | Flags::ECE, script.seq, 0, 3001);
     script.input(echo);
-    assert_eq!(script.endpoint.congestion_control().window().cwnd, 11_000 - 5156);
-    assert_eq!(script.endpoint.stats().ece_acks, 2);
+    assert_eq!(script.endpoint.sender().congestion_control().window().cwnd, 11_000 - 5156);
+    assert_eq!(script.endpoint.sender().stats().ece_acks, 2);
 }

@@ -108,9 +108,9 @@ fn linux_ignores_an_echo_below_what_is_acknowledged() {
         script.write(10_000);
         script.ack(3001);
         echo(&mut script, 2001);
-        assert_eq!(script.endpoint.ca_state(), state, "{detector:?}");
+        assert_eq!(script.endpoint.sender().loss().state(), state, "{detector:?}");
         echo(&mut script, 3001);
-        assert_eq!(script.endpoint.ca_state(), CaState::Cwr);
+        assert_eq!(script.endpoint.sender().loss().state(), CaState::Cwr);
     }
 }
 
@@ -176,7 +176,7 @@ fn without_an_agreement_marks_and_echoes_mean_nothing() {
     let data = script.segment(Flags::ACK, 1, 1000, 1);
     script.input_marked(data, Ecn::Ce);
     echo(&mut script, 1001);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
     assert!(script.segments().iter().all(|(_, segment, _)| !segment.flags.contains(Flags::ECE)));
 }
 
@@ -187,16 +187,19 @@ fn an_echo_halves_the_window_once_per_window() {
     for ack in [1001, 2001, 3001] {
         echo(&mut script, ack);
     }
-    let window = script.endpoint.congestion_control().window();
-    assert_eq!((window.ssthresh, script.endpoint.ca_state()), (5000, CaState::Cwr));
+    let window = script.endpoint.sender().congestion_control().window();
+    assert_eq!((window.ssthresh, script.endpoint.sender().loss().state()), (5000, CaState::Cwr));
     // The ACK of all that was outstanding may still carry the echo: CWR has not arrived.
     echo(&mut script, 10_001);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
     // An echo of what was sent afterwards is news.
     script.write(5000);
     echo(&mut script, 11_001);
-    assert!(script.endpoint.congestion_control().window().ssthresh < 5000);
-    assert_eq!((script.endpoint.stats().ece_acks, script.endpoint.stats().retransmitted_packets), (5, 0));
+    assert!(script.endpoint.sender().congestion_control().window().ssthresh < 5000);
+    assert_eq!(
+        (script.endpoint.sender().stats().ece_acks, script.endpoint.sender().stats().retransmitted_packets),
+        (5, 0)
+    );
 }
 
 #[test]
@@ -212,10 +215,13 @@ fn before_linux_3_12_an_echo_lets_no_window_grow_that_has_reached_its_threshold(
         for segment in 2..=11 {
             script.ack(1000 * segment + 1);
         }
-        let window = script.endpoint.congestion_control().window();
-        assert_eq!((window.cwnd, window.ssthresh, script.endpoint.ca_state()), (5000, 5000, CaState::Open));
+        let window = script.endpoint.sender().congestion_control().window();
+        assert_eq!(
+            (window.cwnd, window.ssthresh, script.endpoint.sender().loss().state()),
+            (5000, 5000, CaState::Open)
+        );
         echo(&mut script, 16_001);
-        assert_eq!(script.endpoint.congestion_control().window().ssthresh, ssthresh);
+        assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, ssthresh);
     }
 }
 
@@ -227,7 +233,7 @@ fn the_end_of_a_reduction_is_no_reduction() {
     let mut script = ten();
     echo(&mut script, 2001);
     echo(&mut script, 10_001);
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.ca_state()), (6000, CaState::Open));
+    assert_eq!((script.endpoint.sender().cwnd(), script.endpoint.sender().loss().state()), (6000, CaState::Open));
 }
 
 #[test]
@@ -268,8 +274,8 @@ fn a_loss_during_a_reduction_for_ecn_does_not_reduce_again() {
     script.segments();
     script.sack(1001, &[(2001, 5001)]);
     assert_eq!(script.data(), full(1001, 1));
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000);
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
 }
 
 #[test]

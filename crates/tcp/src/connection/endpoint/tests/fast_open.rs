@@ -47,13 +47,13 @@ fn the_first_data_arrives_with_the_syn() {
     assert_eq!((ends[1].state(), ends[1].read(u64::MAX)), (State::SynReceived, 1428));
     let answer = cross(&mut ends, 1, at(50));
     assert_eq!((answer.len(), answer[0].ack), (1, 101 + 1428));
-    assert!(ends[0].syn_data_acknowledged());
+    assert!(ends[0].opening().is_data_acknowledged());
     // The rest follows with the ACK of the SYN: 5000 - 1428 = 3572, with timestamps 1448 bytes at a
     // time.
     let rest: Vec<u32> = cross(&mut ends, 0, at(100)).iter().map(|segment| segment.payload.len).collect();
     assert_eq!(rest, [1448, 1448, 676]);
     assert_eq!(
-        (ends[1].state(), ends[1].delivered_bytes(), ends[0].stats().retransmitted_packets),
+        (ends[1].state(), ends[1].receiver().delivered(), ends[0].sender().stats().retransmitted_packets),
         (State::Established, 5000, 0)
     );
 }
@@ -68,8 +68,8 @@ fn a_server_that_does_not_know_it_gets_the_data_again() {
     let again: Vec<(u64, u32)> =
         cross(&mut ends, 0, Time::ZERO).iter().map(|segment| (segment.payload.offset, segment.payload.len)).collect();
     assert_eq!(again, [(0, 1428), (1428, 1448), (2876, 124)]);
-    assert_eq!((ends[1].delivered_bytes(), ends[1].integrity_error()), (3000, None));
-    assert_eq!(ends[0].stats().retransmitted_packets, 1);
+    assert_eq!((ends[1].receiver().delivered(), ends[1].receiver().integrity_error()), (3000, None));
+    assert_eq!(ends[0].sender().stats().retransmitted_packets, 1);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn the_answer_may_bring_data_before_the_handshake_is_over() {
     ends[1].write(2000);
     let answer: Vec<u32> = cross(&mut ends, 1, Time::ZERO).iter().map(|segment| segment.payload.len).collect();
     assert_eq!(answer, [0, 1448, 552]);
-    assert_eq!((ends[0].state(), ends[0].delivered_bytes()), (State::Established, 2000));
+    assert_eq!((ends[0].state(), ends[0].receiver().delivered()), (State::Established, 2000));
     cross(&mut ends, 0, Time::ZERO);
-    assert_eq!((ends[1].state(), ends[1].acked_bytes()), (State::Established, 2000));
+    assert_eq!((ends[1].state(), ends[1].sender().sequence().acked_bytes()), (State::Established, 2000));
 }

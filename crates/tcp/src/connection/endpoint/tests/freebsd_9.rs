@@ -29,7 +29,7 @@ fn bulk(sack: bool) -> Script {
 fn reports(script: &mut Script, ack: u64, from: u64, to: u64) -> Vec<(Vec<(u64, u64)>, u64)> {
     let mut report = |n| {
         script.sack(ack, &[(from, from + n * 1000)]);
-        (script.data(), script.endpoint.cwnd())
+        (script.data(), script.endpoint.sender().cwnd())
     };
     (1..=(to - from) / 1000).map(&mut report).collect()
 }
@@ -43,29 +43,29 @@ fn the_window_grows_by_a_segment_for_each_duplicate_while_awnd_is_below_the_thre
         reports(&mut script, 1, 1001, 4001),
         [(full(10_001, 1), 10_000), (full(11_001, 1), 10_000), (full(1, 1), 1000),]
     );
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
     // awnd = snd_nxt - snd_fack + sack_bytes_rexmit: 12 - 5 + 1 = 8, 7, 6, 5 are not below 5. Then
     // 4: two segments, of which the retransmission has one. The segments sent keep awnd at 4.
     let quiet = |n: usize| vec![(vec![], 1000); n];
     script.sack(1, &[(1001, 5001)]);
-    assert_eq!((script.data(), script.endpoint.cwnd()), quiet(1)[0]);
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), quiet(1)[0]);
     for right in [6001, 7001, 8001] {
         script.sack(1, &[(1001, right)]);
-        assert_eq!((script.data(), script.endpoint.cwnd()), quiet(1)[0], "{right}");
+        assert_eq!((script.data(), script.endpoint.sender().cwnd()), quiet(1)[0], "{right}");
     }
     for (right, new, cwnd) in
         [(9001, 12_001, 2000), (10_001, 13_001, 3000), (11_001, 14_001, 4000), (12_001, 15_001, 5000)]
     {
         script.sack(1, &[(1001, right)]);
-        assert_eq!((script.data(), script.endpoint.cwnd()), (full(new, 1), cwnd));
+        assert_eq!((script.data(), script.endpoint.sender().cwnd()), (full(new, 1), cwnd));
     }
     // At the threshold it stops: cwin = 5 - (16 - 12) - 1.
     script.sack(1, &[(1001, 13_001)]);
-    assert_eq!((script.data(), script.endpoint.cwnd()), (vec![], 5000));
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), (vec![], 5000));
     // cc_post_recovery: three are outstanding, fewer than the threshold: 3 + 1 segments. NewReno
     // does not grow by that ACK.
     script.ack(13_001);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Open, 4000));
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Open, 4000));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn duplicate_acks_are_counted_whatever_they_report() {
     let mut script = bulk(true);
     // One report of seven segments proves a loss to RFC 6675, and is one duplicate ACK here.
     script.sack(1, &[(3001, 10_001)]);
-    assert_eq!((script.data(), script.endpoint.ca_state()), (full(10_001, 1), CaState::Disorder));
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (full(10_001, 1), CaState::Disorder));
     // One that reports nothing counts as well.
     script.ack(1);
     assert_eq!(script.data(), full(11_001, 1));
@@ -84,7 +84,7 @@ fn duplicate_acks_are_counted_whatever_they_report() {
         assert_eq!(script.data(), full(new, 1));
     }
     script.ack(1);
-    assert_eq!((script.data(), script.endpoint.stats().fast_recoveries), (full(1, 1), 1));
+    assert_eq!((script.data(), script.endpoint.sender().stats().fast_recoveries), (full(1, 1), 1));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn without_a_report_nothing_goes_out_at_the_start() {
     script.wait(RTO - 1);
     assert_eq!(script.data(), []);
     script.wait(1);
-    assert_eq!((script.data(), script.endpoint.stats().timeouts), (full(1, 1), 1));
+    assert_eq!((script.data(), script.endpoint.sender().stats().timeouts), (full(1, 1), 1));
 }
 
 #[test]
@@ -113,11 +113,11 @@ fn a_partial_ack_makes_room_for_one_segment_or_two() {
     // Three segments are acknowledged, none is sent again any more, and none is new: 0 + 0 + 2.
     // tcp_sack_output: both holes.
     script.sack(3001, &[(7001, 10_001), (4001, 6001)]);
-    assert_eq!((script.data(), script.endpoint.cwnd()), ([full(3001, 1), full(6001, 1)].concat(), 2000));
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), ([full(3001, 1), full(6001, 1)].concat(), 2000));
     // The second is acknowledged, the third is on its way, again three segments: 1 + 0 + 2. One has
     // room, and new data takes it: 3 - 0 - 1 is two.
     script.sack(6001, &[(7001, 10_001)]);
-    assert_eq!((script.data(), script.endpoint.cwnd()), (full(12_001, 2), 3000));
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), (full(12_001, 2), 3000));
 }
 
 #[test]
@@ -127,15 +127,15 @@ fn a_retransmission_is_not_repeated_but_by_timeout() {
     script.data();
     let ends: Vec<u64> = (11..40).map(|n| n * 1000 + 1).collect();
     for end in ends {
-        if end <= script.endpoint.sequence().1 {
+        if end <= script.endpoint.sender().sequence().nxt() {
             script.sack(1, &[(1001, end)]);
         }
     }
     assert!(script.data().iter().all(|&(from, _)| from > 10_000));
-    assert_eq!(script.endpoint.stats().retransmitted_packets, 1);
+    assert_eq!(script.endpoint.sender().stats().retransmitted_packets, 1);
     script.wait(RTO);
     assert_eq!(script.data(), full(1, 1));
-    assert_eq!(script.endpoint.ca_state(), CaState::Loss);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Loss);
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn holes_above_what_was_sent_at_the_start_wait_for_another_episode() {
     let all = reports(&mut script, 1, 1001, 12_001);
     let sent: usize = all.iter().map(|(sent, _)| sent.len()).sum();
     // Limited transmit and the window: up to 16,001. The recovery point is 12,001.
-    assert_eq!((sent, script.endpoint.sequence().1), (3 + 4, 16_001));
+    assert_eq!((sent, script.endpoint.sender().sequence().nxt()), (3 + 4, 16_001));
     script.sack(1, &[(1001, 12_001), (13_001, 14_001)]);
     script.sack(1, &[(1001, 12_001), (13_001, 16_001)]);
     assert!(script.data().iter().all(|&(from, _)| from >= 16_001), "12,001 is a hole above it");
     script.sack(12_001, &[(13_001, 16_001)]);
-    assert_eq!(script.endpoint.ca_state(), CaState::Disorder);
-    assert_eq!(script.endpoint.stats().retransmitted_packets, 1);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Disorder);
+    assert_eq!(script.endpoint.sender().stats().retransmitted_packets, 1);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_timeout_forgets_reports_and_sends_again_in_order() {
     script.wait(RTO);
     assert_eq!(script.data(), full(1, 1));
     // CC_RTO: max(2, 10 / 2).
-    let window = script.endpoint.congestion_control().window();
+    let window = script.endpoint.sender().congestion_control().window();
     assert_eq!((window.cwnd, window.ssthresh), (1000, 5000));
     // Only what is reported from now on is skipped (tcp_sack_adjust), and an ACK adds one segment
     // (abc_l_var after a timeout): two.
@@ -179,7 +179,7 @@ fn a_second_timeout_sets_the_threshold_again() {
     script.wait(RTO);
     script.wait(2 * RTO);
     assert_eq!(script.data(), [full(1, 1), full(1, 1)].concat());
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 2000);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 2000);
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn an_ack_within_half_a_round_trip_takes_a_timeout_back() {
         assert_eq!(script.data(), full(1, 1));
         script.wait(wait);
         script.ack(2001);
-        assert_eq!(script.endpoint.stats().undos, u64::from(undone), "{wait}");
-        let window = script.endpoint.congestion_control().window();
+        assert_eq!(script.endpoint.sender().stats().undos, u64::from(undone), "{wait}");
+        let window = script.endpoint.sender().congestion_control().window();
         assert_eq!(window.ssthresh, if undone { u64::MAX } else { 5000 });
         let next = script.data()[0];
         assert_eq!(next, if undone { (10_001, 11_001) } else { (2001, 3001) });
@@ -207,20 +207,20 @@ fn without_sack_the_window_is_inflated() {
         script.ack(1);
         assert_eq!(script.data(), sent);
     }
-    assert_eq!(script.endpoint.cwnd(), 6000);
+    assert_eq!(script.endpoint.sender().cwnd(), 6000);
     // Twelve are outstanding: the seventh more makes room for a thirteenth.
     for n in 1..=6 {
         script.ack(1);
-        assert_eq!((script.data(), script.endpoint.cwnd()), (vec![], 6000 + n * 1000));
+        assert_eq!((script.data(), script.endpoint.sender().cwnd()), (vec![], 6000 + n * 1000));
     }
     script.ack(1);
     assert_eq!(script.data(), full(12_001, 1));
     // tcp_newreno_partial_ack: the next segment, and 13 - 2 + 1.
     script.ack(2001);
-    assert_eq!((script.data()[0], script.endpoint.cwnd()), ((2001, 3001), 12_000));
+    assert_eq!((script.data()[0], script.endpoint.sender().cwnd()), ((2001, 3001), 12_000));
     // The end: outstanding is nothing but what was sent since.
     script.ack(13_001);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn three_duplicates_after_a_timeout_begin_fast_recovery() {
     for right in [3001, 4001, 5001] {
         script.sack(1001, &[(2001, right)]);
     }
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
     let sent = script.data();
     assert!(sent.contains(&(1001, 2001)), "{sent:?}");
 }
@@ -249,7 +249,7 @@ fn a_window_grows_as_long_as_the_peers_is_no_smaller() {
     for n in 1..=4 {
         script.write(1000);
         script.ack_window(1 + n * 1000, 12_000);
-        windows.push(script.endpoint.cwnd());
+        windows.push(script.endpoint.sender().cwnd());
     }
     assert_eq!(windows, [11_000, 12_000, 13_000, 13_000]);
 }
@@ -270,7 +270,7 @@ fn a_controller_may_grow_in_recovery() {
     assert_eq!(before, 1000);
     script.sack(3001, &[(4001, 10_001)]);
     // 0 + 0 + 2 segments, and one.
-    assert_eq!((script.data().len(), script.endpoint.cwnd()), (3, 3000));
+    assert_eq!((script.data().len(), script.endpoint.sender().cwnd()), (3, 3000));
 }
 
 #[test]
@@ -285,5 +285,5 @@ fn small_segments_are_sent_again_too_after_packet_too_big_by_the_rule_of_another
     let board = &script.endpoint.sender.loss.board;
     assert_eq!((board.segments(), board.lost_segments()), (10, 10));
     script.pump();
-    assert!(script.endpoint.pipe() <= script.endpoint.cwnd());
+    assert!(script.endpoint.sender().pipe() <= script.endpoint.sender().cwnd());
 }

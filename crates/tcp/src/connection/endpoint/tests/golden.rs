@@ -40,7 +40,7 @@ fn fourteen_acks_of_linux_4_0() {
     script.wait(20);
     // Slow start: two acknowledged, four sent, twelve outstanding.
     script.ack(2001);
-    assert_eq!(script.endpoint.loss_counts().packets_out, 12);
+    assert_eq!(script.endpoint.sender().loss_counts().packets_out, 12);
     let original = script.last_timestamp();
     let unit = |segment: u64| 2001 + (segment - 1) * 1000;
     for (i, &(ack, ranges, expected)) in TRACE.iter().enumerate() {
@@ -48,10 +48,10 @@ fn fourteen_acks_of_linux_4_0() {
         let ranges: Vec<_> = ranges.iter().map(|&(left, right)| (unit(left), unit(right))).collect();
         // The originals arrive, and the receiver echoes their timestamps.
         script.sack_echoing(unit(ack), &ranges, original);
-        let counts = script.endpoint.loss_counts();
+        let counts = script.endpoint.sender().loss_counts();
         let found = [counts.sacked_out, counts.fackets_out, counts.retrans_out, u64::from(counts.reordering)];
         assert_eq!(found, expected, "row {}", i + 1);
     }
-    assert_eq!(script.endpoint.stats().undos, 1);
-    assert_eq!(script.endpoint.stats().timeouts, 0);
+    assert_eq!(script.endpoint.sender().stats().undos, 1);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 0);
 }

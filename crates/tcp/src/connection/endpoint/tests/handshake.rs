@@ -206,12 +206,12 @@ fn the_window_of_a_syn_is_not_scaled() {
     script.endpoint.connect();
     script.pump();
     script.input(script.syn(Flags::SYN | Flags::ACK));
-    assert_eq!(script.endpoint.peer_window(), 8000);
+    assert_eq!(script.endpoint.sender().sequence().window(), 8000);
     let sent = script.segments();
     assert_eq!((sent[0].1.window, sent[0].1.window_scale), (65_535, Some(5)));
     assert_eq!(sent[1].1.window, 1 << 15);
     script.ack(1);
-    assert_eq!(script.endpoint.peer_window(), 64_000);
+    assert_eq!(script.endpoint.sender().sequence().window(), 64_000);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_peer_that_tells_no_mss() {
         script.endpoint.listen();
         script.input(Segment { mss: None, ..script.syn(Flags::SYN) });
         script.ack(1);
-        assert_eq!(script.endpoint.max_segment(), u32::from(default_peer_mss));
+        assert_eq!(script.endpoint.sender().mss(), u32::from(default_peer_mss));
     }
 }
 
@@ -317,13 +317,13 @@ fn the_segment_that_completes_the_handshake_may_bring_data_and_fin() {
     script.endpoint.listen();
     script.input(script.syn(Flags::SYN));
     script.peer_segment(Flags::FIN, 1, 10);
-    assert_eq!((script.endpoint.state(), script.endpoint.delivered_bytes()), (State::CloseWait, 10));
+    assert_eq!((script.endpoint.state(), script.endpoint.receiver().delivered()), (State::CloseWait, 10));
     assert_eq!(script.sent()[1..], [". 1:1 ack 12"]);
 }
 
 #[test]
 fn the_handshake_is_the_first_sample_on_either_side() {
     for script in [Script::open(config()), Script::accept(config())] {
-        assert_eq!(script.endpoint.srtt(), Some(Span::from_millis(100)));
+        assert_eq!(script.endpoint.sender().rtt().srtt(), Some(Span::from_millis(100)));
     }
 }

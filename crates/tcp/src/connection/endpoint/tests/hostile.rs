@@ -81,7 +81,7 @@ fn an_ack_of_what_was_not_sent_is_answered_and_dropped() {
     let segment = script.segment(Flags::ACK, 1, 100, 1002);
     let arrival = script.input(segment);
     assert_eq!((script.sent(), arrival), (vec![". 1001:1001 ack 1".into()], Acknowledgment::default()));
-    assert_eq!(script.endpoint.delivered_bytes(), 0);
+    assert_eq!(script.endpoint.receiver().delivered(), 0);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn an_ack_older_than_any_window_is_answered_and_dropped() {
     for (ack, delivered) in [(2000, 0), (2001, 100)] {
         let segment = script.segment(Flags::ACK, 1, 100, ack);
         script.input(segment);
-        assert_eq!(script.endpoint.delivered_bytes(), delivered, "{ack}");
+        assert_eq!(script.endpoint.receiver().delivered(), delivered, "{ack}");
     }
 }
 
@@ -105,7 +105,7 @@ fn a_segment_without_ack_is_dropped() {
     let mut script = Script::open(config());
     let segment = script.segment(Flags::NONE, 1, 100, 0);
     script.input(segment);
-    assert_eq!((script.endpoint.delivered_bytes(), script.sent()), (0, vec![]));
+    assert_eq!((script.endpoint.receiver().delivered(), script.sent()), (0, vec![]));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn data_from_before_the_stream_is_answered() {
         ..script.segment(Flags::ACK, 1, 50, 1)
     };
     script.input(segment);
-    assert_eq!((script.sent(), script.endpoint.delivered_bytes()), (vec![". 1:1 ack 1".into()], 0));
+    assert_eq!((script.sent(), script.endpoint.receiver().delivered()), (vec![". 1:1 ack 1".into()], 0));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_segment_that_reaches_over_both_edges_is_cut() {
     script.peer_data(1, 50);
     let segment = script.segment(Flags::ACK, 11, 500, 1);
     script.input(segment);
-    assert_eq!(script.endpoint.delivered_bytes(), 100);
+    assert_eq!(script.endpoint.receiver().delivered(), 100);
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn a_payload_of_another_place_is_an_integrity_error() {
     script.peer_data(1, 100);
     let good = script.segment(Flags::ACK, 101, 100, 1);
     let bad = Segment { payload: Payload { offset: 101, len: 100 }, ..good };
-    assert_eq!(script.endpoint.integrity_error(), None);
+    assert_eq!(script.endpoint.receiver().integrity_error(), None);
     script.input(bad);
-    assert_eq!(script.endpoint.integrity_error(), Some(100));
+    assert_eq!(script.endpoint.receiver().integrity_error(), Some(100));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_second_fin_elsewhere_is_ignored() {
     script.peer_segment(Flags::FIN, 501, 500);
     script.peer_segment(Flags::FIN, 1, 100);
     script.peer_data(101, 2000);
-    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.state()), (1000, State::CloseWait));
+    assert_eq!((script.endpoint.receiver().delivered(), script.endpoint.state()), (1000, State::CloseWait));
 }
 
 #[test]

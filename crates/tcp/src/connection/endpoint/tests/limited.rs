@@ -28,11 +28,11 @@ fn each_time_belongs_to_the_reason_at_which_the_sender_stopped() {
     script.ack(8001);
     script.wait(30);
     let held = LimitedTime { cwnd: MS(40 + 50), rwnd: MS(50), app: MS(60 + 30), pacing: Span::ZERO };
-    assert_eq!(script.endpoint.limited_time(script.now), held);
+    assert_eq!(script.endpoint.sender().limits().read(script.now), held);
     // A sender that has closed is held back by nothing.
     script.close();
     script.wait(100);
-    assert_eq!(script.endpoint.limited_time(script.now), held);
+    assert_eq!(script.endpoint.sender().limits().read(script.now), held);
 }
 
 #[test]
@@ -44,5 +44,5 @@ fn waiting_for_the_time_to_send_is_a_reason_too() {
     script.wait(100);
     // The last of the four that waited left at 140 ms.
     let held = LimitedTime { pacing: MS(40), app: MS(60), ..LimitedTime::default() };
-    assert_eq!(script.endpoint.limited_time(script.now), held);
+    assert_eq!(script.endpoint.sender().limits().read(script.now), held);
 }

@@ -117,11 +117,11 @@ fn an_answer_makes_the_connection_interactive() {
 fn a_duplicate_brings_quick_acks_back() {
     let mut script = Script::accept(socket());
     script.peer_data(1, 100);
-    script.endpoint.set_quick_ack(false);
+    script.endpoint.set_option(SocketOption::QuickAck(false));
     script.peer_data(101, 100);
     script.wait(100);
     script.sent();
-    script.endpoint.set_quick_ack(false);
+    script.endpoint.set_option(SocketOption::QuickAck(false));
     script.peer_data(1, 100);
     assert_eq!(script.sent(), [". 1:1 ack 201 sack 1:101"]);
     script.peer_data(201, 100);
@@ -158,7 +158,7 @@ fn one_small_segment_may_be_in_flight() {
     script.ack(1301);
     assert_eq!(script.data(), [(1301, 1601)]);
     script.write(100);
-    script.endpoint.set_nodelay(true);
+    script.endpoint.set_option(SocketOption::NoDelay(true));
     script.pump();
     assert_eq!(script.data(), [(1601, 1701)]);
 }
@@ -166,16 +166,16 @@ fn one_small_segment_may_be_in_flight() {
 #[test]
 fn a_cork_holds_a_small_segment_until_the_probe_timer() {
     let mut script = Script::open(socket());
-    script.endpoint.set_cork(true);
+    script.endpoint.set_option(SocketOption::Cork(true));
     script.write(1040);
     script.write(40);
     assert_eq!(script.data(), full(1, 1));
-    script.endpoint.set_cork(false);
+    script.endpoint.set_option(SocketOption::Cork(false));
     script.pump();
     assert_eq!(pushes(&mut script), [(1081, true)]);
     script.wait(100);
     script.ack(1081);
-    script.endpoint.set_cork(true);
+    script.endpoint.set_option(SocketOption::Cork(true));
     script.write(40);
     // SRTT of 100 ms and 200 ms.
     script.wait(299);
@@ -195,7 +195,7 @@ fn more_to_come_waits_and_a_record_is_kept_to_itself() {
     assert_eq!(pushes(&mut script), [(301, true)]);
     script.ack(301);
     let record = WriteFlags { eor: true, ..WriteFlags::default() };
-    script.endpoint.set_nodelay(true);
+    script.endpoint.set_option(SocketOption::NoDelay(true));
     script.endpoint.write_with(1400, record);
     script.write(1000);
     assert_eq!(pushes(&mut script), [(1301, false), (1701, true), (2701, true)]);
@@ -220,13 +220,13 @@ fn the_send_buffer_is_filled_in_buffers_of_half_the_window() {
     // 3 * 1280 is less than 50,000, and 58,000.
     let mut script = Script::open_with(Config { send_buffer: 50_000, ..socket() }, |script| script.window = 32_000);
     assert_eq!(script.endpoint.write(100_000), 58_000);
-    assert_eq!(script.endpoint.send_space(), 0);
+    assert_eq!(script.endpoint.sender().send_space(), 0);
     // SO_SNDBUF is doubled.
-    script.endpoint.set_send_buffer(21_000);
-    assert_eq!(script.endpoint.send_buffer(), 42_000);
+    script.endpoint.set_option(SocketOption::SendBuffer(21_000));
+    assert_eq!(script.endpoint.sender.queue.buffer, 42_000);
     // 2 * 10 segments of 2048 + 256 bytes (tcp_sndbuf_expand).
     let script = Script::open(Config { send_buffer: 16_384, ..socket() });
-    assert_eq!(script.endpoint.send_buffer(), 46_080);
+    assert_eq!(script.endpoint.sender.queue.buffer, 46_080);
 }
 
 #[test]
@@ -236,45 +236,45 @@ fn a_send_buffer_that_was_too_small_grows_with_an_ack() {
     // 46,080 used another one is begun. Sent data is no reason to grow.
     assert_eq!(script.endpoint.write(200_000), 74_000);
     script.pump();
-    assert_eq!(script.endpoint.send_buffer(), 46_080);
+    assert_eq!(script.endpoint.sender.queue.buffer, 46_080);
     script.wait(100);
     script.ack(10_001);
     // The window is 20 segments and full of the next 20: it does not grow
     // (tcp_should_expand_sndbuf).
-    assert_eq!(script.endpoint.send_buffer(), 46_080);
+    assert_eq!(script.endpoint.sender.queue.buffer, 46_080);
 }
 
 #[test]
 fn the_time_that_a_small_send_buffer_costs() {
     // 9216 bytes, in which one buffer of half the window, 32,000, is begun at a time.
     let mut script = Script::open_with(socket(), |script| script.window = 64_000);
-    script.endpoint.set_send_buffer(4608);
+    script.endpoint.set_option(SocketOption::SendBuffer(4608));
     // Until the congestion window holds more than that.
-    while script.endpoint.cwnd() <= 40_000 {
+    while script.endpoint.sender().cwnd() <= 40_000 {
         while script.endpoint.write(100_000) > 0 {
             script.pump();
         }
         script.wait(100);
-        let sent = script.endpoint.sequence().1;
+        let sent = script.endpoint.sender().sequence().nxt();
         script.ack(sent);
     }
     while script.endpoint.write(100_000) > 0 {
         script.pump();
     }
-    let before = script.endpoint.info(script.now).sndbuf_limited;
+    let before = TcpInfo::of(&script.endpoint, script.now).sndbuf_limited;
     script.wait(100);
-    let sent = script.endpoint.sequence().1;
+    let sent = script.endpoint.sender().sequence().nxt();
     script.ack(sent);
     // There is room again.
     script.wait(50);
-    let info = script.endpoint.info(script.now);
+    let info = TcpInfo::of(&script.endpoint, script.now);
     assert_eq!((info.sndbuf_limited - before, info.rwnd_limited), (100_000, 0));
 }
 
 #[test]
 fn a_bound_on_what_is_unsent_stops_writing() {
     let mut script = Script::open_with(socket(), |script| script.window = 32_000);
-    script.endpoint.set_notsent_lowat(Some(2000));
+    script.endpoint.set_option(SocketOption::NotSentLowat(Some(2000)));
     // 10,000 leave, and the buffer that they leave behind is filled.
     assert_eq!(script.endpoint.write(100_000), 26_000);
 }
@@ -282,7 +282,7 @@ fn a_bound_on_what_is_unsent_stops_writing() {
 #[test]
 fn what_tcp_info_tells() {
     let mut script = Script::open(Config { timestamps: true, window_scaling: true, mss: 1460, ..socket() });
-    let info = script.endpoint.info(script.now);
+    let info = TcpInfo::of(&script.endpoint, script.now);
     let expected = TcpInfo {
         state: 1,
         options: crate::TCPI_OPT_TIMESTAMPS | crate::TCPI_OPT_SACK | crate::TCPI_OPT_WSCALE,
@@ -321,7 +321,7 @@ fn what_tcp_info_tells() {
     script.write(5 * 1448);
     script.wait(100);
     script.sack(1449, &[(2897, 4345)]);
-    let info = script.endpoint.info(script.now);
+    let info = TcpInfo::of(&script.endpoint, script.now);
     assert_eq!((info.unacked, info.sacked, info.lost, info.retrans), (4, 1, 0, 0));
     assert_eq!((info.ca_state, info.delivered, info.bytes_acked), (1, 3, 1449));
     assert_eq!((info.data_segs_out, info.bytes_sent, info.notsent_bytes), (5, 7240, 0));
@@ -334,14 +334,14 @@ fn a_fin_without_data_is_no_data_segment() {
     let mut script = Script::open(socket());
     script.write(500);
     script.ack(501);
-    let before = script.endpoint.info(script.now);
+    let before = TcpInfo::of(&script.endpoint, script.now);
     script.close();
-    let after = script.endpoint.info(script.now);
+    let after = TcpInfo::of(&script.endpoint, script.now);
     assert_eq!((after.segs_out, after.data_segs_out), (before.segs_out + 1, 1));
     assert_eq!(before.data_segs_out, 1);
     // It is sent again: `total_retrans` counts it, as each segment of `tcp_retransmit_skb`.
     script.wait(10_000);
-    let (info, stats) = (script.endpoint.info(script.now), script.endpoint.stats());
+    let (info, stats) = (TcpInfo::of(&script.endpoint, script.now), script.endpoint.sender().stats());
     assert!(info.total_retrans > 0 && stats.retransmitted_packets == u64::from(info.total_retrans), "{stats:?}");
     assert_eq!((info.data_segs_out, stats.data_packets(), stats.retransmitted_data()), (1, 1, 0));
 }
@@ -354,13 +354,13 @@ fn the_time_that_a_closed_window_costs() {
     script.ack_window(501, 0);
     script.write(1000);
     script.wait(250);
-    let info = script.endpoint.info(script.now);
+    let info = TcpInfo::of(&script.endpoint, script.now);
     assert_eq!((info.busy_time, info.rwnd_limited), (350_000, 250_000));
     script.ack_window(501, 10_000);
     assert_eq!(script.data().last(), Some(&(501, 1501)));
     script.wait(100);
     script.ack(1501);
-    let info = script.endpoint.info(script.now);
+    let info = TcpInfo::of(&script.endpoint, script.now);
     assert_eq!((info.busy_time, info.rwnd_limited), (450_000, 250_000));
 }
 

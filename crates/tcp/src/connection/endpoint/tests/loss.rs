@@ -42,15 +42,18 @@ fn a_dsack_for_every_retransmission_takes_the_reduction_back() {
     script.sack(1, &[(1001, 4001)]);
     assert_eq!(script.data(), full(1, 1));
     // tcp_cwnd_reduction: 10 - 3 - 1 are in flight, and ceil(5 * 3 / 10) may go out.
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 6000 + 2000));
+    assert_eq!(
+        (script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()),
+        (CaState::Recovery, 6000 + 2000)
+    );
     // The original arrives, then the copy, which the receiver reports.
     script.sack(4001, &[]);
     script.sack(4001, &[(1, 1001)]);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
-    assert!(script.endpoint.cwnd() >= 10_000);
-    let window = script.endpoint.congestion_control().window();
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+    assert!(script.endpoint.sender().cwnd() >= 10_000);
+    let window = script.endpoint.sender().congestion_control().window();
     assert_eq!(window.ssthresh, u64::MAX);
-    assert_eq!((script.endpoint.stats().undos, script.data()), (1, vec![]));
+    assert_eq!((script.endpoint.sender().stats().undos, script.data()), (1, vec![]));
 }
 
 #[test]
@@ -62,12 +65,12 @@ fn a_dsack_for_some_of_the_retransmissions_takes_nothing_back() {
     script.sack(1, &[(2001, 10_001)]);
     assert_eq!(script.data(), full(1, 2));
     script.sack(10_001, &[(1, 1001)]);
-    assert_eq!(script.endpoint.stats().undos, 0);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000);
+    assert_eq!(script.endpoint.sender().stats().undos, 0);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
     // The other one is reported after the end (tcp_try_undo_dsack in Open).
     script.sack(10_001, &[(1001, 2001)]);
-    assert_eq!(script.endpoint.stats().undos, 1);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, u64::MAX);
+    assert_eq!(script.endpoint.sender().stats().undos, 1);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, u64::MAX);
 }
 
 #[test]
@@ -76,8 +79,8 @@ fn duplicates_that_no_retransmission_explains_are_the_networks() {
     let mut script = ten(linux());
     script.wait(100);
     script.sack(2001, &[(1, 1001)]);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Open, 0));
-    assert_eq!(script.endpoint.stats().dsacks, 1);
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos), (CaState::Open, 0));
+    assert_eq!(script.endpoint.sender().stats().dsacks, 1);
 }
 
 #[test]
@@ -90,8 +93,8 @@ fn an_echo_from_before_the_retransmission_takes_the_reduction_back() {
     assert_eq!(script.data(), full(1, 1));
     script.wait(1);
     script.sack_echoing(10_001, &[], original);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Open, 1));
-    assert!(script.endpoint.cwnd() >= 10_000);
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos), (CaState::Open, 1));
+    assert!(script.endpoint.sender().cwnd() >= 10_000);
 }
 
 #[test]
@@ -102,8 +105,8 @@ fn an_echo_of_the_retransmission_confirms_the_loss() {
     let again = script.last_timestamp();
     script.wait(100);
     script.sack_echoing(10_001, &[], again);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Open, 0));
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000);
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos), (CaState::Open, 0));
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
 }
 
 #[test]
@@ -116,9 +119,12 @@ fn a_partial_ack_of_a_delayed_original_takes_the_reduction_back_at_once() {
     script.data();
     script.wait(1);
     script.sack_echoing(4001, &[(5001, 6001)], original);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Disorder, 1));
-    assert_eq!(script.endpoint.loss_counts().lost_out, 0);
-    assert!(script.endpoint.loss_counts().reord_seen > 0);
+    assert_eq!(
+        (script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos),
+        (CaState::Disorder, 1)
+    );
+    assert_eq!(script.endpoint.sender().loss_counts().lost_out, 0);
+    assert!(script.endpoint.sender().loss_counts().reord_seen > 0);
 }
 
 #[test]
@@ -127,8 +133,8 @@ fn nothing_is_taken_back_where_it_is_off() {
     script.wait(100);
     script.sack(1, &[(1001, 4001)]);
     script.sack(10_001, &[(1, 1001)]);
-    assert_eq!(script.endpoint.stats().undos, 0);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000);
+    assert_eq!(script.endpoint.sender().stats().undos, 0);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
 }
 
 #[test]
@@ -137,13 +143,13 @@ fn a_probe_repeats_the_last_segment_after_two_round_trips() {
     let mut script = ten(linux());
     script.wait(250);
     assert_eq!(script.timed_data(), [(100 + 202, 9001, 10_001)]);
-    assert_eq!(script.endpoint.stats().loss_probes, 1);
+    assert_eq!(script.endpoint.sender().stats().loss_probes, 1);
     // One probe only; the timer starts anew with it: SRTT + max(4 * 50, 200) = 300 ms.
     script.wait(251);
     assert_eq!(script.timed_data(), []);
     script.wait(2);
     assert_eq!(script.timed_data(), [(602, 1, 1001)]);
-    assert_eq!(script.endpoint.stats().timeouts, 1);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 1);
 }
 
 #[test]
@@ -154,7 +160,7 @@ fn a_probe_of_one_segment_waits_for_a_delayed_ack_but_not_longer_than_the_timeou
     script.data();
     script.wait(400);
     assert_eq!(script.timed_data(), [(400, 1, 1001)]);
-    assert_eq!((script.endpoint.stats().loss_probes, script.endpoint.stats().timeouts), (1, 0));
+    assert_eq!((script.endpoint.sender().stats().loss_probes, script.endpoint.sender().stats().timeouts), (1, 0));
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn a_probe_is_new_data_where_there_is_some() {
     assert_eq!(script.data(), full(1, 10));
     script.wait(202);
     assert_eq!(script.data(), full(10_001, 1));
-    assert_eq!(script.endpoint.stats().retransmitted_packets, 0);
+    assert_eq!(script.endpoint.sender().stats().retransmitted_packets, 0);
 }
 
 #[test]
@@ -178,8 +184,8 @@ fn the_loss_of_a_tail_that_a_probe_repaired_reduces_the_window_once() {
     assert_eq!(script.data(), full(9001, 1));
     script.write(1000);
     script.ack(11_001);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 6000, "half of 12: an ACK adds two");
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 6000, "half of 12: an ACK adds two");
 }
 
 #[test]
@@ -205,12 +211,12 @@ fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_
         script.wait(100);
         script.ack(9001);
         script.wait(400);
-        assert_eq!((script.data(), script.endpoint.stats().loss_probes), (full(9001, 1), 1), "{ecn:?}");
-        let before = script.endpoint.congestion_control().window().cwnd;
+        assert_eq!((script.data(), script.endpoint.sender().stats().loss_probes), (full(9001, 1), 1), "{ecn:?}");
+        let before = script.endpoint.sender().congestion_control().window().cwnd;
         script.write(1000);
         script.ack(11_001);
-        assert_eq!(script.endpoint.ca_state(), CaState::Open);
-        assert!(script.endpoint.congestion_control().window().cwnd >= before, "{ecn:?}");
+        assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+        assert!(script.endpoint.sender().congestion_control().window().cwnd >= before, "{ecn:?}");
         assert!(!script.endpoint.sender.loss.recovery.probe().is_in_flight(), "the reduction was made");
     }
 }
@@ -223,15 +229,15 @@ fn a_probe_that_the_receiver_had_reduces_nothing() {
     script.ack(9001);
     script.wait(400);
     script.sack(10_001, &[(9001, 10_001)]);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, u64::MAX);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, u64::MAX);
 }
 
 #[test]
 fn without_sack_there_are_no_probes() {
     let mut script = ten(Config { sack: false, ..linux() });
     script.wait(299);
-    assert_eq!((script.data(), script.endpoint.stats().loss_probes), (vec![], 0));
+    assert_eq!((script.data(), script.endpoint.sender().stats().loss_probes), (vec![], 0));
 }
 
 #[test]
@@ -246,7 +252,7 @@ fn a_hole_is_resent_when_the_reordering_window_has_passed() {
     assert_eq!(script.data(), []);
     script.wait(1);
     assert_eq!(script.timed_data(), [(227, 1, 1001)]);
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
 }
 
 #[test]
@@ -257,8 +263,8 @@ fn a_hole_that_fills_in_time_is_no_loss() {
     script.wait(20);
     script.ack(2001);
     script.wait(20);
-    assert_eq!((script.data(), script.endpoint.ca_state()), (vec![], CaState::Open));
-    let counts = script.endpoint.loss_counts();
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (vec![], CaState::Open));
+    let counts = script.endpoint.sender().loss_counts();
     assert_eq!((counts.reord_seen, counts.reordering), (1, 3), "one overtook another");
 }
 
@@ -275,10 +281,10 @@ fn a_lost_retransmission_is_resent_without_a_timeout() {
     // Segments sent with and after the retransmission are SACKed a round trip later, the
     // retransmission is not.
     script.wait(100);
-    let (_, nxt) = script.endpoint.sequence();
+    let nxt = script.endpoint.sender().sequence().nxt();
     script.sack(1, &[(1001, nxt)]);
     assert_eq!(script.data()[0], (1, 1001));
-    assert_eq!(script.endpoint.stats().timeouts, 0);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 0);
 }
 
 #[test]
@@ -295,8 +301,8 @@ fn a_timeout_leaves_what_was_sent_just_now() {
     assert_eq!(script.data(), full(2001, 2));
     script.wait(50);
     assert_eq!(script.data(), full(1001, 1));
-    let counts = script.endpoint.loss_counts();
-    assert_eq!((counts.lost_out, counts.retrans_out, script.endpoint.cwnd()), (1, 1, 3000));
+    let counts = script.endpoint.sender().loss_counts();
+    assert_eq!((counts.lost_out, counts.retrans_out, script.endpoint.sender().cwnd()), (1, 1, 3000));
 }
 
 /// Ten segments in flight, one of which was sent again by timeout, and new data.
@@ -304,7 +310,7 @@ fn timed_out(sack: bool) -> Script {
     let mut script = ten(Config { tlp: false, sack, ..linux() });
     script.wait(300);
     assert_eq!(script.data(), full(1, 1));
-    assert_eq!(script.endpoint.ca_state(), CaState::Loss);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Loss);
     script.write(10_000);
     assert_eq!(script.data(), []);
     script
@@ -319,9 +325,13 @@ fn frto_sends_new_data_and_finds_the_timeout_spurious() {
         let sent = script.data();
         assert!(!sent.is_empty() && sent.iter().all(|&(left, _)| left > 10_000), "{sent:?}");
         script.ack(2001);
-        assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Open, 1), "sack {sack}");
-        assert_eq!(script.endpoint.congestion_control().window().ssthresh, u64::MAX);
-        assert_eq!(script.endpoint.stats().retransmitted_packets, 1);
+        assert_eq!(
+            (script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos),
+            (CaState::Open, 1),
+            "sack {sack}"
+        );
+        assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, u64::MAX);
+        assert_eq!(script.endpoint.sender().stats().retransmitted_packets, 1);
     }
 }
 
@@ -338,7 +348,10 @@ fn frto_resends_when_the_loss_was_real() {
             script.ack(1001);
         }
         assert_eq!(script.data()[0], (1001, 2001), "sack {sack}");
-        assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Loss, 0));
+        assert_eq!(
+            (script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos),
+            (CaState::Loss, 0)
+        );
         assert!(!new.is_empty());
     }
 }
@@ -362,8 +375,8 @@ fn a_spurious_timeout_is_taken_back_by_an_echo() {
     assert_eq!(script.data(), full(1, 1));
     script.wait(1);
     script.sack_echoing(1001, &[], original);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.stats().undos), (CaState::Open, 1));
-    assert!(script.endpoint.cwnd() >= 10_000);
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().stats().undos), (CaState::Open, 1));
+    assert!(script.endpoint.sender().cwnd() >= 10_000);
     assert_eq!(script.data(), []);
 }
 
@@ -378,10 +391,10 @@ fn without_sack_recovery_holds_until_more_is_acknowledged() {
     assert_eq!(script.data(), full(1001, 1));
     script.write(3000);
     script.ack(10_001);
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
     script.ack(11_001);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000, "half of 11");
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000, "half of 11");
 }
 
 #[test]
@@ -392,9 +405,9 @@ fn more_duplicates_than_segments_are_reordering() {
     for _ in 0..9 {
         script.ack(1001);
     }
-    assert_eq!(script.endpoint.loss_counts().reordering, 3);
+    assert_eq!(script.endpoint.sender().loss_counts().reordering, 3);
     script.ack(1001);
-    let counts = script.endpoint.loss_counts();
+    let counts = script.endpoint.sender().loss_counts();
     assert_eq!((counts.reordering, counts.sacked_out), (9, 8));
 }
 
@@ -411,7 +424,7 @@ fn early_retransmit_resends_after_a_quarter_of_a_round_trip() {
     assert_eq!(script.data(), []);
     script.wait(1);
     assert_eq!(script.data(), full(1, 1));
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
 }
 
 #[test]
@@ -425,7 +438,7 @@ fn a_threshold_that_has_grown_waits_and_lets_new_data_out() {
     script.sack(1, &[(7001, 8001)]);
     script.ack(8001);
     // The first segment, 0, was overtaken by segment 7: eight apart.
-    assert_eq!(script.endpoint.loss_counts().reordering, 8);
+    assert_eq!(script.endpoint.sender().loss_counts().reordering, 8);
     let mut highest = script.data().last().unwrap().1;
     for right in 10..17 {
         script.sack(8001, &[(9001, 1 + 1000 * right)]);
@@ -433,9 +446,9 @@ fn a_threshold_that_has_grown_waits_and_lets_new_data_out() {
         assert!(!sent.is_empty() && sent[0].0 == highest, "{sent:?}");
         highest = sent.last().unwrap().1;
     }
-    assert_eq!(script.endpoint.ca_state(), CaState::Disorder);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Disorder);
     script.sack(8001, &[(9001, 17_001)]);
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
 }
 
 #[test]
@@ -451,7 +464,7 @@ fn ncr_sends_new_data_for_a_round_trip_and_then_recovers() {
         script.wait(100);
         let mut sent = Vec::new();
         let mut n = 0;
-        while script.endpoint.ca_state() <= CaState::Disorder {
+        while script.endpoint.sender().loss().state() <= CaState::Disorder {
             n += 1;
             script.sack(1, &[(1001, 1001 + 1000 * n)]);
             sent.extend(script.data());

@@ -26,7 +26,7 @@ fn units(script: &mut Script) -> Vec<(u64, u64)> {
     while script.endpoint.transmit(script.now, &mut segment).is_some() {
         let from = segment.payload.offset + 1;
         let end = from + u64::from(segment.payload.len);
-        match units.last_mut().filter(|_| script.endpoint.continues_unit()) {
+        match units.last_mut().filter(|_| script.endpoint.sender().continues_unit()) {
             Some(unit) => unit.1 = end,
             None => units.push((from, end)),
         }
@@ -146,14 +146,14 @@ fn a_unit_has_the_rate_of_the_last_ack() {
             script.ack(n * 1000 + 1);
         });
         // Twice the window in 100 ms, for a millisecond: 35,156 bytes with 1800 segments.
-        let cwnd = script.endpoint.cwnd();
+        let cwnd = script.endpoint.sender().cwnd();
         let first = ((cwnd * 20) >> 10) / 1000;
         assert!(cwnd > 1_700_000);
         script.wait(60_000);
         script.endpoint.write(1_000_000);
         // The window has begun anew with 1000 segments, or does so after the first unit (4.0).
         assert_eq!(units(&mut script)[0], (910_001, 910_001 + first * 1000));
-        assert_eq!(script.endpoint.cwnd(), 1_000_000);
+        assert_eq!(script.endpoint.sender().cwnd(), 1_000_000);
     }
 }
 
@@ -170,7 +170,7 @@ fn the_first_unit_after_an_idle_time_has_the_old_window_in_4_0() {
         (1..=16).for_each(|n| {
             script.ack(n * 1000 + 1);
         });
-        assert_eq!(script.endpoint.cwnd(), 32_000);
+        assert_eq!(script.endpoint.sender().cwnd(), 32_000);
         script.wait(60_000);
         script.endpoint.write(60_000);
         assert_eq!(units(&mut script)[0], (16_001, 16_001 + first * 1000));

@@ -106,7 +106,7 @@ fn without_prr_its_window_counts_at_once_and_acks_go_on() {
     let (delay, mut script) = Delay::open(without_prr());
     delay.answers(Verdict::Reduced);
     script.ack(2001);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Cwr, 7000));
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Cwr, 7000));
     // 8 in flight, 7 allowed: nothing goes out before two have left the network.
     assert_eq!(script.data(), []);
     script.ack(3001);
@@ -117,7 +117,7 @@ fn without_prr_its_window_counts_at_once_and_acks_go_on() {
     // The data in flight then is acknowledged: the episode is over before the ACK grows the window.
     script.ack(10_001);
     assert_eq!(delay.told(), ".A");
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn with_prr_the_window_comes_down_by_it_and_acks_wait() {
     delay.answers(Verdict::Reduced);
     script.ack(2001);
     script.ack(3001);
-    assert_eq!((script.endpoint.ca_state(), delay.told()), (CaState::Cwr, "A".to_owned()));
+    assert_eq!((script.endpoint.sender().loss().state(), delay.told()), (CaState::Cwr, "A".to_owned()));
     // Rate by rate: an ACK of a segment lets at most one out, and not nothing at all.
     assert!(!script.data().is_empty());
     script.ack(10_001);
@@ -139,13 +139,13 @@ fn a_loss_in_its_own_reduction_is_no_second_signal() {
     delay.answers(Verdict::Reduced);
     script.ack(1001);
     script.sack(1001, &[(2001, 5001)]);
-    assert_eq!((script.endpoint.ca_state(), delay.told()), (CaState::Recovery, "A".to_owned()));
+    assert_eq!((script.endpoint.sender().loss().state(), delay.told()), (CaState::Recovery, "A".to_owned()));
     // The lost segment is sent again; ACKs do not go on in fast recovery.
     assert_eq!(script.data()[0], (1001, 2001));
     script.ack(6001);
     assert_eq!(delay.told(), "");
     assert!(delay.arrival().in_recovery);
-    script.ack(script.endpoint.sequence().1);
+    script.ack(script.endpoint.sender().sequence().nxt());
     assert_eq!(delay.told(), ".A");
 }
 
@@ -154,9 +154,9 @@ fn a_window_that_is_only_trimmed_is_no_episode() {
     let (delay, mut script) = Delay::open(without_prr());
     delay.answers(Verdict::Trimmed);
     script.ack(1001);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Open, 7000));
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Open, 7000));
     script.sack(1001, &[(2001, 5001)]);
-    assert_eq!((script.endpoint.ca_state(), delay.told()), (CaState::Recovery, "AL".to_owned()));
+    assert_eq!((script.endpoint.sender().loss().state(), delay.told()), (CaState::Recovery, "AL".to_owned()));
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn after_a_timeout_a_reduction_begins_no_other_episode() {
     for prr in [Prr::Off, Prr::Rfc6937] {
         let (delay, mut script) = Delay::open(Config { prr, ..config() });
         script.wait(2 * RTO);
-        assert_eq!((script.endpoint.ca_state(), delay.told().as_str()), (CaState::Loss, "T"));
+        assert_eq!((script.endpoint.sender().loss().state(), delay.told().as_str()), (CaState::Loss, "T"));
         delay.answers(Verdict::Reduced);
         script.ack(1001);
-        assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Loss, 7000));
+        assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Loss, 7000));
         script.ack(2001);
         assert_eq!(delay.told(), "AA");
     }

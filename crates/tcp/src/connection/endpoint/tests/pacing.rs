@@ -6,7 +6,7 @@ use ackclock_cc::{Needs, Window};
 use super::peer::full;
 use super::witness::Witness;
 use super::*;
-use crate::{CaState, LossDetector, Pacing, PacingWhen};
+use crate::{CaState, LossDetector, Pacing, PacingWhen, TcpInfo};
 
 /// A window of 40 segments, and 1000 bytes in 10 ms.
 fn paced(config: Config) -> (Witness, Script) {
@@ -111,7 +111,7 @@ fn the_first_retransmission_after_a_timeout_does_not_wait() {
     script.wait(1000);
     // The first segment started the timer at 100 ms, when nothing had to wait.
     assert_eq!(script.timed_data()[10..], [(1100, 1, 1001)]);
-    assert_eq!(script.endpoint.ca_state(), CaState::Loss);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Loss);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_tail_loss_probe_that_would_be_new_data_waits_too() {
     assert_eq!(times(&mut script), [100; 10]);
     script.wait(1);
     assert_eq!(script.timed_data(), [(2100, 10_001, 11_001)]);
-    assert_eq!(script.endpoint.stats().loss_probes, 0);
+    assert_eq!(script.endpoint.sender().stats().loss_probes, 0);
 }
 
 #[test]
@@ -135,27 +135,27 @@ fn the_rate_of_the_window_and_its_bound() {
     let witness = Witness::new(20_000, Needs::default());
     let pacing = Pacing { when: PacingWhen::On, ..Pacing::default() };
     let mut script = witness.open(Config { pacing, ..config() });
-    let rate = |script: &Script| script.endpoint.info(script.now).pacing_rate;
+    let rate = |script: &Script| TcpInfo::of(&script.endpoint, script.now).pacing_rate;
     // 200 % of 20,000 bytes in 100 ms.
     assert_eq!(rate(&script), 400_000);
     script.write(12_000);
     // 2.5 ms for a segment.
     script.wait(5);
     let start = Time::from_millis(100);
-    assert_eq!(script.endpoint.stats().sent_packets, 12);
+    assert_eq!(script.endpoint.sender().stats().sent_packets, 12);
     assert!(script.endpoint.sender.flight(start).paced);
     script.wait(100);
     witness.set_window(Window { cwnd: 20_000, ssthresh: 40_000 });
     // From half of the threshold on, 120 %; the rate is that of the last ACK.
     script.ack(12_001);
     assert_eq!(rate(&script), 240_000);
-    script.endpoint.set_max_pacing_rate(Some(100_000));
+    script.endpoint.set_option(SocketOption::MaxPacingRate(Some(100_000)));
     assert_eq!(rate(&script), 100_000);
     script.write(3000);
     script.wait(15);
     // Late since 107.5 ms: half of 10 ms, then all of it.
     assert_eq!(times(&mut script)[12..], [205, 210, 220]);
-    script.endpoint.set_max_pacing_rate(None);
+    script.endpoint.set_option(SocketOption::MaxPacingRate(None));
     assert_eq!(rate(&script), 240_000);
 }
 
@@ -175,12 +175,12 @@ fn pacing_is_the_hosts_choice() {
         let pacing = Pacing { when, ..Pacing::default() };
         let mut script = witness.open(Config { pacing, ..config() });
         if bound {
-            script.endpoint.set_max_pacing_rate(Some(100_000));
+            script.endpoint.set_option(SocketOption::MaxPacingRate(Some(100_000)));
         }
         script.write(20_000);
         let at_once = if paces { 10 } else { 20 };
         assert_eq!(script.data().len(), at_once, "{when:?} {asks} {bound}");
-        assert_eq!(script.endpoint.info(script.now).pacing_rate == u64::MAX, !paces);
+        assert_eq!(TcpInfo::of(&script.endpoint, script.now).pacing_rate == u64::MAX, !paces);
     }
 }
 
@@ -211,7 +211,7 @@ fn data_that_follows_in_time_leaves_no_bubble() {
     // late for 320 ms.
     script.wait(105);
     script.write(1000);
-    assert!(!limited(&script) && script.endpoint.unsent() == 1000);
+    assert!(!limited(&script) && script.endpoint.sender().sequence().unsent() == 1000);
     script.wait(20);
     script.write(1000);
     assert!(limited(&script));

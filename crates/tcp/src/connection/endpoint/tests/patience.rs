@@ -114,7 +114,7 @@ fn the_user_timeout_ends_retransmission() {
     // tcp_clamp_rto_to_user_timeout: the wait after the second retransmission (at 1 and 3 s) is cut
     // to 1 s + 5 s.
     let mut script = Script::open(with_rules(|rules| rules.give_up = GiveUp::ModelTime(Span::from_millis(200))));
-    script.endpoint.set_user_timeout(Some(Span::from_secs(5)));
+    script.endpoint.set_option(SocketOption::UserTimeout(Some(Span::from_secs(5))));
     script.write(1000);
     script.segments();
     script.wait(5999);
@@ -126,7 +126,7 @@ fn the_user_timeout_ends_retransmission() {
 #[test]
 fn progress_starts_the_user_timeout_anew() {
     let mut script = Script::open(config());
-    script.endpoint.set_user_timeout(Some(Span::from_secs(5)));
+    script.endpoint.set_option(SocketOption::UserTimeout(Some(Span::from_secs(5))));
     script.write(2000);
     script.wait(4000);
     script.ack(1001);
@@ -184,7 +184,7 @@ fn a_connection_lives_as_long_as_its_probes_are_answered() {
 fn the_user_timeout_ends_a_closed_window() {
     // Linux icsk_probes_tstamp: from the first probe, at 1 s, whether answered or not.
     let mut script = stopped(with_rules(|rules| rules.window_probe = WindowProbe::Empty));
-    script.endpoint.set_user_timeout(Some(Span::from_secs(10)));
+    script.endpoint.set_option(SocketOption::UserTimeout(Some(Span::from_secs(10))));
     for _ in 0..10 {
         script.wait(1000);
         script.ack(1001);
@@ -262,7 +262,7 @@ fn the_user_timeout_takes_the_place_of_the_probe_count() {
     // Linux tcp_keepalive_timer.
     let mut script = Script::open(config());
     script.endpoint.set_keepalive(script.now, Some(KEEPALIVE));
-    script.endpoint.set_user_timeout(Some(Span::from_secs(150)));
+    script.endpoint.set_option(SocketOption::UserTimeout(Some(Span::from_secs(150))));
     script.wait(149_999);
     assert_eq!(script.endpoint.state(), State::Established);
     script.wait(1);

@@ -178,7 +178,7 @@ impl Script {
 
     /// Sends a segment of the peer with these flags.
     pub(super) fn peer_segment(&mut self, flags: Flags, seq: u64, len: u32) -> Acknowledgment {
-        let (_, nxt) = self.endpoint.sequence();
+        let nxt = self.endpoint.sender().sequence().nxt();
         let segment = self.segment(flags | Flags::ACK, seq, len, nxt);
         self.seq = self.seq.max(seq + u64::from(segment.sequence_len()));
         self.input(segment)

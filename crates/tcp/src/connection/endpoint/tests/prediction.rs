@@ -9,7 +9,7 @@ use super::arbitrary::{Any, any_config, any_controller};
 use super::*;
 use crate::send::burst::Burst;
 use crate::stack::profile::Profile;
-use crate::{LossDetector, TransferRules};
+use crate::{LossDetector, TcpInfo, TransferRules};
 
 /// The network's treatment of segments, of a thousand each; one way takes 10 ms.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,9 +102,12 @@ impl Pair {
         let acknowledgment = self.ends[to].input(self.now, &segment, ecn);
         let end = &mut self.ends[to];
         let read = end.read(traffic.reads);
-        let wrote = if end.is_writable() { end.write(traffic.writes[to]) } else { 0 };
-        let (cwnd, deadline, info) = (end.cwnd(), end.next_deadline(), end.loss_counts());
-        self.log.push(format!("{acknowledgment:?} {read} {wrote} {cwnd} {deadline:?} {info:?} {:?}", end.ca_state()));
+        let wrote = if end.sender_mut().is_writable() { end.write(traffic.writes[to]) } else { 0 };
+        let (cwnd, deadline, info) = (end.sender().cwnd(), end.next_deadline(), end.sender().loss_counts());
+        self.log.push(format!(
+            "{acknowledgment:?} {read} {wrote} {cwnd} {deadline:?} {info:?} {:?}",
+            end.sender().loss().state()
+        ));
         self.transmit(to);
         true
     }
@@ -136,7 +139,7 @@ pub(super) fn everything(endpoint: &mut Endpoint) -> String {
     endpoint.sender.counters.predicted = 0;
     // The memory of the timeout is filled, and the burst, which the next look for something to send
     // ends, is emptied.
-    endpoint.rto();
+    endpoint.sender().rto();
     endpoint.sender.burst = Burst::default();
     endpoint.configure(|config| config.header_prediction = false);
     format!("{endpoint:?}")
@@ -153,13 +156,14 @@ fn compare(configs: [&Config; 2], controllers: [&Any; 2], network: Network, traf
         assert_eq!(a, b, "line {at}");
     }
     assert_eq!(with.log.len(), without.log.len());
-    let share = |end: &Endpoint| end.predicted_segments() * 100 / u64::from(end.sender.counters.segments_in.max(1));
+    let share =
+        |end: &Endpoint| end.sender().predicted_segments() * 100 / u64::from(end.sender.counters.segments_in.max(1));
     let shares = [share(&with.ends[0]), share(&with.ends[1])];
-    assert_eq!([0, 0], [without.ends[0].predicted_segments(), without.ends[1].predicted_segments()]);
+    assert_eq!([0, 0], [without.ends[0].sender().predicted_segments(), without.ends[1].sender().predicted_segments()]);
     for at in 0..2 {
         let now = with.now;
-        assert_eq!(with.ends[at].info(now), without.ends[at].info(now));
-        assert_eq!(with.ends[at].stats(), without.ends[at].stats());
+        assert_eq!(TcpInfo::of(&with.ends[at], now), TcpInfo::of(&without.ends[at], now));
+        assert_eq!(with.ends[at].sender().stats(), without.ends[at].sender().stats());
         let (a, b) = (everything(&mut with.ends[at]), everything(&mut without.ends[at]));
         assert_eq!(a, b, "end {at}");
     }

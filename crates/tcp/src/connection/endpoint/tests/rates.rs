@@ -6,7 +6,7 @@ use ackclock_cc::{Lost, Needs, RateSample};
 use super::peer::full;
 use super::witness::Witness;
 use super::*;
-use crate::{CaState, LossDetector};
+use crate::{CaState, LossDetector, TcpInfo};
 
 const MS: fn(u64) -> Span = Span::from_millis;
 
@@ -57,7 +57,7 @@ fn a_sample_spans_from_the_state_at_sending_to_the_ack() {
         };
         assert_eq!(witness.ack().rate, Some(stretched));
         // 10,000 bytes in 100 ms.
-        let info = script.endpoint.info(script.now);
+        let info = TcpInfo::of(&script.endpoint, script.now);
         assert_eq!((info.delivery_rate, info.delivery_rate_app_limited), (100_000, 0));
     }
 }
@@ -259,7 +259,10 @@ fn nothing_shapes_the_window_of_a_controller_that_rules_it() {
         script.wait(100);
         script.sack(1, &[(1001, 5001)]);
         // Four have arrived and one is lost: five may go out, the retransmission and four.
-        assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 10_000));
+        assert_eq!(
+            (script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()),
+            (CaState::Recovery, 10_000)
+        );
         assert_eq!(script.data(), [full(1, 10), full(1, 1), full(10_001, 4)].concat());
         witness.take();
         // In recovery, too, each ACK that tells something is told, and no other.
@@ -297,7 +300,7 @@ fn who_does_not_ask_pays_nothing_and_hears_how_much_was_lost() {
         script.ack(4001);
         let log = witness.take();
         assert_eq!(log.order, "S", "in recovery it is not asked");
-        assert_eq!(script.endpoint.info(script.now).delivery_rate, 0);
+        assert_eq!(TcpInfo::of(&script.endpoint, script.now).delivery_rate, 0);
     }
 }
 

@@ -41,7 +41,7 @@ fn limited_transmit_then_fast_retransmit_then_fast_recovery() {
     // RFC 3042: a new segment for each of the first two; RFC 5681 section 3.2: the third
     // retransmits.
     assert_eq!(duplicates(&mut script, 1, 3), [full(10_001, 1), full(11_001, 1), full(1, 1)]);
-    assert_eq!(script.endpoint.cwnd(), 5000);
+    assert_eq!(script.endpoint.sender().cwnd(), 5000);
     // 12 segments are outstanding, the window is inflated to 5 + n by the n-th: the 8th makes room
     // for a 13th.
     let quiet: Vec<Vec<_>> = vec![vec![]; 4];
@@ -50,8 +50,8 @@ fn limited_transmit_then_fast_retransmit_then_fast_recovery() {
     // The full ACK ends it; RFC 6582 section 3.2 step 3: min(5, max(1, 1) + 1) segments, and what
     // the ACK itself adds.
     script.ack(12_001);
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
-    assert_eq!(script.endpoint.stats().fast_recoveries, 1);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+    assert_eq!(script.endpoint.sender().stats().fast_recoveries, 1);
 }
 
 #[test]
@@ -59,23 +59,23 @@ fn the_time_in_each_state_is_between_the_changes() {
     const MS: fn(u64) -> Span = Span::from_millis;
     let mut script = bulk(plain(false));
     script.wait(30);
-    assert_eq!(script.endpoint.ca_state_time(script.now), CaStateTime::default());
+    assert_eq!(script.endpoint.sender().loss().state_time(script.now), CaStateTime::default());
     // Disorder for 40 ms, then recovery for 60, which a full ACK ends.
     script.ack(1);
     script.wait(40);
     duplicates(&mut script, 1, 2);
-    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
     script.wait(60);
     let so_far = CaStateTime { disorder: MS(40), recovery: MS(60), ..CaStateTime::default() };
-    assert_eq!(script.endpoint.ca_state_time(script.now), so_far);
+    assert_eq!(script.endpoint.sender().loss().state_time(script.now), so_far);
     script.ack(12_001);
     script.data();
     script.wait(10);
-    assert_eq!(script.endpoint.ca_state_time(script.now), so_far);
+    assert_eq!(script.endpoint.sender().loss().state_time(script.now), so_far);
     // A timeout comes one RTO after the last ACK; 10 ms of it are over.
     script.wait(RTO - 10 + 25);
-    assert_eq!(script.endpoint.ca_state(), CaState::Loss);
-    assert_eq!(script.endpoint.ca_state_time(script.now), CaStateTime { loss: MS(25), ..so_far });
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Loss);
+    assert_eq!(script.endpoint.sender().loss().state_time(script.now), CaStateTime { loss: MS(25), ..so_far });
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn fast_retransmit_with_sack() {
         script.sack(1, &[(1001, right)]);
         assert_eq!(script.data(), sent);
     }
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.ca_state()), (5000, CaState::Recovery));
+    assert_eq!((script.endpoint.sender().cwnd(), script.endpoint.sender().loss().state()), (5000, CaState::Recovery));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn an_ack_without_news_is_no_duplicate_with_sack() {
         script.sack(1, &[(1001, 2001)]);
     }
     assert_eq!(script.data(), full(10_001, 1));
-    assert_eq!(script.endpoint.ca_state(), CaState::Disorder);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Disorder);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_window_update_or_data_is_no_duplicate_without_sack() {
         let data = script.segment(Flags::ACK, 1 + 100 * i, 100, 1);
         script.input(data);
     }
-    assert_eq!((script.data(), script.endpoint.ca_state()), (vec![], CaState::Open));
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (vec![], CaState::Open));
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn a_partial_ack_retransmits_the_next_hole_at_once() {
             assert_eq!(script.data(), full(hole, 1), "{prr:?}");
         }
         script.ack(10_001);
-        assert_eq!(script.endpoint.ca_state(), CaState::Open);
-        assert_eq!((script.data(), script.endpoint.stats().fast_recoveries), (vec![], 1));
+        assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
+        assert_eq!((script.data(), script.endpoint.sender().stats().fast_recoveries), (vec![], 1));
     }
 }
 
@@ -174,7 +174,7 @@ fn duplicates_of_the_last_episode_do_not_start_another() {
     script.write(1000);
     script.data();
     assert_eq!(duplicates(&mut script, 10_001, 5).concat(), []);
-    assert_eq!(script.endpoint.stats().fast_recoveries, 1);
+    assert_eq!(script.endpoint.sender().stats().fast_recoveries, 1);
     // One more byte acknowledged, and duplicates count.
     script.write(4000);
     script.data();
@@ -210,7 +210,7 @@ fn a_loss_detected_twice_reduces_once() {
     let mut script = bulk(plain(true));
     script.sack(1, &[(1001, 4001)]);
     script.sack(1, &[(1001, 4001), (5001, 9001)]);
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.stats().fast_recoveries), (5000, 1));
+    assert_eq!((script.endpoint.sender().cwnd(), script.endpoint.sender().stats().fast_recoveries), (5000, 1));
     assert!(script.data().contains(&(4001, 5001)), "the second hole is lost too");
 }
 
@@ -240,7 +240,7 @@ fn the_tail_is_rescued_after_a_partial_ack() {
     script.ack(9001);
     assert_eq!(script.data(), []);
     script.ack(10_001);
-    assert_eq!(script.endpoint.stats().timeouts, 0);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 0);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn an_ack_below_recovery_point_keeps_the_episode() {
     script.sack(1, &[(1001, 4001)]);
     for (ack, state) in [(9001, CaState::Recovery), (10_001, CaState::Open)] {
         script.ack(ack);
-        assert_eq!(script.endpoint.ca_state(), state);
+        assert_eq!(script.endpoint.sender().loss().state(), state);
     }
 }
 
@@ -263,9 +263,9 @@ fn the_timer_starts_again_with_the_first_retransmission() {
     script.sack(1, &[(1001, 4001)]);
     assert_eq!(script.data(), full(1, 1));
     script.wait(1149);
-    assert_eq!((script.data(), script.endpoint.stats().timeouts), (vec![], 0));
+    assert_eq!((script.data(), script.endpoint.sender().stats().timeouts), (vec![], 0));
     script.wait(1);
-    assert_eq!(script.endpoint.stats().timeouts, 1);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 1);
 }
 
 /// The segments that the SACKs of segments 1 to 19 of 20 in flight make the endpoint send, segment
@@ -317,8 +317,8 @@ fn prr_brings_what_is_in_flight_to_the_threshold() {
     for right in 2..=20 {
         script.sack(1, &[(1001, 1 + 1000 * right)]);
     }
-    assert_eq!(script.endpoint.pipe(), 10_000);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 10_000);
+    assert_eq!(script.endpoint.sender().pipe(), 10_000);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 10_000);
 }
 
 #[test]
@@ -329,8 +329,8 @@ fn old_duplicates_and_old_acks_change_nothing() {
     for ack in [1001, 2001, 3001, 1] {
         script.ack(ack);
     }
-    assert_eq!((script.data(), script.endpoint.sequence().0), (vec![], 4001));
-    assert_eq!(script.endpoint.ca_state(), CaState::Open);
+    assert_eq!((script.data(), script.endpoint.sender().sequence().una()), (vec![], 4001));
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Open);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_report_of_a_duplicate_is_no_sack() {
     let mut script = bulk(plain(true));
     script.sack(2001, &[(1001, 2001)]);
     script.sack(2001, &[(4001, 5001), (4001, 6001)]);
-    assert_eq!((script.endpoint.stats().dsacks, script.endpoint.sender.loss.board.sacked()), (2, 2000));
+    assert_eq!((script.endpoint.sender().stats().dsacks, script.endpoint.sender.loss.board.sacked()), (2, 2000));
 }
 
 #[test]

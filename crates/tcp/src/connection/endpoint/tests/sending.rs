@@ -27,7 +27,7 @@ fn a_window_that_is_not_used_does_not_grow() {
         script.write(1000);
         script.ack(1001 + 1000 * i);
     }
-    assert_eq!(script.endpoint.cwnd(), 10_000);
+    assert_eq!(script.endpoint.sender().cwnd(), 10_000);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_window_that_one_write_fills_grows() {
     script.write(10_000);
     script.ack(10_001);
     // L = 2 segments for one ACK.
-    assert_eq!(script.endpoint.cwnd(), 12_000);
+    assert_eq!(script.endpoint.sender().cwnd(), 12_000);
 }
 
 #[test]
@@ -82,18 +82,18 @@ fn a_full_buffer_wakes_its_writer_when_a_third_is_free() {
     // sk_stream_is_writeable: what is free is no less than half of what is used.
     let transfer = TransferRules { send_space: SpaceRule::Segments, ..TransferRules::default() };
     let mut script = Script::open(Config { send_buffer: 9000, transfer, ..config() });
-    assert!(script.endpoint.is_writable());
+    assert!(script.endpoint.sender_mut().is_writable());
     assert_eq!(script.endpoint.write(20_000), 9000);
     script.data();
     for (ack, writable) in [(1001, false), (2001, false), (3001, true)] {
-        assert!(!script.endpoint.is_writable(), "before {ack}");
+        assert!(!script.endpoint.sender_mut().is_writable(), "before {ack}");
         script.ack(ack);
-        assert_eq!(script.endpoint.is_writable(), writable, "{ack}");
+        assert_eq!(script.endpoint.sender_mut().is_writable(), writable, "{ack}");
     }
     // By bytes there is always someone to write.
     let mut script = Script::open(Config { send_buffer: 9000, ..config() });
     assert_eq!(script.endpoint.write(20_000), 9000);
-    assert!(script.endpoint.is_writable());
+    assert!(script.endpoint.sender_mut().is_writable());
 }
 
 #[test]
@@ -115,17 +115,17 @@ fn many_small_writes_at_once_are_as_one_by_one() {
                 let mut script = Script::open(config.clone());
                 script.endpoint.write(before);
                 let mut calls = 0;
-                while script.endpoint.is_writable() {
+                while script.endpoint.sender_mut().is_writable() {
                     let most = at_once(&script.endpoint, size);
                     calls += 1;
                     if script.endpoint.write(most) < most {
                         break;
                     }
                 }
-                (script.endpoint.send_space(), calls)
+                (script.endpoint.sender().send_space(), calls)
             };
             let (one_by_one, _) = written(|_, size| size);
-            let (space, calls) = written(Endpoint::writes_at_once);
+            let (space, calls) = written(|endpoint, bytes| endpoint.sender().writes_at_once(bytes));
             assert_eq!(space, one_by_one, "{rule:?} {buffer} {before} {size}");
             assert!(calls <= 5, "{calls} calls: {rule:?} {buffer} {before} {size}");
         }
@@ -141,10 +141,10 @@ fn segments_that_share_a_socket_buffer_leave_room_in_the_send_buffer() {
     assert_eq!(script.data().len(), 9);
     // Six of the nine, in one piece: five overheads of 1280 bytes beside 1000 each are free.
     script.sack(1, &[(2001, 8001)]);
-    assert_eq!(script.endpoint.send_space(), 5 * 1000 * 1280 / 2280);
-    assert!(!script.endpoint.is_writable(), "2807 free of 9000, 6193 in use");
+    assert_eq!(script.endpoint.sender().send_space(), 5 * 1000 * 1280 / 2280);
+    assert!(!script.endpoint.sender_mut().is_writable(), "2807 free of 9000, 6193 in use");
     script.sack(1, &[(2001, 9001)]);
-    assert!(script.endpoint.is_writable());
+    assert!(script.endpoint.sender_mut().is_writable());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_transfer_of_more_than_four_gigabytes_of_sequence_space() {
         script.ack(65_001 + 65_000 * i);
         script.write(65_000);
     }
-    assert_eq!(script.endpoint.acked_bytes(), 65_000 * 70_000);
+    assert_eq!(script.endpoint.sender().sequence().acked_bytes(), 65_000 * 70_000);
 }
 
 #[test]
@@ -276,7 +276,10 @@ fn a_stream_of_more_than_four_gigabytes_is_received() {
         script.peer_data(1 + 65_000 * i, 65_000);
         script.read(65_000);
     }
-    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.integrity_error()), (65_000 * 70_000, None));
+    assert_eq!(
+        (script.endpoint.receiver().delivered(), script.endpoint.receiver().integrity_error()),
+        (65_000 * 70_000, None)
+    );
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn the_send_buffer_bounds_what_is_written_and_not_acknowledged() {
     let mut script = Script::open(Config { send_buffer: 3000, ..config() });
     assert_eq!(script.endpoint.write(5000), 3000);
     script.pump();
-    assert_eq!((script.endpoint.write(1), script.endpoint.send_space()), (0, 0));
+    assert_eq!((script.endpoint.write(1), script.endpoint.sender().send_space()), (0, 0));
     script.ack(1001);
     assert_eq!(script.endpoint.write(5000), 1000);
 }
@@ -311,15 +314,15 @@ fn a_tuned_send_buffer_holds_two_windows_of_memory() {
     config.tune_send_buffer(tuning.send);
     let mut script = Script::open(config);
     let room = |segments: u64| 2 * segments * (2048 + 256) * 1000 / 2280;
-    assert_eq!(script.endpoint.send_space(), room(10));
+    assert_eq!(script.endpoint.sender().send_space(), room(10));
     // A writer that found it full has it grow with the window when there is room in that.
     assert_eq!(script.endpoint.write(1 << 20), room(10));
     script.pump();
     assert_eq!(script.data().len(), 10);
     // The window of 11 is full again: no growth.
     script.ack(1001);
-    assert_eq!(script.endpoint.send_space(), 1000);
+    assert_eq!(script.endpoint.sender().send_space(), 1000);
     // All is sent, and a window of 13 (two more for an ACK, RFC 3465) is not full.
     script.ack(10_001);
-    assert_eq!(script.endpoint.send_space(), room(13) - (room(10) - 10_000));
+    assert_eq!(script.endpoint.sender().send_space(), room(13) - (room(10) - 10_000));
 }

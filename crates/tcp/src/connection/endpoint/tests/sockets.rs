@@ -29,7 +29,7 @@ fn what_a_read_finds() {
     let mut script = Script::open(config());
     assert_eq!(script.endpoint.recv(10), Received::WouldBlock);
     script.peer_segment(Flags::FIN, 1, 15);
-    assert_eq!(script.endpoint.unread(), 15);
+    assert_eq!(script.endpoint.receiver().unread(), 15);
     assert_eq!(
         [10, 10, 10].map(|most| script.endpoint.recv(most)),
         [Received::Data(10), Received::Data(5), Received::EndOfFile]
@@ -63,11 +63,20 @@ fn what_a_write_does() {
         [1000, 1000, 1000].map(|bytes| script.endpoint.send(bytes)),
         [Sending::Taken(1000), Sending::Taken(500), Sending::WouldBlock]
     );
-    assert_eq!((script.endpoint.unsent(), script.endpoint.unacknowledged()), (1500, 1500));
+    assert_eq!(
+        (script.endpoint.sender().sequence().unsent(), script.endpoint.sender().sequence().unacknowledged()),
+        (1500, 1500)
+    );
     script.pump();
-    assert_eq!((script.endpoint.unsent(), script.endpoint.unacknowledged()), (0, 1500));
+    assert_eq!(
+        (script.endpoint.sender().sequence().unsent(), script.endpoint.sender().sequence().unacknowledged()),
+        (0, 1500)
+    );
     script.ack(1001);
-    assert_eq!((script.endpoint.unsent(), script.endpoint.unacknowledged()), (0, 500));
+    assert_eq!(
+        (script.endpoint.sender().sequence().unsent(), script.endpoint.sender().sequence().unacknowledged()),
+        (0, 500)
+    );
     script.shutdown(Shutdown::Write);
     assert_eq!(script.endpoint.send(1), Sending::Failed(Error::BrokenPipe));
 }
@@ -150,7 +159,7 @@ fn data_after_a_shutdown_of_both_directions() {
 #[test]
 fn a_linger_time_of_zero_resets() {
     let mut script = Script::open(config());
-    script.endpoint.set_linger(Some(Span::ZERO));
+    script.endpoint.set_option(SocketOption::Linger(Some(Span::ZERO)));
     script.write(10);
     script.segments();
     script.close_socket();
@@ -160,14 +169,14 @@ fn a_linger_time_of_zero_resets() {
 #[test]
 fn a_lingering_close_waits_for_the_fin_to_be_acknowledged() {
     let mut script = Script::open(config());
-    script.endpoint.set_linger(Some(Span::from_secs(5)));
+    script.endpoint.set_option(SocketOption::Linger(Some(Span::from_secs(5))));
     script.write(10);
     script.close_socket();
-    assert!(!script.endpoint.is_close_complete());
+    assert!(!script.endpoint.state().is_close_complete());
     script.ack(11);
-    assert!(!script.endpoint.is_close_complete());
+    assert!(!script.endpoint.state().is_close_complete());
     script.ack(12);
-    assert!(script.endpoint.is_close_complete());
+    assert!(script.endpoint.state().is_close_complete());
 }
 
 #[test]
@@ -221,11 +230,11 @@ fn another_congestion_controller_takes_the_window_over() {
     let mut script = Script::open(config());
     script.write(8000);
     script.ack(4001);
-    let window = script.endpoint.congestion_control().window();
+    let window = script.endpoint.sender().congestion_control().window();
     // Slow start by two segments for an ACK at most (RFC 3465, L = 2).
-    assert_eq!((window.cwnd, script.endpoint.congestion_control().name()), (6000, "newreno"));
+    assert_eq!((window.cwnd, script.endpoint.sender().congestion_control().name()), (6000, "newreno"));
     script.endpoint.set_congestion_control(script.now, cubic());
-    let cc = script.endpoint.congestion_control();
+    let cc = script.endpoint.sender().congestion_control();
     assert_eq!((cc.window(), cc.name()), (window, "cubic"));
     // Before the handshake is over, the window is that of a new connection.
     let mut script = Script::new(config());
@@ -233,7 +242,7 @@ fn another_congestion_controller_takes_the_window_over() {
     script.endpoint.set_congestion_control(script.now, cubic());
     script.pump();
     script.input(script.syn(Flags::SYN | Flags::ACK));
-    assert_eq!(script.endpoint.cwnd(), 4000);
+    assert_eq!(script.endpoint.sender().cwnd(), 4000);
 }
 
 #[test]

@@ -68,11 +68,11 @@ fn a_timeout_sends_one_segment_and_slow_start_goes_on_from_the_hole() {
     script.data();
     script.wait(RTO);
     assert_eq!(script.data(), full(1, 1));
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.ca_state()), (1000, CaState::Loss));
+    assert_eq!((script.endpoint.sender().cwnd(), script.endpoint.sender().loss().state()), (1000, CaState::Loss));
     script.ack(1001);
     assert_eq!(script.data(), full(1001, 2));
     script.ack(4001);
-    assert_eq!((script.data(), script.endpoint.ca_state()), (vec![], CaState::Open));
+    assert_eq!((script.data(), script.endpoint.sender().loss().state()), (vec![], CaState::Open));
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn a_second_timeout_keeps_the_threshold() {
     for _ in 0..2 {
         script.wait(2 * RTO);
     }
-    assert_eq!(script.endpoint.stats().timeouts, 2);
-    assert_eq!(script.endpoint.congestion_control().window().ssthresh, 5000);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 2);
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn no_fast_retransmit_before_a_timeouts_data_is_acknowledged() {
         for _ in 0..4 {
             script.ack(1001);
         }
-        assert_eq!((script.data(), script.endpoint.stats().fast_recoveries), (vec![], 0));
+        assert_eq!((script.data(), script.endpoint.sender().stats().fast_recoveries), (vec![], 0));
     }
 }
 
@@ -144,7 +144,7 @@ fn the_back_off_stays_until_there_is_a_sample() {
     script.write(1000);
     script.ack(3001);
     // A sample of zero: SRTT is 87.5, and the back-off is over.
-    assert_eq!(script.endpoint.rto(), Span::from_secs(1));
+    assert_eq!(script.endpoint.sender().rto(), Span::from_secs(1));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn an_ack_that_waited_for_a_retransmission_gives_no_sample() {
     script.wait(RTO);
     script.wait(100);
     assert_eq!(script.ack(3001).rtt, None);
-    assert_eq!(script.endpoint.srtt(), Some(Span::from_millis(100)));
+    assert_eq!(script.endpoint.sender().rtt().srtt(), Some(Span::from_millis(100)));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn with_timestamps_a_retransmission_gives_a_sample() {
     script.wait(RTO);
     script.wait(800);
     script.ack(501);
-    assert_eq!(script.endpoint.srtt(), Some(Span::from_micros(187_500)));
+    assert_eq!(script.endpoint.sender().rtt().srtt(), Some(Span::from_micros(187_500)));
 }
 
 #[test]
@@ -183,5 +183,5 @@ fn the_slop_is_added_to_the_timeout() {
     let config =
         Config { min_rto: MinRto::OfTotal(Span::from_millis(30)), rto_slop: Span::from_millis(200), ..config() };
     // SRTT 100 + 4 * RTTVAR 50 + 200.
-    assert_eq!(Script::open(config).endpoint.rto(), Span::from_millis(500));
+    assert_eq!(Script::open(config).endpoint.sender().rto(), Span::from_millis(500));
 }

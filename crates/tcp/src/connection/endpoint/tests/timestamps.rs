@@ -45,9 +45,9 @@ fn an_old_timestamp_is_answered_and_dropped() {
     let mut script = Script::open(stamped());
     let base = base(&script);
     assert_eq!(data(&mut script, 1, base.wrapping_sub(1)), Some(base));
-    assert_eq!(script.endpoint.delivered_bytes(), 0);
+    assert_eq!(script.endpoint.receiver().delivered(), 0);
     assert_eq!(data(&mut script, 1, base), None);
-    assert_eq!(script.endpoint.delivered_bytes(), 100);
+    assert_eq!(script.endpoint.receiver().delivered(), 100);
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn linux_lets_a_timestamp_be_one_tick_old() {
     let mut script = Script::open(Config { states: StateRules::linux(), ..stamped() });
     let base = base(&script);
     assert_eq!(data(&mut script, 1, base.wrapping_sub(2)), Some(base));
-    assert_eq!(script.endpoint.delivered_bytes(), 0);
+    assert_eq!(script.endpoint.receiver().delivered(), 0);
     data(&mut script, 1, base.wrapping_sub(1));
-    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.sender.negotiated.recent()), (100, base));
+    assert_eq!((script.endpoint.receiver().delivered(), script.endpoint.sender.negotiated.recent()), (100, base));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn timestamps_wrap() {
         value = value.wrapping_add(1 << 30);
         data(&mut script, 1 + 100 * i, value);
     }
-    assert_eq!(script.endpoint.delivered_bytes(), 800);
+    assert_eq!(script.endpoint.receiver().delivered(), 800);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn after_24_days_any_timestamp_is_new() {
     script.wait(25 * 24 * 3600 * 1000);
     assert_eq!(data(&mut script, 1, base.wrapping_sub(5)), None);
     assert_eq!(
-        (script.endpoint.delivered_bytes(), script.endpoint.sender.negotiated.recent()),
+        (script.endpoint.receiver().delivered(), script.endpoint.sender.negotiated.recent()),
         (100, base.wrapping_sub(5))
     );
 }
@@ -92,7 +92,7 @@ fn a_segment_without_timestamps_is_dropped_silently() {
     let mut script = Script::open(stamped());
     let segment = Segment { timestamps: None, ..script.segment(Flags::ACK, 1, 100, 1) };
     script.input(segment);
-    assert_eq!((script.endpoint.delivered_bytes(), script.sent()), (0, vec![]));
+    assert_eq!((script.endpoint.receiver().delivered(), script.sent()), (0, vec![]));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn segments_without_timestamps_are_taken_in_by_linux_alone() {
         let mut script = Script::open(Config { timestamps: true, states, ..config() });
         let segment = Segment { timestamps: None, ..script.segment(Flags::ACK, 1, 10, 1) };
         script.input(segment);
-        assert_eq!(script.endpoint.delivered_bytes(), bytes);
+        assert_eq!(script.endpoint.receiver().delivered(), bytes);
     }
 }
 
@@ -175,6 +175,6 @@ fn linux_reports_what_it_refuses_as_a_duplicate_if_it_is_one() {
         let isn = script.segment(Flags::ACK, 0, 0, 0).seq;
         let blocks = answer.sack.as_slice().iter().map(|&(l, r)| (l.wrapping_sub(isn), r.wrapping_sub(isn)));
         assert_eq!(blocks.collect::<Vec<_>>(), Vec::from_iter(duplicate), "{seq}");
-        assert_eq!(script.endpoint.delivered_bytes(), 200, "{seq}");
+        assert_eq!(script.endpoint.receiver().delivered(), 200, "{seq}");
     }
 }

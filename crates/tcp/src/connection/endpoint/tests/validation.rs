@@ -23,7 +23,7 @@ fn rfc7661() -> (Witness, Script) {
 fn exchange(script: &mut Script, bytes: u64) {
     script.write(bytes);
     script.wait(100);
-    let (_, nxt) = script.endpoint.sequence();
+    let nxt = script.endpoint.sender().sequence().nxt();
     script.ack(nxt);
 }
 
@@ -34,7 +34,8 @@ fn grows(script: &Script) -> bool {
 #[test]
 fn pipe_ack_is_what_a_round_trip_carried_of_late() {
     let (_, mut script) = rfc7661();
-    let pipe_ack = |script: &Script| script.endpoint.sender.pipe_ack(script.now);
+    let pipe_ack =
+        |script: &Script| script.endpoint.sender.validation.pipe_ack(script.now, script.endpoint.sender.rtt.srtt());
     // Section 4.2: undefined at first, which validates.
     assert_eq!((pipe_ack(&script), grows(&script)), (None, true));
     script.write(4000);
@@ -69,7 +70,10 @@ fn a_steady_stream_carries_its_window() {
         for segment in 1..=8 {
             script.ack((round - 1) * 8000 + segment * 1000 + 1);
         }
-        assert_eq!(script.endpoint.sender.pipe_ack(script.now), Some(8000));
+        assert_eq!(
+            script.endpoint.sender.validation.pipe_ack(script.now, script.endpoint.sender.rtt.srtt()),
+            Some(8000)
+        );
     }
 }
 
@@ -81,21 +85,24 @@ fn a_loss_brings_an_unused_window_down_to_what_was_used() {
     script.wait(100);
     script.sack(4001, &[(5001, 8001)]);
     // Section 4.4.1: cwnd = max(pipeACK, LossFlightSize) / 2 = max(4000, 6000) / 2.
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 3000));
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Recovery, 3000));
     assert_eq!(script.data(), [full(1, 10), full(4001, 1)].concat());
     script.wait(100);
     script.ack(10_001);
     // At its end (max(pipeACK, LossFlightSize) - R) / 2 = (6000 - 1000) / 2, and pipeACK is
     // undefined.
-    assert_eq!(script.endpoint.cwnd(), 2500);
-    assert_eq!((script.endpoint.sender.pipe_ack(script.now), grows(&script)), (None, true));
+    assert_eq!(script.endpoint.sender().cwnd(), 2500);
+    assert_eq!(
+        (script.endpoint.sender.validation.pipe_ack(script.now, script.endpoint.sender.rtt.srtt()), grows(&script)),
+        (None, true)
+    );
     // A window that was used is the controller's, which leaves it alone here.
     witness.set_cwnd(8000);
     exchange(&mut script, 4000);
     script.write(6000);
     script.wait(100);
     script.sack(14_001, &[(15_001, 18_001)]);
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 8000));
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Recovery, 8000));
 }
 
 #[test]
@@ -107,11 +114,11 @@ fn a_loss_leaves_half_of_what_a_round_trip_carried_before() {
     script.sack(9001, &[(10_001, 13_001)]);
     // Section 4.4.1: max(9000, 4000) / 2, and at the end (9000 - 1000) / 2. So does the
     // implementation of the RFC's authors (github.com/rsecchi/newcwv, tcp_newcwv_end_recovery).
-    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 4500));
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Recovery, 4500));
     script.segments();
     script.wait(100);
     script.ack(13_001);
-    assert_eq!(script.endpoint.cwnd(), 4000);
+    assert_eq!(script.endpoint.sender().cwnd(), 4000);
 }
 
 /// A window of 40 segments and a threshold of 10, beside an initial window of four.
@@ -183,5 +190,11 @@ fn validation_leaves_a_controller_alone_that_rules_its_window() {
     script.write(6000);
     script.wait(100);
     script.sack(4001, &[(5001, 8001)]);
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.sender.pipe_ack(script.now)), (20_000, None));
+    assert_eq!(
+        (
+            script.endpoint.sender().cwnd(),
+            script.endpoint.sender.validation.pipe_ack(script.now, script.endpoint.sender.rtt.srtt())
+        ),
+        (20_000, None)
+    );
 }

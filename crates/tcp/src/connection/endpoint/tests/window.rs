@@ -28,8 +28,8 @@ fn a_closed_window_is_probed_with_back_off() {
     }
     assert_eq!(times, [1000, 3000, 7000, 15_000, 31_000, 63_000, 123_000, 183_000]);
     // No reaction to congestion, and no end of the connection.
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.stats().timeouts), (4000, 0));
-    assert_eq!(script.endpoint.ca_state(), crate::CaState::Open);
+    assert_eq!((script.endpoint.sender().cwnd(), script.endpoint.sender().stats().timeouts), (4000, 0));
+    assert_eq!(script.endpoint.sender().loss().state(), crate::CaState::Open);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_window_that_opens_after_a_probe_was_refused() {
     script.ack_window(2001, 5000);
     // RFC 9293 section 3.8.6.2.1: full segments, the byte of the probe in the first of them.
     assert_eq!(script.data(), full(2001, 3));
-    assert_eq!(script.endpoint.stats().timeouts, 0);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 0);
     script.ack(5001);
     script.wait(100_000);
     assert_eq!(script.data(), []);
@@ -63,7 +63,7 @@ fn a_probe_that_was_taken_after_all_ends_within_the_segment_that_repeats_it() {
     // The ACK of the probe alone was late.
     script.ack_window(2002, 5000);
     assert_eq!(script.data(), []);
-    assert_eq!(script.endpoint.sequence(), (2002, 5001));
+    assert_eq!((script.endpoint.sender().sequence().una(), script.endpoint.sender().sequence().nxt()), (2002, 5001));
     script.ack(5001);
     script.wait(100_000);
     assert_eq!(script.data(), []);
@@ -118,7 +118,7 @@ fn a_lost_segment_after_a_probe_was_repeated_is_retransmitted_by_timeout() {
     script.data();
     script.wait(RTO);
     assert_eq!(script.data(), full(2001, 1));
-    assert_eq!(script.endpoint.stats().timeouts, 1);
+    assert_eq!(script.endpoint.sender().stats().timeouts, 1);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn an_older_segment_does_not_set_the_window() {
     script.ack_window(1, 5000);
     let old = Segment { window: 9000, ..script.segment(Flags::ACK, 1, 0, 1) };
     script.input(old);
-    assert_eq!(script.endpoint.peer_window(), 5000);
+    assert_eq!(script.endpoint.sender().sequence().window(), 5000);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_retransmission_with_a_new_ack_sets_the_window() {
     script.window = 2000;
     let again = script.segment(Flags::ACK, 1, 1000, 1001);
     script.input(again);
-    assert_eq!((script.endpoint.peer_window(), script.data()), (2000, vec![]));
+    assert_eq!((script.endpoint.sender().sequence().window(), script.data()), (2000, vec![]));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_full_receiver_refuses_a_probe_and_tells_when_it_has_read() {
     script.peer_data(2001, 1);
     let sent = script.segments();
     assert_eq!((sent.len(), sent[0].1.window), (1, 0));
-    assert_eq!(script.endpoint.delivered_bytes(), 2000);
+    assert_eq!(script.endpoint.receiver().delivered(), 2000);
     script.read(2000);
     let sent = script.segments();
     assert_eq!((sent.len(), sent[0].1.window), (1, 2000));
@@ -193,7 +193,7 @@ fn data_beyond_the_window_is_cut() {
     let mut script = Script::open(Config { receive_buffer: 1500, ..config() });
     script.peer_data(1, 1000);
     script.peer_data(1001, 1000);
-    assert_eq!(script.endpoint.delivered_bytes(), 1500);
+    assert_eq!(script.endpoint.receiver().delivered(), 1500);
 }
 
 #[test]

@@ -27,7 +27,8 @@ struct Watched {
 
 impl Watched {
     fn plausible(&self, shape: &Shape) -> Segment {
-        let (una, nxt) = self.endpoint.sequence();
+        let sequence = self.endpoint.sender().sequence();
+        let (una, nxt) = (sequence.una(), sequence.nxt());
         let receiver = &self.endpoint.receiver;
         let irs =
             if self.endpoint.state() == State::Listen || receiver.next() == 0 { self.peer_isn } else { receiver.irs() };
@@ -74,11 +75,11 @@ impl Watched {
         let mut segment = Segment::default();
         // Segments may have a single byte of payload, and H-TCP opens the window by thousands of
         // them after a long time without congestion.
-        let (una, _) = self.endpoint.sequence();
+        let una = self.endpoint.sender().sequence().una();
         let most = 10_000 + 2 * (self.endpoint.sender.sequence.written() + 2).saturating_sub(una);
         let mut unit_cwnd = 0;
         for _ in 0..most {
-            let cwnd = self.endpoint.cwnd();
+            let cwnd = self.endpoint.sender().cwnd();
             let (pipe, nxt, mss) =
                 (self.in_flight(), self.endpoint.sender.sequence.nxt(), self.endpoint.sender.negotiated.mss());
             let segments = self.endpoint.sender.loss.board.segments();
@@ -100,7 +101,7 @@ impl Watched {
                 let options = segment.header_len() - 20 - self.endpoint.sender.negotiated.options_len();
                 assert!(segment.payload.len + options <= self.endpoint.sender.negotiated.mss(), "more than the MSS");
             }
-            if !self.endpoint.continues_unit() {
+            if !self.endpoint.sender().continues_unit() {
                 unit_cwnd = cwnd;
             }
             // Linux 4.0 restarts the window after an idle time once the first unit is gone, which
@@ -109,7 +110,7 @@ impl Watched {
             // A FIN needs no window, and Linux counts it as a segment.
             let fin =
                 if self.endpoint.sender.loss.linux_episodes() && segment.payload.len == 0 { u64::from(mss) } else { 1 };
-            let allowed = self.endpoint.cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
+            let allowed = self.endpoint.sender().cwnd().max(first_unit).max(pipe) + self.limited_transmit() + fin;
             // A segment that is resent with a smaller MSS is cut, and each part counts
             // (`tcp_fragment`).
             let is_resent = self.endpoint.sender.sequence.nxt() == nxt;
@@ -139,7 +140,7 @@ impl Watched {
     /// window probe is that may go as a whole now. The BSDs count bytes of the stream, and in
     /// recovery with SACK those that are sent again alone.
     fn in_flight(&self) -> u64 {
-        let (endpoint, pipe) = (&self.endpoint, self.endpoint.pipe());
+        let (endpoint, pipe) = (&self.endpoint, self.endpoint.sender().pipe());
         if endpoint.sender.loss.linux_episodes() {
             return endpoint.sender.loss.segments_in_flight(&endpoint.sender.negotiated)
                 * u64::from(endpoint.sender.negotiated.mss());
@@ -189,7 +190,7 @@ impl Watched {
         {
             return;
         }
-        let shift = if self.endpoint.sender.negotiated.scaling() { self.endpoint.own_shift() } else { 0 };
+        let shift = if self.endpoint.sender.negotiated.scaling() { self.endpoint.receiver.own_shift() } else { 0 };
         // An ACK of before the segment that came last may go out first (RFC 8257 section 3.2).
         let next = self.endpoint.receiver.next();
         let ack = next - u64::from(self.endpoint.receiver.ack_number().wrapping_sub(segment.ack));
@@ -223,18 +224,19 @@ impl Watched {
             Call::Abort => self.endpoint.abort(),
             &Call::Options([linger, user_timeout, keepalive]) => {
                 let span = |seconds: Option<u64>| seconds.map(Span::from_secs);
-                self.endpoint.set_linger(span(linger));
-                self.endpoint.set_user_timeout(span(user_timeout));
+                self.endpoint.set_option(SocketOption::Linger(span(linger)));
+                self.endpoint.set_option(SocketOption::UserTimeout(span(user_timeout)));
                 let times =
                     span(keepalive).map(|idle| KeepAlive { idle, interval: idle + Span::from_secs(1), count: 3 });
                 self.endpoint.set_keepalive(self.now, times);
             }
             Call::TakeOver(controller) => self.endpoint.set_congestion_control(self.now, controller.build()),
-            &Call::MaxPacingRate(rate) => self.endpoint.set_max_pacing_rate(rate),
+            &Call::MaxPacingRate(rate) => self.endpoint.set_option(SocketOption::MaxPacingRate(rate)),
             &Call::Look(bytes) => self.look(bytes),
             Call::Noise(segment, ecn) => self.input(segment, *ecn),
             Call::Icmp(error, index) => {
-                let (una, nxt) = self.endpoint.sequence();
+                let sequence = self.endpoint.sender().sequence();
+                let (una, nxt) = (sequence.una(), sequence.nxt());
                 let sequence = match error.sequence % 8 {
                     0 => error.sequence,
                     _ => lower(una + index.index((nxt - una) as usize + 1) as u64, self.isn),
@@ -273,8 +275,8 @@ impl Watched {
         let endpoint = &mut self.endpoint;
         let ready = endpoint.readiness();
         assert_eq!(ready.error, endpoint.take_error().is_some());
-        assert!(endpoint.unsent() <= endpoint.unacknowledged());
-        let unread = endpoint.unread();
+        assert!(endpoint.sender().sequence().unsent() <= endpoint.sender().sequence().unacknowledged());
+        let unread = endpoint.receiver().unread();
         match endpoint.recv(bytes) {
             Received::Data(read) => assert!(read <= unread && ready.readable),
             Received::EndOfFile => assert!(unread == 0 && ready.read_closed),

@@ -3,7 +3,7 @@
 
 use ackclock_units::Span;
 
-use crate::{CaState, LossCounts, State};
+use crate::{CaState, Endpoint, LossCounts, Sender, State};
 
 /// The sender's variables after an ACK, by the names that Linux has for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,22 @@ pub struct Snapshot {
     pub rto: Span,
     /// Bytes of the stream acknowledged.
     pub acked: u64,
+}
+
+impl Snapshot {
+    /// The variables of `sender` now.
+    pub fn of(sender: &Sender) -> Snapshot {
+        Snapshot {
+            counts: sender.loss_counts(),
+            ca_state: sender.loss.state(),
+            cwnd: sender.cwnd(),
+            ssthresh: sender.cc.window().ssthresh,
+            pipe: sender.pipe(),
+            srtt: sender.rtt.srtt(),
+            rto: sender.rto(),
+            acked: sender.sequence.acked_bytes(),
+        }
+    }
 }
 
 /// The variables of both halves of a connection, for a log of every segment.
@@ -83,4 +99,40 @@ pub struct ControlBlock {
     pub outstanding: u64,
     /// Segments of the peer's size that wait behind a gap.
     pub out_of_order: u64,
+}
+
+impl ControlBlock {
+    /// The variables of `endpoint` now. Costs too much for every segment of a run that does not log them.
+    pub fn of(endpoint: &Endpoint) -> ControlBlock {
+        let Endpoint { sender, receiver, .. } = endpoint;
+        ControlBlock {
+            state: endpoint.state,
+            ca_state: sender.loss.state(),
+            ssthresh: sender.cc.window().ssthresh,
+            cwnd: sender.cwnd(),
+            peer_window: sender.sequence.window(),
+            window: receiver.window(),
+            peer_shift: sender.negotiated.peer_shift(),
+            shift: receiver.shift(),
+            mss: sender.negotiated.mss(),
+            srtt: sender.rtt.srtt(),
+            rto: sender.rto(),
+            scaling: sender.negotiated.scaling(),
+            timestamps: sender.negotiated.timestamps(),
+            sack: sender.negotiated.sack(),
+            ecn: sender.ecn.is_usable(),
+            nagle: endpoint.config.nagle,
+            fin_sent: sender.sequence.is_fin_sent(),
+            ack_now: receiver.acknowledges_now(),
+            ack_delayed: receiver.delays_ack(),
+            echoing: sender.ecn.is_echoing(),
+            cwr: sender.ecn.owes_cwr(),
+            send_buffer: sender.queue.buffer,
+            queued: sender.sequence.unacknowledged(),
+            receive_buffer: receiver.buffer(),
+            unread: receiver.unread(),
+            outstanding: sender.sequence.nxt() - sender.sequence.una(),
+            out_of_order: receiver.segments_out_of_order(),
+        }
+    }
 }
