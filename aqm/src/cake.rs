@@ -46,7 +46,6 @@ use ackclock_units::parameter::Configurable;
 use ackclock_units::{Random, Span, Time};
 
 use self::ack_filter::{WaitingAck, needless};
-use self::config::Overhead;
 pub use self::config::{AckFilter, Atm, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};
 use self::longest::{Longest, id, of_id};
 use self::shaper::{ByteTime, Shaper};
@@ -55,6 +54,7 @@ use crate::books::{Books, memory_of};
 use crate::change::{fixed, parameters, valid};
 use crate::cobalt_law::SMALL_QUEUE;
 use crate::drr::{mix, salt};
+use crate::overhead::Overhead;
 use crate::slab::Slab;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable,

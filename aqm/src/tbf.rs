@@ -15,8 +15,7 @@
 //! - A packet larger than `burst` (or than `mtu`, with `peakrate`) is refused; Linux cuts offloaded
 //!   segments first.
 //! - Parameters that change nothing leave the buckets as they are; Linux fills them.
-//! - Another discipline inside is left out, and so are `overhead` and `linklayer`, which links
-//!   have.
+//! - Another discipline inside is left out.
 
 use std::any::Any;
 
@@ -26,7 +25,8 @@ use ackclock_units::{Rate, Span, Time};
 use crate::change::{parameters, valid};
 use crate::disciplines::{Discipline, MAX};
 use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Overhead, Probe, QueueDisc, Queued, Store,
+    Variable,
 };
 
 const MANUAL: &str = "tc-tbf(8)";
@@ -48,6 +48,9 @@ pub struct TbfConfig {
     /// With `peakrate`: the size of its bucket in bytes, at least the largest packet. Default:
     /// 1540, the example's.
     pub mtu: Option<u64>,
+    /// The lengths that take tokens (`psched_l2t_ns`); `limit` counts bytes of the queue. Default:
+    /// those in the queue.
+    pub overhead: Overhead,
 }
 
 impl Default for TbfConfig {
@@ -59,6 +62,7 @@ impl Default for TbfConfig {
             latency: None,
             peakrate: None,
             mtu: None,
+            overhead: Overhead::default(),
         }
     }
 }
@@ -74,6 +78,7 @@ impl Configurable for TbfConfig {
         v.derived("latency", Domain::Time { positive: false }, MANUAL, "70 ms, without `limit`", &mut self.latency);
         v.parameter("peakrate", Domain::OrOff(&Domain::Rate), MANUAL, &mut self.peakrate);
         v.derived("mtu", sizes, MANUAL, "1540 bytes, with `peakrate`", &mut self.mtu);
+        self.overhead.parameters(v, MANUAL);
     }
 
     fn problem(&self) -> Option<&'static str> {
@@ -118,7 +123,9 @@ impl TbfConfig {
     }
 
     fn buckets(&self) -> (Bucket, Option<Bucket>) {
-        (Bucket::new(self.rate, self.burst), self.peakrate.map(|peak| Bucket::new(peak, self.peak_bytes())))
+        // As long as a packet of this size takes (`tbf_change`).
+        let bucket = |rate, bytes: u64| Bucket::new(rate, self.overhead.of(u32::try_from(bytes).unwrap_or(u32::MAX)));
+        (bucket(self.rate, self.burst), self.peakrate.map(|peak| bucket(peak, self.peak_bytes())))
     }
 }
 
@@ -132,8 +139,8 @@ struct Bucket {
 
 impl Bucket {
     /// A full one of this many bytes.
-    fn new(rate: Rate, bytes: u64) -> Bucket {
-        let size = time_of(rate, bytes);
+    fn new(rate: Rate, bytes: u32) -> Bucket {
+        let size = time_of(rate, bytes.into());
         Bucket { rate, size, tokens: size }
     }
 
@@ -202,8 +209,9 @@ impl<P: Queued + Send> QueueDisc<P> for Tbf<P> {
         let Some(head) = self.store.front() else { return Dequeue::Empty };
         let bytes = head.packet.wire_len();
         let passed = i64::try_from(now.since(self.counted).as_nanos()).unwrap_or(i64::MAX).min(self.bucket.size);
-        let tokens = self.bucket.after(passed, bytes);
-        let peak = self.peak.map(|peak| peak.after(passed, bytes));
+        let on_link = self.config.overhead.of(bytes);
+        let tokens = self.bucket.after(passed, on_link);
+        let peak = self.peak.map(|peak| peak.after(passed, on_link));
         let missing = tokens.min(peak.unwrap_or(0));
         // A change may have left a packet that no bucket is large enough for.
         if missing < 0 && u64::from(bytes) <= self.config.largest() {
@@ -340,5 +348,15 @@ mod tests {
         assert!(queue.dequeue(Time::ZERO, &mut drops).packet().is_some());
         assert_eq!(queue.reconfigure(TbfConfig { burst: 500, ..config() }), Ok(()));
         assert_eq!(departures(&mut queue), [0, 0]);
+    }
+
+    /// `psched_l2t_ns`: with 10 bytes of overhead a packet of 1478 takes 31 cells of 53 bytes on
+    /// ATM, 1643 us at a byte per microsecond, and so does the bucket of one such packet.
+    #[test]
+    fn tokens_are_for_lengths_on_the_link() {
+        let overhead = Overhead { layer: crate::LinkLayer::Atm, ..Overhead::bytes(10) };
+        let mut queue = Tbf::new(TbfConfig { overhead, burst: 1478, limit: Some(9000), ..config() });
+        (0..3).for_each(|id| queue.enqueue(Time::ZERO, stub(id, 1478), &mut Drops::new()));
+        assert_eq!(departures(&mut queue), [0, 1643, 2 * 1643]);
     }
 }

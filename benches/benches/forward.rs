@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use ackclock_aqm::{FifoConfig, Limit, PieConfig};
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
-    Application, Clock, DirectionSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
-    QueueSpec, RunSpec, Ties,
+    Application, Clock, DirectionSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, Overhead,
+    PipeSpec, QueueSpec, RunSpec, Ties,
 };
 use ackclock_sim::{FlowId, HostId, Inbound, World};
 use ackclock_units::{Ecn, Rate, Span, Time};
@@ -20,7 +20,16 @@ const GAP: Span = Span::from_nanos(1250);
 /// Two hosts, a path of one link, and a flow between their kernels.
 fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
     let (impairments, course) = Default::default();
-    let direction = DirectionSpec { rate, burst: None, device: None, delay, overhead: 0, queue, impairments, course };
+    let direction = DirectionSpec {
+        rate,
+        burst: None,
+        device: None,
+        delay,
+        overhead: Overhead::default(),
+        queue,
+        impairments,
+        course,
+    };
     let node = |last: u8| NodeSpec {
         name: format!("host{last}"),
         tun: Some(format!("tun{last}")),

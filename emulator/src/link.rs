@@ -7,7 +7,7 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, Headers, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, Headers, Overhead, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
@@ -46,10 +46,10 @@ pub struct LinkConfig {
     pub burst: Option<u32>,
     /// Propagation delay, from the end of transmission to arrival.
     pub delay: Span,
-    /// Framing bytes added to every packet while it is on this link: in the queue's books and in
-    /// transmission. 0 counts IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is
-    /// Ethernet with check sequence, preamble and gap.
-    pub overhead: u32,
+    /// Framing of every packet while it is on this link: in the queue's books (as with `tc`'s size
+    /// table, tc-stab(8)) and in transmission. 0 bytes count IP packets alone, 14 is what Linux's
+    /// `tc` counts on Ethernet, 38 is Ethernet with check sequence, preamble and gap.
+    pub overhead: Overhead,
     /// Loss, duplication, bit errors, jitter, reordering.
     pub impairments: Impairments,
 }
@@ -103,6 +103,7 @@ impl Queued for Framed {
 pub struct Link {
     /// The activity of the transmitter until [`Link::until`].
     state: Transmitter,
+    /// Framing bytes of every packet, or, where they differ, of the one that left the queue last.
     overhead: u32,
     /// The end of the transmitter's activity; [`Time::NEVER`] if it is idle.
     until: Time,
@@ -112,7 +113,8 @@ pub struct Link {
     /// Disciplines before it, if there were any.
     replaced: Option<Box<Replaced>>,
     drops: Drops<Framed>,
-    /// Only while decisions are recorded; a run that does not record pays one branch per packet.
+    /// Only while decisions are recorded, or framing differs between packets; other runs pay one
+    /// branch per packet.
     recording: Option<Box<Recording>>,
     bucket: Option<Box<TokenBucket>>,
     serializer: Option<Serializer>,
@@ -170,17 +172,18 @@ impl Link {
             Box::new(TokenBucket { depth, done: Time::ZERO })
         });
         let is_plain = bucket.is_none();
-        let passes = serializer.is_none() && queue.passes();
+        let uniform = config.overhead.uniform();
+        let passes = serializer.is_none() && queue.passes() && uniform.is_some();
         let looks = queue.looks();
         Link {
             state: Transmitter::Idle,
-            overhead: config.overhead,
+            overhead: uniform.unwrap_or(0),
             until: Time::NEVER,
             waiting: 0,
             queue,
             replaced: None,
             drops: Drops::new(),
-            recording: None,
+            recording: uniform.is_none().then(|| Box::new(Recording::new(config.overhead))),
             bucket,
             serializer,
             delay: config.delay,
@@ -226,7 +229,8 @@ impl Link {
     /// If packets were offered before.
     pub fn record(&mut self) {
         assert_eq!(self.queue.counters().offered.packets, 0, "recording starts with the first packet");
-        self.recording = Some(Box::default());
+        let overhead = Overhead::bytes(self.overhead as i32);
+        self.recording.get_or_insert_with(|| Box::new(Recording::new(overhead))).keep();
         self.passes = false;
     }
 
@@ -255,16 +259,16 @@ impl Link {
             return self.pass(now, packet, events);
         }
         self.advance(now, events);
-        packet.wire_len += self.overhead;
         match &mut self.recording {
             None => {
+                packet.wire_len += self.overhead;
                 self.queue.enqueue(now, Framed(packet), &mut self.drops);
                 self.waiting += 1;
             }
             Some(recording) => {
                 recording.offer(now, &mut packet);
                 self.queue.enqueue(now, Framed(packet), &mut self.drops);
-                recording.enqueued(now, self.overhead, packet, &*self.queue, &mut self.drops);
+                recording.enqueued(now, packet, &*self.queue, &mut self.drops);
                 self.waiting += 1;
             }
         }
@@ -341,7 +345,7 @@ impl Link {
         self.passes = self.passes && self.queue.passes();
         self.looks = self.queue.looks();
         if let Some(recording) = &mut self.recording {
-            recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
+            recording.dequeued(now, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
         }
         self.report_drops(now, events);
         result
@@ -481,7 +485,8 @@ impl Link {
         events: &mut impl LinkSink,
     ) -> Option<&'a Entry<Framed>> {
         if let Some(recording) = &mut self.recording {
-            recording.dequeued(now, self.overhead, dequeued, &*self.queue, &mut self.drops);
+            let framing = recording.dequeued(now, dequeued, &*self.queue, &mut self.drops);
+            self.overhead = framing.unwrap_or(self.overhead);
         }
         self.waiting -= u64::from(matches!(dequeued, Dequeue::Packet(_)));
         if !self.drops.is_empty() {
@@ -528,7 +533,9 @@ impl Link {
         let backlog = self.waiting as u32;
         let probability = self.queue.probe().probability;
         for Dropped { packet: Framed(mut packet), reason } in self.drops.drain(..) {
-            packet.wire_len -= self.overhead;
+            if self.recording.is_none() {
+                packet.wire_len -= self.overhead;
+            }
             let kind = LinkEventKind::Dropped { packet, reason, probability };
             events.event(LinkEvent { at, backlog, kind });
         }

@@ -51,7 +51,7 @@ pub struct Arrival<T> {
 /// order of the links.
 ///
 /// ```
-/// use ackclock_aqm::{CodelConfig, Codel};
+/// use ackclock_aqm::{CodelConfig, Codel, Overhead};
 /// use ackclock_emulator::{Header, Impairments, Link, LinkConfig, Network};
 /// use ackclock_units::{Ecn, Random, Rate, Span, Time};
 ///
@@ -59,7 +59,7 @@ pub struct Arrival<T> {
 ///     rate: Rate::from_bps(10_000_000),
 ///     burst: None,
 ///     delay: Span::from_millis(20),
-///     overhead: 0,
+///     overhead: Overhead::default(),
 ///     impairments: Impairments::default(),
 /// };
 /// let queue = Codel::new(CodelConfig::default());
@@ -213,7 +213,7 @@ impl<T: Clone> Default for Network<T> {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_aqm::{Fifo, FifoConfig, Limit};
+    use ackclock_aqm::{Fifo, FifoConfig, Limit, Overhead};
     use ackclock_units::{Random, Rate, Span};
 
     use super::*;
@@ -225,7 +225,7 @@ mod tests {
             rate: Rate::from_bps(10_000_000),
             burst: None,
             delay: Span::from_millis(5),
-            overhead: 0,
+            overhead: Overhead::default(),
             impairments,
         };
         let queue = Fifo::new(FifoConfig { limit: Limit::Packets(limit) });

@@ -5,7 +5,7 @@
 //! lazily. A discipline needs no support for this: decisions are derived from its counters, its
 //! drops and the packets it releases.
 
-use ackclock_aqm::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc};
+use ackclock_aqm::{Backlog, Counters, Dequeue, DropReason, Drops, Overhead, Probe, QueueDisc};
 use ackclock_packet::Packet;
 use ackclock_units::{Span, Time};
 
@@ -50,8 +50,11 @@ pub enum Action {
 /// State of a recording link. Its methods are `cold`, out of the way of links that do not record.
 /// While a packet is in the queue, its handle's slot, which no discipline sees, is the number of
 /// its ticket, so that two handles to the same contents can be distinguished.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recording {
+    overhead: Overhead,
+    /// Decisions are stored; without them it only knows the packets' own lengths.
+    keeps: bool,
     tickets: Vec<Ticket>,
     free: Vec<u32>,
     /// Packets offered.
@@ -66,6 +69,8 @@ pub(crate) struct Recording {
 #[derive(Clone, Copy, Debug)]
 struct Ticket {
     slot: u32,
+    /// Without framing.
+    bytes: u32,
     number: u64,
     arrived: Time,
 }
@@ -74,16 +79,37 @@ struct Ticket {
 #[derive(Clone, Copy)]
 struct CallContext {
     at: Time,
-    overhead: u32,
     probe: Probe,
 }
 
 impl Recording {
-    /// Gives a packet that is about to be enqueued a ticket.
+    /// The tickets of a link whose packets have this framing.
+    pub(crate) fn new(overhead: Overhead) -> Recording {
+        Recording {
+            overhead,
+            keeps: false,
+            tickets: Vec::new(),
+            free: Vec::new(),
+            offered: 0,
+            enqueued: 0,
+            marked: 0,
+            backlog: Backlog::default(),
+            decisions: Vec::new(),
+        }
+    }
+
+    /// Decisions are stored from now on.
+    pub(crate) fn keep(&mut self) {
+        self.keeps = true;
+    }
+
+    /// Gives a packet that is about to be enqueued a ticket and its framing.
     #[cold]
     pub(crate) fn offer(&mut self, now: Time, packet: &mut Packet) {
         self.offered += 1;
-        let ticket = Ticket { slot: packet.slot, number: self.offered, arrived: now };
+        let Packet { slot, wire_len: bytes, .. } = *packet;
+        let ticket = Ticket { slot, bytes, number: self.offered, arrived: now };
+        packet.wire_len = self.overhead.of(bytes);
         packet.slot = match self.free.pop() {
             Some(free) => {
                 self.tickets[free as usize] = ticket;
@@ -101,12 +127,11 @@ impl Recording {
     pub(crate) fn enqueued(
         &mut self,
         now: Time,
-        overhead: u32,
         offered: Packet,
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
     ) {
-        let call = CallContext { at: now, overhead, probe: queue.probe() };
+        let call = CallContext { at: now, probe: queue.probe() };
         let taken_in = queue.counters().enqueued.packets > self.enqueued;
         let ticket = self.tickets[offered.slot as usize];
         for _ in 0..self.new_marks(queue.counters()) {
@@ -125,22 +150,23 @@ impl Recording {
         self.check(queue);
     }
 
-    /// After the queue was asked for a packet and gave `dequeued`.
+    /// After the queue was asked for a packet and gave `dequeued`. Returns the framing bytes of that
+    /// packet.
     #[cold]
     pub(crate) fn dequeued(
         &mut self,
         now: Time,
-        overhead: u32,
         dequeued: &mut Dequeue<Framed>,
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
-    ) {
-        let call = CallContext { at: now, overhead, probe: queue.probe() };
+    ) -> Option<u32> {
+        let call = CallContext { at: now, probe: queue.probe() };
         for dropped in drops {
             let Framed(packet) = &mut dropped.packet;
             self.discard(call, packet, dropped.reason, false);
         }
         let marks = self.new_marks(queue.counters());
+        let mut framing = None;
         if let Dequeue::Packet(entry) = dequeued {
             let Framed(packet) = &mut entry.packet;
             let ticket = self.redeem(packet);
@@ -150,8 +176,10 @@ impl Recording {
             }
             self.backlog.remove(packet.wire_len);
             self.push(call, ticket, *packet, Action::Dequeue, sojourn);
+            framing = Some(packet.wire_len - ticket.bytes);
         }
         self.check(queue);
+        framing
     }
 
     /// The queue is a new one, which has counted nothing.
@@ -172,6 +200,7 @@ impl Recording {
         }
         let sojourn = (!refused).then(|| call.at.since(ticket.arrived));
         self.push(call, ticket, *packet, Action::Drop(reason), sojourn);
+        packet.wire_len = ticket.bytes;
     }
 
     /// Gives a packet that has left the queue its slot back.
@@ -189,9 +218,12 @@ impl Recording {
     }
 
     fn push(&mut self, call: CallContext, ticket: Ticket, packet: Packet, action: Action, sojourn: Option<Span>) {
-        let CallContext { at, overhead, probe } = call;
+        if !self.keeps {
+            return;
+        }
+        let CallContext { at, probe } = call;
         let bytes = packet.wire_len;
-        let packet = Packet { slot: ticket.slot, wire_len: bytes - overhead, ..packet };
+        let packet = Packet { slot: ticket.slot, wire_len: ticket.bytes, ..packet };
         let backlog = self.backlog;
         self.decisions.push(Decision { at, packet, number: ticket.number, bytes, action, sojourn, backlog, probe });
     }

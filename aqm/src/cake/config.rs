@@ -5,6 +5,7 @@ use ackclock_units::{Rate, Span, named};
 
 use crate::books::PACKET_OVERHEAD;
 use crate::disciplines::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT};
+use crate::overhead::{LinkLayer, Overhead};
 use crate::prio::PrioMap;
 
 /// The packets of the largest size whose memory is the most by default (`cake_init`).
@@ -230,6 +231,16 @@ pub enum Atm {
 
 named! { Atm: Noatm = "noatm", Atm = "atm", Ptm = "ptm" }
 
+impl Atm {
+    const fn layer(self) -> LinkLayer {
+        match self {
+            Atm::Noatm => LinkLayer::Ethernet,
+            Atm::Atm => LinkLayer::Atm,
+            Atm::Ptm => LinkLayer::Ptm,
+        }
+    }
+}
+
 /// tc's keywords for the overhead of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -282,28 +293,7 @@ impl Framing {
             Framing::Docsis => (18, 64, Atm::Noatm),
             Framing::Ethernet => (38, 84, Atm::Noatm),
         };
-        Overhead { bytes, mpu, atm }
-    }
-}
-
-/// The bytes of a packet on its link beyond those that the queue sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Overhead {
-    pub(super) bytes: i32,
-    pub(super) mpu: u32,
-    pub(super) atm: Atm,
-}
-
-impl Overhead {
-    /// The length on the link of a packet of `len` bytes (`cake_calc_overhead`).
-    #[inline]
-    pub(super) fn of(self, len: u32) -> u32 {
-        let len = len.saturating_add_signed(self.bytes).max(self.mpu);
-        match self.atm {
-            Atm::Noatm => len,
-            Atm::Atm => len.div_ceil(48).saturating_mul(53),
-            Atm::Ptm => len.saturating_add(len.div_ceil(64)),
-        }
+        Overhead { bytes, mpu, layer: atm.layer() }
     }
 }
 
@@ -435,12 +425,11 @@ impl CakeConfig {
     }
 
     pub(super) fn overhead(&self) -> Overhead {
-        let raw = Overhead { bytes: 0, mpu: 0, atm: Atm::Noatm };
-        let keyword = self.framing.map_or(raw, Framing::overhead);
+        let keyword = self.framing.map_or(Overhead::default(), Framing::overhead);
         Overhead {
             bytes: self.overhead.map_or(keyword.bytes, |bytes| bytes as i32),
             mpu: self.mpu.unwrap_or(keyword.mpu),
-            atm: self.atm.unwrap_or(keyword.atm),
+            layer: self.atm.map_or(keyword.layer, Atm::layer),
         }
     }
 

@@ -93,7 +93,7 @@ fn one(link: &LinkSpec, item: &Item, cx: &Context<'_>, at: Instant, before: &[Ch
         cx.report.push(Diagnostic::new(title, &item.place, "cannot change").note(format!("expected {expected}")));
         return None;
     }
-    let extent = Extent { link: link.name.clone(), rate: spec.rate, overhead: u64::from(spec.overhead) };
+    let extent = Extent { link: link.name.clone(), rate: spec.rate, overhead: spec.overhead };
     let rate = if spec.course.trace.is_some() { None } else { Some(spec.rate) };
     let change = course::change(&mut fields, Base { rate, queue: &spec.queue, extent }, before, at);
     fields.finish();

@@ -9,6 +9,7 @@
 //! packets or bytes are rounded up. On a link that changes, all of this is taken at its start, with
 //! the mean rate of a trace; in a `schedule`, the rate is that of the change.
 
+use ackclock_sim::spec::Overhead;
 use ackclock_units::parameter::{Domain, Parameter};
 use ackclock_units::{Rate, Size, Span, parse_size, parse_span};
 
@@ -17,7 +18,7 @@ use crate::fields::Fields;
 use crate::quantity::{Bytes, Kind, Number, Packets, Problem, RateOrUnlimited, Time};
 
 /// Bytes of a full packet.
-const FULL: u64 = 1500;
+const FULL: u32 = 1500;
 
 /// The most bandwidth-delay products.
 const MOST_BDP: f64 = 1e6;
@@ -31,7 +32,7 @@ const A_PATH: &str = "a table such as { bdp = 1 }, { bdp = 0.5, path = \"FLOW\" 
      { bdp = 1, aggregate = \"FLOW\" } with a flow over several paths";
 
 /// Parameters that are a size, and no part of a queue's length.
-const OF_ONE_PACKET: [&str; 3] = ["mtu", "quantum", "avpkt"];
+const OF_ONE_PACKET: [&str; 5] = ["mtu", "mpu", "quantum", "avpkt", "overhead"];
 
 /// The reference of a queue's sizes.
 #[derive(Clone, Debug)]
@@ -40,8 +41,8 @@ pub(crate) struct Extent {
     pub(crate) link: String,
     /// The rate; `None` is unlimited.
     pub(crate) rate: Option<Rate>,
-    /// Framing bytes.
-    pub(crate) overhead: u64,
+    /// The framing of packets.
+    pub(crate) overhead: Overhead,
 }
 
 /// The unit in which a discipline counts.
@@ -95,7 +96,7 @@ impl Extent {
     }
 
     fn size(&self, amount: &Amount, unit: Unit) -> Result<Size, Problem> {
-        let full = FULL + self.overhead;
+        let full = u64::from(self.overhead.of(FULL));
         let too_large = || Problem::new("too large", "a size of less than 2^64 bytes");
         let bytes = match *amount {
             Amount::Size(Size::Bytes(bytes)) => bytes,

@@ -4,14 +4,15 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
-use ackclock_sim::spec::{DirectionSpec, LinkSpec};
+use ackclock_sim::spec::{DirectionSpec, LinkLayer, LinkSpec, Overhead};
+use ackclock_units::parameter::Named;
 use ackclock_units::{Rate, Span};
 
 use crate::document::{Entry, Table, Value};
 use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
+use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::{course, medium, queue};
 pub(crate) use loss::LOSSES;
@@ -26,6 +27,9 @@ pub(crate) const MAX_LINKS: usize = 10_000;
 
 /// Framing of a packet is at most this: the length of a packet with it must stay far below 2^32.
 const MAX_OVERHEAD: u64 = 65_535;
+
+/// The link layers.
+const LINK_LAYERS: OneOf<'_> = OneOf { what: "link layer", names: LinkLayer::NAMES };
 
 /// The most bytes of a token bucket: more would be no shaping.
 const MAX_BURST: u64 = 1 << 30;
@@ -81,10 +85,16 @@ struct Forward<'f, 'a> {
 
 /// The reference of sizes of a direction's queue, in other units.
 fn extent(fields: &Fields<'_>, link: &str, rate: Option<Option<Rate>>, base: &DirectionSpec) -> Extent {
-    let overhead = fields.peek("overhead").and_then(|node| Bytes(0, MAX_OVERHEAD).read(node).ok());
+    let bytes = |key| fields.peek(key).and_then(|node| Bytes(0, MAX_OVERHEAD).read(node).ok());
+    let layer = fields.peek("linklayer").and_then(|node| LINK_LAYERS.read(node).ok().and_then(LinkLayer::by_name));
+    let overhead = Overhead {
+        bytes: bytes("overhead").map_or(base.overhead.bytes, |bytes| bytes as i32),
+        mpu: bytes("mpu").map_or(base.overhead.mpu, |bytes| bytes as u32),
+        layer: layer.unwrap_or(base.overhead.layer),
+    };
     // Nothing is said of sizes at a rate that is wrong.
     let rate = rate.unwrap_or(Rate::from_bps(1));
-    Extent { link: link.to_owned(), rate, overhead: overhead.unwrap_or(base.overhead.into()) }
+    Extent { link: link.to_owned(), rate, overhead }
 }
 
 /// Reads the keys of a direction, and its schedule as it stands in the file; what the way back does
@@ -131,11 +141,7 @@ fn direction<'a>(
         ),
         device: device(fields, base.device),
         delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
-        overhead: fields.or(
-            ("overhead", "framing bytes added to every packet"),
-            u64::from(base.overhead),
-            Bytes(0, MAX_OVERHEAD),
-        ) as u32,
+        overhead: overhead(fields, base.overhead),
         queue,
         impairments: Impairments {
             loss,
@@ -189,10 +195,22 @@ pub(crate) fn bare() -> DirectionSpec {
         burst: None,
         device: None,
         delay: Span::ZERO,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: queue::default(),
         impairments: Impairments::default(),
         course: Course::default(),
+    }
+}
+
+/// The framing of packets; `base` unless the file says otherwise.
+fn overhead(fields: &mut Fields<'_>, base: Overhead) -> Overhead {
+    let added = ("overhead", "framing bytes added to every packet");
+    let least = ("mpu", "shortest packet on the link, framing included");
+    let layer = ("linklayer", "`atm`: cells of 53 bytes for each 48; `ptm`: a byte more for each 64");
+    Overhead {
+        bytes: fields.or(added, base.bytes as u64, Bytes(0, MAX_OVERHEAD)) as i32,
+        mpu: fields.or(least, base.mpu.into(), Bytes(0, MAX_OVERHEAD)) as u32,
+        layer: LinkLayer::by_name(fields.or(layer, base.layer.name(), LINK_LAYERS)).unwrap_or_default(),
     }
 }
 

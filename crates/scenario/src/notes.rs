@@ -115,7 +115,7 @@ fn misfits(link: &LinkSpec) -> Vec<(String, String)> {
         if let (Some(target), Some(rate)) = (queue.target(), direction.rate)
             && direction.course.slots.is_none()
         {
-            let frame = time_of(u64::from(FRAME + direction.overhead), rate);
+            let frame = time_of(direction.overhead.of(FRAME).into(), rate);
             // `sch_cake`: no target below one and a half full packets. Here an empty queue of a
             // flow does not end the time above the target (Linux `codel_dequeue`), so that pings
             // behind one packet of others are dropped.

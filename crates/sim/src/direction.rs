@@ -409,7 +409,7 @@ fn dropped(drops: impl Fn(DropReason) -> u64, lost: u64) -> BTreeMap<&'static st
 mod tests {
     use std::num::NonZeroU32;
 
-    use ackclock_aqm::{Fifo, FifoConfig, Limit};
+    use ackclock_aqm::{Fifo, FifoConfig, Limit, Overhead};
     use ackclock_emulator::{Course, Impairments, LinkConfig, Slots};
     use ackclock_packet::{Class, Packet};
     use ackclock_units::{Ecn, Random};
@@ -420,7 +420,13 @@ mod tests {
     /// 8 Mbit/s, so that a byte takes a microsecond; packets of 1000 bytes, all offered at time 0.
     fn offered(packets: u32, burst: Option<u32>, impairments: Impairments) -> LinkDirection {
         let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(100) }));
-        let config = LinkConfig { rate: Rate::from_bps(8_000_000), burst, delay: Span::ZERO, overhead: 0, impairments };
+        let config = LinkConfig {
+            rate: Rate::from_bps(8_000_000),
+            burst,
+            delay: Span::ZERO,
+            overhead: Overhead::default(),
+            impairments,
+        };
         let link = Link::new(config, queue, Random::for_component(1, 0, "link"));
         let mut direction = LinkDirection::new("wire.forward".to_owned(), "pfifo", link);
         let mut events = Vec::new();
@@ -487,7 +493,7 @@ mod tests {
             let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(100) }));
             let burst = (kind == 1).then_some(depth);
             let impairments = Impairments::default();
-            let config = LinkConfig { rate: Rate::from_bps(rate), burst, delay: Span::ZERO, overhead: 0, impairments };
+            let config = LinkConfig { rate: Rate::from_bps(rate), burst, delay: Span::ZERO, overhead: Overhead::default(), impairments };
             let slots = Slots { delay: Span::from_nanos(depth.into()), packets: Some(3), ..Slots::default() };
             let course = Course { slots: (kind == 2).then_some(slots), ..Course::default() };
             let link = Link::with_course(config, queue, Random::for_component(1, 0, "link"), course);

@@ -62,7 +62,7 @@
 //!     burst: None,
 //!     device: None,
 //!     delay: Span::from_millis(10),
-//!     overhead: 0,
+//!     overhead: Overhead::default(),
 //!     queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(100) }),
 //!     impairments: Impairments::default(),
 //!     course: Default::default(),

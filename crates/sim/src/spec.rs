@@ -10,7 +10,7 @@ use ackclock_traffic::{LoadPattern, NetperfPattern, Pattern, ProbePattern, Reque
 use ackclock_units::parameter::Named;
 use ackclock_units::{Rate, Span, Time, named};
 
-pub use ackclock_aqm::{OwnQueue, QueueSpec};
+pub use ackclock_aqm::{LinkLayer, Overhead, OwnQueue, QueueSpec};
 pub use ackclock_cc::learned::{self, Agent, Policy};
 pub use ackclock_cc::{CcSpec, OwnController};
 pub use ackclock_emulator::SplitRule;
@@ -110,8 +110,9 @@ pub struct DirectionSpec {
     pub device: Option<NonZeroU32>,
     /// Time from the end of transmission to arrival.
     pub delay: Span,
-    /// Framing bytes added to every packet on this link, in the queue's books and in transmission.
-    pub overhead: u32,
+    /// Framing of every packet on this link, in the queue's books and in transmission. Not below
+    /// zero bytes.
+    pub overhead: Overhead,
     /// The queue before the transmitter.
     pub queue: QueueSpec,
     /// Loss, duplication, jitter and reordering after transmission.

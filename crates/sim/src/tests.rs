@@ -31,7 +31,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
         delay: Span::from_millis(10),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue,
         impairments: Impairments::default(),
         course: Default::default(),

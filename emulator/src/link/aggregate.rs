@@ -51,7 +51,7 @@ impl Link {
             }
             let (sojourn, busy) = (now.since(enqueued_at), end.since(start));
             self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-            aggregate.push(packet);
+            aggregate.push(Packet { wire_len: packet.wire_len - self.overhead, ..packet });
         }
         (end, held)
     }
@@ -67,7 +67,7 @@ impl Link {
     /// The aggregate is over at `end`: its packets are on their way.
     pub(crate) fn end_aggregate(&mut self, end: Time, aggregate: &mut Vec<Packet>, events: &mut impl LinkSink) {
         for packet in aggregate.drain(..) {
-            self.wire.begin(end, self.delay, &packet, self.overhead);
+            self.wire.begin(end, self.delay, &packet, 0);
             self.end_transmission(end, events);
         }
         if self.waiting == 0 {

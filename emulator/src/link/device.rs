@@ -27,7 +27,7 @@ pub(super) struct Device {
     /// Descriptors.
     most: usize,
     /// The packets in the driver's ring, with the end of their transmission. The first one is being
-    /// sent.
+    /// sent. They are without framing.
     ring: VecDeque<(Time, Packet)>,
     /// The end of the last packet's transmission.
     done: Time,
@@ -99,7 +99,7 @@ impl Link {
             let (sojourn, busy) = (now.since(enqueued_at), end.since(start));
             self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
             device.done = end;
-            device.ring.push_back((end, packet));
+            device.ring.push_back((end, Packet { wire_len: packet.wire_len - self.overhead, ..packet }));
             if device.ring.len() == 1 {
                 self.begin_first(device);
             }
@@ -113,7 +113,7 @@ impl Link {
     /// The first packet of the ring is being sent.
     fn begin_first(&mut self, device: &Device) {
         if let Some((end, packet)) = device.ring.front() {
-            self.wire.begin(*end, self.delay, packet, self.overhead);
+            self.wire.begin(*end, self.delay, packet, 0);
         }
     }
 }

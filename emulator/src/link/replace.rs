@@ -58,7 +58,7 @@ impl Link {
         replaced.failure = replaced.failure.take().or_else(|| old.failure().cloned());
         if let Some(recording) = &mut self.recording {
             recording.replaced();
-            recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
+            recording.dequeued(now, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
         }
         self.report_drops(now, events);
     }

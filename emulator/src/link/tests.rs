@@ -3,11 +3,12 @@
 
 use ackclock_aqm::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DropReason, DualPi2, DualPi2Config, Fifo, FifoConfig,
-    FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, Red, RedAdaptive, RedConfig, RedFloyd, Sfb,
-    SfbConfig,
+    FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, LinkLayer, Pie, PieConfig, Red, RedAdaptive, RedConfig,
+    RedFloyd, Sfb, SfbConfig,
 };
 use ackclock_packet::Class;
 use proptest::prelude::*;
+use std::num::NonZeroU32;
 
 use super::*;
 use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
@@ -54,7 +55,7 @@ fn config() -> LinkConfig {
         rate: Rate::from_bps(10 * MBIT),
         delay: Span::from_millis(1),
         burst: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         impairments: Impairments::default(),
     }
 }
@@ -176,7 +177,7 @@ fn an_unlimited_link_only_delays() {
 #[test]
 fn overhead_counts_in_the_queue_and_in_transmission_alone() {
     // 1000 + 250 bytes take 1 ms.
-    let mut link = link(LinkConfig { overhead: 250, ..config() });
+    let mut link = link(LinkConfig { overhead: Overhead::bytes(250), ..config() });
     let mut events = Vec::new();
     link.offer(Time::ZERO, packet(1, 1000), &mut events);
     link.offer(Time::ZERO, packet(2, 1000), &mut events);
@@ -185,10 +186,44 @@ fn overhead_counts_in_the_queue_and_in_transmission_alone() {
     assert_eq!((at, first.wire_len), (us(2000), 1000));
 }
 
+/// sqm-scripts#74: 1478 + 10 bytes are 31 cells of 53, 1643 bytes, in the books and in
+/// transmission; the packet arrives, and is reported, as it was. 100 + 10 bytes are three cells.
+#[test]
+fn cells_count_in_the_queue_and_in_transmission_alone() {
+    let overhead = Overhead { layer: LinkLayer::Atm, ..Overhead::bytes(10) };
+    // A byte takes a microsecond.
+    let config = LinkConfig { rate: Rate::from_bps(8 * MBIT), overhead, ..config() };
+    let new = || Link::new(config.clone(), pfifo(2), random("link"));
+    let mut recorded = new();
+    recorded.record();
+    // The second descriptor of the device takes one more out of the queue.
+    for (mut link, most) in [(new(), 3), (recorded, 3), (new().with_device(NonZeroU32::new(2).unwrap()), 4)] {
+        let mut events = Vec::new();
+        for slot in 1..=most {
+            link.offer(Time::ZERO, packet(slot, if slot == 2 { 100 } else { 1478 }), &mut events);
+        }
+        let backlog = 1643 + if most == 3 { 159 } else { 1643 };
+        assert_eq!(link.queue().backlog().bytes, backlog);
+        link.offer(Time::ZERO, packet(9, 60), &mut events);
+        let dropped = events.iter().find_map(|event| match event.kind {
+            LinkEventKind::Dropped { packet, .. } => Some((packet.slot, packet.wire_len)),
+            _ => None,
+        });
+        assert_eq!(dropped, Some((9, 60)));
+        let mut arrivals = Vec::new();
+        while let Some((at, packet)) = link.deliver(Time::from_secs(1), &mut events) {
+            arrivals.push((at.as_nanos() / 1000 - 1000, packet.wire_len));
+        }
+        let ends = [(1643, 1478), (1643 + 159, 100), (2 * 1643 + 159, 1478), (3 * 1643 + 159, 1478)];
+        assert_eq!(arrivals, ends[..most as usize]);
+    }
+}
+
 #[test]
 fn every_event_shows_a_packet_without_the_overhead() {
     let impairments = Impairments { loss: Loss::List(vec![1]), duplicate: 1.0, ..Impairments::default() };
-    let mut link = Link::new(LinkConfig { overhead: 250, impairments, ..config() }, pfifo(1), random("link"));
+    let mut link =
+        Link::new(LinkConfig { overhead: Overhead::bytes(250), impairments, ..config() }, pfifo(1), random("link"));
     let (_, events) = burst(&mut link, 3);
     let lengths: Vec<_> = events
         .iter()
@@ -439,11 +474,11 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![1 => Just(None), 8 => (100_000u64..100 * MBIT).prop_map(Rate::from_bps)];
     let delay = prop_oneof![Just(0u64), 0u64..50_000];
     let burst = proptest::option::weighted(0.3, prop_oneof![Just(1u32), 1u32..5000]);
-    (rate, burst, delay, 0u32..50, impairments).prop_map(|(rate, burst, delay, overhead, impairments)| LinkConfig {
+    (rate, burst, delay, 0..50i32, impairments).prop_map(|(rate, burst, delay, overhead, impairments)| LinkConfig {
         rate,
         burst,
         delay: Span::from_micros(delay),
-        overhead,
+        overhead: Overhead::bytes(overhead),
         impairments,
     })
 }

@@ -1,4 +1,4 @@
-use ackclock_aqm::{Fifo, FifoConfig, Limit};
+use ackclock_aqm::{Fifo, FifoConfig, Limit, Overhead};
 use ackclock_packet::Class;
 use ackclock_units::{Ecn, Rate};
 
@@ -35,7 +35,7 @@ impl Pair {
                 rate: Rate::from_bps(12_000_000),
                 delay: Span::from_millis(5),
                 burst: None,
-                overhead: 0,
+                overhead: Overhead::default(),
                 impairments: Impairments::default(),
             };
             let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(1000) }));

@@ -1,4 +1,4 @@
-use ackclock_aqm::{Codel, CodelConfig, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Pie, PieConfig};
+use ackclock_aqm::{Codel, CodelConfig, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Overhead, Pie, PieConfig};
 use ackclock_packet::Class;
 use ackclock_units::{Ecn, Random, Rate};
 
@@ -11,7 +11,7 @@ fn link(queue: Box<dyn QueueDisc<Framed>>) -> Link {
         rate: Rate::from_bps(10_000_000),
         delay: Span::ZERO,
         burst: None,
-        overhead: 14,
+        overhead: Overhead::bytes(14),
         impairments: Impairments::default(),
     };
     Link::new(config, queue, random())

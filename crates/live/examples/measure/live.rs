@@ -9,8 +9,8 @@ use ackclock_emulator::Impairments;
 use ackclock_live::{LiveError, Options, Outcome};
 use ackclock_sim::Recorders;
 use ackclock_sim::spec::{
-    Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Scheduling, Spin,
-    Ties,
+    Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RouterSpec, RunSpec, Scheduling,
+    Spin, Ties,
 };
 use ackclock_units::{Rate, Span};
 use anyhow::{Result, bail};
@@ -43,7 +43,7 @@ pub(crate) fn spec(lab: &Lab, path: &Path, settings: MeasureSettings) -> Result<
         delay: Span::from_nanos(path.delay.as_nanos() as u64),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: path.queue.clone(),
         impairments: Impairments::default(),
         course: Default::default(),

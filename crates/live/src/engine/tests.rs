@@ -49,7 +49,7 @@ fn direction(impairments: Impairments) -> DirectionSpec {
         delay: Span::from_millis(5),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(200) }),
         impairments,
     }

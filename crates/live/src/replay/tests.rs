@@ -8,7 +8,9 @@ use std::process;
 
 use ackclock_aqm::{FqCodelConfig, PieConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
-use ackclock_sim::spec::{Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec};
+use ackclock_sim::spec::{
+    Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RouterSpec,
+};
 use ackclock_sim::{DirectionId, QueueRecorder};
 use ackclock_trace::QueueCsv;
 use ackclock_units::Rate;
@@ -46,7 +48,7 @@ fn spec() -> RunSpec {
         burst: None,
         device: None,
         delay: Span::from_millis(5),
-        overhead: 0,
+        overhead: Overhead::default(),
         queue,
         impairments: Impairments {
             loss: Loss::Iid(0.01),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_emulator::Impairments;
-use ackclock_sim::spec::{Clock, DirectionSpec, LinkSpec, LiveSpec, PipeSpec, QueueSpec, Spin};
+use ackclock_sim::spec::{Clock, DirectionSpec, LinkSpec, LiveSpec, Overhead, PipeSpec, QueueSpec, Spin};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, raise};
 use tokio::runtime::{Builder, Runtime};
@@ -111,7 +111,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         delay,
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
         impairments: Impairments::default(),
     };

@@ -12,7 +12,8 @@ use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_emulator::Impairments;
 use ackclock_live::{LiveError, Options, Outcome, run};
 use ackclock_sim::spec::{
-    Clock, CommandSpec, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Ties,
+    Clock, CommandSpec, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RouterSpec,
+    RunSpec, Ties,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError};
 use ackclock_testkit::can_go_live;
@@ -53,7 +54,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         delay: Span::from_millis(5),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(100) }),
         impairments: Impairments::default(),
     };

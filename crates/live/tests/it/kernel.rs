@@ -165,7 +165,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         delay: Span::from_millis(3),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
         impairments: Impairments {
             loss: Loss::Iid(0.01),

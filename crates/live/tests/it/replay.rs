@@ -12,7 +12,7 @@ use ackclock_emulator::{Impairments, Loss};
 use ackclock_live::{Options, Outcome, run};
 use ackclock_sim::spec::{
     Application, CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec,
-    LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Ties,
+    LinkSpec, LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RouterSpec, RunSpec, Ties,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
 use ackclock_tcp::profile::Profile;
@@ -46,7 +46,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         burst: None,
         device: None,
         delay: Span::from_millis(5),
-        overhead: 0,
+        overhead: Overhead::default(),
         queue,
         impairments: Impairments { loss: Loss::Iid(0.002), jitter: Span::from_millis(1), ..Impairments::default() },
     };

@@ -95,7 +95,7 @@ fn delivered_bytes_are_those_of_the_opportunities() {
     let scenario = with_trace("opportunities", "1\n2\n3\n5\n5\n7\n9\n10\n", ", format = \"mahimahi\"").unwrap();
     let mut spec = scenario.spec(0);
     assert_eq!(spec.links[0].forward.rate.unwrap().as_bps(), 9_625_600);
-    spec.links[0].forward.overhead = 4;
+    spec.links[0].forward.overhead = ackclock_sim::spec::Overhead::bytes(4);
     spec.links[0].forward.queue = ackclock_sim::spec::QueueSpec::by_name("codel").unwrap();
     let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).unwrap();
     let wire = forward(&summary);

@@ -48,6 +48,9 @@ fn a_time_is_that_at_the_rate_of_the_link() {
     // Framing counts: 62 500 / 1538 = 40.6.
     let framed = "rate = \"10mbit\"\noverhead = \"38B\"";
     assert_eq!(limit_on(framed, "pfifo", "\"50ms\""), Limit::Packets(41));
+    // 1500 + 10 bytes are 32 cells of 53, 1696 bytes: 62 500 / 1696 = 36.9.
+    let cells = "rate = \"10mbit\"\noverhead = \"10B\"\nlinklayer = \"atm\"";
+    assert_eq!(limit_on(cells, "pfifo", "\"50ms\""), Limit::Packets(37));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use ackclock_cc::{
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_scenario::{Override, Scenario};
-use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc, SplitRule, SplitSpec, WayBack};
+use ackclock_sim::spec::{
+    CcSpec, FlowSpec, HostSpec, Overhead, QueueSpec, RunSpec, SmoltcpCc, SplitRule, SplitSpec, WayBack,
+};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, CONTROLLERS, CwndValidation, DetectorRules,
@@ -56,7 +58,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((spec.seed, spec.run, spec.duration), (1, 0, Span::from_secs(10)));
     let link = &spec.links[0];
     assert_eq!(link.forward, link.reverse);
-    assert_eq!((link.forward.delay, link.forward.overhead), (Span::ZERO, 0));
+    assert_eq!((link.forward.delay, link.forward.overhead), (Span::ZERO, Overhead::default()));
     assert_eq!(link.forward.queue, QueueSpec::Pfifo(Default::default()));
     assert_eq!(link.forward.impairments, Impairments::default());
     let flow = &spec.flows[0];

@@ -6,7 +6,7 @@ use ackclock_units::{Rate, Span, Time};
 use super::Flow;
 use super::counts::EndCounts;
 use crate::host::Host;
-use crate::spec::{FlowGroup, HostSpec, LinkSpec};
+use crate::spec::{FlowGroup, HostSpec, LinkSpec, Overhead};
 
 /// The outcome of a flow of fixed size.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ pub(crate) struct Ideal {
     payload: u64,
     /// Bytes of its headers.
     headers: u64,
-    /// Rates of the links, with the bytes of framing that each adds to a packet.
-    links: Vec<(Rate, u64)>,
+    /// Rates of the links, with their framing of packets.
+    links: Vec<(Rate, Overhead)>,
 }
 
 impl Ideal {
@@ -59,7 +59,7 @@ impl Ideal {
         let options = if timestamps && answers { Ideal::TIMESTAMPS } else { 0 };
         let rate = |link: &LinkSpec| {
             let direction = if group.reverse { &link.reverse } else { &link.forward };
-            Some((direction.rate?, u64::from(direction.overhead)))
+            Some((direction.rate?, direction.overhead))
         };
         Ideal {
             rtt: path().fold(Span::ZERO, |sum, link| sum + link.forward.delay + link.reverse.delay),
@@ -71,10 +71,11 @@ impl Ideal {
 
     /// The shortest time for `bytes` of payload; at least 1 ns.
     pub(crate) fn time(&self, bytes: u64) -> Span {
-        let packets = bytes.div_ceil(self.payload);
-        let sent = |&(rate, framing): &(Rate, u64)| {
-            let bytes = u128::from(bytes) + u128::from(packets) * u128::from(self.headers + framing);
-            let nanos = bytes * 8_000_000_000 / u128::from(rate.as_bps());
+        let (full, rest) = (bytes / self.payload, bytes % self.payload);
+        let sent = |&(rate, overhead): &(Rate, Overhead)| {
+            let length = |payload: u64| u128::from(overhead.of((self.headers + payload) as u32));
+            let last = if rest > 0 { length(rest) } else { 0 };
+            let nanos = (u128::from(full) * length(self.payload) + last) * 8_000_000_000 / u128::from(rate.as_bps());
             Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
         };
         let slowest = self.links.iter().map(sent).fold(Span::ZERO, Span::max);

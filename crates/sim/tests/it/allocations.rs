@@ -14,7 +14,7 @@ use ackclock_emulator::Impairments;
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
     Application, CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
-    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RunSpec,
+    LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RunSpec,
 };
 use ackclock_sim::{DirectionId, FlowId, Inbound, QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::{AccEcnOption, Config};
@@ -38,7 +38,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         delay: Span::from_millis(10),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue,
         impairments: Impairments::default(),
     };

@@ -11,8 +11,8 @@ use ackclock_cc::{
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    Application, CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec,
-    RunSpec, SmoltcpCc, SmoltcpSpec,
+    Application, CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, Overhead,
+    QueueSpec, RunSpec, SmoltcpCc, SmoltcpSpec,
 };
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, BerkeleyRules, Config, CwndValidation, DelayedAck,
@@ -111,7 +111,7 @@ fn any_direction() -> impl Strategy<Value = DirectionSpec> {
             delay: Span::from_millis(delay),
             burst: None,
             device: None,
-            overhead: 0,
+            overhead: Overhead::default(),
             queue,
             impairments,
         },
@@ -303,7 +303,7 @@ fn lossy_ways() -> [DirectionSpec; 2] {
         delay: Span::from_millis(10),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(40) }),
         impairments: Impairments { loss: Loss::List(lost.to_vec()), ..Impairments::default() },
     };

@@ -12,7 +12,7 @@ use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
 use ackclock_sim::spec::{
     Application, CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
-    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, SplitRule, SplitSpec, WayBack,
+    LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RouterSpec, RunSpec, SplitRule, SplitSpec, WayBack,
 };
 use ackclock_sim::{DirectionId, FlowId, HostId, Inbound, Outbound, QueueRecorder, Recorders, World};
 use ackclock_tcp::{Config, EcnFeedback, Endpoint, Ports, Shutdown, State};
@@ -35,7 +35,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
         delay: Span::from_millis(10),
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue,
         impairments: Impairments::default(),
         course: Default::default(),

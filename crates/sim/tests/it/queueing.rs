@@ -14,7 +14,7 @@ use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_emulator::{Course, Impairments};
 use ackclock_sim::spec::{
     Application, DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, DirectionSpec, FlowGroup, FlowSpec, HostSpec,
-    LinkSpec, QueueSpec, RunSpec,
+    LinkSpec, Overhead, QueueSpec, RunSpec,
 };
 use ackclock_trace::DatagramSummary;
 use ackclock_traffic::{Distribution, Pattern};
@@ -41,7 +41,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         delay: Span::ZERO,
         burst: None,
         device: None,
-        overhead: 0,
+        overhead: Overhead::default(),
         queue,
         impairments: Impairments::default(),
         course: Course::default(),

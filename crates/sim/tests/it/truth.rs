@@ -8,8 +8,8 @@ use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    Application, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec,
-    SplitRule, SplitSpec, WayBack,
+    Application, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, Overhead, QueueSpec,
+    RunSpec, SplitRule, SplitSpec, WayBack,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, run_recorded};
 use ackclock_tcp::Config;
@@ -158,7 +158,7 @@ fn any_direction(loss: impl Strategy<Value = Loss>) -> impl Strategy<Value = Dir
         DirectionSpec {
             rate: Rate::from_bps(rate),
             delay: Span::from_millis(delay),
-            overhead: 0,
+            overhead: Overhead::default(),
             burst: None,
             device: None,
             queue,

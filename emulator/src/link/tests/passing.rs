@@ -1,7 +1,7 @@
 //! A link without a rate: a discipline that only counts packets there gives the same events as when
 //! it is asked for each of them.
 
-use ackclock_aqm::QueueSpec;
+use ackclock_aqm::{Overhead, QueueSpec};
 
 use super::*;
 
@@ -9,7 +9,7 @@ proptest! {
     #[test]
     fn packets_pass_as_if_the_queue_had_been_asked(
         steps in prop::collection::vec((0..50_000_u64, 40..65_000_u32, any::<bool>()), 1..60),
-        overhead in 0..50_u32,
+        overhead in (0..50).prop_map(Overhead::bytes),
         duplicate in prop::sample::select(vec![0.0, 0.3]),
     ) {
         for name in ["pfifo", "bfifo", "codel", "fq_codel", "pie"] {

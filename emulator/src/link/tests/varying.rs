@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_aqm::QueueSpec;
+use ackclock_aqm::{Overhead, QueueSpec};
 
 use super::*;
 use crate::{Change, Course, Format, OPPORTUNITY, Trace, Up};
@@ -162,7 +162,7 @@ fn packets_share_an_opportunity_and_use_several() {
     });
     assert_eq!(due.take(1).collect::<Vec<_>>(), [us(1_000_000_002_000)]);
     // As in mahimahi, whose packets have 4 bytes more: one for each.
-    let mut link = mahimahi("1\n1\n2\n", LinkConfig { overhead: 4, ..config });
+    let mut link = mahimahi("1\n1\n2\n", LinkConfig { overhead: Overhead::bytes(4), ..config });
     for slot in 1..=5 {
         link.offer(us(0), packet(slot, 1500), &mut events);
     }

@@ -85,7 +85,7 @@ fn a_trace_applies_to_packets_of_kernels() {
         let trace = Trace::parse("5\n10\n10\n15\n", Format::Mahimahi { bytes: 1504 }, true).expect("a trace");
         forward.course.trace = Some(Arc::new(trace));
         // An opportunity is as long as a packet of 1500 bytes.
-        forward.overhead = 4;
+        forward.overhead = Overhead::bytes(4);
     });
     // Two of three leave together at 10 ms; one that comes at 16 ms has to wait for the next round.
     let sent = [ms(0), ms(1), ms(2), ms(16)];

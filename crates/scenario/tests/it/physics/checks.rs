@@ -71,7 +71,7 @@ fn fastest(direction: &DirectionSpec) -> Option<u64> {
 
 /// Least time of a packet with these headers in a direction, ns: for transmission, and the delay.
 fn least_time(headers: u64, direction: &DirectionSpec) -> u64 {
-    let bits = 8 * (headers + u64::from(direction.overhead));
+    let bits = 8 * u64::from(direction.overhead.of(headers as u32));
     let sending = match (fastest(direction), direction.burst) {
         (Some(rate), None) => bits * 1_000_000_000 / rate,
         _ => 0,
@@ -256,7 +256,8 @@ fn most_bits(spec: &RunSpec, flow: &FlowSpec, seconds: f64) -> Option<f64> {
         let share = |(_, direction): (usize, &DirectionSpec)| {
             let rate = fastest(direction)? as f64;
             let payload = payload(&flow.sender) as f64;
-            let share = payload / (payload + (headers(flow) + u64::from(direction.overhead)) as f64);
+            // Cells can only add to this.
+            let share = payload / (payload + headers(flow) as f64 + f64::from(direction.overhead.bytes));
             Some(
                 (rate * (seconds + 1e-9)
                     + 8.0 * f64::from(direction.burst.unwrap_or(0))
@@ -271,7 +272,7 @@ fn most_bits(spec: &RunSpec, flow: &FlowSpec, seconds: f64) -> Option<f64> {
 
 /// A bucket that is above nothing lets a whole packet pass.
 fn most_at_once(direction: &DirectionSpec) -> f64 {
-    if direction.burst.is_some() { f64::from(u16::MAX) + f64::from(direction.overhead) } else { 0.0 }
+    if direction.burst.is_some() { f64::from(direction.overhead.of(u16::MAX.into())) } else { 0.0 }
 }
 
 /// Returns `true` if the flow's ends may agree on ECN.
