@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use ackclock_live::{Outcome, run_virtual};
 use ackclock_scenario::{Own, Scenario};
 use ackclock_sim::Recorders;
+use ackclock_testkit::skipped;
 use ackclock_trace::Summary;
 use ackclock_uml::IMAGE;
 
@@ -38,7 +39,7 @@ fn result(summary: &Summary<()>, host: usize, name: &str) -> Option<f64> {
 fn skips(name: &str) -> bool {
     let skips = std::env::var_os(IMAGE).is_none();
     if skips {
-        eprintln!("skipped {name}: no kernel; `crates/uml/build-image DIR` builds one, {IMAGE}=DIR names it");
+        skipped(name, &format!("no kernel; `crates/uml/build-image DIR` builds one, {IMAGE}=DIR names it"));
     }
     skips
 }
