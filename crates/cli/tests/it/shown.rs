@@ -155,7 +155,7 @@ fn keys_are_those_of_a_block() {
 
 #[test]
 fn parts_of_scenarios_have_keys_that_exist() {
-    let rows = ["keys", "parameters", "hosts"].map(|page| {
+    let rows = ["keys", "parameters", "hosts", "kernel"].map(|page| {
         fs::read_to_string(root().join(format!("docs/{page}.md"))).unwrap_or_else(|error| panic!("{page}: {error}"))
     });
     let rows = rows.iter().flat_map(|page| page.lines()).filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
