@@ -381,4 +381,13 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
             } }]
         "#,
     ),
+    (
+        "ACKs that wait",
+        r#"
+            schema = 1
+            run.duration = "3s"
+            links.wire = { rate = "200kbit", delay = "20ms", reverse = { rate = "10mbit" } }
+            flows = [{ id = "f", path = ["wire"] }, { id = "g", path = ["wire"], direction = "reverse" }]
+        "#,
+    ),
 ];
