@@ -45,7 +45,7 @@ use crate::loss::scoreboard::{Progress, Whole};
 use crate::loss::{AckContext, DuplicateReport, Loss};
 use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
-use crate::{CaState, DetectorRules, LossRules, Prr};
+use crate::{CaState, DetectorRules, LossRules, Prr, SendRule};
 
 /// The reaction to an ACK that is not ordinary progress.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +181,7 @@ impl Sender {
         self.loss.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
         self.loss.recovery.resend = Resend::Hold;
         self.set_transmit_timer(now);
-        let bytes = u64::from(whole.segments) * u64::from(self.negotiated.mss());
+        let bytes = self.grown_by(whole.segments.into(), acked);
         self.grow_for(now, Ack { acked, delivered: bytes, ..Ack::default() });
     }
 
@@ -250,8 +250,8 @@ impl Sender {
         if !grows || marked {
             return;
         }
-        // tcp_cong_control: a short segment counts as one.
-        let bytes = delivered * u64::from(self.negotiated.mss());
+        let bytes = if self.negotiated.sack() { progress.delivered.max(1) } else { progress.acked };
+        let bytes = self.grown_by(delivered, bytes);
         let lost = self.loss.board.units_declared_lost() - context.units_lost_before;
         let ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
         if self.config.transfer.loss.grows_within_burst {
@@ -259,6 +259,15 @@ impl Sender {
         } else {
             self.grow_for(now, ack);
         }
+    }
+
+    /// The growth for so many `segments` that have arrived, of which `bytes` are known: Linux's window
+    /// is one of segments, and a short one counts whole (`tcp_cong_control`); other systems count
+    /// bytes (RFC 5681 section 3.1).
+    #[inline]
+    fn grown_by(&self, segments: u64, bytes: u64) -> u64 {
+        let whole = segments * u64::from(self.negotiated.mss());
+        if self.config.transfer.sending == SendRule::Linux { whole } else { whole.min(bytes) }
     }
 
     /// The controller grows its window, or reduces it.
