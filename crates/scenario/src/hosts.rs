@@ -134,6 +134,11 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
         for (of, text) in config.texts_mut() {
             *text = fields.or(of.name, text.clone(), TextOf(of.problem));
         }
+        for (key, expected) in config.idle() {
+            if let Some(entry) = fields.get(key) {
+                fields.reject(key, &entry.node, Problem::new("without effect here", expected));
+            }
+        }
         config
     }))
 }

@@ -56,8 +56,17 @@ pub struct OwnStack {
     name: &'static str,
     parameters: Vec<OwnParameter>,
     texts: Vec<OwnText>,
+    needs: Vec<Need>,
     unseeded: Option<&'static str>,
     build: Arc<Build>,
+}
+
+/// Keys that have an effect for some values of a text alone.
+#[derive(Clone, Debug)]
+struct Need {
+    keys: Vec<&'static str>,
+    text: &'static str,
+    values: Vec<&'static str>,
 }
 
 // A specification outlives a run that panics; what `build` has made for it does not.
@@ -71,8 +80,8 @@ impl OwnStack {
         name: &str,
         build: impl Fn(&StackHost, &[f64], Random) -> Box<dyn Stack> + Send + Sync + 'static,
     ) -> OwnStack {
-        let (parameters, texts) = (Vec::new(), Vec::new());
-        OwnStack { name: interned(name), parameters, texts, unseeded: None, build: Arc::new(build) }
+        let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
+        OwnStack { name: interned(name), parameters, texts, needs, unseeded: None, build: Arc::new(build) }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -89,6 +98,15 @@ impl OwnStack {
     #[must_use]
     pub fn text(mut self, name: &str, default: &str, problem: fn(&str) -> Option<String>) -> OwnStack {
         self.texts.push(OwnText { name: interned(name), default: interned(default), problem });
+        self
+    }
+
+    /// `keys` have an effect only where the text `text` has one of these `values`; elsewhere a scenario
+    /// that sets them is refused.
+    #[must_use]
+    pub fn only_with(mut self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
+        let all = |names: &[&str]| names.iter().map(|name| interned(name)).collect();
+        self.needs.push(Need { keys: all(keys), text: interned(text), values: all(values) });
         self
     }
 
@@ -124,10 +142,10 @@ impl PartialEq for OwnStack {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, unseeded, build: _ } = self;
+        let OwnStack { name, parameters, texts, needs, unseeded, build: _ } = self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
-        shown.field("unseeded", unseeded).finish()
+        shown.field("needs", needs).field("unseeded", unseeded).finish()
     }
 }
 
@@ -153,6 +171,23 @@ impl OwnStackConfig {
     /// Its texts with their values.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = (OwnText, &mut String)> {
         self.stack.texts.iter().copied().zip(&mut self.texts)
+    }
+
+    /// The keys that are set and have no effect, each with what is expected.
+    pub fn idle(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        let texts = || self.stack.texts.iter().zip(&self.texts);
+        let is_set = move |key: &str| {
+            let mut numbers = self.stack.parameters.iter().zip(&self.values);
+            numbers.any(|(of, &value)| of.name == key && value != of.default)
+                || texts().any(|(of, text)| of.name == key && text != of.default)
+        };
+        let unmet =
+            move |need: &&Need| texts().any(|(of, text)| of.name == need.text && !need.values.contains(&text.as_str()));
+        self.stack.needs.iter().filter(unmet).flat_map(move |need| {
+            let values: Vec<String> = need.values.iter().map(|value| format!("{value:?}")).collect();
+            let expected = format!("`{} = {}`, without which it has no effect", need.text, values.join("` or `"));
+            need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))
+        })
     }
 
     /// The stack's name.

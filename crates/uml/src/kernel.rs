@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,6 +68,9 @@ pub(crate) fn stack() -> OwnStack {
         .parameter("sample_ms", 50.0, 1.0..=1e6)
         .parameter("memory_mb", 64.0, 32.0..=4096.0)
         .parameter("patience_s", 60.0, 1.0..=3600.0)
+        .only_with(&["bytes", "start_s", "duration_s", "source_port", "samples"], "app", &["send"])
+        .only_with(&["cc", "port", "buffer", "sample_ms"], "app", &["send", "sink"])
+        .only_with(&["command", "root"], "app", &["command"])
 }
 
 fn is_word(text: &str) -> bool {
@@ -107,7 +110,7 @@ struct Kernel {
 /// What the first process has reported.
 #[derive(Default)]
 struct Report {
-    samples: Option<BufWriter<File>>,
+    samples: Option<Samples>,
     /// Smoothed round-trip times, in us.
     rtts: Vec<u32>,
     min_rtt_us: u32,
@@ -126,7 +129,7 @@ impl Kernel {
             failure: None,
             origin: 0,
             quiet_until: Time::ZERO,
-            start: Time::from_nanos((values[1] * 1e9) as u64),
+            start: values.get(1).map_or(Time::ZERO, |start_s| Time::from_nanos((start_s * 1e9) as u64)),
             report: Report::default(),
         };
         if let Err(what) = kernel.boot(host, values, random) {
@@ -138,7 +141,10 @@ impl Kernel {
     /// Boots the kernel and gives it its job, in a time of its own.
     fn boot(&mut self, host: &StackHost, values: &[f64], mut random: Random) -> Result<(), String> {
         let job = job(host, values, &mut random)?;
-        let image = match host.texts[0].as_str() {
+        let ([image, .., append, samples], [.., memory_mb, patience]) = (host.texts.as_slice(), values) else {
+            return Err("values are missing".to_owned());
+        };
+        let image = match image.as_str() {
             "" => std::env::var_os(IMAGE).map(PathBuf::from).ok_or_else(|| format!("no image: {NO_IMAGE}"))?,
             path => PathBuf::from(path),
         };
@@ -148,20 +154,16 @@ impl Kernel {
                 return Err(format!("there is no {}: {NO_IMAGE}", file.display()));
             }
         }
-        if !host.texts[7].is_empty() {
-            let path = &host.texts[7];
-            let file = File::create(path).map_err(|error| format!("cannot write samples to {path}: {error}"))?;
-            let mut samples = BufWriter::new(file);
-            let _ = writeln!(samples, "{COLUMNS}");
-            self.report.samples = Some(samples);
+        if !samples.is_empty() {
+            self.report.samples = Some(Samples::create(samples)?);
         }
         let mut guest = Guest::start(&Boot {
             kernel,
             initrd,
-            append: host.texts[6].clone(),
-            memory_mb: values[7] as u64,
+            append: append.clone(),
+            memory_mb: *memory_mb as u64,
             mtu: host.mtu,
-            patience: Duration::from_secs_f64(values[8]),
+            patience: Duration::from_secs_f64(*patience),
         })?;
         let mut is_ready = false;
         let mut at = 0;
@@ -203,7 +205,7 @@ impl Kernel {
         let driven = guest.drive(self.origin + now.as_nanos(), self.origin + until.as_nanos());
         let mut failed = driven.err();
         while let Some(said) = guest.said() {
-            if let Err(what) = self.report.read(&said, self.start, self.origin) {
+            if let Err(what) = self.report.read(&said, self.start) {
                 failed.get_or_insert(format!("{what}{}", guest.console()));
             }
         }
@@ -286,9 +288,6 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
         ("command", _) if command.is_empty() || root.is_empty() => {
             return Err("`app = \"command\"` needs a `command`, and `root`, a directory with `/bin/sh`".to_owned());
         }
-        ("send" | "sink", _) if !command.is_empty() || !root.is_empty() => {
-            return Err("`command` and `root` need `app = \"command\"`".to_owned());
-        }
         _ => {}
     }
     lines.extend(peer.map(|peer| format!("peer {peer}")));
@@ -328,9 +327,29 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
 const COLUMNS: &str = "time_s,state,ca_state,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,min_rtt_us,unacked_segments,\
                        retransmitted_segments,acked_bytes,delivered_ce_segments,rto_us,pacing_rate_Bps";
 
+/// The file of a sender's samples.
+struct Samples {
+    path: String,
+    file: File,
+}
+
+impl Samples {
+    /// A new file: runs of a sweep do not write over each other's.
+    fn create(path: &str) -> Result<Samples, String> {
+        let file = File::create_new(path).map_err(|error| format!("cannot write samples to {path}: {error}"))?;
+        let mut samples = Samples { path: path.to_owned(), file };
+        samples.line(&format!("{COLUMNS}\n"))?;
+        Ok(samples)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        self.file.write_all(line.as_bytes()).map_err(|error| format!("cannot write samples to {}: {error}", self.path))
+    }
+}
+
 impl Report {
     /// Something that the first process says; an error ends the run.
-    fn read(&mut self, said: &str, start: Time, _origin: u64) -> Result<(), String> {
+    fn read(&mut self, said: &str, start: Time) -> Result<(), String> {
         let (kind, rest) = said.split_once(' ').unwrap_or((said, ""));
         let malformed = || format!("its first process says `{said}`: expected that of `build-image`");
         let numbers: Option<Vec<u64>> = rest.split(' ').map(|word| word.parse().ok()).collect();
@@ -341,7 +360,7 @@ impl Report {
                 let at = Time::from_nanos(at);
                 if let Some(samples) = &mut self.samples {
                     let columns = rest.split_once(' ').map_or("", |(_, columns)| columns).replace(' ', ",");
-                    let _ = writeln!(samples, "{:.6},{columns}", at.since(Time::ZERO).as_secs_f64());
+                    samples.line(&format!("{:.6},{columns}\n", at.since(Time::ZERO).as_secs_f64()))?;
                 }
                 let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
                 if srtt > 0 {

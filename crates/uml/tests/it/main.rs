@@ -114,6 +114,9 @@ fn settings_of_the_wrong_form_are_refused() {
         ("sysctl = \"../../etc=1\"", "settings separated by `;`"),
         ("root = \"relative\"", "the absolute path of a directory"),
         ("memory_mb = 1", "memory_mb"),
+        ("bytes = 5", "`app = \"send\"`, without which it has no effect"),
+        ("app = \"command\", cc = \"reno\"", "`app = \"send\"` or `\"sink\"`, without which it has no effect"),
+        ("app = \"send\", root = \"/\"", "`app = \"command\"`, without which it has no effect"),
         ("ccc = \"reno\"", "ccc"),
     ] {
         let error = parse(&text(sender, "")).err().unwrap_or_else(|| panic!("{sender} is accepted"));
