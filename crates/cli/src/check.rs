@@ -84,7 +84,7 @@ fn outline(scenario: &Scenario, selection: Selection) -> String {
         parts.insert(3, counted(workloads, "workload"));
     }
     if let Some(packets) = needs.packets {
-        parts.push(format!("{packets:.0} full packets"));
+        parts.push(format!("{packets:.0} packets"));
     }
     let memory = scenario.memory();
     let chosen = |point: &usize| points.as_ref().is_none_or(|points| points.contains(point));

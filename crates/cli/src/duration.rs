@@ -16,7 +16,7 @@ const MOST: usize = 1_000_000;
 /// The needs of the runs that are left.
 pub(crate) struct RemainingNeeds {
     pub(crate) runs: usize,
-    /// Full packets, if anything limits them.
+    /// Packets without ACKs, if anything limits them.
     pub(crate) packets: Option<f64>,
     /// Their duration, s.
     pub(crate) seconds: Option<f64>,

@@ -96,12 +96,24 @@ pub fn mib(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
-/// The memory that this process may still take, as far as the machine and its control groups tell.
+/// The memory that this process may still take, as far as the machine, its control groups and the
+/// process' own limit (`ulimit -v`) tell.
 fn available() -> Option<u64> {
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text))?;
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let machine = of_machine(&text("/proc/meminfo"))?;
+    let groups = text("/proc/self/cgroup");
     let limits = groups.lines().filter_map(|line| of_group(line, Path::new("/sys/fs/cgroup")));
-    Some(limits.fold(machine, u64::min))
+    Some(limits.chain(of_process(&text("/proc/self/limits"), &text("/proc/self/status"))).fold(machine, u64::min))
+}
+
+/// The address space that a process has left by its soft limit, from its `limits` and `status` in
+/// `/proc`; `None` without a limit.
+fn of_process(limits: &str, status: &str) -> Option<u64> {
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit = limit.split_whitespace().next()?.parse::<u64>().ok()?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let size = size.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+    Some(limit.saturating_sub(size.saturating_mul(1024)))
 }
 
 /// The available memory, from `/proc/meminfo`.
@@ -150,6 +162,21 @@ mod tests {
              [[flows]]\nid = \"few\"\npath = [\"a\"]\n{more}"
         );
         Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn a_limit_of_the_process_counts() {
+        let status = "Name:\tackclock\nVmPeak:\t  6000 kB\nVmSize:\t    5000 kB\n";
+        let limits = |soft: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                     Max open files            1024                 524288               files     \n\
+                     Max address space         {soft:<20} unlimited            bytes     \n"
+            )
+        };
+        assert_eq!(of_process(&limits("3072000000"), status), Some(3_072_000_000 - 5_120_000));
+        assert_eq!(of_process(&limits("1024"), status), Some(0));
+        assert_eq!(of_process(&limits("unlimited"), status), None);
     }
 
     fn all_fit(

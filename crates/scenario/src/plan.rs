@@ -170,7 +170,7 @@ impl Plan {
         listed.chain(self.workloads.iter().map(WorkloadEntry::population)).collect()
     }
 
-    /// The most full packets that the transfers of a run send.
+    /// The most packets that a run sends.
     pub(crate) fn packets(&self) -> Option<f64> {
         ackclock_sim::most_packets(&self.links, &self.populations(), self.duration)
     }

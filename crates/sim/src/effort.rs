@@ -6,20 +6,25 @@ use ackclock_units::Span;
 
 use crate::index::DirectionId;
 use crate::memory::Population;
-use crate::spec::{Application, FlowGroup, LinkSpec};
+use crate::spec::{Application, FlowGroup, HostSpec, LinkSpec};
 
 /// A full packet.
 const MTU: f64 = 1500.0;
 
-/// The most full packets that the transfers of a run send over these links in `duration`: what they
-/// ask for, as far as the slowest link of their paths carries it. ACKs are not counted, nor what
-/// other applications send, which is mostly little. `None` if nothing limits a transfer. On a link
-/// that changes, the rate is the one before or the mean of its trace.
+/// The most packets that a run sends over these links in `duration`: full ones of transfers, which
+/// ask for so many, as far as the slowest link of their paths carries them, and the datagrams of
+/// patterns. ACKs are not counted, nor what other applications send, which is mostly little. `None`
+/// if nothing limits a transfer. On a link that changes, the rate is the one before or the mean of
+/// its trace.
 pub fn most_packets(links: &[LinkSpec], groups: &[Population<'_>], duration: Span) -> Option<f64> {
     let mut total = 0.0;
     // What is asked of each link that is the slowest of a path.
     let mut asked: BTreeMap<Option<DirectionId>, f64> = BTreeMap::new();
     for of in groups {
+        if matches!(of.group.sender, HostSpec::Datagrams(_)) {
+            total += of.datagrams(duration);
+            continue;
+        }
         match (of.arrivals, of.mean_bytes) {
             // Arrivals above what is carried end a run by their number.
             (Some(per_second), Some(bytes)) => {
@@ -66,7 +71,12 @@ fn rate(links: &[LinkSpec], direction: DirectionId) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_traffic::Pattern;
+    use ackclock_units::{Ecn, Rate};
+
     use super::*;
+    use crate::spec::DatagramApplication;
+    use crate::tests::datagrams::datagrams;
     use crate::tests::{flow, link, pfifo};
 
     #[test]
@@ -95,5 +105,21 @@ mod tests {
         let mut free = links.clone();
         free.iter_mut().for_each(|link| link.forward.rate = None);
         assert_eq!(most_packets(&free, &[population(bulk, 1, None, None)], Span::from_secs(1)), None);
+    }
+
+    #[test]
+    fn datagrams_are_sent_whether_the_link_carries_them_or_not() {
+        let links = [link("a", pfifo(100))];
+        let most = |size: u64| {
+            let pattern = Pattern::cbr(Rate::from_bps(1_000_000_000).expect("a rate"), size);
+            let application = DatagramApplication::Messages { kind: "cbr", pattern };
+            let flow = datagrams(application, Ecn::NotEct);
+            let population =
+                Population { group: &flow.group, count: 2, arrivals: None, mean_bytes: None, most_alive: u64::MAX };
+            most_packets(&links, &[population], Span::from_secs(10))
+        };
+        // 10^10 bits of 80 each, twice; 3000 bytes are two packets of at most 1500.
+        assert_eq!(most(10), Some(250e6));
+        assert_eq!(most(3000), Some(2.0 * 2.0 * 1e10 / 24_000.0));
     }
 }

@@ -7,6 +7,7 @@
 use ackclock_aqm::QueueSpec;
 use ackclock_tcp::Endpoint;
 use ackclock_trace::FlowSummary;
+use ackclock_traffic::Pattern;
 use ackclock_units::parameter::{Value, each};
 use ackclock_units::{Rate, Size, Span};
 
@@ -120,34 +121,47 @@ impl Population<'_> {
 }
 
 impl Population<'_> {
+    /// The number of messages that a flow's application writes in `duration`, where that is known, and
+    /// their pattern.
+    fn messages(&self, duration: Span) -> Option<(&Pattern, f64)> {
+        let pattern = match (&self.group.sender, &self.group.application) {
+            (HostSpec::Datagrams(spec), _) => match &spec.application {
+                DatagramApplication::Messages { pattern, .. } => pattern,
+                _ => return None,
+            },
+            (_, Application::Messages { pattern, .. }) => pattern,
+            _ => return None,
+        };
+        let written = pattern.mean_rate().map(|bps| bps * duration.as_secs_f64() / 8.0);
+        let written = written.or(pattern.bytes().map(|bytes| bytes as f64))?;
+        Some((pattern, written / pattern.size().max(1.0)))
+    }
+
+    /// The datagrams that these flows send in `duration`; 0 for connections.
+    pub(crate) fn datagrams(&self, duration: Span) -> f64 {
+        let HostSpec::Datagrams(spec) = &self.group.sender else { return 0.0 };
+        let messages = self.messages(duration);
+        messages.map_or(0.0, |(pattern, messages)| messages * spec.parts(pattern.size()) * self.count as f64)
+    }
+
     /// The bytes that wait at the end because applications write more than their path carries: for
     /// datagrams limited by the queues' room, for connections the records of each message.
     fn backlog(&self, links: &[LinkSpec], duration: Span) -> u64 {
-        let datagrams = match &self.group.sender {
-            HostSpec::Datagrams(spec) => Some(spec),
-            _ => None,
-        };
-        let pattern = match (datagrams.map(|spec| &spec.application), &self.group.application) {
-            (Some(DatagramApplication::Messages { pattern, .. }), _) => pattern,
-            (None, Application::Messages { pattern, .. }) => pattern,
-            _ => return 0,
-        };
-        let written = pattern.mean_rate().map(|bps| bps * duration.as_secs_f64() / 8.0);
-        let Some(written) = written.or(pattern.bytes().map(|bytes| bytes as f64)) else { return 0 };
+        let Some((pattern, messages)) = self.messages(duration) else { return 0 };
         let directions = || {
             let of = |link: &LinkSpec| if self.group.reverse { link.reverse.clone() } else { link.forward.clone() };
             self.group.path.iter().filter_map(|&link| links.get(link)).map(of)
         };
         let rate = directions().filter_map(|direction| direction.rate).map(Rate::as_bps).min();
         let carried = rate.map_or(f64::INFINITY, |bps| bps as f64 * duration.as_secs_f64() / 8.0);
-        let left = (written - carried).max(0.0) / pattern.size().max(1.0);
-        let each = match datagrams {
-            Some(spec) => {
-                let packets = left * (pattern.size() / f64::from(spec.mtu.max(64))).ceil().max(1.0);
+        let left = (messages - carried / pattern.size().max(1.0)).max(0.0);
+        let each = match &self.group.sender {
+            HostSpec::Datagrams(spec) => {
+                let packets = left * spec.parts(pattern.size());
                 let limits = directions().map(|direction| limit(&direction)).fold(0, u64::saturating_add);
                 (packets as u64).min(limits).saturating_mul(PACKET)
             }
-            None => (left as u64).saturating_mul(MESSAGE),
+            _ => (left as u64).saturating_mul(MESSAGE),
         };
         each.saturating_mul(self.count)
     }

@@ -12,7 +12,7 @@ use ackclock_units::{Rate, Span};
 use super::*;
 use crate::spec::*;
 
-mod datagrams;
+pub(crate) mod datagrams;
 mod ends;
 mod steer;
 mod visits;

@@ -41,8 +41,8 @@ pub(crate) struct CheckArgs {
 
     /// Print a line for each valid scenario: its size and what its runs need
     ///
-    /// The numbers of points and runs; the flows and links of a run; the full packets that the
-    /// transfers of all runs send at most, if anything limits them; the memory of the largest run,
+    /// The numbers of points and runs; the flows and links of a run; the packets that all runs
+    /// send at most, if anything limits them; the memory of the largest run,
     /// if its queues and windows fill; the time that all runs take together, roughly; and the
     /// bytes of their results with `--out`. Numbers that differ between the points of a sweep are
     /// those of the largest.

@@ -347,7 +347,7 @@ fn a_part_is_counted_as_a_part() {
     };
     // Three points, two runs each, of 67 full packets.
     let whole = of(&[]);
-    assert!(whole.contains(": 3 points, 6 runs, ") && whole.contains(", 400 full packets, "), "{whole}");
+    assert!(whole.contains(": 3 points, 6 runs, ") && whole.contains(", 400 packets, "), "{whole}");
     assert!(whole.contains(", less than a second, about ") && whole.ends_with(" kB with --out\n"), "{whole}");
     let part = of(&["--only", "1,3-4"]);
     assert!(part.contains(": 3 points, 3 of 6 runs, ") && part.contains(", 200 full packets, "), "{part}");

@@ -18,8 +18,8 @@ impl Scenario {
         self.points.numbered().map(of).collect()
     }
 
-    /// The most full packets that transfers send in these runs together, ACKs and other
-    /// applications not counted; `None` where nothing limits them.
+    /// The most packets that these runs send together, without ACKs; `None` where nothing limits
+    /// them.
     pub fn packets(&self, runs: impl IntoIterator<Item = usize>) -> Option<f64> {
         self.sum(runs, Plan::packets)
     }

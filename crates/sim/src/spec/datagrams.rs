@@ -25,6 +25,13 @@ pub struct DatagramSpec {
     pub ecn: Ecn,
 }
 
+impl DatagramSpec {
+    /// The packets that a message of this many bytes takes.
+    pub(crate) fn parts(&self, bytes: f64) -> f64 {
+        (bytes / f64::from(self.mtu.max(64))).ceil().max(1.0)
+    }
+}
+
 /// The application of a flow of datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DatagramApplication {

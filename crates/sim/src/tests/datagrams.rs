@@ -7,7 +7,7 @@ use ackclock_units::Ecn;
 
 use super::*;
 
-fn datagrams(application: DatagramApplication, ecn: Ecn) -> FlowSpec {
+pub(crate) fn datagrams(application: DatagramApplication, ecn: Ecn) -> FlowSpec {
     let mut flow = flow("d", vec![0], false);
     let spec = DatagramSpec { application, mtu: 1500, ecn };
     flow.sender = HostSpec::Datagrams(spec.clone());
