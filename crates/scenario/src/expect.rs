@@ -221,7 +221,11 @@ fn axes(
             let title = format!("{}.{key}: `{}` is not an axis of the sweep", fields.shown(), entry.key);
             let error = Diagnostic::new(title, &entry.key_place, "no axis");
             let help = did_you_mean(&entry.key, names());
-            fields.push(error.note(format!("expected one of {}", listed(names()))).help(help));
+            let expected = match sweep.axes.as_slice() {
+                [] => "expected a sweep, which has axes; there is none".to_owned(),
+                _ => format!("expected one of {}", listed(names())),
+            };
+            fields.push(error.note(expected).help(help));
             continue;
         };
         let axis = &sweep.axes[number];

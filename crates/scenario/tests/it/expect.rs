@@ -131,6 +131,10 @@ fn an_expectation_that_checks_nothing_is_an_error() {
     // A point that differs from the baseline along one of two axes is one to compare.
     let keys = format!("when = {{ {kind} = \"pie\" }}\nbaseline = {{ {kind} = \"pie\", \"links.a.delay\" = \"1ms\" }}");
     assert_eq!(attempt(&format!("{metric}{keys}\n"), &[]).unwrap().checks(), 2);
+    // Without a sweep there is nothing to choose from.
+    let none = Override { flag: "--set".to_owned(), text: "sweep={}".to_owned() };
+    let error = attempt(&format!("{metric}{keys}\n"), &[none]).unwrap_err().render(false);
+    assert!(error.contains("is not an axis") && error.contains("there is none"), "{error}");
 }
 
 #[test]
