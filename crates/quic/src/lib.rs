@@ -1,83 +1,142 @@
 #![doc = include_str!("../README.md")]
+#![expect(clippy::duplicate_mod, reason = "two implementations with one interface: one file for both")]
 
 mod controller;
-mod plaintext;
+mod noq;
 mod quinn;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use ackclock_stack::{OwnStack, StackHost, UdpHost};
-use ackclock_units::{Random, Time};
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use ackclock_stack::{OwnStack, Stack, StackHost, UdpHost};
+use ackclock_units::{Random, Span, Time};
 
-pub use plaintext::PlaintextCrypto;
+pub use noq::PlaintextCrypto as NoqPlaintextCrypto;
+pub use quinn::PlaintextCrypto;
 
 use controller::Law;
-use quinn::{BulkTransfer, EndpointSettings, Quinn};
 
 /// Port of servers, and the first port of clients.
 const PORT: u16 = 4433;
 /// Bytes of IP and UDP headers.
 const HEADERS: [u16; 2] = [28, 48];
 
-/// The stacks of this crate: `quinn-newreno`, `quinn-cubic` and `quinn-bbr` send,
-/// `quinn-own-newreno` and others send with ackclock's controllers, `quinn-server` receives.
+/// What a sender sends.
+#[derive(Clone)]
+struct BulkTransfer {
+    to: SocketAddr,
+    /// Time at which it connects.
+    start: Time,
+    /// Bytes to send; `None` sends until the end.
+    bytes: Option<u64>,
+    /// The bytes that the application writes at a time, and the time between; as much as the stream
+    /// takes otherwise.
+    writes: Option<(u64, Span)>,
+}
+
+/// Settings of an endpoint.
+struct Settings {
+    /// The most bytes of a UDP payload; discovered from 1,200 on if `discovers_mtu`.
+    payload: u16,
+    discovers_mtu: bool,
+    /// Bytes of the window of a stream, and of the send window.
+    window: u64,
+    /// The most datagrams that are sent at one time (GSO).
+    burst: usize,
+}
+
+/// What an implementation tells of its path.
+struct PathFigures {
+    sent_packets: u64,
+    lost_packets: u64,
+    congestion_events: u64,
+    cwnd_bytes: u64,
+    mtu_bytes: u16,
+    rtt: Duration,
+    min_rtt: Option<Duration>,
+}
+
+/// The stacks of this crate: `quinn-newreno`, `quinn-cubic`, `quinn-bbr`, `noq-newreno`, `noq-cubic`
+/// and `noq-bbr3` send, `quinn-own-newreno` and others send with ackclock's controllers,
+/// `quinn-server` and `noq-server` receive.
 pub fn stacks() -> Vec<OwnStack> {
-    let newreno = |_| Arc::new(NewRenoConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>;
-    let cubic = |_| Arc::new(CubicConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>;
-    let bbr = |_| Arc::new(BbrConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>;
-    let quinns = [client("quinn-newreno", newreno), client("quinn-cubic", cubic), client("quinn-bbr", bbr)];
+    let quinns = quinn::CONTROLLERS.map(|(name, make)| quinn_client(name, move |_| make()));
     let ours = controller::NAMES.map(|name| {
-        client(&format!("quinn-own-{name}"), move |random| match Law::by_name(name, random) {
+        quinn_client(&format!("quinn-own-{name}"), move |random| match Law::by_name(name, random) {
             Some(law) => Arc::new(law),
             None => unreachable!("`{name}` is a controller"),
         })
     });
-    quinns.into_iter().chain(ours).chain([server()]).collect()
+    let noqs = noq::CONTROLLERS.map(|(name, make)| {
+        let client = client(name, move |host, settings, bulk, random| {
+            Box::new(UdpHost::new(local(host), noq::QuicHost::new(&settings, Some(make()), Some(bulk), random)))
+        });
+        if name == noq::BBR3 {
+            client.unseeded("noq draws the times of BBRv3's probes from the machine")
+        } else {
+            client
+        }
+    });
+    let servers = [
+        server("quinn-server", |host, settings, random| {
+            Box::new(UdpHost::new(local(host), quinn::QuicHost::new(&settings, None, None, random)))
+        }),
+        server("noq-server", |host, settings, random| {
+            Box::new(UdpHost::new(local(host), noq::QuicHost::new(&settings, None, None, random)))
+        }),
+    ];
+    quinns.into_iter().chain(ours).chain(noqs).chain(servers).collect()
 }
 
-/// A client that sends to the first of its neighbours, with this controller.
+/// A client of quinn with this controller.
+fn quinn_client(name: &str, controller: impl Fn(Random) -> quinn::Factory + Send + Sync + 'static) -> OwnStack {
+    client(name, move |host, settings, bulk, mut random| {
+        let controller = controller(Random::for_component(random.bits(), 0, "controller"));
+        Box::new(UdpHost::new(local(host), quinn::QuicHost::new(&settings, Some(controller), Some(bulk), random)))
+    })
+}
+
+/// A client that sends to the first of its neighbours.
 fn client(
     name: &str,
-    controller: impl Fn(Random) -> Arc<dyn ControllerFactory + Send + Sync> + Send + Sync + 'static,
+    build: impl Fn(&StackHost, Settings, BulkTransfer, Random) -> Box<dyn Stack> + Send + Sync + 'static,
 ) -> OwnStack {
-    let build = move |host: &StackHost, values: &[f64], mut random: Random| -> Box<dyn ackclock_stack::Stack> {
-        let [bytes, start, burst] = [values[0], values[1], values[2]];
+    let build = move |host: &StackHost, values: &[f64], random: Random| {
+        let [bytes, start, burst, write, interval] = std::array::from_fn(|number| values[number]);
         let to = host.neighbours.first().and_then(|peer| peer.addresses.first()).copied();
         let bulk = BulkTransfer {
             to: SocketAddr::new(to.unwrap_or(host.addresses[0]), PORT),
             start: Time::from_nanos((start * 1e9) as u64),
             bytes: (bytes > 0.0).then_some(bytes as u64),
+            writes: (write > 0.0).then(|| (write as u64, Span::from_nanos((interval * 1e6) as u64))),
         };
-        let settings = EndpointSettings {
-            controller: Some(controller(Random::for_component(random.bits(), 0, "controller"))),
-            burst: burst as usize,
-            ..settings(host, &values[3..])
-        };
-        Box::new(UdpHost::new(local(host), Quinn::new(settings, Some(bulk), random)))
+        build(host, Settings { burst: burst as usize, ..settings(host, &values[5..]) }, bulk, random)
     };
     let own = OwnStack::new(name, build).parameter("bytes", 0.0, 0.0..=1e15).parameter("start_s", 0.0, 0.0..=1e6);
-    common(own.parameter("burst_packets", 1.0, 1.0..=64.0))
+    let own = own.parameter("burst_packets", 1.0, 1.0..=64.0);
+    let own = own.parameter("write_bytes", 0.0, 0.0..=1e12).parameter("write_interval_ms", 40.0, 0.001..=1e6);
+    common(own.only_beside("write_interval_ms", "write_bytes"))
 }
 
 /// A server that reads everything.
-fn server() -> OwnStack {
-    common(OwnStack::new("quinn-server", |host, values, random| {
-        Box::new(UdpHost::new(local(host), Quinn::new(settings(host, values), None, random)))
-    }))
+fn server(
+    name: &str,
+    build: impl Fn(&StackHost, Settings, Random) -> Box<dyn Stack> + Send + Sync + 'static,
+) -> OwnStack {
+    common(OwnStack::new(name, move |host, values, random| build(host, settings(host, values), random)))
 }
 
-/// Parameters of both ends: the window of a stream in bytes, quinn's default of 12.5 MB/s and 100
-/// ms; and whether the path's MTU is discovered, as by default, or taken from the host's.
+/// Parameters of both ends: the window of a stream in bytes, the default of 12.5 MB/s and 100 ms of
+/// both implementations; and whether the path's MTU is discovered, as by default, or taken from the
+/// host's.
 fn common(own: OwnStack) -> OwnStack {
     own.parameter("stream_window", 1_250_000.0, 1200.0..=1e12).parameter("mtu_discovery", 1.0, 0.0..=1.0)
 }
 
-fn settings(host: &StackHost, values: &[f64]) -> EndpointSettings {
+fn settings(host: &StackHost, values: &[f64]) -> Settings {
     let headers = HEADERS[usize::from(host.addresses[0].is_ipv6())];
-    EndpointSettings {
-        controller: None,
+    Settings {
         payload: host.mtu.saturating_sub(headers).max(1200),
         discovers_mtu: values[1] >= 0.5,
         window: values[0] as u64,

@@ -12,20 +12,22 @@
 //!
 //! # Departures
 //! - No Retry packets, no 0-RTT, no export of keys.
+//!
+//! As `endpoint.rs`, the file is compiled for each implementation.
 
 use std::any::Any;
-use std::sync::Arc;
 
 use bytes::BytesMut;
-use quinn_proto::crypto::{
-    AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair,
-    Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
+
+use super::proto::crypto::{
+    CryptoError, ExportKeyingMaterialError, HeaderKey, HmacKey, KeyPair, Keys, PacketKey, Session,
 };
-use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use super::proto::transport_parameters::TransportParameters;
+use super::proto::{Side, TransportError, TransportErrorCode};
+use super::{Cid, error};
 
 /// Bytes of a packet's tag (RFC 9001 section 5.3).
-const TAG: usize = 16;
+pub(super) const TAG: usize = 16;
 
 /// Lengths of handshake messages, transport parameters included where a message has them.
 const CLIENT_HELLO: usize = 280;
@@ -36,7 +38,7 @@ const CLIENT_FINISHED: usize = 36;
 
 /// Encryption levels, in the order of their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
+pub(super) enum Level {
     Initial,
     Handshake,
     /// The generation of a key update.
@@ -45,12 +47,16 @@ enum Level {
 
 /// The key of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
+pub(super) struct Key {
     sender: Side,
     level: Level,
 }
 
 impl Key {
+    /// The limits of AES-128-GCM (RFC 9001 section 6.6).
+    pub(super) const CONFIDENTIALITY_LIMIT: u64 = 1 << 23;
+    pub(super) const INTEGRITY_LIMIT: u64 = 1 << 52;
+
     fn tag(self, packet: u64) -> [u8; TAG] {
         let (level, generation) = match self.level {
             Level::Initial => (0, 0),
@@ -64,34 +70,21 @@ impl Key {
         tag[13] = u8::from(self.sender == Side::Client);
         tag
     }
-}
 
-impl PacketKey for Key {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], _header_len: usize) {
+    /// Writes the tag of a packet at its end (RFC 9001 section 5.3).
+    pub(super) fn append(self, packet: u64, buf: &mut [u8]) {
         let at = buf.len() - TAG;
         buf[at..].copy_from_slice(&self.tag(packet));
     }
 
-    fn decrypt(&self, packet: u64, _header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+    /// Removes the tag of a packet, if it is this key's.
+    pub(super) fn remove(self, packet: u64, payload: &mut BytesMut) -> Result<(), CryptoError> {
         let at = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
         if payload[at..] != self.tag(packet) {
             return Err(CryptoError);
         }
         payload.truncate(at);
         Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        TAG
-    }
-
-    // RFC 9001 section 6.6, AES-128-GCM.
-    fn confidentiality_limit(&self) -> u64 {
-        1 << 23
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        1 << 52
     }
 }
 
@@ -105,7 +98,7 @@ impl HeaderKey for Key {
     }
 }
 
-fn keys(side: Side, level: Level) -> Keys {
+pub(super) fn keys(side: Side, level: Level) -> Keys {
     let pair = packet_keys(side, level);
     let [local, remote] = [side, !side].map(|sender| Box::new(Key { sender, level }) as Box<dyn HeaderKey>);
     Keys { header: KeyPair { local, remote }, packet: pair }
@@ -141,7 +134,7 @@ enum Step {
 }
 
 /// The handshake of one side.
-struct Plaintext {
+pub(super) struct Plaintext {
     side: Side,
     step: Step,
     /// Encoded parameters of this side.
@@ -153,7 +146,7 @@ struct Plaintext {
 }
 
 impl Plaintext {
-    fn new(side: Side, params: &TransportParameters) -> Plaintext {
+    pub(super) fn new(side: Side, params: &TransportParameters) -> Plaintext {
         let mut own = Vec::new();
         params.write(&mut own);
         let step = match side {
@@ -191,7 +184,7 @@ impl Plaintext {
 }
 
 impl Session for Plaintext {
-    fn initial_keys(&self, _dst_cid: &ConnectionId, side: Side) -> Keys {
+    fn initial_keys(&self, _dst_cid: Cid<'_>, side: Side) -> Keys {
         keys(side, Level::Initial)
     }
 
@@ -230,10 +223,7 @@ impl Session for Plaintext {
                 }
                 Step::AwaitClientFinished => Step::Done,
                 // The alert of TLS, unexpected_message.
-                _ => {
-                    let (code, reason) = (TransportErrorCode::crypto(10), "a message that is not expected".to_owned());
-                    return Err(TransportError { code, frame: None, reason });
-                }
+                _ => return Err(error(TransportErrorCode::crypto(10), "a message that is not expected")),
             };
         }
         Ok(false)
@@ -273,7 +263,7 @@ impl Session for Plaintext {
         Some(packet_keys(self.side, Level::OneRtt(self.generation)))
     }
 
-    fn is_valid_retry(&self, _orig_dst_cid: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+    fn is_valid_retry(&self, _orig_dst_cid: Cid<'_>, _header: &[u8], _payload: &[u8]) -> bool {
         false
     }
 
@@ -287,34 +277,9 @@ impl Session for Plaintext {
     }
 }
 
-/// The plaintext handshake and keys of endpoints, for configurations of `quinn_proto`.
+/// The plaintext handshake and keys of endpoints, for their configurations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlaintextCrypto;
-
-impl ClientConfig for PlaintextCrypto {
-    fn start_session(
-        self: Arc<Self>,
-        _version: u32,
-        _server_name: &str,
-        params: &TransportParameters,
-    ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(Box::new(Plaintext::new(Side::Client, params)))
-    }
-}
-
-impl ServerConfig for PlaintextCrypto {
-    fn initial_keys(&self, _version: u32, _dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        Ok(keys(Side::Server, Level::Initial))
-    }
-
-    fn retry_tag(&self, _version: u32, _orig_dst_cid: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
-        [0; 16]
-    }
-
-    fn start_session(self: Arc<Self>, _version: u32, params: &TransportParameters) -> Box<dyn Session> {
-        Box::new(Plaintext::new(Side::Server, params))
-    }
-}
 
 /// The key of stateless resets: a signature is the beginning of what is signed.
 impl HmacKey for PlaintextCrypto {
@@ -332,24 +297,5 @@ impl HmacKey for PlaintextCrypto {
         let mut own = vec![0; signature.len()];
         self.sign(data, &mut own);
         if own == signature { Ok(()) } else { Err(CryptoError) }
-    }
-}
-
-/// The key of address validation tokens, which are not sealed.
-impl HandshakeTokenKey for PlaintextCrypto {
-    fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
-        Box::new(PlaintextCrypto)
-    }
-}
-
-impl AeadKey for PlaintextCrypto {
-    fn seal(&self, data: &mut Vec<u8>, _additional_data: &[u8]) -> Result<(), CryptoError> {
-        data.extend([0; TAG]);
-        Ok(())
-    }
-
-    fn open<'a>(&self, data: &'a mut [u8], _additional_data: &[u8]) -> Result<&'a mut [u8], CryptoError> {
-        let at = data.len().checked_sub(TAG).ok_or(CryptoError)?;
-        Ok(&mut data[..at])
     }
 }

@@ -1,412 +1,153 @@
-//! quinn as a host: one endpoint on a UDP socket, with a bulk sender or a receiver of everything.
+//! quinn: the calls that differ between implementations, and quinn's controllers.
 //!
-//! The endpoint's random numbers, connection IDs and tokens come from the run. One source of
-//! randomness in `quinn_proto` 0.11 cannot be seeded, the phase in which its BBR begins to probe. It
-//! sets a pacing gain that quinn, which paces by the window, does not use.
+//! One source of randomness in `quinn_proto` 0.11 cannot be seeded, the phase in which its BBR begins
+//! to probe. It sets a pacing gain that quinn, which paces by the window, does not use.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+#[path = "host.rs"]
+mod host;
+#[path = "plaintext.rs"]
+mod plaintext;
+
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
-use ackclock_stack::{Datagram, Transport};
-use ackclock_units::outside::Failure;
-use ackclock_units::{Ecn, Random, Time};
 use bytes::{Bytes, BytesMut};
-use quinn_proto::congestion::ControllerFactory;
+use quinn_proto as proto;
+use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use quinn_proto::crypto::{
+    AeadKey, ClientConfig, CryptoError, HandshakeTokenKey, Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
+};
+use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TimeSource, Transmit,
-    TransportConfig, ValidationTokenConfig, VarInt,
+    ConnectError, Connection, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, SendStream, Side, Transmit, TransportError, TransportErrorCode,
 };
 
-use crate::PlaintextCrypto;
+use crate::PathFigures;
+pub(crate) use host::{Factory, Make, QuicHost};
+pub use plaintext::PlaintextCrypto;
+use plaintext::{Key, Level, Plaintext, TAG, keys};
 
-/// Bytes that the sending application hands over at a time.
-const WRITE: usize = 64 << 10;
-/// Bytes of connection IDs, quinn's default.
-const CID: usize = 8;
+type Cid<'a> = &'a ConnectionId;
 
-/// What a sender sends, and how.
-#[derive(Clone)]
-pub(crate) struct BulkTransfer {
-    pub(crate) to: SocketAddr,
-    /// Time at which it connects.
-    pub(crate) start: Time,
-    /// Bytes to send; `None` sends until the end.
-    pub(crate) bytes: Option<u64>,
+/// quinn's controllers, by the names of stacks.
+pub(crate) const CONTROLLERS: [(&str, Make); 3] = [
+    ("quinn-newreno", || Arc::new(NewRenoConfig::default())),
+    ("quinn-cubic", || Arc::new(CubicConfig::default())),
+    ("quinn-bbr", || Arc::new(BbrConfig::default())),
+];
+
+fn endpoint(config: EndpointConfig, server: Option<Arc<proto::ServerConfig>>) -> Endpoint {
+    Endpoint::new(Arc::new(config), server, true, None)
 }
 
-/// Settings of an endpoint.
-pub(crate) struct EndpointSettings {
-    pub(crate) controller: Option<Arc<dyn ControllerFactory + Send + Sync>>,
-    /// The most bytes of a UDP payload; discovered from 1,200 on if `discovers_mtu`.
-    pub(crate) payload: u16,
-    pub(crate) discovers_mtu: bool,
-    /// Bytes of the window of a stream, and of the send window.
-    pub(crate) window: u64,
-    /// The most datagrams that are sent at one time (GSO).
-    pub(crate) burst: usize,
+fn generate_cids(
+    config: &mut EndpointConfig,
+    make: impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static,
+) {
+    config.cid_generator(make);
 }
 
-/// A QUIC endpoint.
-pub(crate) struct Quinn {
-    endpoint: Endpoint,
-    /// quinn takes instants: time 0 of the run.
-    epoch: Instant,
-    connections: BTreeMap<usize, Connection>,
-    transport: Arc<TransportConfig>,
-    burst: usize,
-    client: Option<BulkClient>,
-    received: u64,
-    first_byte: Option<Time>,
-    deadline: Time,
-    /// Datagrams that wait for their turn.
-    queued: VecDeque<(SocketAddr, Ecn, Bytes)>,
-    buffer: Vec<u8>,
-    failure: Option<Failure>,
+fn handle(
+    endpoint: &mut Endpoint,
+    at: Instant,
+    (from, to): (SocketAddr, IpAddr),
+    ecn: Option<EcnCodepoint>,
+    data: BytesMut,
+    buffer: &mut Vec<u8>,
+) -> Option<DatagramEvent> {
+    endpoint.handle(at, from, Some(to), ecn, data, buffer)
 }
 
-/// The sending application.
-struct BulkClient {
-    bulk: BulkTransfer,
-    cids: Random,
-    stream: Option<StreamId>,
-    left: Option<u64>,
-    established: Option<Time>,
-    completed: Option<Time>,
-    zeros: Bytes,
+fn poll_transmit(connection: &mut Connection, at: Instant, most: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    connection.poll_transmit(at, most, buffer)
 }
 
-/// Connection IDs from the run's random numbers.
-struct Cids(Random);
-
-impl ConnectionIdGenerator for Cids {
-    fn generate_cid(&mut self) -> ConnectionId {
-        ConnectionId::new(&self.0.bits().to_be_bytes()[..CID])
-    }
-
-    fn cid_len(&self) -> usize {
-        CID
-    }
-
-    fn cid_lifetime(&self) -> Option<Duration> {
-        None
-    }
+/// The bytes of the chunk that the stream takes; `None` if it takes none.
+fn write(stream: &mut SendStream<'_>, chunk: Bytes) -> Option<usize> {
+    stream.write_chunks(&mut [chunk]).ok().map(|written| written.bytes)
 }
 
-/// The time of day of tokens: none is valid from one run to the next.
-struct NoTimeOfDay;
-
-impl TimeSource for NoTimeOfDay {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH
-    }
+fn path_figures(connection: &mut Connection) -> Option<PathFigures> {
+    let path = connection.stats().path;
+    Some(PathFigures {
+        sent_packets: path.sent_packets,
+        lost_packets: path.lost_packets,
+        congestion_events: path.congestion_events,
+        cwnd_bytes: path.cwnd,
+        mtu_bytes: path.current_mtu,
+        rtt: path.rtt,
+        min_rtt: Some(path.min_rtt),
+    })
 }
 
-impl Quinn {
-    pub(crate) fn new(settings: EndpointSettings, bulk: Option<BulkTransfer>, mut random: Random) -> Quinn {
-        let crypto = Arc::new(PlaintextCrypto);
-        let mut seed = [0; 32];
-        seed.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&random.bits().to_be_bytes()));
-        let cids = Random::for_component(random.bits(), 0, "connection IDs");
-        let initial = Random::for_component(random.bits(), 0, "initial connection IDs");
-        let mut config = EndpointConfig::new(crypto.clone());
-        config.rng_seed(Some(seed)).cid_generator(move || Box::new(Cids(cids.clone())));
-        let transport = Arc::new(transport(&settings));
-        let server = bulk.is_none().then(|| {
-            let mut tokens = ValidationTokenConfig::default();
-            tokens.sent(0);
-            let mut server = ServerConfig::new(crypto.clone(), crypto);
-            server.transport_config(Arc::clone(&transport)).validation_token_config(tokens);
-            server.time_source(Arc::new(NoTimeOfDay));
-            Arc::new(server)
-        });
-        Quinn {
-            endpoint: Endpoint::new(Arc::new(config), server, true, None),
-            epoch: epoch(),
-            connections: BTreeMap::new(),
-            transport,
-            burst: settings.burst,
-            deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
-            client: bulk.map(|bulk| BulkClient {
-                left: bulk.bytes,
-                bulk,
-                cids: initial,
-                stream: None,
-                established: None,
-                completed: None,
-                zeros: Bytes::from(vec![0; WRITE]),
-            }),
-            received: 0,
-            first_byte: None,
-            queued: VecDeque::new(),
-            buffer: Vec::new(),
-            failure: None,
-        }
+fn error(code: TransportErrorCode, reason: &str) -> TransportError {
+    TransportError { code, frame: None, reason: reason.to_owned() }
+}
+
+impl PacketKey for Key {
+    fn encrypt(&self, packet: u64, buf: &mut [u8], _header_len: usize) {
+        self.append(packet, buf);
     }
 
-    fn instant(&self, now: Time) -> Instant {
-        self.epoch + Duration::from_nanos(now.as_nanos())
+    fn decrypt(&self, packet: u64, _header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        self.remove(packet, payload)
     }
 
-    fn connect(&mut self, now: Time) {
-        let at = self.instant(now);
-        let Some(client) = &mut self.client else { return };
-        let mut config = ClientConfig::new(Arc::new(PlaintextCrypto));
-        let id = client.cids.bits();
-        config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id.to_be_bytes())));
-        config.transport_config(Arc::clone(&self.transport));
-        match self.endpoint.connect(at, config, client.bulk.to, "ackclock") {
-            Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection),
-            Err(error) => self.failure = Some(Failure::new(now, format!("cannot connect: {error}"))),
-        }
+    fn tag_len(&self) -> usize {
+        TAG
     }
 
-    /// Queues what the endpoint itself sends.
-    fn respond(&mut self, transmit: &Transmit, bytes: &[u8]) {
-        let bytes = Bytes::copy_from_slice(&bytes[..transmit.size]);
-        self.queued.push_back((transmit.destination, ecn_of(transmit.ecn), bytes));
+    fn confidentiality_limit(&self) -> u64 {
+        Key::CONFIDENTIALITY_LIMIT
     }
 
-    /// Passes events on between connections, endpoint and application until there are none.
-    fn drive(&mut self, now: Time) {
-        let (at, mut drained) = (self.instant(now), Vec::new());
-        for (&handle, connection) in &mut self.connections {
-            loop {
-                let mut goes_on = false;
-                while let Some(event) = connection.poll_endpoint_events() {
-                    goes_on = true;
-                    if event.is_drained() {
-                        drained.push(handle);
-                    }
-                    if let Some(event) = self.endpoint.handle_event(ConnectionHandle(handle), event) {
-                        connection.handle_event(event);
-                    }
-                }
-                while let Some(event) = connection.poll() {
-                    goes_on = true;
-                    match event {
-                        Event::Connected => {
-                            if let Some(client) = &mut self.client {
-                                client.established = Some(now);
-                                client.stream = connection.streams().open(Dir::Uni);
-                                client.write(connection);
-                            }
-                        }
-                        Event::Stream(StreamEvent::Opened { dir }) => {
-                            while let Some(id) = connection.streams().accept(dir) {
-                                read(connection, id, &mut self.received);
-                            }
-                        }
-                        Event::Stream(StreamEvent::Readable { id }) => read(connection, id, &mut self.received),
-                        Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
-                            if let Some(client) = &mut self.client {
-                                client.write(connection);
-                            }
-                        }
-                        Event::Stream(StreamEvent::Finished { .. }) => {
-                            if let Some(client) = &mut self.client {
-                                client.completed = Some(now);
-                                connection.close(at, VarInt::from_u32(0), Bytes::new());
-                            }
-                        }
-                        Event::ConnectionLost { reason } => {
-                            // The receiver of everything is closed by its peer.
-                            if let Some(client) = self.client.as_ref().filter(|client| client.completed.is_none()) {
-                                let what = format!("the connection to {} was lost: {reason}", client.bulk.to);
-                                self.failure.get_or_insert_with(|| Failure::new(now, what));
-                            }
-                        }
-                        Event::HandshakeDataReady
-                        | Event::DatagramReceived
-                        | Event::DatagramsUnblocked
-                        | Event::Stream(StreamEvent::Stopped { .. }) => {}
-                    }
-                }
-                if !goes_on {
-                    break;
-                }
-            }
-        }
-        if self.received > 0 {
-            self.first_byte.get_or_insert(now);
-        }
-        for handle in drained {
-            self.connections.remove(&handle);
-        }
-    }
-
-    /// The client, if it has not connected yet.
-    fn waiting(&self) -> Option<&BulkClient> {
-        self.client.as_ref().filter(|client| client.established.is_none() && self.connections.is_empty())
+    fn integrity_limit(&self) -> u64 {
+        Key::INTEGRITY_LIMIT
     }
 }
 
-impl BulkClient {
-    /// Writes until the stream takes no more.
-    fn write(&mut self, connection: &mut Connection) {
-        let Some(id) = self.stream else { return };
-        loop {
-            let most = self.left.map_or(WRITE, |left| usize::try_from(left).unwrap_or(WRITE).min(WRITE));
-            let mut stream = connection.send_stream(id);
-            if most == 0 {
-                // A second call changes nothing.
-                let _ = stream.finish();
-                return;
-            }
-            match stream.write_chunks(&mut [self.zeros.slice(..most)]) {
-                Ok(written) => self.left = self.left.map(|left| left - written.bytes as u64),
-                Err(_) => return,
-            }
-        }
+impl ClientConfig for PlaintextCrypto {
+    fn start_session(
+        self: Arc<Self>,
+        _version: u32,
+        _server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(Box::new(Plaintext::new(Side::Client, params)))
     }
 }
 
-impl Transport for Quinn {
-    fn input(&mut self, now: Time, datagram: Datagram<'_>) {
-        let at = self.instant(now);
-        let codepoint = EcnCodepoint::from_bits(datagram.ecn.bits());
-        let data = BytesMut::from(datagram.payload);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
-        let event = self.endpoint.handle(at, datagram.from, Some(datagram.to.ip()), codepoint, data, &mut buffer);
-        match event {
-            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(connection) = self.connections.get_mut(&handle.0) {
-                    connection.handle_event(event);
-                }
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.endpoint.accept(incoming, at, &mut buffer, None) {
-                    Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection),
-                    Err(error) => {
-                        if let Some(transmit) = error.response {
-                            self.respond(&transmit, &buffer);
-                        }
-                    }
-                }
-            }
-            Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, &buffer),
-            None => {}
-        }
-        self.buffer = buffer;
-        self.drive(now);
+impl ServerConfig for PlaintextCrypto {
+    fn initial_keys(&self, _version: u32, _dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys(Side::Server, Level::Initial))
     }
 
-    fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        let at = self.instant(now);
-        if self.queued.is_empty() {
-            for connection in self.connections.values_mut() {
-                self.buffer.clear();
-                if let Some(transmit) = connection.poll_transmit(at, self.burst, &mut self.buffer) {
-                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
-                    let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
-                        payload.extend_from_slice(&self.buffer[..transmit.size]);
-                        return Some((to, ecn));
-                    };
-                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
-                    let parts =
-                        (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
-                    self.queued.extend(parts.map(|part| (to, ecn, part)));
-                    break;
-                }
-            }
-        }
-        if let Some((to, ecn, bytes)) = self.queued.pop_front() {
-            payload.extend_from_slice(&bytes);
-            return Some((to, ecn));
-        }
-        self.drive(now);
-        let timeouts = self.connections.values_mut().filter_map(Connection::poll_timeout);
-        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
-        let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
-        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next);
-        None
+    fn retry_tag(&self, _version: u32, _orig_dst_cid: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
+        [0; 16]
     }
 
-    fn next_deadline(&self) -> Time {
-        self.deadline
-    }
-
-    fn on_deadline(&mut self, now: Time) {
-        let at = self.instant(now);
-        if self.waiting().is_some_and(|client| client.bulk.start <= now) {
-            self.connect(now);
-        }
-        for connection in self.connections.values_mut() {
-            if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
-                connection.handle_timeout(at);
-            }
-        }
-        self.drive(now);
-    }
-
-    fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
-
-    fn results(&self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
-        let Some(client) = &self.client else {
-            let from = self.first_byte.unwrap_or(now);
-            let lasted = now.since(from).as_secs_f64();
-            see("received_bytes", self.received as f64);
-            see("goodput_bps", if lasted > 0.0 { 8.0 * self.received as f64 / lasted } else { 0.0 });
-            return;
-        };
-        if let Some(at) = client.established {
-            see("handshake_ms", at.since(client.bulk.start).as_millis_f64());
-        }
-        if let Some(at) = client.completed {
-            see("completed_s", at.since(client.bulk.start).as_secs_f64());
-        }
-        let Some(connection) = self.connections.values().next() else { return };
-        let path = connection.stats().path;
-        see("sent_packets", path.sent_packets as f64);
-        see("lost_packets", path.lost_packets as f64);
-        see("congestion_events", path.congestion_events as f64);
-        see("cwnd_bytes", path.cwnd as f64);
-        see("mtu_bytes", f64::from(path.current_mtu));
-        see("srtt_ms", path.rtt.as_secs_f64() * 1e3);
-        see("min_rtt_ms", path.min_rtt.as_secs_f64() * 1e3);
+    fn start_session(self: Arc<Self>, _version: u32, params: &TransportParameters) -> Box<dyn Session> {
+        Box::new(Plaintext::new(Side::Server, params))
     }
 }
 
-/// Reads everything that a stream has.
-fn read(connection: &mut Connection, id: StreamId, received: &mut u64) {
-    let mut stream = connection.recv_stream(id);
-    let Ok(mut chunks) = stream.read(true) else { return };
-    while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-        *received += chunk.bytes.len() as u64;
+/// The key of address validation tokens, which are not sealed.
+impl HandshakeTokenKey for PlaintextCrypto {
+    fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(PlaintextCrypto)
     }
-    // What is to be transmitted is asked for after each input.
-    let _ = chunks.finalize();
 }
 
-fn transport(settings: &EndpointSettings) -> TransportConfig {
-    let window = VarInt::from_u64(settings.window).unwrap_or(VarInt::MAX);
-    let mut transport = TransportConfig::default();
-    transport.stream_receive_window(window).send_window(settings.window).max_idle_timeout(None);
-    transport.enable_segmentation_offload(settings.burst > 1);
-    if let Some(controller) = &settings.controller {
-        transport.congestion_controller_factory(Arc::clone(controller) as _);
+impl AeadKey for PlaintextCrypto {
+    fn seal(&self, data: &mut Vec<u8>, _additional_data: &[u8]) -> Result<(), CryptoError> {
+        data.extend([0; TAG]);
+        Ok(())
     }
-    if settings.discovers_mtu {
-        let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(settings.payload);
-        transport.mtu_discovery_config(Some(discovery));
-    } else {
-        transport.mtu_discovery_config(None).initial_mtu(settings.payload);
+
+    fn open<'a>(&self, data: &'a mut [u8], _additional_data: &[u8]) -> Result<&'a mut [u8], CryptoError> {
+        let at = data.len().checked_sub(TAG).ok_or(CryptoError)?;
+        Ok(&mut data[..at])
     }
-    transport
-}
-
-fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
-    codepoint.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8))
-}
-
-/// Any instant: only differences to it matter.
-#[expect(clippy::disallowed_methods, reason = "quinn's instants begin anywhere; a run sees differences alone")]
-fn epoch() -> Instant {
-    Instant::now()
 }

@@ -61,11 +61,12 @@ pub struct OwnStack {
     build: Arc<Build>,
 }
 
-/// Keys that have an effect for some values of a text alone.
+/// Keys that have an effect only where another one has a value.
 #[derive(Clone, Debug)]
 struct Need {
     keys: Vec<&'static str>,
-    text: &'static str,
+    other: &'static str,
+    /// Values of a text; a number is another one than its default.
     values: Vec<&'static str>,
 }
 
@@ -106,7 +107,15 @@ impl OwnStack {
     #[must_use]
     pub fn only_with(mut self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
         let all = |names: &[&str]| names.iter().map(|name| interned(name)).collect();
-        self.needs.push(Need { keys: all(keys), text: interned(text), values: all(values) });
+        self.needs.push(Need { keys: all(keys), other: interned(text), values: all(values) });
+        self
+    }
+
+    /// `key` has an effect only where the number `other` is not its default; elsewhere a scenario that
+    /// sets it is refused.
+    #[must_use]
+    pub fn only_beside(mut self, key: &str, other: &str) -> OwnStack {
+        self.needs.push(Need { keys: vec![interned(key)], other: interned(other), values: Vec::new() });
         self
     }
 
@@ -175,17 +184,23 @@ impl OwnStackConfig {
 
     /// The keys that are set and have no effect, each with what is expected.
     pub fn idle(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        let texts = || self.stack.texts.iter().zip(&self.texts);
-        let is_set = move |key: &str| {
+        let is_set = |key: &str| {
             let mut numbers = self.stack.parameters.iter().zip(&self.values);
+            let mut texts = self.stack.texts.iter().zip(&self.texts);
             numbers.any(|(of, &value)| of.name == key && value != of.default)
-                || texts().any(|(of, text)| of.name == key && text != of.default)
+                || texts.any(|(of, text)| of.name == key && text != of.default)
         };
-        let unmet =
-            move |need: &&Need| texts().any(|(of, text)| of.name == need.text && !need.values.contains(&text.as_str()));
-        self.stack.needs.iter().filter(unmet).flat_map(move |need| {
+        let is_met = move |need: &Need| match need.values.as_slice() {
+            [] => is_set(need.other),
+            values => {
+                let mut texts = self.stack.texts.iter().zip(&self.texts);
+                texts.any(|(of, text)| of.name == need.other && values.contains(&text.as_str()))
+            }
+        };
+        self.stack.needs.iter().filter(move |need| !is_met(need)).flat_map(move |need| {
             let values: Vec<String> = need.values.iter().map(|value| format!("{value:?}")).collect();
-            let expected = format!("`{} = {}`, without which it has no effect", need.text, values.join("` or `"));
+            let other = if values.is_empty() { "...".to_owned() } else { values.join("` or `") };
+            let expected = format!("`{} = {other}`, without which it has no effect", need.other);
             need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))
         })
     }

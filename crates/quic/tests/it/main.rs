@@ -1,4 +1,4 @@
-//! quinn over simulated networks.
+//! quinn and noq over simulated networks.
 
 use std::ops::ControlFlow;
 
@@ -7,13 +7,14 @@ use ackclock_scenario::{Own, Scenario};
 use ackclock_sim::Recorders;
 use ackclock_trace::Summary;
 
-/// A client and a server on a link of 20 Mbit/s, 40 ms there and back.
+/// A client, in TOML, and a server of the same kind on a link of 20 Mbit/s, 40 ms there and back.
 fn text(client: &str, queue: &str, more: &str) -> String {
+    let server = if client.contains("noq-") { "noq-server" } else { "quinn-server" };
     format!(
         "schema = 1\n[run]\nduration = \"20s\"\n\
          [links.wire]\nrate = \"20mbit\"\ndelay = \"20ms\"\nqueue = {queue}\n\
          [hosts.client]\naddress = \"10.0.0.1/24\"\nstack = {client}\n\
-         [hosts.server]\naddress = \"10.0.0.2/24\"\nstack = \"quinn-server\"\n\
+         [hosts.server]\naddress = \"10.0.0.2/24\"\nstack = \"{server}\"\n\
          [[paths]]\nbetween = [\"client\", \"server\"]\npath = [\"wire\"]\n{more}"
     )
 }
@@ -33,13 +34,16 @@ fn result(summary: &Summary<()>, host: usize, name: &str) -> Option<f64> {
 
 #[test]
 fn a_transfer_arrives_whole_and_ends() {
-    for client in ["quinn-newreno", "quinn-cubic", "quinn-bbr"] {
+    for client in ["quinn-newreno", "quinn-cubic", "quinn-bbr", "noq-newreno", "noq-cubic", "noq-bbr3"] {
         let client = format!("{{ kind = \"{client}\", bytes = 5000000, start_s = 1 }}");
         let summary = run(&text(&client, "{ kind = \"pfifo\", limit = \"100p\" }", ""));
         assert_eq!(result(&summary, 1, "received_bytes"), Some(5e6), "{client}");
-        // A round trip of 40 ms, and what the messages of the handshake take at 20 Mbit/s.
+        // A round trip of 40 ms, and what the messages of the handshake take at 20 Mbit/s. noq paces from
+        // the first packet: 14,720 bytes in 333 ms, times 1.25, in bursts of one datagram, so that the
+        // second of the server's 1,472 bytes waits for 26.6 ms.
         let handshake = result(&summary, 0, "handshake_ms").expect("a handshake");
-        assert!((40.0..42.0).contains(&handshake), "{client}: {handshake}");
+        let paced = if client.contains("noq") { 26.6 } else { 0.0 };
+        assert!((40.0..42.0).contains(&(handshake - paced)), "{client}: {handshake}");
         // 40 Mbit at 20 Mbit/s.
         let completed = result(&summary, 0, "completed_s").expect("an end");
         assert!((2.0..6.0).contains(&completed), "{client}: {completed}");
@@ -49,8 +53,9 @@ fn a_transfer_arrives_whole_and_ends() {
 #[test]
 fn runs_repeat_to_the_byte() {
     let lossy = "{ kind = \"pfifo\", limit = \"50p\" }\nloss = { kind = \"iid\", probability = 0.001 }";
-    for client in ["\"quinn-cubic\"", "\"quinn-bbr\"", "\"quinn-own-cubic\""] {
-        let [first, second] = [(); 2].map(|()| serde_json::to_string(&run(&text(client, lossy, ""))).unwrap());
+    for client in ["quinn-cubic", "quinn-bbr", "quinn-own-cubic", "noq-newreno", "noq-cubic"] {
+        let client = format!("\"{client}\"");
+        let [first, second] = [(); 2].map(|()| serde_json::to_string(&run(&text(&client, lossy, ""))).unwrap());
         assert_eq!(first, second, "{client}");
     }
 }
@@ -107,4 +112,28 @@ fn every_own_controller_fills_a_path() {
         // A buffer of one bandwidth-delay product keeps a sender busy that halves its window.
         assert!(summary.links[0].load.utilization > 0.9, "{name}: {}", summary.links[0].load.utilization);
     }
+}
+
+/// The scenario of a public report: bursts of an application overflow a queue with noq's BBRv3, and
+/// hardly with its CUBIC.
+#[test]
+fn bursts_of_an_application_are_paced_by_cubic_alone() {
+    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    let text = include_str!("../../examples/bursts.toml");
+    let scenario = Scenario::parse_with("bursts.toml", text.as_bytes(), &[], &own);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let dropped = |run| {
+        let outcome = run_virtual(&scenario.spec(run), Recorders::default(), &mut |_| ControlFlow::Continue(()));
+        outcome.summary.links[0].packets.dropped.values().sum::<u64>()
+    };
+    let [bbr3, cubic] = [dropped(0), dropped(1)];
+    assert!(bbr3 > 150 && cubic < 10, "{bbr3} {cubic}");
+}
+
+#[test]
+fn an_interval_without_writes_is_refused() {
+    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    let text = text("{ kind = \"quinn-cubic\", write_interval_ms = 5 }", "\"pfifo\"", "");
+    let error = Scenario::parse_with("quic.toml", text.as_bytes(), &[], &own).expect_err("an idle key");
+    assert!(error.to_string().contains("write_interval_ms"), "{error}");
 }

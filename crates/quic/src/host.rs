@@ -1,0 +1,434 @@
+//! A QUIC implementation as a host: one endpoint on a UDP socket, with a bulk sender or a receiver of
+//! everything.
+//!
+//! The endpoint's random numbers, connection IDs and tokens come from the run. The file is compiled
+//! for each implementation, as a module of `quinn` and of `noq`, where the calls are that differ.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use ackclock_stack::{Datagram, Transport};
+use ackclock_units::outside::Failure;
+use ackclock_units::{Ecn, Random, Time};
+use bytes::{Bytes, BytesMut};
+
+use super::PlaintextCrypto;
+use super::proto::congestion::ControllerFactory;
+use super::proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
+    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TimeSource, Transmit,
+    TransportConfig, ValidationTokenConfig, VarInt,
+};
+use super::{endpoint, generate_cids, handle, path_figures, poll_transmit, write};
+use crate::{BulkTransfer, Settings};
+
+/// Bytes that the sending application hands over at a time.
+const WRITE: usize = 64 << 10;
+/// Bytes of connection IDs, the default of both implementations.
+const CID: usize = 8;
+
+/// A QUIC endpoint.
+pub(crate) struct QuicHost {
+    endpoint: Endpoint,
+    /// The implementation takes instants: time 0 of the run.
+    epoch: Instant,
+    // To ask noq for figures takes a connection that can change.
+    connections: BTreeMap<usize, RefCell<Connection>>,
+    transport: Arc<TransportConfig>,
+    burst: usize,
+    client: Option<BulkClient>,
+    received: u64,
+    first_byte: Option<Time>,
+    deadline: Time,
+    /// Datagrams that wait for their turn.
+    queued: VecDeque<(SocketAddr, Ecn, Bytes)>,
+    buffer: Vec<u8>,
+    failure: Option<Failure>,
+}
+
+/// The sending application.
+struct BulkClient {
+    bulk: BulkTransfer,
+    cids: Random,
+    stream: Option<StreamId>,
+    left: Option<u64>,
+    /// Bytes that the application has ready, and the time when more are; without limit if it writes
+    /// as much as the stream takes.
+    ready: u64,
+    next_write: Time,
+    established: Option<Time>,
+    completed: Option<Time>,
+    zeros: Bytes,
+}
+
+/// What makes controllers.
+pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;
+pub(crate) type Make = fn() -> Factory;
+
+/// Connection IDs from the run's random numbers.
+struct Cids(Random);
+
+impl ConnectionIdGenerator for Cids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&self.0.bits().to_be_bytes()[..CID])
+    }
+
+    fn cid_len(&self) -> usize {
+        CID
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The time of day of tokens: none is valid from one run to the next.
+struct NoTimeOfDay;
+
+impl TimeSource for NoTimeOfDay {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+}
+
+impl QuicHost {
+    pub(crate) fn new(
+        settings: &Settings,
+        controller: Option<Factory>,
+        bulk: Option<BulkTransfer>,
+        mut random: Random,
+    ) -> QuicHost {
+        let crypto = Arc::new(PlaintextCrypto);
+        let mut seed = [0; 32];
+        seed.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&random.bits().to_be_bytes()));
+        let cids = Random::for_component(random.bits(), 0, "connection IDs");
+        let initial = Random::for_component(random.bits(), 0, "initial connection IDs");
+        let mut config = EndpointConfig::new(crypto.clone());
+        config.rng_seed(Some(seed));
+        generate_cids(&mut config, move || Box::new(Cids(cids.clone())));
+        let transport = Arc::new(transport(settings, controller));
+        let server = bulk.is_none().then(|| {
+            let mut tokens = ValidationTokenConfig::default();
+            tokens.sent(0);
+            let mut server = ServerConfig::new(crypto.clone(), crypto);
+            server.transport_config(Arc::clone(&transport)).validation_token_config(tokens);
+            server.time_source(Arc::new(NoTimeOfDay));
+            Arc::new(server)
+        });
+        QuicHost {
+            endpoint: endpoint(config, server),
+            epoch: epoch(),
+            connections: BTreeMap::new(),
+            transport,
+            burst: settings.burst,
+            deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
+            client: bulk.map(|bulk| BulkClient {
+                left: bulk.bytes,
+                ready: if bulk.writes.is_some() { 0 } else { u64::MAX },
+                next_write: Time::NEVER,
+                bulk,
+                cids: initial,
+                stream: None,
+                established: None,
+                completed: None,
+                zeros: Bytes::from(vec![0; WRITE]),
+            }),
+            received: 0,
+            first_byte: None,
+            queued: VecDeque::new(),
+            buffer: Vec::new(),
+            failure: None,
+        }
+    }
+
+    fn instant(&self, now: Time) -> Instant {
+        self.epoch + Duration::from_nanos(now.as_nanos())
+    }
+
+    fn connect(&mut self, now: Time) {
+        let at = self.instant(now);
+        let Some(client) = &mut self.client else { return };
+        let mut config = ClientConfig::new(Arc::new(PlaintextCrypto));
+        let id = client.cids.bits();
+        config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id.to_be_bytes())));
+        config.transport_config(Arc::clone(&self.transport));
+        match self.endpoint.connect(at, config, client.bulk.to, "ackclock") {
+            Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection.into()),
+            Err(error) => self.failure = Some(Failure::new(now, format!("cannot connect: {error}"))),
+        }
+    }
+
+    /// Queues what the endpoint itself sends.
+    fn respond(&mut self, transmit: &Transmit, bytes: &[u8]) {
+        let bytes = Bytes::copy_from_slice(&bytes[..transmit.size]);
+        self.queued.push_back((transmit.destination, ecn_of(transmit.ecn), bytes));
+    }
+
+    /// Passes events on between connections, endpoint and application until there are none.
+    fn drive(&mut self, now: Time) {
+        let (at, mut drained) = (self.instant(now), Vec::new());
+        for (&handle, connection) in &mut self.connections {
+            let connection = connection.get_mut();
+            loop {
+                let mut goes_on = false;
+                while let Some(event) = connection.poll_endpoint_events() {
+                    goes_on = true;
+                    if event.is_drained() {
+                        drained.push(handle);
+                    }
+                    if let Some(event) = self.endpoint.handle_event(ConnectionHandle(handle), event) {
+                        connection.handle_event(event);
+                    }
+                }
+                while let Some(event) = connection.poll() {
+                    goes_on = true;
+                    match event {
+                        Event::Connected => {
+                            if let Some(client) = &mut self.client {
+                                client.established = Some(now);
+                                client.stream = connection.streams().open(Dir::Uni);
+                                client.next_write = now;
+                                client.write(now, connection);
+                            }
+                        }
+                        Event::Stream(StreamEvent::Opened { dir }) => {
+                            while let Some(id) = connection.streams().accept(dir) {
+                                read(connection, id, &mut self.received);
+                            }
+                        }
+                        Event::Stream(StreamEvent::Readable { id }) => read(connection, id, &mut self.received),
+                        Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
+                            if let Some(client) = &mut self.client {
+                                client.write(now, connection);
+                            }
+                        }
+                        Event::Stream(StreamEvent::Finished { .. }) => {
+                            if let Some(client) = &mut self.client {
+                                client.completed = Some(now);
+                                connection.close(at, VarInt::from_u32(0), Bytes::new());
+                            }
+                        }
+                        Event::ConnectionLost { reason } => {
+                            // The receiver of everything is closed by its peer.
+                            if let Some(client) = self.client.as_ref().filter(|client| client.completed.is_none()) {
+                                let what = format!("the connection to {} was lost: {reason}", client.bulk.to);
+                                self.failure.get_or_insert_with(|| Failure::new(now, what));
+                            }
+                        }
+                        // Neither datagrams nor other paths are used.
+                        _ => {}
+                    }
+                }
+                if !goes_on {
+                    break;
+                }
+            }
+        }
+        if self.received > 0 {
+            self.first_byte.get_or_insert(now);
+        }
+        for handle in drained {
+            self.connections.remove(&handle);
+        }
+    }
+
+    /// The client, if it has not connected yet.
+    fn waiting(&self) -> Option<&BulkClient> {
+        self.client.as_ref().filter(|client| client.established.is_none() && self.connections.is_empty())
+    }
+}
+
+impl BulkClient {
+    /// Writes until the stream takes no more, or nothing is ready.
+    fn write(&mut self, now: Time, connection: &mut Connection) {
+        let Some(id) = self.stream else { return };
+        match self.bulk.writes {
+            Some((bytes, interval)) => {
+                while self.next_write <= now {
+                    self.ready = self.ready.saturating_add(bytes);
+                    self.next_write += interval;
+                }
+            }
+            None => self.next_write = Time::NEVER,
+        }
+        loop {
+            let mut stream = connection.send_stream(id);
+            if self.left == Some(0) {
+                // A second call changes nothing.
+                let _ = stream.finish();
+                self.next_write = Time::NEVER;
+                return;
+            }
+            let most = self.ready.min(self.left.unwrap_or(u64::MAX)).min(WRITE as u64);
+            if most == 0 {
+                return;
+            }
+            let Some(bytes) = write(&mut stream, self.zeros.slice(..most as usize)) else { return };
+            self.left = self.left.map(|left| left - bytes as u64);
+            if self.bulk.writes.is_some() {
+                self.ready -= bytes as u64;
+            }
+        }
+    }
+}
+
+impl Transport for QuicHost {
+    fn input(&mut self, now: Time, datagram: Datagram<'_>) {
+        let at = self.instant(now);
+        let codepoint = EcnCodepoint::from_bits(datagram.ecn.bits());
+        let data = BytesMut::from(datagram.payload);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let event = handle(&mut self.endpoint, at, (datagram.from, datagram.to.ip()), codepoint, data, &mut buffer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(connection) = self.connections.get_mut(&handle.0) {
+                    connection.get_mut().handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.endpoint.accept(incoming, at, &mut buffer, None) {
+                    Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection.into()),
+                    Err(error) => {
+                        if let Some(transmit) = error.response {
+                            self.respond(&transmit, &buffer);
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, &buffer),
+            None => {}
+        }
+        self.buffer = buffer;
+        self.drive(now);
+    }
+
+    fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+        let at = self.instant(now);
+        if self.queued.is_empty() {
+            for connection in self.connections.values_mut().map(RefCell::get_mut) {
+                self.buffer.clear();
+                if let Some(transmit) = poll_transmit(connection, at, self.burst, &mut self.buffer) {
+                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
+                        payload.extend_from_slice(&self.buffer[..transmit.size]);
+                        return Some((to, ecn));
+                    };
+                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
+                    let parts =
+                        (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
+                    self.queued.extend(parts.map(|part| (to, ecn, part)));
+                    break;
+                }
+            }
+        }
+        if let Some((to, ecn, bytes)) = self.queued.pop_front() {
+            payload.extend_from_slice(&bytes);
+            return Some((to, ecn));
+        }
+        self.drive(now);
+        let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
+        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
+        let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
+        let connect = self.waiting().map_or(Time::NEVER, |client| client.bulk.start);
+        let write = self.client.as_ref().map_or(Time::NEVER, |client| client.next_write);
+        self.deadline = connect.min(write).min(next);
+        None
+    }
+
+    fn next_deadline(&self) -> Time {
+        self.deadline
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        let at = self.instant(now);
+        if self.waiting().is_some_and(|client| client.bulk.start <= now) {
+            self.connect(now);
+        }
+        for connection in self.connections.values_mut().map(RefCell::get_mut) {
+            if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
+                connection.handle_timeout(at);
+            }
+            if let Some(client) = self.client.as_mut().filter(|client| client.next_write <= now) {
+                client.write(now, connection);
+            }
+        }
+        self.drive(now);
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    fn results(&self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        let Some(client) = &self.client else {
+            let from = self.first_byte.unwrap_or(now);
+            let lasted = now.since(from).as_secs_f64();
+            see("received_bytes", self.received as f64);
+            see("goodput_bps", if lasted > 0.0 { 8.0 * self.received as f64 / lasted } else { 0.0 });
+            return;
+        };
+        if let Some(at) = client.established {
+            see("handshake_ms", at.since(client.bulk.start).as_millis_f64());
+        }
+        if let Some(at) = client.completed {
+            see("completed_s", at.since(client.bulk.start).as_secs_f64());
+        }
+        let Some(path) =
+            self.connections.values().next().and_then(|connection| path_figures(&mut connection.borrow_mut()))
+        else {
+            return;
+        };
+        see("sent_packets", path.sent_packets as f64);
+        see("lost_packets", path.lost_packets as f64);
+        see("congestion_events", path.congestion_events as f64);
+        see("cwnd_bytes", path.cwnd_bytes as f64);
+        see("mtu_bytes", f64::from(path.mtu_bytes));
+        see("srtt_ms", path.rtt.as_secs_f64() * 1e3);
+        if let Some(least) = path.min_rtt {
+            see("min_rtt_ms", least.as_secs_f64() * 1e3);
+        }
+    }
+}
+
+/// Reads everything that a stream has.
+fn read(connection: &mut Connection, id: StreamId, received: &mut u64) {
+    let mut stream = connection.recv_stream(id);
+    let Ok(mut chunks) = stream.read(true) else { return };
+    while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+        *received += chunk.bytes.len() as u64;
+    }
+    // What is to be transmitted is asked for after each input.
+    let _ = chunks.finalize();
+}
+
+fn transport(settings: &Settings, controller: Option<Factory>) -> TransportConfig {
+    let window = VarInt::from_u64(settings.window).unwrap_or(VarInt::MAX);
+    let mut transport = TransportConfig::default();
+    transport.stream_receive_window(window).send_window(settings.window).max_idle_timeout(None);
+    transport.enable_segmentation_offload(settings.burst > 1);
+    if let Some(controller) = controller {
+        transport.congestion_controller_factory(controller);
+    }
+    if settings.discovers_mtu {
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(settings.payload);
+        transport.mtu_discovery_config(Some(discovery));
+    } else {
+        transport.mtu_discovery_config(None).initial_mtu(settings.payload);
+    }
+    transport
+}
+
+fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
+    codepoint.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8))
+}
+
+/// Any instant: only differences to it matter.
+#[expect(clippy::disallowed_methods, reason = "instants begin anywhere; a run sees differences alone")]
+fn epoch() -> Instant {
+    Instant::now()
+}
