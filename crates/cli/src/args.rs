@@ -147,11 +147,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CLOCK", value_parser = ["virtual", "live", "replay"])]
     pub(crate) clock: Option<String>,
 
-    /// Write all packets of a live run to this file, as pcapng with nanoseconds
+    /// Write all packets of a live run, or of hosts with a `stack`, to this file, as pcapng with
+    /// nanoseconds
     ///
-    /// It contains all packets that pass the devices, in both directions; `--set run.replay=FILE`
-    /// feeds those that came from hosts through the same scenario again, in virtual time. The file
-    /// does not appear until it is complete.
+    /// It contains all packets that pass the devices, in both directions, or that stacks send and
+    /// receive; `--set run.replay=FILE` feeds those that came from hosts with devices through the
+    /// same scenario again, in virtual time. The file does not appear until it is complete.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 

@@ -1,6 +1,7 @@
 //! The input of a session.
 
 use ackclock_scenario::{LoadError, Override, Own, Scenario};
+use ackclock_sim::spec::{Clock, LiveSpec};
 use anyhow::{anyhow, bail};
 
 use crate::args::{Args, no_command};
@@ -34,11 +35,16 @@ pub(crate) fn check_live(scenario: &Scenario) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A capture is of one live run.
+/// A capture is of one run that is live or has hosts with stacks.
 pub(crate) fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
-    match (&args.record, scenario.is_live(), scenario.runs()) {
-        (None, ..) | (Some(_), true, 1) => Ok(()),
-        (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
-        (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
+    let is_replay = |live: &LiveSpec| matches!(live.clock, Clock::Replay(_));
+    let has_bytes = || scenario.spec(0).live.is_some_and(|live| !is_replay(&live));
+    match (&args.record, scenario.runs()) {
+        (None, _) => Ok(()),
+        _ if !has_bytes() => {
+            bail!("--record requires a live run (hosts with devices, and the clock `live`), or hosts with a `stack`")
+        }
+        (Some(_), 1) => Ok(()),
+        (Some(_), runs) => bail!("--record requires a single run, and the scenario has {runs}"),
     }
 }

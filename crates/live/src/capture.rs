@@ -1,12 +1,12 @@
-//! Captures: pcapng with nanosecond timestamps, one interface per host behind a device.
+//! Captures: pcapng with nanosecond timestamps, one interface per host with a device or a stack.
 //!
 //! # The file
 //! [pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/) in one section,
 //! little-endian, which Wireshark and tcpdump read:
 //! - a section header (s4.1) with `shb_userappl` ([`APPLICATION`] and the version) and a comment:
 //!   title, seed, run and the [`fingerprint`] of the scenario;
-//! - for each host behind a device an interface (s4.2) of raw IP packets: `if_name` is the host's
-//!   name, `if_description` its device;
+//! - for each host with a device or a stack an interface (s4.2) of raw IP packets: `if_name` is the
+//!   host's name, `if_description` its device or stack;
 //! - interface statistics (s4.6) with `isb_starttime`: time 0 of the run;
 //! - all packets that passed the devices, in enhanced packet blocks (s4.3). `epb_flags` has the
 //!   direction as in a capture on the host's own device: outbound packets were sent by the host. A
@@ -19,7 +19,7 @@
 //! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`,
 //!   the number of its packets: a file without them was cut.
 //!
-//! Timestamps count nanoseconds since the epoch, as all tools read them, without `if_tsoffset`; the
+//! Time 0 of a run in virtual time is the epoch. Timestamps count nanoseconds since the epoch, as all tools read them, without `if_tsoffset`; the
 //! run's time is the difference to `isb_starttime`, exactly.
 
 use std::fmt::{self, Write};

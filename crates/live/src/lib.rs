@@ -135,7 +135,7 @@ pub struct Options {
     /// The directory for the output of commands, `ID.stdout` and `ID.stderr`. Without it, only
     /// output that is measured is kept, in memory.
     pub commands: Option<PathBuf>,
-    /// The capture (pcapng) of all packets that pass the devices.
+    /// The capture (pcapng) of all packets that pass the devices, or that stacks send and receive.
     pub capture: Option<PathBuf>,
     /// The most bytes of each packet in the capture; `None` captures all.
     pub snap: Option<u32>,
@@ -282,15 +282,33 @@ pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Resul
     match &live.clock {
         Clock::Real => devices::run(spec, recorders, options),
         Clock::Replay(capture) => replay::run(spec, recorders, capture, options.changes.as_ref()),
-        Clock::Virtual => Ok(run_virtual(spec, recorders, &mut |_| match interrupted() {
+        Clock::Virtual => run_stacks(spec, recorders, options, &mut |_| match interrupted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
-        })),
+        }),
     }
 }
 
-/// Runs `spec`, whose external hosts have stacks of their own ([`Clock::Virtual`]). `progress` is
-/// called regularly with the simulated time, and may stop the run.
+/// Runs `spec`, whose external hosts have stacks of their own ([`Clock::Virtual`]), with the capture
+/// of `options`. `progress` is called regularly with the simulated time, and may stop the run.
+///
+/// # Errors
+/// The capture cannot be created.
+///
+/// # Panics
+/// If `spec` has no external hosts.
+pub fn run_stacks(
+    spec: &RunSpec,
+    recorders: Recorders<'_>,
+    options: &Options,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<Outcome, LiveError> {
+    let capture =
+        options.capture.as_deref().map(|path| capture::CaptureWriter::create(path, spec, options.snap)).transpose()?;
+    Ok(stacks::run(spec, recorders, capture, progress))
+}
+
+/// As [`run_stacks`], without a capture.
 ///
 /// # Panics
 /// If `spec` has no external hosts.
@@ -299,5 +317,5 @@ pub fn run_virtual(
     recorders: Recorders<'_>,
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Outcome {
-    stacks::run(spec, recorders, progress)
+    stacks::run(spec, recorders, None, progress)
 }

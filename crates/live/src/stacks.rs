@@ -19,6 +19,7 @@ use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
+use crate::capture::{CaptureDirection, CaptureWriter};
 use crate::{Engine, LiveError, Outcome};
 
 /// Virtual time between two calls of the recorders.
@@ -28,21 +29,22 @@ const STRIDE: Span = Span::from_millis(100);
 /// that never comes to an end has failed.
 const PATIENCE: usize = 1 << 20;
 
-/// Runs `spec`, whose hosts outside have stacks. `progress` is called with the time reached, and
-/// may stop the run.
+/// Runs `spec`, whose hosts outside have stacks, and captures their packets. `progress` is called
+/// with the time reached, and may stop the run.
 ///
 /// # Panics
 /// If `spec` has no external hosts.
 pub(crate) fn run(
     spec: &RunSpec,
     recorders: Recorders<'_>,
+    capture: Option<CaptureWriter>,
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Outcome {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let hosts = (0..live.nodes.len()).filter_map(|node| Host::new(spec, live, node)).collect();
-    let mut run = StackRun { engine, hosts, recorders, recorded: Time::ZERO, reached: Time::ZERO };
+    let mut run = StackRun { engine, hosts, recorders, capture, recorded: Time::ZERO, reached: Time::ZERO };
     let failure = run.play(Time::ZERO + spec.duration, progress).err();
     run.finish(Time::ZERO + spec.duration, failure)
 }
@@ -117,6 +119,7 @@ struct StackRun<'a> {
     engine: Engine,
     hosts: Vec<Host>,
     recorders: Recorders<'a>,
+    capture: Option<CaptureWriter>,
     /// Everything before this time has been recorded.
     recorded: Time,
     /// Everything before this time has been done.
@@ -158,6 +161,9 @@ impl StackRun<'_> {
     /// Hands over the packets that reach stacks at `now`.
     fn deliver(&mut self, now: Time) -> Result<(), LiveError> {
         while let Some(packet) = self.engine.advance(now) {
+            if let Some(capture) = &mut self.capture {
+                capture.packet(packet.at, packet.node, CaptureDirection::ToHost, packet.bytes);
+            }
             if let Some(host) = self.hosts.iter_mut().find(|host| host.node == packet.node) {
                 host.call(packet.at, |stack| stack.input(packet.at, packet.bytes))?;
                 host.is_awake = true;
@@ -180,6 +186,9 @@ impl StackRun<'_> {
             let Some(Some(len)) = host.call(now, |stack| stack.output(now, buffer))? else { break };
             if len > mtu {
                 return Err(host.fail(Failure::new(now, format!("returned {len} bytes of a packet, of {mtu} at most"))));
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(now, node, CaptureDirection::FromHost, &self.engine.buffer()[..len]);
             }
             self.engine.arrive(now, node, len);
         }
@@ -210,6 +219,9 @@ impl StackRun<'_> {
             if progress(self.recorded).is_break() {
                 return Err(LiveError::Interrupted);
             }
+            if self.capture.as_ref().is_some_and(CaptureWriter::failed) {
+                return Err(LiveError::Interrupted);
+            }
         }
         Ok(())
     }
@@ -236,7 +248,9 @@ impl StackRun<'_> {
             host.stack = Some(kind.into());
             host.results = Some(results.into());
         }
-        let broken_off = failure.or(complete.map(LiveError::Run));
+        // A capture that cannot be written has broken the run off, and says more about it.
+        let captured = self.capture.map_or(Ok(()), |capture| capture.finish(ended));
+        let broken_off = captured.err().or(failure).or(complete.map(LiveError::Run));
         summary.partial = broken_off.is_some();
         let invalid: Vec<String> = self.engine.faults().collect();
         summary.live =

@@ -85,7 +85,7 @@ pub trait Surroundings: Debug + Send + Sync {
 pub(crate) struct Aside<'a> {
     /// Places in the output, if there is one.
     pub(crate) places: Option<&'a Places>,
-    /// The capture of the only run.
+    /// The capture of the only run, which has hosts outside.
     pub(crate) capture: Option<&'a Path>,
     /// The most bytes of a packet that it has.
     pub(crate) snap: Option<u32>,
@@ -258,7 +258,7 @@ fn outside(
         }
         Clock::Replay(_) => ackclock_live::run(spec, recorders, &options),
         Clock::Virtual => {
-            Ok(ackclock_live::run_virtual(spec, recorders, &mut |now| reach(&mut meter, aside, stop, now)))
+            ackclock_live::run_stacks(spec, recorders, &options, &mut |now| reach(&mut meter, aside, stop, now))
         }
     });
     let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;

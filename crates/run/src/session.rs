@@ -39,7 +39,7 @@ pub struct Wanted {
     pub shard: Option<Shard>,
     /// Number of simultaneous runs; as many as there are cores, if memory suffices.
     pub threads: Option<usize>,
-    /// The capture of the only run, which is live.
+    /// The capture of the only run, which is live or has hosts with stacks.
     pub record: Option<PathBuf>,
     /// The most bytes of a packet in it.
     pub snap: Option<u32>,

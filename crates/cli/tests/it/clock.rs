@@ -75,8 +75,8 @@ fn clocks_that_cannot_be_are_refused() {
         (SMALL, &["--clock", "live"], "the live clock requires a host with a device"),
         (LIVE, &["--clock", "replay"], "the path of a capture"),
         (LIVE, &["--clock", "virtual", "--set", "run.replay=x.pcapng"], "a capture with the virtual clock"),
-        (SMALL, &["--record", "x.pcapng"], "error: --record requires a live run"),
-        (LIVE, &["--record", "x.pcapng", "--clock", "virtual"], "error: --record requires a live run"),
+        (SMALL, &["--record", "x.pcapng"], "error: --record requires a live run (hosts"),
+        (LIVE, &["--record", "x.pcapng", "--clock", "virtual"], "error: --record requires a live run (hosts"),
         (LIVE, &["--set", "run.replay=missing.pcapng", "-q"], "missing.pcapng"),
     ] {
         let said = run(&folder, scenario, args);

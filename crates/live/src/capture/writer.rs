@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ackclock_sim::spec::RunSpec;
+use ackclock_sim::spec::{Clock, NodeSpec, RunSpec};
 use ackclock_units::Time;
 use pcap_parser::{BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, OptionCode, SHB_MAGIC};
 
@@ -68,6 +68,8 @@ pub(crate) struct CaptureWriter {
     counts: Vec<u64>,
     /// The thread has stopped after an error.
     failed: Arc<AtomicBool>,
+    /// The run waits for the disk.
+    waits: bool,
     /// Packets captured when the disk had fallen too far behind.
     stalled: Option<u64>,
 }
@@ -100,8 +102,9 @@ fn may_be_replaced(path: &Path) -> io::Result<bool> {
 }
 
 impl CaptureWriter {
-    /// Begins a capture at time 0 of a run, which is now, with up to `snap` bytes of each packet,
-    /// or all. Replaces an existing capture, but no other file.
+    /// Begins a capture at time 0 of a run, with up to `snap` bytes of each packet, or all. Time 0 is
+    /// now, or the beginning of 1970 for a run in virtual time, which then waits for the disk. Replaces
+    /// an existing capture, but no other file.
     pub(crate) fn create(path: &Path, spec: &RunSpec, snap: Option<u32>) -> Result<CaptureWriter, LiveError> {
         let failure = |source| LiveError::File { path: path.to_owned(), source };
         let ordinary = fs::metadata(path).map_or(true, |found| found.is_file());
@@ -113,11 +116,12 @@ impl CaptureWriter {
         let file = File::create(hidden.as_deref().unwrap_or(path)).map_err(failure)?;
         let hidden = hidden.map(HiddenFile);
 
+        let is_virtual = spec.live.as_deref().is_some_and(|live| live.clock == Clock::Virtual);
         #[expect(clippy::disallowed_methods, reason = "what a clock on the wall shows at time 0, for people")]
-        let now = SystemTime::now();
+        let now = if is_virtual { UNIX_EPOCH } else { SystemTime::now() };
         let epoch = now.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
         let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
-        let devices = || nodes.iter().filter_map(|node| Some((node, node.tun.as_deref()?)));
+        let devices = || nodes.iter().filter_map(|node| Some((node, device(node)?)));
 
         let (full, to_write) = sync_channel(CHUNKS);
         // Writing to the memory makes the kernel provide it.
@@ -153,10 +157,11 @@ impl CaptureWriter {
             chunks: READY + 1,
             chunk,
             epoch,
-            interfaces: nodes.iter().map(|node| node.tun.as_ref().and_then(|_| numbers.next())).collect(),
+            interfaces: nodes.iter().map(|node| device(node).and_then(|_| numbers.next())).collect(),
             snap,
             counts,
             failed,
+            waits: is_virtual,
             stalled: None,
         })
     }
@@ -209,7 +214,7 @@ impl CaptureWriter {
         }
         let empty = match self.empty.take() {
             Some(chunk) => chunk,
-            None if self.chunks < CHUNKS => {
+            None if self.chunks < CHUNKS || self.waits => {
                 self.chunks += 1;
                 Vec::with_capacity(CHUNK)
             }
@@ -218,12 +223,12 @@ impl CaptureWriter {
                 return;
             }
         };
-        match self.full.try_send(std::mem::replace(&mut self.chunk, empty)) {
-            Ok(()) => {}
-            // The channel has room for every chunk; a thread that has stopped returns its error.
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.stalled = Some(self.counts.iter().sum());
-            }
+        let chunk = std::mem::replace(&mut self.chunk, empty);
+        // The channel has room for every chunk of a run that does not wait; a thread that has stopped
+        // returns its error.
+        let sent = if self.waits { self.full.send(chunk).is_ok() } else { self.full.try_send(chunk).is_ok() };
+        if !sent {
+            self.stalled = Some(self.counts.iter().sum());
         }
     }
 
@@ -277,6 +282,11 @@ impl Drop for HiddenFile {
         // After the rename the hidden file no longer exists.
         let _ = fs::remove_file(&self.0);
     }
+}
+
+/// The description of a host's interface: its device, or its stack; `None` for one that has neither.
+fn device(node: &NodeSpec) -> Option<&str> {
+    node.tun.as_deref().or_else(|| node.stack.as_ref().map(|stack| stack.name()))
 }
 
 /// The name of the file while it is written, in its final directory.

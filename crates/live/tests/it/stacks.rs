@@ -10,6 +10,7 @@ use ackclock_sim::spec::OwnStack;
 use ackclock_stack::{Datagram, Stack, StackHost, Transport, UdpHost};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Random, Span, Time};
+use pcap_parser::pcapng::{Block, parse_block_le};
 
 /// A client and a server with stacks, over a link of 1 Mbit/s and 10 ms.
 const TEXT: &str = "schema = 1\n[run]\nduration = \"1s\"\n\
@@ -193,4 +194,38 @@ fn a_run_stops_when_it_is_told_to() {
     });
     assert!(matches!(broken_off, Some(LiveError::Interrupted)), "{broken_off:?}");
     assert!(summary.partial && (0.3..0.5).contains(&summary.duration_s), "{}", summary.duration_s);
+}
+
+/// A datagram and its answer, seen at both hosts, in a file that is the same each time.
+#[test]
+fn packets_of_stacks_are_captured() {
+    let folder = std::env::temp_dir().join(format!("ackt-stacks-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let [first, second] = ["first", "second"].map(|name| {
+        let scenario = Scenario::parse_with("stacks.toml", TEXT.as_bytes(), &[], &pinger()).expect("a scenario");
+        let path = folder.join(name);
+        let options = Options { capture: Some(path.clone()), ..Options::default() };
+        let outcome = run(&scenario.spec(0), Recorders::default(), &options).expect("nothing is missing");
+        assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+        std::fs::read(path).expect("a capture")
+    });
+    assert_eq!(first, second);
+    let (mut rest, mut seen) = (&first[..], Vec::new());
+    while let Ok((after, block)) = parse_block_le(rest) {
+        rest = after;
+        if let Block::EnhancedPacket(packet) = block {
+            let ns = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            seen.push((packet.if_id, ns, packet.origlen));
+        }
+    }
+    // 1 ms for 125 bytes at 1 Mbit/s, and 10 ms.
+    let ping = |at: u64| [(0, at), (1, at + 11_000_000), (1, at + 11_000_000), (0, at + 22_000_000)];
+    let expected = (0..10).flat_map(|number| ping(number * 100_000_000)).map(|(host, at)| (host, at, 125));
+    assert_eq!(seen, expected.collect::<Vec<_>>());
+    assert!(rest.is_empty());
+    // What cannot be written is an error before the run.
+    let scenario = Scenario::parse_with("stacks.toml", TEXT.as_bytes(), &[], &pinger()).expect("a scenario");
+    let options = Options { capture: Some(folder.join("no/where")), ..Options::default() };
+    assert!(matches!(run(&scenario.spec(0), Recorders::default(), &options), Err(LiveError::File { .. })));
+    std::fs::remove_dir_all(folder).expect("the directory is there");
 }
