@@ -3,6 +3,7 @@
 mod controller;
 mod plaintext;
 mod quinn;
+mod recovery;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ fn client(
         Box::new(UdpHost::new(local(host), Quinn::new(settings, Some(bulk), random)))
     };
     let own = OwnStack::new(name, build).parameter("bytes", 0.0, 0.0..=1e15).parameter("start_s", 0.0, 0.0..=1e6);
-    common(own.parameter("burst_packets", 1.0, 1.0..=64.0))
+    common(own.parameter("burst_packets", 1.0, 1.0..=64.0)).observable()
 }
 
 /// A server that reads everything.

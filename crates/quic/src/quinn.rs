@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ackclock_stack::{Datagram, Transport};
+use ackclock_stack::{Datagram, RecoveryEvent, Transport};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Random, Time};
 use bytes::{Bytes, BytesMut};
@@ -21,11 +21,12 @@ use quinn_proto::{
 };
 
 use crate::PlaintextCrypto;
+use crate::recovery::Observer;
 
 /// Bytes that the sending application hands over at a time.
 const WRITE: usize = 64 << 10;
 /// Bytes of connection IDs, quinn's default.
-const CID: usize = 8;
+pub(crate) const CID: usize = 8;
 
 /// What a sender sends, and how.
 #[derive(Clone)]
@@ -56,7 +57,7 @@ pub(crate) struct Quinn {
     epoch: Instant,
     connections: BTreeMap<usize, Connection>,
     transport: Arc<TransportConfig>,
-    burst: usize,
+    settings: EndpointSettings,
     client: Option<BulkClient>,
     received: u64,
     first_byte: Option<Time>,
@@ -65,6 +66,7 @@ pub(crate) struct Quinn {
     queued: VecDeque<(SocketAddr, Ecn, Bytes)>,
     buffer: Vec<u8>,
     failure: Option<Failure>,
+    observer: Option<Observer>,
 }
 
 /// The sending application.
@@ -127,7 +129,7 @@ impl Quinn {
             epoch: epoch(),
             connections: BTreeMap::new(),
             transport,
-            burst: settings.burst,
+            settings,
             deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
             client: bulk.map(|bulk| BulkClient {
                 left: bulk.bytes,
@@ -143,6 +145,7 @@ impl Quinn {
             queued: VecDeque::new(),
             buffer: Vec::new(),
             failure: None,
+            observer: None,
         }
     }
 
@@ -237,6 +240,45 @@ impl Quinn {
         }
     }
 
+    /// The next datagram; without one, the deadline.
+    fn next_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+        let at = self.instant(now);
+        if self.queued.is_empty() {
+            for connection in self.connections.values_mut() {
+                self.buffer.clear();
+                if let Some(transmit) = connection.poll_transmit(at, self.settings.burst, &mut self.buffer) {
+                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
+                        payload.extend_from_slice(&self.buffer[..transmit.size]);
+                        return Some((to, ecn));
+                    };
+                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
+                    let parts =
+                        (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
+                    self.queued.extend(parts.map(|part| (to, ecn, part)));
+                    break;
+                }
+            }
+        }
+        if let Some((to, ecn, bytes)) = self.queued.pop_front() {
+            payload.extend_from_slice(&bytes);
+            return Some((to, ecn));
+        }
+        self.drive(now);
+        let timeouts = self.connections.values_mut().filter_map(Connection::poll_timeout);
+        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
+        let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
+        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next);
+        None
+    }
+
+    /// Notes what an input or a timer has changed.
+    fn look(&mut self, now: Time) {
+        if let (Some(observer), Some(connection)) = (&mut self.observer, self.connections.values().next()) {
+            observer.look(now, connection);
+        }
+    }
+
     /// The client, if it has not connected yet.
     fn waiting(&self) -> Option<&BulkClient> {
         self.client.as_ref().filter(|client| client.established.is_none() && self.connections.is_empty())
@@ -292,37 +334,15 @@ impl Transport for Quinn {
         }
         self.buffer = buffer;
         self.drive(now);
+        self.look(now);
     }
 
     fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        let at = self.instant(now);
-        if self.queued.is_empty() {
-            for connection in self.connections.values_mut() {
-                self.buffer.clear();
-                if let Some(transmit) = connection.poll_transmit(at, self.burst, &mut self.buffer) {
-                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
-                    let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
-                        payload.extend_from_slice(&self.buffer[..transmit.size]);
-                        return Some((to, ecn));
-                    };
-                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
-                    let parts =
-                        (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
-                    self.queued.extend(parts.map(|part| (to, ecn, part)));
-                    break;
-                }
-            }
+        let sent = self.next_datagram(now, payload);
+        if let (Some(_), Some(observer)) = (sent, &mut self.observer) {
+            observer.sent(now, payload);
         }
-        if let Some((to, ecn, bytes)) = self.queued.pop_front() {
-            payload.extend_from_slice(&bytes);
-            return Some((to, ecn));
-        }
-        self.drive(now);
-        let timeouts = self.connections.values_mut().filter_map(Connection::poll_timeout);
-        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
-        let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
-        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next);
-        None
+        sent
     }
 
     fn next_deadline(&self) -> Time {
@@ -340,6 +360,22 @@ impl Transport for Quinn {
             }
         }
         self.drive(now);
+        self.look(now);
+    }
+
+    fn observe(&mut self) {
+        let observer = Observer::default();
+        if let Some(controller) = self.settings.controller.take() {
+            self.settings.controller = Some(observer.observed(controller));
+            self.transport = Arc::new(transport(&self.settings));
+        }
+        self.observer = Some(observer);
+    }
+
+    fn observed(&mut self, see: &mut dyn FnMut(Time, RecoveryEvent)) {
+        if let Some(observer) = &mut self.observer {
+            observer.drain(see);
+        }
     }
 
     fn failure(&self) -> Option<&Failure> {

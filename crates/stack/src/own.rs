@@ -58,6 +58,7 @@ pub struct OwnStack {
     texts: Vec<OwnText>,
     needs: Vec<Need>,
     unseeded: Option<&'static str>,
+    observable: bool,
     build: Arc<Build>,
 }
 
@@ -81,7 +82,8 @@ impl OwnStack {
         build: impl Fn(&StackHost, &[f64], Random) -> Box<dyn Stack> + Send + Sync + 'static,
     ) -> OwnStack {
         let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
-        OwnStack { name: interned(name), parameters, texts, needs, unseeded: None, build: Arc::new(build) }
+        let (name, build) = (interned(name), Arc::new(build));
+        OwnStack { name, parameters, texts, needs, unseeded: None, observable: false, build }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -117,6 +119,13 @@ impl OwnStack {
         self
     }
 
+    /// It keeps what it does for records ([`Stack::observe`]): `record.qlog` has a log of its hosts.
+    #[must_use]
+    pub fn observable(mut self) -> OwnStack {
+        self.observable = true;
+        self
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.name
@@ -142,10 +151,10 @@ impl PartialEq for OwnStack {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, needs, unseeded, build: _ } = self;
+        let OwnStack { name, parameters, texts, needs, unseeded, observable, build: _ } = self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
-        shown.field("needs", needs).field("unseeded", unseeded).finish()
+        shown.field("needs", needs).field("unseeded", unseeded).field("observable", observable).finish()
     }
 }
 
@@ -198,6 +207,11 @@ impl OwnStackConfig {
     /// The reason why runs with it do not repeat, if they do not ([`OwnStack::unseeded`]).
     pub fn unseeded(&self) -> Option<&'static str> {
         self.stack.unseeded
+    }
+
+    /// Returns `true` if it keeps what it does for records ([`OwnStack::observable`]).
+    pub fn is_observable(&self) -> bool {
+        self.stack.observable
     }
 
     /// The stack of a host at time 0. Its texts are these.

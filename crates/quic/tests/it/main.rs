@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use ackclock_live::run_virtual;
 use ackclock_scenario::{Own, Scenario};
-use ackclock_sim::Recorders;
-use ackclock_trace::Summary;
+use ackclock_sim::{QlogPoint, QlogRecorder, Recorders};
+use ackclock_stack::RecoveryEvent;
+use ackclock_trace::{QlogRecord, QlogSink, Summary};
 
 /// A client and a server on a link of 20 Mbit/s, 40 ms there and back.
 fn text(client: &str, queue: &str, more: &str) -> String {
@@ -19,10 +20,14 @@ fn text(client: &str, queue: &str, more: &str) -> String {
 }
 
 fn run(text: &str) -> Summary<()> {
+    recorded(text, Recorders::default())
+}
+
+fn recorded(text: &str, recorders: Recorders<'_>) -> Summary<()> {
     let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
     let scenario = Scenario::parse_with("quic.toml", text.as_bytes(), &[], &own);
     let spec = scenario.unwrap_or_else(|error| panic!("{}", error.render(false))).spec(0);
-    let outcome = run_virtual(&spec, Recorders::default(), &mut |_| ControlFlow::Continue(()));
+    let outcome = run_virtual(&spec, recorders, &mut |_| ControlFlow::Continue(()));
     assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
     outcome.summary
 }
@@ -75,6 +80,68 @@ fn a_fair_queue_shares_a_link_with_tcp() {
     let summary = run(&text("\"quinn-cubic\"", "\"fq_codel\"", tcp));
     let (quic, tcp) = (result(&summary, 1, "goodput_bps").expect("a goodput"), summary.flows[0].goodput_bps);
     assert!((0.8..1.25).contains(&(quic / tcp)), "{quic} {tcp}");
+}
+
+/// Everything that a sender's log has.
+#[derive(Debug, Default)]
+struct Log(Vec<QlogRecord>);
+
+impl QlogSink for Log {
+    fn record(&mut self, record: &QlogRecord) -> ControlFlow<()> {
+        self.0.push(*record);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The log of a sender has quinn's own counts and variables, and changes no result.
+#[test]
+fn a_log_of_loss_recovery_agrees_with_the_results() {
+    let queue = "{ kind = \"pfifo\", limit = \"67p\" }";
+    for client in ["\"quinn-cubic\"", "\"quinn-bbr\"", "{ kind = \"quinn-own-newreno\", burst_packets = 8 }"] {
+        let (text, mut log) = (text(client, queue, ""), Log::default());
+        let qlog = Some(QlogRecorder { points: &[QlogPoint::Host(0)], sink: &mut log });
+        let summary = recorded(&text, Recorders { qlog, ..Recorders::default() });
+        assert_eq!(serde_json::to_string(&summary).unwrap(), serde_json::to_string(&run(&text)).unwrap(), "{client}");
+        assert!(log.0.is_sorted_by_key(|record| record.at), "{client}");
+        let (mut sent, mut lost, mut states, mut last) = (Vec::new(), 0, Vec::new(), None);
+        for record in &log.0 {
+            match record.event {
+                RecoveryEvent::Sent(packet) => sent.push(packet),
+                RecoveryEvent::Lost(_) => lost += 1,
+                RecoveryEvent::State(state) => states.push(state),
+                RecoveryEvent::Metrics(metrics) => last = Some(metrics),
+            }
+        }
+        let of = |name| result(&summary, 0, name);
+        assert_eq!(
+            (Some(sent.len() as f64), Some(f64::from(lost))),
+            (of("sent_packets"), of("lost_packets")),
+            "{client}"
+        );
+        // Numbers of a space rise; the handshake has two spaces of its own.
+        for kind in ["initial", "handshake", "1RTT"] {
+            let numbers = sent.iter().filter(|packet| packet.kind == kind).map(|packet| packet.number);
+            assert!(numbers.clone().count() > 0 && numbers.is_sorted_by(|a, b| a < b), "{client}, {kind}");
+        }
+        let last = last.expect("variables");
+        let millis = |rtt: Option<ackclock_units::Span>| rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6);
+        assert_eq!(last.congestion_window.map(|bytes| bytes as f64), of("cwnd_bytes"), "{client}");
+        for (logged, name) in [(last.smoothed_rtt, "srtt_ms"), (last.min_rtt, "min_rtt_ms")] {
+            let (logged, result) = (millis(logged).expect("a round trip"), of(name).expect("a round trip"));
+            assert!((logged - result).abs() < 1e-6, "{client}, {name}: {logged}, {result}");
+        }
+        states.dedup();
+        if client.contains("bbr") {
+            assert!(states.is_empty(), "{states:?}");
+        } else {
+            // The window may be below the threshold after a recovery (RFC 6582 section 3.2, step 3).
+            assert_eq!(states[..2], ["slow_start", "recovery"], "{client}");
+            assert!(states.contains(&"congestion_avoidance"), "{client}: {states:?}");
+            // Marks are off: each reduction is a loss, and begins a recovery.
+            let recoveries = states.iter().filter(|state| **state == "recovery").count();
+            assert!(recoveries > 1 && recoveries as f64 <= of("congestion_events").unwrap(), "{client}");
+        }
+    }
 }
 
 #[test]
