@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod controller;
+mod messages;
 mod plaintext;
 mod quinn;
 mod recovery;
@@ -15,6 +16,7 @@ use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewReno
 pub use plaintext::PlaintextCrypto;
 
 use controller::Law;
+use messages::{Cadence, HEAD};
 use quinn::{BulkTransfer, EndpointSettings, Quinn};
 
 /// Port of servers, and the first port of clients.
@@ -44,22 +46,26 @@ fn client(
     controller: impl Fn(Random) -> Arc<dyn ControllerFactory + Send + Sync> + Send + Sync + 'static,
 ) -> OwnStack {
     let build = move |host: &StackHost, values: &[f64], mut random: Random| -> Box<dyn ackclock_stack::Stack> {
-        let [bytes, start, burst] = [values[0], values[1], values[2]];
+        let [bytes, start, burst, rate, size, datagrams] = [0, 1, 2, 3, 4, 5].map(|index| values[index]);
         let to = host.neighbours.first().and_then(|peer| peer.addresses.first()).copied();
         let bulk = BulkTransfer {
             to: SocketAddr::new(to.unwrap_or(host.addresses[0]), PORT),
             start: Time::from_nanos((start * 1e9) as u64),
             bytes: (bytes > 0.0).then_some(bytes as u64),
+            cadence: (rate > 0.0).then_some(Cadence { rate, size: size as usize, datagrams: datagrams > 0.0 }),
         };
         let settings = EndpointSettings {
             controller: Some(controller(Random::for_component(random.bits(), 0, "controller"))),
             burst: burst as usize,
-            ..settings(host, &values[3..])
+            ..settings(host, &values[6..])
         };
         Box::new(UdpHost::new(local(host), Quinn::new(settings, Some(bulk), random)))
     };
     let own = OwnStack::new(name, build).parameter("bytes", 0.0, 0.0..=1e15).parameter("start_s", 0.0, 0.0..=1e6);
-    common(own.parameter("burst_packets", 1.0, 1.0..=64.0)).observable()
+    let own = own.parameter("burst_packets", 1.0, 1.0..=64.0).parameter("rate_bps", 0.0, 0.0..=1e11);
+    let own = own.parameter("message_bytes", 1000.0, HEAD as f64..=65_000.0).parameter("datagrams", 0.0, 0.0..=1.0);
+    let own = own.only_above_zero(&["message_bytes", "datagrams"], "rate_bps");
+    common(own).only_at_zero(&["stream_window"], "datagrams").observable()
 }
 
 /// A server that reads everything.

@@ -21,6 +21,7 @@ use quinn_proto::{
 };
 
 use crate::PlaintextCrypto;
+use crate::messages::{Cadence, Inbox, Messages};
 use crate::recovery::Observer;
 
 /// Bytes that the sending application hands over at a time.
@@ -36,6 +37,8 @@ pub(crate) struct BulkTransfer {
     pub(crate) start: Time,
     /// Bytes to send; `None` sends until the end.
     pub(crate) bytes: Option<u64>,
+    /// Messages at a rate; `None` as fast as they leave.
+    pub(crate) cadence: Option<Cadence>,
 }
 
 /// Settings of an endpoint.
@@ -60,6 +63,7 @@ pub(crate) struct Quinn {
     settings: EndpointSettings,
     client: Option<BulkClient>,
     received: u64,
+    inbox: Inbox,
     first_byte: Option<Time>,
     deadline: Time,
     /// Datagrams that wait for their turn.
@@ -75,6 +79,10 @@ struct BulkClient {
     cids: Random,
     stream: Option<StreamId>,
     left: Option<u64>,
+    /// The messages of an application with a rate, once it is connected.
+    messages: Option<Messages>,
+    /// Bytes of messages that the stream has not taken yet.
+    owed: u64,
     established: Option<Time>,
     completed: Option<Time>,
     zeros: Bytes,
@@ -136,11 +144,14 @@ impl Quinn {
                 bulk,
                 cids: initial,
                 stream: None,
+                messages: None,
+                owed: 0,
                 established: None,
                 completed: None,
                 zeros: Bytes::from(vec![0; WRITE]),
             }),
             received: 0,
+            inbox: Inbox::default(),
             first_byte: None,
             queued: VecDeque::new(),
             buffer: Vec::new(),
@@ -193,8 +204,11 @@ impl Quinn {
                         Event::Connected => {
                             if let Some(client) = &mut self.client {
                                 client.established = Some(now);
-                                client.stream = connection.streams().open(Dir::Uni);
-                                client.write(connection);
+                                client.messages = client.bulk.cadence.map(|cadence| Messages::new(cadence, now));
+                                if client.bulk.cadence.is_none_or(|cadence| !cadence.datagrams) {
+                                    client.stream = connection.streams().open(Dir::Uni);
+                                    client.write(connection);
+                                }
                             }
                         }
                         Event::Stream(StreamEvent::Opened { dir }) => {
@@ -221,8 +235,8 @@ impl Quinn {
                                 self.failure.get_or_insert_with(|| Failure::new(now, what));
                             }
                         }
+                        Event::DatagramReceived => self.inbox.read(now, handle, connection),
                         Event::HandshakeDataReady
-                        | Event::DatagramReceived
                         | Event::DatagramsUnblocked
                         | Event::Stream(StreamEvent::Stopped { .. }) => {}
                     }
@@ -232,11 +246,12 @@ impl Quinn {
                 }
             }
         }
-        if self.received > 0 {
+        if self.received + self.inbox.bytes > 0 {
             self.first_byte.get_or_insert(now);
         }
         for handle in drained {
             self.connections.remove(&handle);
+            self.inbox.close(handle);
         }
     }
 
@@ -268,7 +283,8 @@ impl Quinn {
         let timeouts = self.connections.values_mut().filter_map(Connection::poll_timeout);
         let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
         let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
-        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next);
+        let message = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_message);
+        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next).min(message);
         None
     }
 
@@ -286,19 +302,58 @@ impl Quinn {
 }
 
 impl BulkClient {
+    /// The time of the next message.
+    fn next_message(&self) -> Time {
+        let goes_on = self.completed.is_none() && self.left != Some(0);
+        self.messages.as_ref().filter(|_| goes_on).map_or(Time::NEVER, Messages::next)
+    }
+
+    /// Hands over the messages that are due.
+    fn speak(&mut self, now: Time, connection: &mut Connection) -> Result<(), String> {
+        if self.next_message() > now {
+            return Ok(());
+        }
+        while self.next_message() <= now
+            && let Some(messages) = &mut self.messages
+        {
+            let size = messages.cadence.size;
+            if messages.cadence.datagrams {
+                let bytes = self.left.map_or(size, |left| usize::try_from(left).map_or(size, |left| left.min(size)));
+                messages.send(now, bytes, connection)?;
+                self.left = self.left.map(|left| left - bytes as u64);
+            } else {
+                messages.pass();
+                self.owed += size as u64;
+                if self.owed >= self.left.unwrap_or(u64::MAX) {
+                    // The last one.
+                    self.messages = None;
+                }
+            }
+        }
+        self.write(connection);
+        Ok(())
+    }
+
     /// Writes until the stream takes no more.
     fn write(&mut self, connection: &mut Connection) {
         let Some(id) = self.stream else { return };
         loop {
-            let most = self.left.map_or(WRITE, |left| usize::try_from(left).unwrap_or(WRITE).min(WRITE));
             let mut stream = connection.send_stream(id);
-            if most == 0 {
+            if self.left == Some(0) {
                 // A second call changes nothing.
                 let _ = stream.finish();
                 return;
             }
-            match stream.write_chunks(&mut [self.zeros.slice(..most)]) {
-                Ok(written) => self.left = self.left.map(|left| left - written.bytes as u64),
+            let due = if self.bulk.cadence.is_some() { self.owed } else { u64::MAX };
+            let most = self.left.unwrap_or(u64::MAX).min(due).min(WRITE as u64);
+            if most == 0 {
+                return;
+            }
+            match stream.write_chunks(&mut [self.zeros.slice(..most as usize)]) {
+                Ok(written) => {
+                    self.left = self.left.map(|left| left - written.bytes as u64);
+                    self.owed = self.owed.saturating_sub(written.bytes as u64);
+                }
                 Err(_) => return,
             }
         }
@@ -354,6 +409,11 @@ impl Transport for Quinn {
         if self.waiting().is_some_and(|client| client.bulk.start <= now) {
             self.connect(now);
         }
+        if let (Some(client), Some(connection)) = (&mut self.client, self.connections.values_mut().next())
+            && let Err(what) = client.speak(now, connection)
+        {
+            self.failure.get_or_insert_with(|| Failure::new(now, what));
+        }
         for connection in self.connections.values_mut() {
             if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
                 connection.handle_timeout(at);
@@ -386,8 +446,10 @@ impl Transport for Quinn {
         let Some(client) = &self.client else {
             let from = self.first_byte.unwrap_or(now);
             let lasted = now.since(from).as_secs_f64();
-            see("received_bytes", self.received as f64);
-            see("goodput_bps", if lasted > 0.0 { 8.0 * self.received as f64 / lasted } else { 0.0 });
+            let received = (self.received + self.inbox.bytes) as f64;
+            see("received_bytes", received);
+            see("goodput_bps", if lasted > 0.0 { 8.0 * received / lasted } else { 0.0 });
+            self.inbox.results(see);
             return;
         };
         if let Some(at) = client.established {
@@ -395,6 +457,10 @@ impl Transport for Quinn {
         }
         if let Some(at) = client.completed {
             see("completed_s", at.since(client.bulk.start).as_secs_f64());
+        }
+        if let Some(messages) = client.messages.as_ref().filter(|messages| messages.cadence.datagrams) {
+            see("sent_datagrams", messages.sent() as f64);
+            see("refused_datagrams", messages.refused as f64);
         }
         let Some(connection) = self.connections.values().next() else { return };
         let path = connection.stats().path;

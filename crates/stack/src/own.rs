@@ -62,12 +62,23 @@ pub struct OwnStack {
     build: Arc<Build>,
 }
 
-/// Keys that have an effect for some values of a text alone.
+/// Keys that have an effect for some values of another alone.
 #[derive(Clone, Debug)]
 struct Need {
     keys: Vec<&'static str>,
-    text: &'static str,
-    values: Vec<&'static str>,
+    of: &'static str,
+    wanted: Wanted,
+}
+
+/// The values of a key for which others have an effect.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// These texts.
+    Texts(Vec<&'static str>),
+    /// Any number but 0.
+    Positive,
+    /// The number 0.
+    Zero,
 }
 
 // A specification outlives a run that panics; what `build` has made for it does not.
@@ -106,9 +117,26 @@ impl OwnStack {
     /// `keys` have an effect only where the text `text` has one of these `values`; elsewhere a scenario
     /// that sets them is refused.
     #[must_use]
-    pub fn only_with(mut self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
-        let all = |names: &[&str]| names.iter().map(|name| interned(name)).collect();
-        self.needs.push(Need { keys: all(keys), text: interned(text), values: all(values) });
+    pub fn only_with(self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
+        self.needing(keys, text, Wanted::Texts(values.iter().map(|value| interned(value)).collect()))
+    }
+
+    /// `keys` have an effect only where the number `of` is above 0; elsewhere a scenario that sets them
+    /// is refused.
+    #[must_use]
+    pub fn only_above_zero(self, keys: &[&str], of: &str) -> OwnStack {
+        self.needing(keys, of, Wanted::Positive)
+    }
+
+    /// `keys` have an effect only where the number `of` is 0; elsewhere a scenario that sets them is
+    /// refused.
+    #[must_use]
+    pub fn only_at_zero(self, keys: &[&str], of: &str) -> OwnStack {
+        self.needing(keys, of, Wanted::Zero)
+    }
+
+    fn needing(mut self, keys: &[&str], of: &str, wanted: Wanted) -> OwnStack {
+        self.needs.push(Need { keys: keys.iter().map(|key| interned(key)).collect(), of: interned(of), wanted });
         self
     }
 
@@ -190,11 +218,26 @@ impl OwnStackConfig {
             numbers.any(|(of, &value)| of.name == key && value != of.default)
                 || texts().any(|(of, text)| of.name == key && text != of.default)
         };
-        let unmet =
-            move |need: &&Need| texts().any(|(of, text)| of.name == need.text && !need.values.contains(&text.as_str()));
+        let unmet = move |need: &&Need| {
+            let number = || self.stack.parameters.iter().zip(&self.values).find(|(of, _)| of.name == need.of);
+            match &need.wanted {
+                Wanted::Texts(values) => {
+                    texts().any(|(of, text)| of.name == need.of && !values.contains(&text.as_str()))
+                }
+                Wanted::Positive => number().is_some_and(|(_, &value)| value <= 0.0),
+                Wanted::Zero => number().is_some_and(|(_, &value)| value != 0.0),
+            }
+        };
         self.stack.needs.iter().filter(unmet).flat_map(move |need| {
-            let values: Vec<String> = need.values.iter().map(|value| format!("{value:?}")).collect();
-            let expected = format!("`{} = {}`, without which it has no effect", need.text, values.join("` or `"));
+            let wanted = match &need.wanted {
+                Wanted::Texts(values) => {
+                    let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+                    format!("= {}", values.join("` or `"))
+                }
+                Wanted::Positive => "> 0".into(),
+                Wanted::Zero => "= 0".into(),
+            };
+            let expected = format!("`{} {wanted}`, without which it has no effect", need.of);
             need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))
         })
     }

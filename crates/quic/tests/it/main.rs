@@ -82,6 +82,91 @@ fn a_fair_queue_shares_a_link_with_tcp() {
     assert!((0.8..1.25).contains(&(quic / tcp)), "{quic} {tcp}");
 }
 
+/// A sender of 200 kbit/s, in messages of 1000 bytes: the least window of two packets is enough.
+fn cbr(more: &str) -> String {
+    format!("{{ kind = \"quinn-cubic\", rate_bps = 200e3, {more} }}")
+}
+
+const LOSSY: &str = "\"pfifo\"\nloss = { kind = \"iid\", probability = 0.05 }";
+
+/// Datagrams are neither retransmitted nor wait for others (RFC 9221 section 5): what the link loses
+/// is lost to the application. Over a stream everything arrives, and nothing is counted as lost.
+#[test]
+fn lost_datagrams_are_lost_to_the_application() {
+    let summary = run(&text(&cbr("datagrams = 1"), LOSSY, ""));
+    let of = |host, name| result(&summary, host, name).unwrap_or_else(|| panic!("{name}: {:?}", summary.live));
+    // One every 40 ms from the end of the handshake to the end of the run at 20 s.
+    let sent = ((20_000.0 - of(0, "handshake_ms")) / 40.0).floor() + 1.0;
+    assert_eq!((of(0, "sent_datagrams"), of(0, "refused_datagrams")), (sent, 0.0));
+    let (received, lost) = (of(1, "received_datagrams"), of(1, "lost_datagrams"));
+    // The last may be on its way, or lost without a later one to show it.
+    assert!((0.0..=2.0).contains(&(sent - received - lost)), "{sent}, {received}, {lost}");
+    // A packet has one of them, but for some acknowledgments and probes of the MTU.
+    let on_wire = summary.links[0].packets.dropped.values().sum::<u64>() as f64;
+    assert!(lost > 10.0 && (0.0..=5.0).contains(&(on_wire - lost)), "{lost}, {on_wire}");
+    // 20 ms and the transmission at 20 Mbit/s; a retransmission would take 40 ms more.
+    assert!((20.0..60.0).contains(&of(1, "datagram_delay_max_ms")), "{}", of(1, "datagram_delay_max_ms"));
+
+    let summary = run(&text(&cbr("bytes = 400000"), LOSSY, ""));
+    let of = |host, name| result(&summary, host, name);
+    assert!(summary.links[0].packets.dropped.values().sum::<u64>() > 0);
+    assert_eq!((of(1, "received_bytes"), of(1, "lost_datagrams")), (Some(4e5), None));
+    // 400 messages, the last 399 intervals of 40 ms after the handshake, and a round trip.
+    let lasted = of(0, "completed_s").expect("an end") - of(0, "handshake_ms").expect("a handshake") / 1e3;
+    assert!((16.0..17.0).contains(&lasted), "{lasted}");
+}
+
+/// Congestion control holds datagrams back (RFC 9221 section 5.4); those without room are counted.
+#[test]
+fn more_datagrams_than_the_path_takes_are_refused() {
+    let client = "{ kind = \"quinn-cubic\", rate_bps = 30e6, datagrams = 1 }";
+    let summary = run(&text(client, "{ kind = \"pfifo\", limit = \"67p\" }", ""));
+    let [sent, refused] =
+        ["sent_datagrams", "refused_datagrams"].map(|name| result(&summary, 0, name).expect("a number"));
+    // 30 Mbit/s in messages of 8000 bits, for 20 s less the handshake.
+    assert!((74_700.0..=75_000.0).contains(&(sent + refused)), "{sent}, {refused}");
+    // A third of them, but for 1 MiB in the send buffer, and the headers.
+    assert!((0.30..0.45).contains(&(refused / (sent + refused))), "{sent}, {refused}");
+    let goodput = result(&summary, 1, "goodput_bps").expect("a goodput");
+    assert!((17e6..20e6).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn a_datagram_too_large_for_a_packet_fails_with_a_reason() {
+    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    let large = text(&cbr("datagrams = 1, message_bytes = 1400"), "\"pfifo\"", "");
+    let scenario = Scenario::parse_with("quic.toml", large.as_bytes(), &[], &own).expect("a scenario");
+    let outcome = run_virtual(&scenario.spec(0), Recorders::default(), &mut |_| ControlFlow::Continue(()));
+    let error = outcome.broken_off.expect("an error").to_string();
+    // RFC 9000 section 14.1: packets begin at 1200 bytes, less header (13), tag (16) and frame (9).
+    assert!(
+        error.contains("a datagram of 1400 bytes (`message_bytes`)") && error.contains("takes 1162 now"),
+        "{error}"
+    );
+    run(&text(&cbr("datagrams = 1, message_bytes = 1400, mtu_discovery = 0"), "\"pfifo\"", ""));
+}
+
+#[test]
+fn keys_of_datagrams_without_effect_are_refused() {
+    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    let refused = |text: &str| match Scenario::parse_with("quic.toml", text.as_bytes(), &[], &own) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.render(false),
+    };
+    let client = |keys: &str| refused(&text(&format!("{{ kind = \"quinn-cubic\", {keys} }}"), "\"pfifo\"", ""));
+    let error = client("datagrams = 1");
+    assert!(error.contains("`rate_bps > 0`, without which it has no effect"), "{error}");
+    let error = client("message_bytes = 500");
+    assert!(error.contains("`rate_bps > 0`, without which it has no effect"), "{error}");
+    let error = client("rate_bps = 1e6, datagrams = 1, stream_window = 100000");
+    assert!(error.contains("`datagrams = 0`, without which it has no effect"), "{error}");
+    let tcp = "[[flows]]\nid = \"tcp\"\nfrom = \"left\"\nto = \"right\"\nport = 80\ndatagrams = true\n\
+               [hosts.left]\naddress = \"10.0.1.1/24\"\n[hosts.right]\naddress = \"10.0.1.2/24\"\n\
+               [[paths]]\nbetween = [\"left\", \"right\"]\npath = [\"wire\"]\n";
+    let error = refused(&text("\"quinn-cubic\"", "\"pfifo\"", tcp));
+    assert!(error.contains("unknown key `datagrams`"), "{error}");
+}
+
 /// Everything that a sender's log has.
 #[derive(Debug, Default)]
 struct Log(Vec<QlogRecord>);

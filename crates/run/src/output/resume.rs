@@ -155,7 +155,7 @@ fn records(dir: &Path, scenario: &Scenario, finished: impl Fn(&str) -> bool) -> 
             fs::remove_file(path)?;
         }
     }
-    // In the order of the runs, and of what each records: captures and logs of loss recovery are last.
+    // In the order of the runs, and of what each records: captures and logs of recovery are last.
     let named = |run| {
         let captures = scenario.captures(run).map(|(captures, _)| captures).unwrap_or_default();
         let captures = captures.into_iter().map(|capture| capture.name + PCAPNG);
