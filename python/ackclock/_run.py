@@ -29,6 +29,7 @@ _PLAIN: dict[str, Any] = {
     "series": "100ms",
     "queue": True,
     "tcp": True,
+    "qlog": True,
     "siftr": True,
     "ertt": True,
     "flows": True,

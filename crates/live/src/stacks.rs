@@ -13,9 +13,9 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ackclock_sim::spec::{LiveSpec, RunSpec};
-use ackclock_sim::{Recorders, RunError};
+use ackclock_sim::{QlogPoint, Recorders, RunError};
 use ackclock_stack::{Neighbour, Stack, StackHost};
-use ackclock_trace::{LiveHost, LiveSummary};
+use ackclock_trace::{LiveHost, LiveSummary, QlogRecord};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
@@ -43,7 +43,14 @@ pub(crate) fn run(
     let live = spec.live.as_deref().expect("a run with hosts outside");
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
-    let hosts = (0..live.nodes.len()).filter_map(|node| Host::new(spec, live, node)).collect();
+    let mut hosts: Vec<Host> = (0..live.nodes.len()).filter_map(|node| Host::new(spec, live, node)).collect();
+    let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
+    for host in &mut hosts {
+        host.log = points.iter().position(|point| *point == QlogPoint::Host(host.node));
+        if let (Some(_), Some(stack)) = (host.log, &mut host.stack) {
+            stack.observe();
+        }
+    }
     let mut run = StackRun { engine, hosts, recorders, capture, recorded: Time::ZERO, reached: Time::ZERO };
     let failure = run.play(Time::ZERO + spec.duration, progress).err();
     run.finish(Time::ZERO + spec.duration, failure)
@@ -57,6 +64,8 @@ struct Host {
     /// `None` once it has panicked.
     stack: Option<Box<dyn Stack>>,
     kind: &'static str,
+    /// Index of the log of its loss recovery, if there is one.
+    log: Option<usize>,
     deadline: Time,
     /// It may have something to send now.
     is_awake: bool,
@@ -87,6 +96,7 @@ impl Host {
             mtu: of.mtu.into(),
             stack: Some(config.build(host, random)),
             kind: config.name(),
+            log: None,
             deadline: Time::ZERO,
             is_awake: true,
         })
@@ -194,6 +204,19 @@ impl StackRun<'_> {
         }
         let host = &mut self.hosts[number];
         host.deadline = host.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
+        if let (Some(log), Some(recorder)) = (host.log, &mut self.recorders.qlog) {
+            let mut taken = ControlFlow::Continue(());
+            host.call(now, |stack| {
+                stack.observed(&mut |at, event| {
+                    if taken.is_continue() {
+                        taken = recorder.sink.record(&QlogRecord { at, log, subflow: None, event });
+                    }
+                });
+            })?;
+            if taken.is_break() {
+                return Err(RunError::Interrupted.into());
+            }
+        }
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use std::time::Instant;
 use ackclock_cc::{Ack, Arrival, CcSpec, CongestionControl, EcnFeedback, Flight, Sent, Signal, Stack, Verdict};
 use ackclock_units::{Random, Span, Time};
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory};
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 /// Controllers of ackclock that need nothing that quinn does not tell: neither delivery rates, nor
 /// counts of marks, nor the enhanced round-trip times of a TCP sender.
@@ -124,7 +124,7 @@ impl Adapted {
     }
 }
 
-fn span(duration: std::time::Duration) -> Span {
+pub(crate) fn span(duration: std::time::Duration) -> Span {
     Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
@@ -214,6 +214,13 @@ impl Controller for Adapted {
 
     fn window(&self) -> u64 {
         self.window
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let cc = self.cc.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut metrics = ControllerMetrics::default();
+        (metrics.congestion_window, metrics.ssthresh) = (self.window, Some(cc.window().ssthresh));
+        metrics
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

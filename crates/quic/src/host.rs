@@ -1,4 +1,4 @@
-//! A QUIC implementation as a host: one endpoint on a UDP socket, with a bulk sender or a receiver of
+//! A QUIC implementation as a host: one endpoint on a UDP socket, with a sender or a receiver of
 //! everything.
 //!
 //! The endpoint's random numbers, connection IDs and tokens come from the run. The file is compiled
@@ -10,26 +10,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ackclock_stack::{Datagram, Transport};
+use ackclock_stack::{Datagram, RecoveryEvent, Transport};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Random, Time};
 use bytes::{Bytes, BytesMut};
 
-use super::PlaintextCrypto;
 use super::proto::congestion::ControllerFactory;
 use super::proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TimeSource, Transmit,
-    TransportConfig, ValidationTokenConfig, VarInt,
+    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, SendDatagramError, ServerConfig, StreamEvent, StreamId,
+    TimeSource, Transmit, TransportConfig, ValidationTokenConfig, VarInt,
 };
+use super::{Observer, PlaintextCrypto};
 use super::{endpoint, generate_cids, handle, path_figures, poll_transmit, write};
-use crate::{BulkTransfer, Settings};
+use crate::messages::{Inbox, Messages};
+use crate::{BulkTransfer, CID, Settings};
 
 /// Bytes that the sending application hands over at a time.
 const WRITE: usize = 64 << 10;
-/// Bytes of connection IDs, the default of both implementations.
-const CID: usize = 8;
-
 /// A QUIC endpoint.
 pub(crate) struct QuicHost {
     endpoint: Endpoint,
@@ -38,15 +36,18 @@ pub(crate) struct QuicHost {
     // To ask noq for figures takes a connection that can change.
     connections: BTreeMap<usize, RefCell<Connection>>,
     transport: Arc<TransportConfig>,
-    burst: usize,
+    settings: Settings,
+    controller: Option<Factory>,
     client: Option<BulkClient>,
     received: u64,
+    inbox: Inbox,
     first_byte: Option<Time>,
     deadline: Time,
     /// Datagrams that wait for their turn.
     queued: VecDeque<(SocketAddr, Ecn, Bytes)>,
     buffer: Vec<u8>,
     failure: Option<Failure>,
+    observer: Option<Observer>,
 }
 
 /// The sending application.
@@ -55,10 +56,10 @@ struct BulkClient {
     cids: Random,
     stream: Option<StreamId>,
     left: Option<u64>,
-    /// Bytes that the application has ready, and the time when more are; without limit if it writes
-    /// as much as the stream takes.
-    ready: u64,
-    next_write: Time,
+    /// The messages of an application with a rate, once it is connected.
+    messages: Option<Messages>,
+    /// Bytes of messages that the stream has not taken yet.
+    owed: u64,
     established: Option<Time>,
     completed: Option<Time>,
     zeros: Bytes,
@@ -96,7 +97,7 @@ impl TimeSource for NoTimeOfDay {
 
 impl QuicHost {
     pub(crate) fn new(
-        settings: &Settings,
+        settings: Settings,
         controller: Option<Factory>,
         bulk: Option<BulkTransfer>,
         mut random: Random,
@@ -109,7 +110,7 @@ impl QuicHost {
         let mut config = EndpointConfig::new(crypto.clone());
         config.rng_seed(Some(seed));
         generate_cids(&mut config, move || Box::new(Cids(cids.clone())));
-        let transport = Arc::new(transport(settings, controller));
+        let transport = Arc::new(transport(&settings, controller.clone()));
         let server = bulk.is_none().then(|| {
             let mut tokens = ValidationTokenConfig::default();
             tokens.sent(0);
@@ -123,24 +124,27 @@ impl QuicHost {
             epoch: epoch(),
             connections: BTreeMap::new(),
             transport,
-            burst: settings.burst,
+            settings,
+            controller,
             deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
             client: bulk.map(|bulk| BulkClient {
                 left: bulk.bytes,
-                ready: if bulk.writes.is_some() { 0 } else { u64::MAX },
-                next_write: Time::NEVER,
                 bulk,
                 cids: initial,
                 stream: None,
+                messages: None,
+                owed: 0,
                 established: None,
                 completed: None,
                 zeros: Bytes::from(vec![0; WRITE]),
             }),
             received: 0,
+            inbox: Inbox::default(),
             first_byte: None,
             queued: VecDeque::new(),
             buffer: Vec::new(),
             failure: None,
+            observer: None,
         }
     }
 
@@ -189,9 +193,11 @@ impl QuicHost {
                         Event::Connected => {
                             if let Some(client) = &mut self.client {
                                 client.established = Some(now);
-                                client.stream = connection.streams().open(Dir::Uni);
-                                client.next_write = now;
-                                client.write(now, connection);
+                                client.messages = client.bulk.cadence.map(|cadence| Messages::new(cadence, now));
+                                if client.bulk.cadence.is_none_or(|cadence| !cadence.datagrams) {
+                                    client.stream = connection.streams().open(Dir::Uni);
+                                    client.write(connection);
+                                }
                             }
                         }
                         Event::Stream(StreamEvent::Opened { dir }) => {
@@ -202,7 +208,7 @@ impl QuicHost {
                         Event::Stream(StreamEvent::Readable { id }) => read(connection, id, &mut self.received),
                         Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
                             if let Some(client) = &mut self.client {
-                                client.write(now, connection);
+                                client.write(connection);
                             }
                         }
                         Event::Stream(StreamEvent::Finished { .. }) => {
@@ -218,7 +224,12 @@ impl QuicHost {
                                 self.failure.get_or_insert_with(|| Failure::new(now, what));
                             }
                         }
-                        // Neither datagrams nor other paths are used.
+                        Event::DatagramReceived => {
+                            while let Some(datagram) = connection.datagrams().recv() {
+                                self.inbox.take(now, handle, &datagram);
+                            }
+                        }
+                        // Other paths are not used.
                         _ => {}
                     }
                 }
@@ -227,11 +238,52 @@ impl QuicHost {
                 }
             }
         }
-        if self.received > 0 {
+        if self.received + self.inbox.bytes > 0 {
             self.first_byte.get_or_insert(now);
         }
         for handle in drained {
             self.connections.remove(&handle);
+            self.inbox.close(handle);
+        }
+    }
+
+    /// The next datagram; without one, the deadline.
+    fn next_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+        let at = self.instant(now);
+        if self.queued.is_empty() {
+            for connection in self.connections.values_mut().map(RefCell::get_mut) {
+                self.buffer.clear();
+                if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, &mut self.buffer) {
+                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
+                        payload.extend_from_slice(&self.buffer[..transmit.size]);
+                        return Some((to, ecn));
+                    };
+                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
+                    let parts =
+                        (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
+                    self.queued.extend(parts.map(|part| (to, ecn, part)));
+                    break;
+                }
+            }
+        }
+        if let Some((to, ecn, bytes)) = self.queued.pop_front() {
+            payload.extend_from_slice(&bytes);
+            return Some((to, ecn));
+        }
+        self.drive(now);
+        let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
+        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
+        let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
+        let message = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_message);
+        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next).min(message);
+        None
+    }
+
+    /// Notes what an input or a timer has changed.
+    fn look(&mut self, now: Time) {
+        if let (Some(observer), Some(connection)) = (&mut self.observer, self.connections.values_mut().next()) {
+            observer.look(now, connection.get_mut());
         }
     }
 
@@ -242,35 +294,56 @@ impl QuicHost {
 }
 
 impl BulkClient {
-    /// Writes until the stream takes no more, or nothing is ready.
-    fn write(&mut self, now: Time, connection: &mut Connection) {
-        let Some(id) = self.stream else { return };
-        match self.bulk.writes {
-            Some((bytes, interval)) => {
-                while self.next_write <= now {
-                    self.ready = self.ready.saturating_add(bytes);
-                    self.next_write += interval;
+    /// The time of the next message.
+    fn next_message(&self) -> Time {
+        let goes_on = self.completed.is_none() && self.left != Some(0);
+        self.messages.as_ref().filter(|_| goes_on).map_or(Time::NEVER, Messages::next)
+    }
+
+    /// Hands over the messages that are due.
+    fn speak(&mut self, now: Time, connection: &mut Connection) -> Result<(), String> {
+        if self.next_message() > now {
+            return Ok(());
+        }
+        while self.next_message() <= now
+            && let Some(messages) = &mut self.messages
+        {
+            let size = messages.cadence.size;
+            if messages.cadence.datagrams {
+                let bytes = self.left.map_or(size, |left| usize::try_from(left).map_or(size, |left| left.min(size)));
+                send_datagram(messages, now, bytes, connection)?;
+                self.left = self.left.map(|left| left - bytes as u64);
+            } else {
+                messages.pass();
+                self.owed += size as u64;
+                if self.owed >= self.left.unwrap_or(u64::MAX) {
+                    // The last one.
+                    self.messages = None;
                 }
             }
-            None => self.next_write = Time::NEVER,
         }
+        self.write(connection);
+        Ok(())
+    }
+
+    /// Writes until the stream takes no more.
+    fn write(&mut self, connection: &mut Connection) {
+        let Some(id) = self.stream else { return };
         loop {
             let mut stream = connection.send_stream(id);
             if self.left == Some(0) {
                 // A second call changes nothing.
                 let _ = stream.finish();
-                self.next_write = Time::NEVER;
                 return;
             }
-            let most = self.ready.min(self.left.unwrap_or(u64::MAX)).min(WRITE as u64);
+            let due = if self.bulk.cadence.is_some() { self.owed } else { u64::MAX };
+            let most = self.left.unwrap_or(u64::MAX).min(due).min(WRITE as u64);
             if most == 0 {
                 return;
             }
             let Some(bytes) = write(&mut stream, self.zeros.slice(..most as usize)) else { return };
             self.left = self.left.map(|left| left - bytes as u64);
-            if self.bulk.writes.is_some() {
-                self.ready -= bytes as u64;
-            }
+            self.owed = self.owed.saturating_sub(bytes as u64);
         }
     }
 }
@@ -304,39 +377,15 @@ impl Transport for QuicHost {
         }
         self.buffer = buffer;
         self.drive(now);
+        self.look(now);
     }
 
     fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        let at = self.instant(now);
-        if self.queued.is_empty() {
-            for connection in self.connections.values_mut().map(RefCell::get_mut) {
-                self.buffer.clear();
-                if let Some(transmit) = poll_transmit(connection, at, self.burst, &mut self.buffer) {
-                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
-                    let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
-                        payload.extend_from_slice(&self.buffer[..transmit.size]);
-                        return Some((to, ecn));
-                    };
-                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
-                    let parts =
-                        (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
-                    self.queued.extend(parts.map(|part| (to, ecn, part)));
-                    break;
-                }
-            }
+        let sent = self.next_datagram(now, payload);
+        if let (Some(_), Some(observer)) = (sent, &mut self.observer) {
+            observer.sent(now, payload);
         }
-        if let Some((to, ecn, bytes)) = self.queued.pop_front() {
-            payload.extend_from_slice(&bytes);
-            return Some((to, ecn));
-        }
-        self.drive(now);
-        let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
-        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
-        let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
-        let connect = self.waiting().map_or(Time::NEVER, |client| client.bulk.start);
-        let write = self.client.as_ref().map_or(Time::NEVER, |client| client.next_write);
-        self.deadline = connect.min(write).min(next);
-        None
+        sent
     }
 
     fn next_deadline(&self) -> Time {
@@ -348,15 +397,31 @@ impl Transport for QuicHost {
         if self.waiting().is_some_and(|client| client.bulk.start <= now) {
             self.connect(now);
         }
+        if let (Some(client), Some(connection)) = (&mut self.client, self.connections.values_mut().next())
+            && let Err(what) = client.speak(now, connection.get_mut())
+        {
+            self.failure.get_or_insert_with(|| Failure::new(now, what));
+        }
         for connection in self.connections.values_mut().map(RefCell::get_mut) {
             if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
                 connection.handle_timeout(at);
             }
-            if let Some(client) = self.client.as_mut().filter(|client| client.next_write <= now) {
-                client.write(now, connection);
-            }
         }
         self.drive(now);
+        self.look(now);
+    }
+
+    fn observe(&mut self) {
+        let observer = Observer::default();
+        let controller = self.controller.take().map(|controller| observer.observed(controller));
+        self.transport = Arc::new(transport(&self.settings, controller));
+        self.observer = Some(observer);
+    }
+
+    fn observed(&mut self, see: &mut dyn FnMut(Time, RecoveryEvent)) {
+        if let Some(observer) = &mut self.observer {
+            observer.drain(see);
+        }
     }
 
     fn failure(&self) -> Option<&Failure> {
@@ -367,8 +432,10 @@ impl Transport for QuicHost {
         let Some(client) = &self.client else {
             let from = self.first_byte.unwrap_or(now);
             let lasted = now.since(from).as_secs_f64();
-            see("received_bytes", self.received as f64);
-            see("goodput_bps", if lasted > 0.0 { 8.0 * self.received as f64 / lasted } else { 0.0 });
+            let received = (self.received + self.inbox.bytes) as f64;
+            see("received_bytes", received);
+            see("goodput_bps", if lasted > 0.0 { 8.0 * received / lasted } else { 0.0 });
+            self.inbox.results(see);
             return;
         };
         if let Some(at) = client.established {
@@ -377,11 +444,12 @@ impl Transport for QuicHost {
         if let Some(at) = client.completed {
             see("completed_s", at.since(client.bulk.start).as_secs_f64());
         }
-        let Some(path) =
-            self.connections.values().next().and_then(|connection| path_figures(&mut connection.borrow_mut()))
-        else {
-            return;
-        };
+        if let Some(messages) = client.messages.as_ref().filter(|messages| messages.cadence.datagrams) {
+            see("sent_datagrams", messages.sent() as f64);
+            see("refused_datagrams", messages.refused as f64);
+        }
+        let figures = |connection: &RefCell<Connection>| path_figures(&mut connection.borrow_mut());
+        let Some(path) = self.connections.values().next().and_then(figures) else { return };
         see("sent_packets", path.sent_packets as f64);
         see("lost_packets", path.lost_packets as f64);
         see("congestion_events", path.congestion_events as f64);
@@ -391,6 +459,29 @@ impl Transport for QuicHost {
         if let Some(least) = path.min_rtt {
             see("min_rtt_ms", least.as_secs_f64() * 1e3);
         }
+    }
+}
+
+/// Sends the next message as a datagram of `bytes`.
+///
+/// # Errors
+/// The reason why none can be sent.
+fn send_datagram(messages: &mut Messages, now: Time, bytes: usize, connection: &mut Connection) -> Result<(), String> {
+    let mut datagrams = connection.datagrams();
+    match datagrams.send(messages.datagram(now, bytes), false) {
+        Ok(()) => Ok(()),
+        Err(SendDatagramError::Blocked(_)) => {
+            messages.refused += 1;
+            Ok(())
+        }
+        Err(SendDatagramError::TooLarge) => {
+            let most = datagrams.max_size().unwrap_or(0);
+            Err(format!(
+                "a datagram of {bytes} bytes (`message_bytes`) does not fit a packet, which takes {most} now; packets \
+                 have the host's MTU from the start with `mtu_discovery = 0`"
+            ))
+        }
+        Err(error) => Err(format!("datagrams cannot be sent: {error}")),
     }
 }
 

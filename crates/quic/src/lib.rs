@@ -2,23 +2,28 @@
 #![expect(clippy::duplicate_mod, reason = "two implementations with one interface: one file for both")]
 
 mod controller;
+mod messages;
 mod noq;
 mod quinn;
+mod recovery;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ackclock_stack::{OwnStack, Stack, StackHost, UdpHost};
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::{Random, Time};
 
 pub use noq::PlaintextCrypto as NoqPlaintextCrypto;
 pub use quinn::PlaintextCrypto;
 
 use controller::Law;
+use messages::{Cadence, HEAD};
 
 /// Port of servers, and the first port of clients.
 const PORT: u16 = 4433;
+/// Bytes of connection IDs, the default of both implementations.
+const CID: usize = 8;
 /// Bytes of IP and UDP headers.
 const HEADERS: [u16; 2] = [28, 48];
 
@@ -30,9 +35,8 @@ struct BulkTransfer {
     start: Time,
     /// Bytes to send; `None` sends until the end.
     bytes: Option<u64>,
-    /// The bytes that the application writes at a time, and the time between; as much as the stream
-    /// takes otherwise.
-    writes: Option<(u64, Span)>,
+    /// Messages at a rate; `None` as fast as they leave.
+    cadence: Option<Cadence>,
 }
 
 /// Settings of an endpoint.
@@ -70,7 +74,7 @@ pub fn stacks() -> Vec<OwnStack> {
     });
     let noqs = noq::CONTROLLERS.map(|(name, make)| {
         let client = client(name, move |host, settings, bulk, random| {
-            Box::new(UdpHost::new(local(host), noq::QuicHost::new(&settings, Some(make()), Some(bulk), random)))
+            Box::new(UdpHost::new(local(host), noq::QuicHost::new(settings, Some(make()), Some(bulk), random)))
         });
         if name == noq::BBR3 {
             client.unseeded("noq draws the times of BBRv3's probes from the machine")
@@ -80,10 +84,10 @@ pub fn stacks() -> Vec<OwnStack> {
     });
     let servers = [
         server("quinn-server", |host, settings, random| {
-            Box::new(UdpHost::new(local(host), quinn::QuicHost::new(&settings, None, None, random)))
+            Box::new(UdpHost::new(local(host), quinn::QuicHost::new(settings, None, None, random)))
         }),
         server("noq-server", |host, settings, random| {
-            Box::new(UdpHost::new(local(host), noq::QuicHost::new(&settings, None, None, random)))
+            Box::new(UdpHost::new(local(host), noq::QuicHost::new(settings, None, None, random)))
         }),
     ];
     quinns.into_iter().chain(ours).chain(noqs).chain(servers).collect()
@@ -93,8 +97,9 @@ pub fn stacks() -> Vec<OwnStack> {
 fn quinn_client(name: &str, controller: impl Fn(Random) -> quinn::Factory + Send + Sync + 'static) -> OwnStack {
     client(name, move |host, settings, bulk, mut random| {
         let controller = controller(Random::for_component(random.bits(), 0, "controller"));
-        Box::new(UdpHost::new(local(host), quinn::QuicHost::new(&settings, Some(controller), Some(bulk), random)))
+        Box::new(UdpHost::new(local(host), quinn::QuicHost::new(settings, Some(controller), Some(bulk), random)))
     })
+    .observable()
 }
 
 /// A client that sends to the first of its neighbours.
@@ -103,20 +108,22 @@ fn client(
     build: impl Fn(&StackHost, Settings, BulkTransfer, Random) -> Box<dyn Stack> + Send + Sync + 'static,
 ) -> OwnStack {
     let build = move |host: &StackHost, values: &[f64], random: Random| {
-        let [bytes, start, burst, write, interval] = std::array::from_fn(|number| values[number]);
+        let [bytes, start, burst, rate, size, datagrams] = std::array::from_fn(|number| values[number]);
         let to = host.neighbours.first().and_then(|peer| peer.addresses.first()).copied();
         let bulk = BulkTransfer {
             to: SocketAddr::new(to.unwrap_or(host.addresses[0]), PORT),
             start: Time::from_nanos((start * 1e9) as u64),
             bytes: (bytes > 0.0).then_some(bytes as u64),
-            writes: (write > 0.0).then(|| (write as u64, Span::from_nanos((interval * 1e6) as u64))),
+            cadence: (rate > 0.0).then_some(Cadence { rate, size: size as usize, datagrams: datagrams > 0.0 }),
         };
-        build(host, Settings { burst: burst as usize, ..settings(host, &values[5..]) }, bulk, random)
+        build(host, Settings { burst: burst as usize, ..settings(host, &values[6..]) }, bulk, random)
     };
     let own = OwnStack::new(name, build).parameter("bytes", 0.0, 0.0..=1e15).parameter("start_s", 0.0, 0.0..=1e6);
     let own = own.parameter("burst_packets", 1.0, 1.0..=64.0);
-    let own = own.parameter("write_bytes", 0.0, 0.0..=1e12).parameter("write_interval_ms", 40.0, 0.001..=1e6);
-    common(own.only_beside("write_interval_ms", "write_bytes"))
+    let own = own.parameter("rate_bps", 0.0, 0.0..=1e11);
+    let own = own.parameter("message_bytes", 1000.0, HEAD as f64..=65_000.0).parameter("datagrams", 0.0, 0.0..=1.0);
+    let own = own.only_above_zero(&["message_bytes", "datagrams"], "rate_bps");
+    common(own).only_at_zero(&["stream_window"], "datagrams")
 }
 
 /// A server that reads everything.

@@ -14,6 +14,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ackclock_stack::RecoveryEvent;
+use ackclock_units::Time;
 use bytes::{Bytes, BytesMut};
 use noq_proto as proto;
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
@@ -27,6 +29,7 @@ use noq_proto::{
 };
 
 use crate::PathFigures;
+use host::Factory;
 pub(crate) use host::{Make, QuicHost};
 pub use plaintext::PlaintextCrypto;
 use plaintext::{Key, Level, Plaintext, TAG, keys};
@@ -42,6 +45,22 @@ pub(crate) const CONTROLLERS: [(&str, Make); 3] = [
     ("noq-cubic", || Arc::new(CubicConfig::default())),
     (BBR3, || Arc::new(Bbr3Config::default())),
 ];
+
+/// noq's loss recovery is not observed: the only way there is its own log.
+#[derive(Debug, Default)]
+struct Observer(());
+
+impl Observer {
+    fn observed(&self, controller: Factory) -> Factory {
+        controller
+    }
+
+    fn sent(&mut self, _now: Time, _datagram: &[u8]) {}
+
+    fn look(&mut self, _now: Time, _connection: &Connection) {}
+
+    fn drain(&mut self, _see: &mut dyn FnMut(Time, RecoveryEvent)) {}
+}
 
 fn endpoint(config: EndpointConfig, server: Option<Arc<proto::ServerConfig>>) -> Endpoint {
     Endpoint::new(Arc::new(config), server, true)

@@ -25,6 +25,7 @@ use quinn_proto::{
 };
 
 use crate::PathFigures;
+use crate::recovery::Observer;
 pub(crate) use host::{Factory, Make, QuicHost};
 pub use plaintext::PlaintextCrypto;
 use plaintext::{Key, Level, Plaintext, TAG, keys};

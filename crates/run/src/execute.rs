@@ -3,6 +3,7 @@
 mod adaptive;
 mod captures;
 mod order;
+mod qlogs;
 pub(crate) mod sheets;
 
 use std::fmt::Debug;

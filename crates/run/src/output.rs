@@ -52,7 +52,9 @@ pub(crate) const REORDERING: &str = "reordering.csv";
 pub(crate) const DISPLACEMENT: &str = "displacement.csv";
 /// The extension of captures.
 pub(crate) const PCAPNG: &str = ".pcapng";
-/// The records of a run, captures apart.
+/// The extension of logs of loss recovery.
+pub(crate) const SQLOG: &str = ".sqlog";
+/// The records of a run, captures and logs of loss recovery apart.
 const RECORDS: [&str; 8] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING, DISPLACEMENT];
 /// The folder with what programs have printed.
 pub(crate) const COMMANDS: &str = "commands";
@@ -435,7 +437,7 @@ fn is_partial(name: &OsStr) -> bool {
 
 /// Returns `true` if a file of this name is a record of a run.
 fn is_record(name: &str) -> bool {
-    RECORDS.contains(&name) || name.ends_with(PCAPNG)
+    RECORDS.contains(&name) || name.ends_with(PCAPNG) || name.ends_with(SQLOG)
 }
 
 /// Returns `true` if this was left by a killed run of ackclock.

@@ -113,7 +113,7 @@ pub use inputs::Files;
 pub use keys::{Domain, Key};
 pub use own::Own;
 pub use policy::{measure_by_name, read_agent, read_feature, read_policy};
-pub use record::Capture;
+pub use record::{Capture, Qlog};
 pub use report::{ReportedProblem, ScenarioError, nearest};
 pub use scenario::{LoadError, Override, Scenario};
 pub use sweep::{MAX_READ, MAX_RUNS};

@@ -91,7 +91,7 @@ impl Plan {
                 let setting = Setting { links: &links, names: &names, network: &network, outside, duration };
                 let groups = flow::read_all(&mut fields, cx, setting);
                 let workloads = workload::read_all(&mut fields, setting, &groups);
-                let recorded = record::read(&mut fields, &links, &groups, duration, outside);
+                let recorded = record::read(&mut fields, &links, &groups, &network.nodes, duration, outside);
                 (groups, workloads, recorded, network, commands)
             }
             None => {

@@ -1,7 +1,7 @@
 //! `[record]`: what is recorded during a run, for `--out`.
 
-use ackclock_sim::spec::{LinkSpec, ReorderTap, ReorderingSpec};
-use ackclock_sim::{CapturePoint, DirectionId, FlowId, SeriesConfig};
+use ackclock_sim::spec::{HostSpec, LinkSpec, NodeSpec, OwnStackConfig, ReorderTap, ReorderingSpec};
+use ackclock_sim::{CapturePoint, DirectionId, FlowId, QlogPoint, SeriesConfig};
 use ackclock_units::Span;
 
 use crate::document::{Node, Value};
@@ -29,6 +29,9 @@ const MAX_SNAPLEN: u64 = 65_535;
 
 /// The most captures of a run: each is an open file.
 const MAX_CAPTURES: usize = 200;
+
+/// The most logs of loss recovery, likewise.
+const MAX_QLOGS: usize = 200;
 
 /// The receivers of all flows as a place where reordering is measured.
 const RECEIVER: &str = "receiver";
@@ -58,6 +61,8 @@ pub(crate) struct RecordSpec {
     pub(crate) queues: Vec<DirectionId>,
     /// `true` if ACKs, retransmissions and losses of flows are recorded.
     pub(crate) tcp: bool,
+    /// The senders whose loss recovery is recorded, with the names of the files.
+    pub(crate) qlogs: Vec<Qlog>,
     /// `true` if every segment of the hosts is recorded.
     pub(crate) siftr: bool,
     /// `true` if the measurements of enhanced round-trip times are recorded.
@@ -84,6 +89,15 @@ pub struct Capture {
     pub name: String,
 }
 
+/// A log of the loss recovery of a run's sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qlog {
+    /// Whose.
+    pub point: QlogPoint,
+    /// Its file, without an extension: `reno.0`, or the name of a host.
+    pub name: String,
+}
+
 impl RecordSpec {
     /// The bytes of the rows that each flow and link direction has in the series.
     pub(crate) fn rows(&self, duration: Span) -> f64 {
@@ -93,7 +107,13 @@ impl RecordSpec {
 
     /// The bytes of all records of one data packet and its ACK.
     pub(crate) fn bytes_of_a_packet(&self) -> f64 {
-        let flags = [(self.tcp, 64.0), (self.siftr, 416.0), (self.ertt, 64.0), (self.displacement, 64.0)];
+        let flags = [
+            (self.tcp, 64.0),
+            (!self.qlogs.is_empty(), 72.0),
+            (self.siftr, 416.0),
+            (self.ertt, 64.0),
+            (self.displacement, 64.0),
+        ];
         let flags = flags.iter().filter(|(is_on, _)| *is_on).map(|(_, bytes)| bytes).sum::<f64>();
         // Half of the directions have data, and the others ACKs.
         let capture = 16.0 + f64::from(self.snaplen);
@@ -120,14 +140,16 @@ pub(crate) fn read(
     root: &mut Fields<'_>,
     links: &[LinkSpec],
     groups: &[Group],
+    nodes: &[NodeSpec],
     duration: Span,
     outside: bool,
 ) -> RecordSpec {
-    let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` \
-                    or `displacement`";
+    let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `qlog`, `siftr`, `ertt`, `flows`, \
+                    `reordering` or `displacement`";
     let mut fields = root.section(("record", "files written with `--out`"), expected);
     let queues = queues(&mut fields, links);
     let tcp = fields.or(("tcp", "every ACK, loss and retransmission"), false, Flag);
+    let qlogs = qlogs(&mut fields, groups, nodes);
     let siftr = fields.or(("siftr", "every segment, in the format of FreeBSD's SIFTR"), false, Flag);
     let ertt = fields.or(("ertt", "every enhanced round-trip time (FreeBSD's khelp ERTT)"), false, Flag);
     let flows = fields.or(("flows", "every flow of workloads"), false, Flag);
@@ -139,7 +161,33 @@ pub(crate) fn read(
         fields.or(("displacement", "how far each packet arrives from its place by sequence numbers"), false, Flag);
     let reordering = reordering(&mut fields, links, groups, duration, outside, displacement);
     fields.finish();
-    RecordSpec { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering, displacement }
+    RecordSpec { queues, tcp, qlogs, siftr, ertt, flows, series, captures, snaplen, reordering, displacement }
+}
+
+/// The senders whose loss recovery is recorded.
+fn qlogs(fields: &mut Fields<'_>, groups: &[Group], nodes: &[NodeSpec]) -> Vec<Qlog> {
+    let wanted = fields.or(("qlog", "loss recovery and congestion control of each sender, as qlog"), false, Flag);
+    let Some(entry) = fields.get("qlog").filter(|_| wanted) else { return Vec::new() };
+    let flows = listed_groups(groups).flat_map(|group| (0..group.count()).map(move |number| (group, number))).zip(0..);
+    let flows = flows.filter(|((group, _), _)| matches!(group.alike.sender, HostSpec::Endpoint(_)));
+    let flows = flows.take(MAX_QLOGS + 1).map(|((group, number), flow)| Qlog {
+        point: QlogPoint::Flow(FlowId::new(flow)),
+        name: format!("{}.{number}", group.id),
+    });
+    let hosts =
+        nodes.iter().enumerate().filter(|(_, node)| node.stack.as_ref().is_some_and(OwnStackConfig::is_observable));
+    let hosts = hosts.map(|(node, of)| Qlog { point: QlogPoint::Host(node), name: of.name.clone() });
+    let qlogs: Vec<Qlog> = flows.chain(hosts).collect();
+    let problem = match qlogs.len() {
+        0 => Problem::new(
+            "there is no sender whose loss recovery can be recorded",
+            "a flow of `[[flows]]` that an endpoint of ackclock sends, or a host with a stack of QUIC that sends",
+        ),
+        1..=MAX_QLOGS => return qlogs,
+        _ => Problem::new("too many senders have a log", format!("at most {MAX_QLOGS} files, one for each sender")),
+    };
+    fields.reject("qlog", &entry.node, problem);
+    Vec::new()
 }
 
 /// The places at which packets are captured.

@@ -26,7 +26,7 @@ use crate::overrides::Argument;
 use crate::own::Own;
 use crate::plan::Plan;
 use crate::points::{Gained, Points};
-use crate::record::Capture;
+use crate::record::{Capture, Qlog};
 use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::{MAX_READ, Sweep};
@@ -366,6 +366,7 @@ impl Scenario {
     pub fn records_anything(&self) -> bool {
         !self.recorded_queues().is_empty()
             || self.records_tcp()
+            || self.records_qlog()
             || self.records_siftr()
             || self.records_ertt()
             || self.records_flows()
@@ -377,6 +378,19 @@ impl Scenario {
     /// Returns `true` if ACKs, retransmissions and losses of all flows are to be recorded.
     pub fn records_tcp(&self) -> bool {
         self.points.first().recorded.tcp
+    }
+
+    /// Returns `true` if the loss recovery of senders is to be recorded in any run.
+    pub fn records_qlog(&self) -> bool {
+        self.points.known().any(|plan| !plan.recorded.qlogs.is_empty())
+    }
+
+    /// The logs of loss recovery of a run.
+    ///
+    /// # Errors
+    /// As [`Scenario::read_spec`].
+    pub fn qlogs(&self, run: usize) -> Result<Vec<Qlog>, ScenarioError> {
+        Ok(self.points.plan(run / self.repeat(), &self.sweep)?.recorded.qlogs.clone())
     }
 
     /// Returns `true` if every segment that a host sends or receives is to be recorded.

@@ -155,7 +155,8 @@ pub use error::RunError;
 pub use index::{DirectionId, FlowId, HostId};
 pub use memory::{Memory, Population};
 pub use record::{
-    CapturePoint, CaptureRecorder, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig, SeriesRecorder,
+    CapturePoint, CaptureRecorder, QlogPoint, QlogRecorder, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig,
+    SeriesRecorder,
 };
 pub use stock::{EXPECTED_STOCK_RANGES, IntegrityError, STOCK_RANGES};
 pub use truth::LOST_ON_LINK;

@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
+use ackclock_stack::{LostPacket, RecoveryEvent, RecoveryMetrics};
 use ackclock_tcp::{Acknowledgment, Endpoint, Snapshot};
 use ackclock_trace::{
-    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, JudgedSegment, LossVerdict, QueueAction, QueueRecord,
-    QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
+    AckRecord, CaptureSink, DisplacementSink, ErttSink, FlowSink, JudgedSegment, LossVerdict, QlogRecord, QlogSink,
+    QueueAction, QueueRecord, QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink,
+    WatchSink,
 };
 use ackclock_units::{Span, Time};
 
@@ -21,6 +23,8 @@ pub struct Recorders<'a> {
     /// ACKs, retransmissions and losses of all flows: gets the records in order of time, those of
     /// equal times by number of the flow. It may break the run off.
     pub tcp: Option<&'a mut dyn TcpSink>,
+    /// Loss recovery and congestion control of some senders.
+    pub qlog: Option<QlogRecorder<'a>>,
     /// Every segment that an endpoint sends or receives, in the order in which they are handled:
     /// that of time.
     pub siftr: Option<&'a mut dyn SiftrSink>,
@@ -50,6 +54,24 @@ pub struct QueueRecorder<'a> {
     /// Gets the records in order of time, those of equal times by number of the direction. It may
     /// break the run off.
     pub sink: &'a mut dyn QueueSink,
+}
+
+/// The senders whose loss recovery is recorded, and the destination.
+#[derive(Debug)]
+pub struct QlogRecorder<'a> {
+    /// A log for each of these, no two the same.
+    pub points: &'a [QlogPoint],
+    /// Gets the records, those of each log in order of time. It may break the run off.
+    pub sink: &'a mut dyn QlogSink,
+}
+
+/// A sender whose loss recovery is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum QlogPoint {
+    /// The sender of a flow, an ackclock endpoint or several (Multipath TCP).
+    Flow(FlowId),
+    /// The stack of a host: its index in [`LiveSpec::nodes`](crate::spec::LiveSpec::nodes).
+    Host(usize),
 }
 
 /// The intervals of a series, and its destination.
@@ -106,9 +128,6 @@ pub struct SeriesConfig {
 const BATCH: usize = 64;
 
 /// The decisions of the recorded queues that have not been written yet.
-///
-/// A link catches up when it is called, so that its decisions come late, and those of several links
-/// are not in order of time. They wait until all of these links have caught up to one time.
 ///
 /// A link catches up when it is called, so that its decisions come in late, and those of several
 /// links are not in order of time. They wait until all of these links have caught up to one time.
@@ -210,14 +229,13 @@ impl QueueRow {
 
 /// Events of flows that have not been written yet.
 ///
-/// Losses become known late, as links catch up late. Rows wait until all links have caught up to
-/// one time.
-///
 /// Whether a transmission was lost comes in late, as links catch up late. Rows wait until all links
 /// have caught up to one time.
 #[derive(Debug)]
 pub(crate) struct TcpRecording {
     rows: Vec<TcpRow>,
+    /// Flows that have a log of loss recovery, in order, with its index.
+    logs: Vec<(FlowId, usize)>,
     /// Rows recorded so far.
     number: u64,
     /// The most rows that are buffered.
@@ -258,12 +276,14 @@ pub(crate) enum TcpFact {
     Ack(AckRecord),
     Retransmission(JudgedSegment<'static>, Option<DirectionId>),
     Declaration(JudgedSegment<'static>, Option<DirectionId>),
+    /// For the log of this index.
+    Recovery(usize, RecoveryEvent),
 }
 
 impl TcpFact {
     /// An ACK that a sender has taken in, whose stream begins at `base`.
     #[cold]
-    pub(crate) fn ack(sender: &Endpoint, arrival: &Acknowledgment, base: u64) -> TcpFact {
+    fn ack(sender: &Endpoint, arrival: &Acknowledgment, base: u64) -> TcpFact {
         let now = Snapshot::of(sender.sender());
         TcpFact::Ack(AckRecord {
             ack: base + now.acked,
@@ -285,8 +305,70 @@ impl TcpFact {
 }
 
 impl TcpRecording {
-    pub(crate) fn new() -> TcpRecording {
-        TcpRecording { rows: Vec::new(), number: 0, room: BATCH }
+    /// A recording for `tcp.csv`, and for the logs of loss recovery of `points`.
+    pub(crate) fn new(points: &[QlogPoint]) -> TcpRecording {
+        let flow = |(index, point): (usize, &QlogPoint)| match *point {
+            QlogPoint::Flow(flow) => Some((flow, index)),
+            QlogPoint::Host(_) => None,
+        };
+        let mut logs: Vec<(FlowId, usize)> = points.iter().enumerate().filter_map(flow).collect();
+        logs.sort_unstable();
+        TcpRecording { rows: Vec::new(), logs, number: 0, room: BATCH }
+    }
+
+    /// An ACK that a sender has taken in, whose stream begins at `base`.
+    pub(crate) fn acknowledged(
+        &mut self,
+        now: Time,
+        source: SenderId,
+        sender: &Endpoint,
+        arrival: &Acknowledgment,
+        base: u64,
+    ) {
+        self.add(now, source, TcpFact::ack(sender, arrival, base));
+        self.observe(now, source, sender);
+    }
+
+    /// A timer of a sender has expired.
+    pub(crate) fn expired(&mut self, now: Time, source: SenderId, sender: &Endpoint) {
+        // Most timers are those of pacing, which changes no variable.
+        if sender.sender().rtt().timeouts() > 0 {
+            self.observe(now, source, sender);
+        }
+    }
+
+    /// A sender declares these bytes of its stream lost.
+    pub(crate) fn declared(&mut self, now: Time, source: SenderId, data: (u64, u64), by_timeout: bool) {
+        if let Some(log) = self.log(source) {
+            let lost = LostPacket { data: Some(data), by_timeout };
+            self.add(now, source, TcpFact::Recovery(log, RecoveryEvent::Lost(lost)));
+        }
+    }
+
+    /// The log of a sender's loss recovery, if there is one.
+    fn log(&self, source: SenderId) -> Option<usize> {
+        let found = self.logs.binary_search_by_key(&source.flow, |&(flow, _)| flow).ok()?;
+        Some(self.logs[found].1)
+    }
+
+    /// Adds the variables of a sender to the log of its loss recovery.
+    fn observe(&mut self, now: Time, source: SenderId, sender: &Endpoint) {
+        let Some(log) = self.log(source) else { return };
+        let (of, sender) = (Snapshot::of(sender.sender()), sender.sender());
+        let rtt = sender.rtt();
+        let metrics = RecoveryMetrics {
+            min_rtt: rtt.min(),
+            smoothed_rtt: of.srtt,
+            latest_rtt: rtt.latest(),
+            rtt_variance: of.srtt.map(|_| rtt.variation()),
+            pto_count: Some(rtt.timeouts()),
+            congestion_window: Some(of.cwnd),
+            bytes_in_flight: Some(of.pipe),
+            ssthresh: Some(of.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
+            pacing_rate: sender.pacing_bps(),
+        };
+        self.add(now, source, TcpFact::Recovery(log, RecoveryEvent::State(of.ca_state.name())));
+        self.add(now, source, TcpFact::Recovery(log, RecoveryEvent::Metrics(metrics)));
     }
 
     pub(crate) fn add(&mut self, at: Time, source: SenderId, fact: TcpFact) {
@@ -306,7 +388,8 @@ impl TcpRecording {
         until: Time,
         link: impl Fn(Option<DirectionId>) -> &'a str,
         flow: impl Fn(FlowId) -> &'a str,
-        sink: &mut dyn TcpSink,
+        mut tcp: Option<&mut (dyn TcpSink + '_)>,
+        mut qlog: Option<&mut (dyn QlogSink + '_)>,
     ) -> ControlFlow<()> {
         self.rows.sort_unstable_by_key(|row| (row.at, row.source.flow, row.number));
         let due = self.rows.partition_point(|row| row.at < until);
@@ -315,7 +398,12 @@ impl TcpRecording {
                 TcpFact::Ack(ack) => TcpEvent::Ack(ack),
                 TcpFact::Retransmission(judged, by) => TcpEvent::Retransmission(named(judged, link(by))),
                 TcpFact::Declaration(judged, by) => TcpEvent::Declaration(named(judged, link(by))),
+                TcpFact::Recovery(log, event) => {
+                    let record = QlogRecord { at, log, subflow: source.subflow(), event };
+                    return qlog.as_mut().map_or(ControlFlow::Continue(()), |sink| sink.record(&record));
+                }
             };
+            let Some(sink) = &mut tcp else { return ControlFlow::Continue(()) };
             sink.record(&TcpRecord { at, flow: flow(source.flow), subflow: source.subflow(), event })
         });
         self.room = 2 * self.rows.len() + BATCH;
@@ -364,13 +452,13 @@ mod tests {
             srtt: None,
             rto: Span::from_secs(1),
         };
-        let mut recording = TcpRecording::new();
+        let mut recording = TcpRecording::new(&[]);
         let (at, mut times) = (Time::from_secs(1), 0);
         for _ in 0..100_000 {
             recording.add(at, SenderId::of(FlowId::new(0)), TcpFact::Ack(ack));
             if recording.is_full() {
                 times += 1;
-                assert!(recording.hand_on(at, |_| "link", |_| "flow", &mut Nothing).is_continue());
+                assert!(recording.hand_on(at, |_| "link", |_| "flow", Some(&mut Nothing), None).is_continue());
             }
         }
         // Each time there is room for as many again: 64, 192, 448 ... up to 65472.

@@ -393,8 +393,11 @@ impl Truth {
     }
 
     /// The sender declares a transmission lost.
-    pub(crate) fn declared(&mut self, now: Time, declared: LossDeclaration, log: Option<&mut TcpRecording>) {
+    pub(crate) fn declared(&mut self, now: Time, declared: LossDeclaration, mut log: Option<&mut TcpRecording>) {
         let LossDeclaration { offset, len, stamp, by_timeout } = declared;
+        if let Some(log) = &mut log {
+            log.declared(now, self.source(), (offset, len.into()), by_timeout);
+        }
         if self.trouble().losses.declare(stamp, offset, now, by_timeout) {
             return;
         }

@@ -18,12 +18,14 @@
 //! scenario, such as the number of bytes to send, are arguments of the builder.
 
 mod own;
+mod recovery;
 mod udp;
 
 use ackclock_units::Time;
 use ackclock_units::outside::Failure;
 
 pub use own::{Neighbour, OwnStack, OwnStackConfig, OwnText, StackHost};
+pub use recovery::{LostPacket, RecoveryEvent, RecoveryMetrics, SentPacket};
 pub use udp::{Datagram, Transport, UdpHost, read_udp, write_udp};
 
 /// A network stack with its applications: packets in, packets out, time as an argument.
@@ -59,5 +61,15 @@ pub trait Stack: Send {
     /// of `live.hosts.NAME.results` in the summary. Default: none.
     fn results(&self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = (now, see);
+    }
+
+    /// From now on the stack keeps its [`RecoveryEvent`]s. Called before anything else, if the run
+    /// records them; only of a stack that declares it ([`OwnStack::observable`]). Default: nothing.
+    fn observe(&mut self) {}
+
+    /// Calls `see` for each event since the last call, in order of time. Called after the stack has
+    /// sent. Default: none.
+    fn observed(&mut self, see: &mut dyn FnMut(Time, RecoveryEvent)) {
+        let _ = see;
     }
 }

@@ -58,16 +58,27 @@ pub struct OwnStack {
     texts: Vec<OwnText>,
     needs: Vec<Need>,
     unseeded: Option<&'static str>,
+    observable: bool,
     build: Arc<Build>,
 }
 
-/// Keys that have an effect only where another one has a value.
+/// Keys that have an effect for some values of another alone.
 #[derive(Clone, Debug)]
 struct Need {
     keys: Vec<&'static str>,
-    other: &'static str,
-    /// Values of a text; a number is another one than its default.
-    values: Vec<&'static str>,
+    of: &'static str,
+    wanted: Wanted,
+}
+
+/// The values of a key for which others have an effect.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// These texts.
+    Texts(Vec<&'static str>),
+    /// Any number but 0.
+    Positive,
+    /// The number 0.
+    Zero,
 }
 
 // A specification outlives a run that panics; what `build` has made for it does not.
@@ -82,7 +93,8 @@ impl OwnStack {
         build: impl Fn(&StackHost, &[f64], Random) -> Box<dyn Stack> + Send + Sync + 'static,
     ) -> OwnStack {
         let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
-        OwnStack { name: interned(name), parameters, texts, needs, unseeded: None, build: Arc::new(build) }
+        let (name, build) = (interned(name), Arc::new(build));
+        OwnStack { name, parameters, texts, needs, unseeded: None, observable: false, build }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -105,17 +117,26 @@ impl OwnStack {
     /// `keys` have an effect only where the text `text` has one of these `values`; elsewhere a scenario
     /// that sets them is refused.
     #[must_use]
-    pub fn only_with(mut self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
-        let all = |names: &[&str]| names.iter().map(|name| interned(name)).collect();
-        self.needs.push(Need { keys: all(keys), other: interned(text), values: all(values) });
-        self
+    pub fn only_with(self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
+        self.needing(keys, text, Wanted::Texts(values.iter().map(|value| interned(value)).collect()))
     }
 
-    /// `key` has an effect only where the number `other` is not its default; elsewhere a scenario that
-    /// sets it is refused.
+    /// `keys` have an effect only where the number `of` is above 0; elsewhere a scenario that sets them
+    /// is refused.
     #[must_use]
-    pub fn only_beside(mut self, key: &str, other: &str) -> OwnStack {
-        self.needs.push(Need { keys: vec![interned(key)], other: interned(other), values: Vec::new() });
+    pub fn only_above_zero(self, keys: &[&str], of: &str) -> OwnStack {
+        self.needing(keys, of, Wanted::Positive)
+    }
+
+    /// `keys` have an effect only where the number `of` is 0; elsewhere a scenario that sets them is
+    /// refused.
+    #[must_use]
+    pub fn only_at_zero(self, keys: &[&str], of: &str) -> OwnStack {
+        self.needing(keys, of, Wanted::Zero)
+    }
+
+    fn needing(mut self, keys: &[&str], of: &str, wanted: Wanted) -> OwnStack {
+        self.needs.push(Need { keys: keys.iter().map(|key| interned(key)).collect(), of: interned(of), wanted });
         self
     }
 
@@ -123,6 +144,13 @@ impl OwnStack {
     #[must_use]
     pub fn unseeded(mut self, what: &str) -> OwnStack {
         self.unseeded = Some(interned(what));
+        self
+    }
+
+    /// It keeps what it does for records ([`Stack::observe`]): `record.qlog` has a log of its hosts.
+    #[must_use]
+    pub fn observable(mut self) -> OwnStack {
+        self.observable = true;
         self
     }
 
@@ -151,10 +179,10 @@ impl PartialEq for OwnStack {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, needs, unseeded, build: _ } = self;
+        let OwnStack { name, parameters, texts, needs, unseeded, observable, build: _ } = self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
-        shown.field("needs", needs).field("unseeded", unseeded).finish()
+        shown.field("needs", needs).field("unseeded", unseeded).field("observable", observable).finish()
     }
 }
 
@@ -184,23 +212,32 @@ impl OwnStackConfig {
 
     /// The keys that are set and have no effect, each with what is expected.
     pub fn idle(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        let is_set = |key: &str| {
+        let texts = || self.stack.texts.iter().zip(&self.texts);
+        let is_set = move |key: &str| {
             let mut numbers = self.stack.parameters.iter().zip(&self.values);
-            let mut texts = self.stack.texts.iter().zip(&self.texts);
             numbers.any(|(of, &value)| of.name == key && value != of.default)
-                || texts.any(|(of, text)| of.name == key && text != of.default)
+                || texts().any(|(of, text)| of.name == key && text != of.default)
         };
-        let is_met = move |need: &Need| match need.values.as_slice() {
-            [] => is_set(need.other),
-            values => {
-                let mut texts = self.stack.texts.iter().zip(&self.texts);
-                texts.any(|(of, text)| of.name == need.other && values.contains(&text.as_str()))
+        let unmet = move |need: &&Need| {
+            let number = || self.stack.parameters.iter().zip(&self.values).find(|(of, _)| of.name == need.of);
+            match &need.wanted {
+                Wanted::Texts(values) => {
+                    texts().any(|(of, text)| of.name == need.of && !values.contains(&text.as_str()))
+                }
+                Wanted::Positive => number().is_some_and(|(_, &value)| value <= 0.0),
+                Wanted::Zero => number().is_some_and(|(_, &value)| value != 0.0),
             }
         };
-        self.stack.needs.iter().filter(move |need| !is_met(need)).flat_map(move |need| {
-            let values: Vec<String> = need.values.iter().map(|value| format!("{value:?}")).collect();
-            let other = if values.is_empty() { "...".to_owned() } else { values.join("` or `") };
-            let expected = format!("`{} = {other}`, without which it has no effect", need.other);
+        self.stack.needs.iter().filter(unmet).flat_map(move |need| {
+            let wanted = match &need.wanted {
+                Wanted::Texts(values) => {
+                    let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+                    format!("= {}", values.join("` or `"))
+                }
+                Wanted::Positive => "> 0".into(),
+                Wanted::Zero => "= 0".into(),
+            };
+            let expected = format!("`{} {wanted}`, without which it has no effect", need.of);
             need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))
         })
     }
@@ -213,6 +250,11 @@ impl OwnStackConfig {
     /// The reason why runs with it do not repeat, if they do not ([`OwnStack::unseeded`]).
     pub fn unseeded(&self) -> Option<&'static str> {
         self.stack.unseeded
+    }
+
+    /// Returns `true` if it keeps what it does for records ([`OwnStack::observable`]).
+    pub fn is_observable(&self) -> bool {
+        self.stack.observable
     }
 
     /// The stack of a host at time 0. Its texts are these.

@@ -6,7 +6,7 @@ use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Time};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetSlice, SlicedPacket, TransportSlice, UdpHeader};
 
-use crate::Stack;
+use crate::{RecoveryEvent, Stack};
 
 /// Hop limit of packets that are sent.
 const HOP_LIMIT: u8 = 64;
@@ -47,6 +47,14 @@ pub trait Transport: Send {
     /// As [`Stack::results`].
     fn results(&self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = (now, see);
+    }
+
+    /// As [`Stack::observe`].
+    fn observe(&mut self) {}
+
+    /// As [`Stack::observed`].
+    fn observed(&mut self, see: &mut dyn FnMut(Time, RecoveryEvent)) {
+        let _ = see;
     }
 }
 
@@ -104,6 +112,14 @@ impl<T: Transport> Stack for UdpHost<T> {
 
     fn results(&self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         self.transport.results(now, see);
+    }
+
+    fn observe(&mut self) {
+        self.transport.observe();
+    }
+
+    fn observed(&mut self, see: &mut dyn FnMut(Time, RecoveryEvent)) {
+        self.transport.observed(see);
     }
 }
 

@@ -4,7 +4,8 @@
 //! ([`QueueRecord`]) during a run, [`TcpCsv`] every ACK of a flow and the truth about its losses
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
 //! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
-//! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
+//! workloads ([`FlowRecord`]), [`QlogSeq`] what a sender's loss recovery does ([`QlogRecord`]),
+//! [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
 //! [`DisplacementCsv`] how far each packet is from its place ([`DisplacementRecord`]),
 //! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets.
 //! [`statistics`] says what repetitions come to, [`metrics`] how numbers of a summary are called.
@@ -14,6 +15,7 @@ mod ertt;
 mod flows;
 mod histogram;
 pub mod metrics;
+mod qlog;
 mod queue;
 mod regular;
 mod reordering;
@@ -28,6 +30,7 @@ pub use capture::{CaptureRecord, CaptureSink, PcapNg};
 pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink, GradientRecord};
 pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
+pub use qlog::{QlogRecord, QlogSeq, QlogSink};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
 pub use regular::{open_of_size, open_regular};
 pub use reordering::{

@@ -282,7 +282,7 @@ fn not_a_section() {
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows`, `reordering` or `displacement`
+      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `qlog`, `siftr`, `ertt`, `flows`, `reordering` or `displacement`
     ");
 }
 
@@ -354,6 +354,97 @@ fn every_run_of_a_sweep_has_its_tcp_csv() {
     let runs: Vec<String> = (0..6).map(|run| format!("runs/000{run}/tcp.csv")).collect();
     assert_eq!(listed(&folder.join("1"))[1..], runs);
     assert_eq!(manifest(&folder.join("1")), manifest(&folder.join("3")));
+}
+
+/// The texts of a sequence (RFC 7464): each from RS to LF.
+fn texts(log: &str) -> Vec<Value> {
+    let texts = log.strip_suffix('\n').expect("a line feed").split('\n');
+    let text = |text: &str| serde_json::from_str(text.strip_prefix('\u{1e}').expect("a separator")).expect("JSON");
+    texts.map(text).collect()
+}
+
+/// A log of loss recovery has the values of tcp.csv at the same times, and the same losses.
+#[test]
+fn a_qlog_agrees_with_tcp_csv() {
+    let folder = folder("record_qlog");
+    let scenario = unruly(SMALL).replace("bytes = \"100kB\"\n", "");
+    good(&run(&folder, format!("{scenario}\n[record]\nqlog = true\ntcp = true\n"), &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "tcp.csv", "f.0.sqlog"]);
+    let events = texts(&read(&out.join("f.0.sqlog")));
+    assert_eq!(events[0]["serialization_format"], "application/qlog+json-seq");
+    let csv = read(&out.join("tcp.csv"));
+    let rows: Vec<Vec<&str>> = csv.lines().map(|row| row.split(',').collect()).collect();
+    let column = |row: &[&str], name: &str| {
+        let at = rows[0].iter().position(|&column| column == name).expect("a column");
+        row[at].parse::<f64>().ok()
+    };
+    let mut events = events[1..].iter().peekable();
+    let (mut known, mut state, mut lost, mut acks) = (Value::Object(Default::default()), Value::Null, Vec::new(), 0);
+    for row in rows[1..].iter().filter(|row| row[2] == "ack") {
+        let at = column(row, "time_s").expect("a time") * 1e3;
+        while let Some(event) = events.next_if(|event| event["time"].as_f64().expect("a time") < at + 1e-7) {
+            let data = event["data"].as_object().expect("data");
+            match event["name"].as_str() {
+                Some("quic:recovery_metrics_updated") => {
+                    for (name, value) in data {
+                        assert_ne!(known[name], *value, "{name} has not changed at {at} ms");
+                        known[name] = value.clone();
+                    }
+                }
+                Some("quic:congestion_state_updated") => {
+                    assert_eq!(data.get("old").unwrap_or(&Value::Null), &state);
+                    state = data["new"].clone();
+                }
+                Some("quic:packet_lost") => {
+                    let (frame, time) = (&data["frames"][0], event["time"].as_f64().expect("a time"));
+                    let [offset, bytes] = [&frame["offset"], &frame["raw"]["payload_length"]];
+                    lost.push((format!("{:.9}", time / 1e3), offset.to_string(), bytes.to_string()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        acks += 1;
+        assert_eq!(state, row[10], "{at}");
+        for (name, of) in [
+            ("congestion_window", "cwnd_bytes"),
+            ("bytes_in_flight", "pipe_bytes"),
+            ("ssthresh", "ssthresh_bytes"),
+            ("smoothed_rtt", "srtt_ms"),
+        ] {
+            assert_eq!(known[name].as_f64(), column(row, of), "{name} at {at} ms");
+        }
+        if let Some(rtt) = column(row, "rtt_ms") {
+            // The sample that enters the smoothed one is that of the first segment acknowledged; the row
+            // has that of the last, which was sent later.
+            let [least, latest] = ["min_rtt", "latest_rtt"].map(|name| known[name].as_f64().expect("a sample"));
+            assert!((least..=latest).contains(&rtt), "{rtt} of {least} to {latest} at {at} ms");
+        }
+    }
+    assert!(acks > 500 && events.next().is_none(), "{acks}");
+    // The true fate of each is known later; the times of declaration are the same.
+    let mut declared: Vec<_> = rows[1..].iter().filter(|row| row[2] == "declaration").collect();
+    declared.sort_by(|a, b| (a[19], a[17].len(), a[17]).cmp(&(b[19], b[17].len(), b[17])));
+    let declared: Vec<_> = declared.iter().map(|row| (row[19].into(), row[17].into(), row[18].into())).collect();
+    assert!(declared.len() >= 3 && lost == declared, "{lost:?}\n{declared:?}");
+    // Alone it is the same, and nothing else changes.
+    good(&run(&folder, format!("{scenario}\n[record]\nqlog = true\n"), &["--out", "alone", "-q"]));
+    assert_eq!(listed(&folder.join("alone")), ["summary.json", "f.0.sqlog"]);
+    assert_eq!(read(&folder.join("alone/f.0.sqlog")), read(&out.join("f.0.sqlog")));
+    good(&run(&folder, &scenario, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+}
+
+#[test]
+fn a_qlog_needs_a_sender_of_ours() {
+    let scenario = SMALL.replace("bytes = \"100kB\"\n", "transport = \"udp\"\napplication = \"cbr\"\n");
+    let said = run(&folder("record_qlog_none"), scenario, &["--set", "record.qlog=true"]);
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(said.err.contains("there is no sender whose loss recovery can be recorded"), "{}", said.err);
+    let many = SMALL.replace("bytes = \"100kB\"\n", "count = 201\n");
+    let said = run(&folder("record_qlog_many"), many, &["--set", "record.qlog=true"]);
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(said.err.contains("at most 200 files, one for each sender"), "{}", said.err);
 }
 
 #[test]
@@ -485,7 +576,7 @@ fn flows_that_come_too_fast_leave_what_there_is() {
 }
 
 /// Each kind of record, with its file.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 10] = [
     ("queue = true", "queue.csv"),
     ("tcp = true", "tcp.csv"),
     ("siftr = true", "siftr.log"),
@@ -495,6 +586,7 @@ const KINDS: [(&str, &str); 9] = [
     ("reordering = [\"receiver\"]", "reordering.csv"),
     ("displacement = true", "displacement.csv"),
     ("pcap = [\"f\"]", "f.0.sender.pcapng"),
+    ("qlog = true", "f.0.sqlog"),
 ];
 
 /// Changing links, one of them idle, and flows that come and go.

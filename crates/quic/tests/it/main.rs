@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use ackclock_live::run_virtual;
 use ackclock_scenario::{Own, Scenario};
-use ackclock_sim::Recorders;
-use ackclock_trace::Summary;
+use ackclock_sim::{QlogPoint, QlogRecorder, Recorders};
+use ackclock_stack::RecoveryEvent;
+use ackclock_trace::{QlogRecord, QlogSink, Summary};
 
 /// A client, in TOML, and a server of the same kind on a link of 20 Mbit/s, 40 ms there and back.
 fn text(client: &str, queue: &str, more: &str) -> String {
@@ -20,10 +21,14 @@ fn text(client: &str, queue: &str, more: &str) -> String {
 }
 
 fn run(text: &str) -> Summary<()> {
+    recorded(text, Recorders::default())
+}
+
+fn recorded(text: &str, recorders: Recorders<'_>) -> Summary<()> {
     let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
     let scenario = Scenario::parse_with("quic.toml", text.as_bytes(), &[], &own);
     let spec = scenario.unwrap_or_else(|error| panic!("{}", error.render(false))).spec(0);
-    let outcome = run_virtual(&spec, Recorders::default(), &mut |_| ControlFlow::Continue(()));
+    let outcome = run_virtual(&spec, recorders, &mut |_| ControlFlow::Continue(()));
     assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
     outcome.summary
 }
@@ -82,6 +87,153 @@ fn a_fair_queue_shares_a_link_with_tcp() {
     assert!((0.8..1.25).contains(&(quic / tcp)), "{quic} {tcp}");
 }
 
+/// A sender of 200 kbit/s, in messages of 1000 bytes: the least window of two packets is enough.
+fn cbr(more: &str) -> String {
+    format!("{{ kind = \"quinn-cubic\", rate_bps = 200e3, {more} }}")
+}
+
+const LOSSY: &str = "\"pfifo\"\nloss = { kind = \"iid\", probability = 0.05 }";
+
+/// Datagrams are neither retransmitted nor wait for others (RFC 9221 section 5): what the link loses
+/// is lost to the application. Over a stream everything arrives, and nothing is counted as lost.
+#[test]
+fn lost_datagrams_are_lost_to_the_application() {
+    let summary = run(&text(&cbr("datagrams = 1"), LOSSY, ""));
+    let of = |host, name| result(&summary, host, name).unwrap_or_else(|| panic!("{name}: {:?}", summary.live));
+    // One every 40 ms from the end of the handshake to the end of the run at 20 s.
+    let sent = ((20_000.0 - of(0, "handshake_ms")) / 40.0).floor() + 1.0;
+    assert_eq!((of(0, "sent_datagrams"), of(0, "refused_datagrams")), (sent, 0.0));
+    let (received, lost) = (of(1, "received_datagrams"), of(1, "lost_datagrams"));
+    // The last may be on its way, or lost without a later one to show it.
+    assert!((0.0..=2.0).contains(&(sent - received - lost)), "{sent}, {received}, {lost}");
+    // A packet has one of them, but for some acknowledgments and probes of the MTU.
+    let on_wire = summary.links[0].packets.dropped.values().sum::<u64>() as f64;
+    assert!(lost > 10.0 && (0.0..=5.0).contains(&(on_wire - lost)), "{lost}, {on_wire}");
+    // 20 ms and the transmission at 20 Mbit/s; a retransmission would take 40 ms more.
+    assert!((20.0..60.0).contains(&of(1, "datagram_delay_max_ms")), "{}", of(1, "datagram_delay_max_ms"));
+
+    let summary = run(&text(&cbr("bytes = 400000"), LOSSY, ""));
+    let of = |host, name| result(&summary, host, name);
+    assert!(summary.links[0].packets.dropped.values().sum::<u64>() > 0);
+    assert_eq!((of(1, "received_bytes"), of(1, "lost_datagrams")), (Some(4e5), None));
+    // 400 messages, the last 399 intervals of 40 ms after the handshake, and a round trip.
+    let lasted = of(0, "completed_s").expect("an end") - of(0, "handshake_ms").expect("a handshake") / 1e3;
+    assert!((16.0..17.0).contains(&lasted), "{lasted}");
+}
+
+/// Congestion control holds datagrams back (RFC 9221 section 5.4); those without room are counted.
+#[test]
+fn more_datagrams_than_the_path_takes_are_refused() {
+    let client = "{ kind = \"quinn-cubic\", rate_bps = 30e6, datagrams = 1 }";
+    let summary = run(&text(client, "{ kind = \"pfifo\", limit = \"67p\" }", ""));
+    let [sent, refused] =
+        ["sent_datagrams", "refused_datagrams"].map(|name| result(&summary, 0, name).expect("a number"));
+    // 30 Mbit/s in messages of 8000 bits, for 20 s less the handshake.
+    assert!((74_700.0..=75_000.0).contains(&(sent + refused)), "{sent}, {refused}");
+    // A third of them, but for 1 MiB in the send buffer, and the headers.
+    assert!((0.30..0.45).contains(&(refused / (sent + refused))), "{sent}, {refused}");
+    let goodput = result(&summary, 1, "goodput_bps").expect("a goodput");
+    assert!((17e6..20e6).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn a_datagram_too_large_for_a_packet_fails_with_a_reason() {
+    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    let large = text(&cbr("datagrams = 1, message_bytes = 1400"), "\"pfifo\"", "");
+    let scenario = Scenario::parse_with("quic.toml", large.as_bytes(), &[], &own).expect("a scenario");
+    let outcome = run_virtual(&scenario.spec(0), Recorders::default(), &mut |_| ControlFlow::Continue(()));
+    let error = outcome.broken_off.expect("an error").to_string();
+    // RFC 9000 section 14.1: packets begin at 1200 bytes, less header (13), tag (16) and frame (9).
+    assert!(
+        error.contains("a datagram of 1400 bytes (`message_bytes`)") && error.contains("takes 1162 now"),
+        "{error}"
+    );
+    run(&text(&cbr("datagrams = 1, message_bytes = 1400, mtu_discovery = 0"), "\"pfifo\"", ""));
+}
+
+#[test]
+fn keys_of_datagrams_without_effect_are_refused() {
+    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
+    let refused = |text: &str| match Scenario::parse_with("quic.toml", text.as_bytes(), &[], &own) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.render(false),
+    };
+    let client = |keys: &str| refused(&text(&format!("{{ kind = \"quinn-cubic\", {keys} }}"), "\"pfifo\"", ""));
+    let error = client("datagrams = 1");
+    assert!(error.contains("`rate_bps > 0`, without which it has no effect"), "{error}");
+    let error = client("message_bytes = 500");
+    assert!(error.contains("`rate_bps > 0`, without which it has no effect"), "{error}");
+    let error = client("rate_bps = 1e6, datagrams = 1, stream_window = 100000");
+    assert!(error.contains("`datagrams = 0`, without which it has no effect"), "{error}");
+    let tcp = "[[flows]]\nid = \"tcp\"\nfrom = \"left\"\nto = \"right\"\nport = 80\ndatagrams = true\n\
+               [hosts.left]\naddress = \"10.0.1.1/24\"\n[hosts.right]\naddress = \"10.0.1.2/24\"\n\
+               [[paths]]\nbetween = [\"left\", \"right\"]\npath = [\"wire\"]\n";
+    let error = refused(&text("\"quinn-cubic\"", "\"pfifo\"", tcp));
+    assert!(error.contains("unknown key `datagrams`"), "{error}");
+}
+
+/// Everything that a sender's log has.
+#[derive(Debug, Default)]
+struct Log(Vec<QlogRecord>);
+
+impl QlogSink for Log {
+    fn record(&mut self, record: &QlogRecord) -> ControlFlow<()> {
+        self.0.push(*record);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The log of a sender has quinn's own counts and variables, and changes no result.
+#[test]
+fn a_log_of_loss_recovery_agrees_with_the_results() {
+    let queue = "{ kind = \"pfifo\", limit = \"67p\" }";
+    for client in ["\"quinn-cubic\"", "\"quinn-bbr\"", "{ kind = \"quinn-own-newreno\", burst_packets = 8 }"] {
+        let (text, mut log) = (text(client, queue, ""), Log::default());
+        let qlog = Some(QlogRecorder { points: &[QlogPoint::Host(0)], sink: &mut log });
+        let summary = recorded(&text, Recorders { qlog, ..Recorders::default() });
+        assert_eq!(serde_json::to_string(&summary).unwrap(), serde_json::to_string(&run(&text)).unwrap(), "{client}");
+        assert!(log.0.is_sorted_by_key(|record| record.at), "{client}");
+        let (mut sent, mut lost, mut states, mut last) = (Vec::new(), 0, Vec::new(), None);
+        for record in &log.0 {
+            match record.event {
+                RecoveryEvent::Sent(packet) => sent.push(packet),
+                RecoveryEvent::Lost(_) => lost += 1,
+                RecoveryEvent::State(state) => states.push(state),
+                RecoveryEvent::Metrics(metrics) => last = Some(metrics),
+            }
+        }
+        let of = |name| result(&summary, 0, name);
+        assert_eq!(
+            (Some(sent.len() as f64), Some(f64::from(lost))),
+            (of("sent_packets"), of("lost_packets")),
+            "{client}"
+        );
+        // Numbers of a space rise; the handshake has two spaces of its own.
+        for kind in ["initial", "handshake", "1RTT"] {
+            let numbers = sent.iter().filter(|packet| packet.kind == kind).map(|packet| packet.number);
+            assert!(numbers.clone().count() > 0 && numbers.is_sorted_by(|a, b| a < b), "{client}, {kind}");
+        }
+        let last = last.expect("variables");
+        let millis = |rtt: Option<ackclock_units::Span>| rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6);
+        assert_eq!(last.congestion_window.map(|bytes| bytes as f64), of("cwnd_bytes"), "{client}");
+        for (logged, name) in [(last.smoothed_rtt, "srtt_ms"), (last.min_rtt, "min_rtt_ms")] {
+            let (logged, result) = (millis(logged).expect("a round trip"), of(name).expect("a round trip"));
+            assert!((logged - result).abs() < 1e-6, "{client}, {name}: {logged}, {result}");
+        }
+        states.dedup();
+        if client.contains("bbr") {
+            assert!(states.is_empty(), "{states:?}");
+        } else {
+            // The window may be below the threshold after a recovery (RFC 6582 section 3.2, step 3).
+            assert_eq!(states[..2], ["slow_start", "recovery"], "{client}");
+            assert!(states.contains(&"congestion_avoidance"), "{client}: {states:?}");
+            // Marks are off: each reduction is a loss, and begins a recovery.
+            let recoveries = states.iter().filter(|state| **state == "recovery").count();
+            assert!(recoveries > 1 && recoveries as f64 <= of("congestion_events").unwrap(), "{client}");
+        }
+    }
+}
+
 #[test]
 fn a_path_smaller_than_quic_needs_fails_with_a_reason() {
     let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
@@ -128,12 +280,4 @@ fn bursts_of_an_application_are_paced_by_cubic_alone() {
     };
     let [bbr3, cubic] = [dropped(0), dropped(1)];
     assert!(bbr3 > 150 && cubic < 10, "{bbr3} {cubic}");
-}
-
-#[test]
-fn an_interval_without_writes_is_refused() {
-    let own = ackclock_quic::stacks().into_iter().fold(Own::new(), Own::stack);
-    let text = text("{ kind = \"quinn-cubic\", write_interval_ms = 5 }", "\"pfifo\"", "");
-    let error = Scenario::parse_with("quic.toml", text.as_bytes(), &[], &own).expect_err("an idle key");
-    assert!(error.to_string().contains("write_interval_ms"), "{error}");
 }

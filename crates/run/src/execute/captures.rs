@@ -1,5 +1,6 @@
 //! The captures of a run, one file for each place.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -61,13 +62,21 @@ impl Captures {
 
     /// Completes those files that could be written; and why one could not.
     pub(super) fn finish(self) -> (Vec<Sealed>, anyhow::Result<()>) {
-        let (mut sealed, mut failed) = (Vec::new(), Ok(()));
-        for (file, path) in self.files.0.into_iter().zip(self.paths) {
-            match file.finish().and_then(Partial::seal).with_context(|| format!("cannot write {}", path.display())) {
-                Ok(file) => sealed.push(file),
-                Err(error) => failed = failed.and(Err(error)),
-            }
-        }
-        (sealed, failed)
+        seal_all(self.files.0.into_iter().map(PcapNg::finish), self.paths)
     }
+}
+
+/// Completes files that have these paths, those that could be written; and why one could not.
+pub(super) fn seal_all(
+    files: impl Iterator<Item = io::Result<Partial>>,
+    paths: Vec<PathBuf>,
+) -> (Vec<Sealed>, anyhow::Result<()>) {
+    let (mut sealed, mut failed) = (Vec::new(), Ok(()));
+    for (file, path) in files.zip(paths) {
+        match file.and_then(Partial::seal).with_context(|| format!("cannot write {}", path.display())) {
+            Ok(file) => sealed.push(file),
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
+    (sealed, failed)
 }

@@ -13,6 +13,7 @@ use ackclock_units::{Span, Time};
 use anyhow::Context;
 
 use super::captures::Captures;
+use super::qlogs::Qlogs;
 use crate::output::{DISPLACEMENT, ERTT, FLOWS, Places, QUEUE, REORDERING, SERIES, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
 
@@ -29,6 +30,7 @@ pub(crate) struct Sheets<'a> {
     reordering: Option<(Span, ReorderingCsv<Partial>)>,
     displacement: Option<DisplacementCsv<Partial>>,
     captures: Captures,
+    qlogs: Qlogs,
     /// Where they are, for what cannot be written.
     paths: [Option<PathBuf>; 8],
 }
@@ -62,6 +64,7 @@ impl<'a> Sheets<'a> {
             reordering: every.zip(reordering.map(ReorderingCsv::new)),
             displacement: displacement.map(DisplacementCsv::new),
             captures: Captures::open(scenario, run, places)?,
+            qlogs: Qlogs::open(scenario, run, places)?,
             paths,
         })
     }
@@ -71,6 +74,7 @@ impl<'a> Sheets<'a> {
         let directions = self.directions;
         Recorders {
             captures: self.captures.recorder(),
+            qlog: self.qlogs.recorder(),
             queues: self.queue.as_mut().map(|sink| QueueRecorder { directions, sink }),
             tcp: self.tcp.as_mut().map(|sink| sink as &mut dyn TcpSink),
             siftr: self.siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
@@ -105,8 +109,10 @@ impl<'a> Sheets<'a> {
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
-        let (captures, written) = self.captures.finish();
-        records.extend(captures);
-        (records, failed.and(written))
+        for (files, written) in [self.captures.finish(), self.qlogs.finish()] {
+            records.extend(files);
+            failed = failed.and(written);
+        }
+        (records, failed)
     }
 }

@@ -7,12 +7,12 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ackclock_scenario::{Capture, Scenario};
+use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::{
-    COMMANDS, MANIFEST, OURS, Output, PCAPNG, RECORDS, RUNS, SUMMARIES, is_ours, is_record, names, names_in,
+    COMMANDS, MANIFEST, OURS, Output, PCAPNG, RECORDS, RUNS, SQLOG, SUMMARIES, is_ours, is_record, names, names_in,
     other_input, read_manifest, remove,
 };
 use crate::partial::{self, Partial, Sealed};
@@ -155,19 +155,23 @@ fn records(dir: &Path, scenario: &Scenario, finished: impl Fn(&str) -> bool) -> 
             fs::remove_file(path)?;
         }
     }
-    // In the order of the runs, and of what each records: captures are last.
-    let mut captures = (None, Vec::new());
+    // In the order of the runs, and of what each records: captures and logs of recovery are last.
+    let named = |run| {
+        let captures = scenario.captures(run).map(|(captures, _)| captures).unwrap_or_default();
+        let captures = captures.into_iter().map(|capture| capture.name + PCAPNG);
+        captures.chain(scenario.qlogs(run).unwrap_or_default().into_iter().map(|log| log.name + SQLOG)).collect()
+    };
+    let mut last: (Option<usize>, Vec<String>) = (None, Vec::new());
     let mut place = |name: &str| {
         let file = name.rsplit('/').next().unwrap_or_default();
         let run = name.split('/').nth(1).and_then(|run| run.parse::<usize>().ok()).unwrap_or_default();
         if let Some(place) = RECORDS.iter().position(|record| *record == file) {
             return (run, place);
         }
-        if captures.0 != Some(run) {
-            captures = (Some(run), scenario.captures(run).map(|(captures, _)| captures).unwrap_or_default());
+        if last.0 != Some(run) {
+            last = (Some(run), named(run));
         }
-        let is_it = |capture: &Capture| file.strip_suffix(PCAPNG) == Some(&*capture.name);
-        (run, RECORDS.len() + captures.1.iter().position(is_it).unwrap_or(captures.1.len()))
+        (run, RECORDS.len() + last.1.iter().position(|name| name == file).unwrap_or(last.1.len()))
     };
     records.sort_by_cached_key(|sealed| place(&sealed.listed().0));
     Ok(records)

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use ackclock_scenario::Scenario;
-use ackclock_sim::{Recorders, SeriesConfig, SeriesRecorder, run, run_recorded};
+use ackclock_sim::{FlowId, QlogPoint, QlogRecorder, Recorders, SeriesConfig, SeriesRecorder, run, run_recorded};
+use ackclock_stack::RecoveryEvent;
 use ackclock_trace::{
-    ErttRecord, ErttSink, FlowPoint, FlowSummary, LossVerdict, MultipathSummary, SeriesOf, SeriesRecord, SeriesSink,
-    SiftrRecord, SiftrSink, SubflowSummary, TcpEvent, TcpRecord, TcpSink,
+    ErttRecord, ErttSink, FlowPoint, FlowSummary, LossVerdict, MultipathSummary, QlogRecord, QlogSink, SeriesOf,
+    SeriesRecord, SeriesSink, SiftrRecord, SiftrSink, SubflowSummary, TcpEvent, TcpRecord, TcpSink,
 };
 use ackclock_units::{Span, Time};
 
@@ -138,6 +139,9 @@ struct Rows {
     needed: BTreeMap<Option<u16>, u64>,
     spurious: BTreeMap<Option<u16>, u64>,
     declared: BTreeMap<Option<u16>, u64>,
+    /// The same in the log of loss recovery.
+    lost: BTreeMap<Option<u16>, u64>,
+    cwnd: BTreeMap<Option<u16>, Option<u64>>,
     /// Segments at senders (0) and receivers, by their ports.
     segments: BTreeMap<(u32, u16, u16), u64>,
     measurements: BTreeMap<Option<u16>, u64>,
@@ -161,6 +165,18 @@ impl TcpSink for Part<'_> {
                 *if is_needed { &mut rows.needed } else { &mut rows.spurious }.entry(record.subflow).or_default() += 1;
             }
             TcpEvent::Declaration(_) => *rows.declared.entry(record.subflow).or_default() += 1,
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl QlogSink for Part<'_> {
+    fn record(&mut self, record: &QlogRecord) -> ControlFlow<()> {
+        let rows = &mut *self.0.borrow_mut();
+        match record.event {
+            RecoveryEvent::Lost(_) => *rows.lost.entry(record.subflow).or_default() += 1,
+            RecoveryEvent::Metrics(metrics) => _ = rows.cwnd.insert(record.subflow, metrics.congestion_window),
+            RecoveryEvent::State(_) | RecoveryEvent::Sent(_) => {}
         }
         ControlFlow::Continue(())
     }
@@ -192,10 +208,12 @@ impl SeriesSink for Part<'_> {
 
 fn recorded(scenario: &Scenario) -> (FlowSummary, Rows) {
     let rows = std::cell::RefCell::new(Rows::default());
-    let [mut tcp, mut siftr, mut ertt, mut series] = [(); 4].map(|()| Part(&rows));
+    let [mut tcp, mut qlog, mut siftr, mut ertt, mut series] = [(); 5].map(|()| Part(&rows));
     let config = SeriesConfig { every: Span::from_millis(100), window: Span::from_secs(1) };
+    let points = [QlogPoint::Flow(FlowId::new(0))];
     let recorders = Recorders {
         tcp: Some(&mut tcp),
+        qlog: Some(QlogRecorder { points: &points, sink: &mut qlog }),
         siftr: Some(&mut siftr),
         ertt: Some(&mut ertt),
         series: Some(SeriesRecorder { config, sink: &mut series }),
@@ -222,6 +240,8 @@ fn records_have_rows_for_each_subflow_that_add_up_to_the_summary() {
         assert_eq!(of(&rows.spurious), one.spurious_retransmits);
         let declared = one.loss_declarations;
         assert_eq!(of(&rows.declared), declared.right + declared.wrong);
+        assert_eq!(of(&rows.lost), of(&rows.declared));
+        assert!(rows.cwnd[&subflow] > Some(0), "{rows:?}");
         assert!(of(&rows.measurements) > 50, "{rows:?}");
     }
     assert!(!rows.acked.contains_key(&None));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_packet::Packet;
-use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink, TcpSink};
+use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink};
 use ackclock_units::Time;
 
 use super::World;
@@ -13,7 +13,8 @@ use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, RouteId};
 use crate::log::HostLog;
 use crate::record::{
-    CaptureRecorder, QueueRecorder, QueueRecording, Recorders, ReorderingRecorder, SeriesRecorder, TcpRecording,
+    CaptureRecorder, QlogRecorder, QueueRecorder, QueueRecording, Recorders, ReorderingRecorder, SeriesRecorder,
+    TcpRecording,
 };
 use crate::reordering::Reorderings;
 use crate::series::Series;
@@ -79,6 +80,7 @@ impl World {
         let is_recording = recorders.queues.is_some()
             || recorders.captures.is_some()
             || recorders.tcp.is_some()
+            || recorders.qlog.is_some()
             || recorders.siftr.is_some()
             || recorders.ertt.is_some();
         if is_recording {
@@ -109,8 +111,9 @@ impl World {
         let has_reordering = recorders.reordering.is_some() || recorders.displacement.is_some();
         let has_series = recorders.series.is_some() || recorders.watch.is_some();
         self.records.is_recording = is_recording || has_reordering || recorders.flows.is_some() || has_series;
-        if recorders.tcp.is_some() {
-            self.records.tcp = Some(Box::new(TcpRecording::new()));
+        if recorders.tcp.is_some() || recorders.qlog.is_some() {
+            let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
+            self.records.tcp = Some(Box::new(TcpRecording::new(points)));
         }
         self.is_plain = self.visits_are_plain();
     }
@@ -129,10 +132,8 @@ impl World {
         if self.records.has_full_series() {
             self.hand_on_series(recorders)?;
         }
-        if let Some(sink) = &mut recorders.tcp
-            && self.records.tcp.as_ref().is_some_and(|recording| recording.is_full())
-        {
-            self.hand_on_tcp(now, now, *sink)?;
+        if self.records.tcp.as_ref().is_some_and(|recording| recording.is_full()) {
+            self.hand_on_tcp(now, now, recorders)?;
         }
         if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues
             && self.records.queues.as_ref().is_some_and(|recording| recording.is_full())
@@ -176,9 +177,9 @@ impl World {
         if recorders.series.is_some() || recorders.watch.is_some() {
             self.hand_on_last_series(recorders)?;
         }
-        if let Some(sink) = &mut recorders.tcp {
+        if self.records.tcp.is_some() {
             self.finish();
-            self.hand_on_tcp(self.end, Time::NEVER, *sink)?;
+            self.hand_on_tcp(self.end, Time::NEVER, recorders)?;
         }
         if let Some(sink) = &mut recorders.flows {
             self.hand_on_last_flows(*sink)?;
@@ -226,13 +227,14 @@ impl World {
 
     /// The same for the records of flows. What became of a packet may be known on any link.
     #[cold]
-    fn hand_on_tcp(&mut self, now: Time, until: Time, sink: &mut dyn TcpSink) -> Result<(), RunError> {
+    fn hand_on_tcp(&mut self, now: Time, until: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
         self.catch_up(now);
         let World { records, directions, flows, .. } = self;
         let Some(recording) = &mut records.tcp else { return Ok(()) };
         let link =
             |direction: Option<DirectionId>| direction.map_or(RECEIVER, |direction| directions[direction].id.as_str());
-        match recording.hand_on(until, link, |flow| &flows[flow].id, sink) {
+        let qlog = recorders.qlog.as_mut().map(|QlogRecorder { sink, .. }| &mut **sink);
+        match recording.hand_on(until, link, |flow| &flows[flow].id, recorders.tcp.as_deref_mut(), qlog) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
         }

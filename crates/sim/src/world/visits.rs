@@ -11,7 +11,7 @@ use super::routes::RoutedPacket;
 use super::{Contents, World};
 use crate::host::{Host, range_sent};
 use crate::index::{HostId, Identifier, RouteId};
-use crate::record::{SenderId, TcpFact};
+use crate::record::SenderId;
 
 impl World {
     /// Returns true if visits to endpoints take the fast path: no flow is recorded, no host is
@@ -234,7 +234,7 @@ impl World {
                     log.acknowledged(now, host.flow(), endpoint);
                 }
                 if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
-                    log.add(now, SenderId::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
+                    log.acknowledged(now, SenderId::of(host.flow()), endpoint, arrival, 0);
                 }
                 for declared in endpoint.sender_mut().scoreboard_mut().loss_declarations() {
                     flow.truth.declared(now, declared, log.as_deref_mut());
@@ -296,9 +296,15 @@ impl World {
                     for declared in endpoint.sender_mut().scoreboard_mut().loss_declarations() {
                         flow.truth.declared(now, declared, self.records.tcp.as_deref_mut());
                     }
+                    if let (Some(log), true) = (&mut self.records.tcp, by_timer) {
+                        log.expired(now, SenderId::of(host.flow()), endpoint);
+                    }
                 }
                 (Host::Mptcp(connection), Some(subflows)) => {
                     subflows.take_declarations(now, connection, self.records.tcp.as_deref_mut());
+                    if let (Some(log), true) = (&mut self.records.tcp, by_timer) {
+                        subflows.expired(now, connection, log);
+                    }
                 }
                 _ => {}
             }

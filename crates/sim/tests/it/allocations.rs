@@ -16,10 +16,12 @@ use ackclock_sim::spec::{
     Application, CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
     LiveSpec, NodeSpec, Overhead, PipeSpec, QueueSpec, RunSpec,
 };
-use ackclock_sim::{DirectionId, FlowId, Inbound, QueueRecorder, Recorders, World, run_recorded};
+use ackclock_sim::{
+    DirectionId, FlowId, Inbound, QlogPoint, QlogRecorder, QueueRecorder, Recorders, World, run_recorded,
+};
 use ackclock_tcp::{AccEcnOption, Config};
 use ackclock_testkit::{CountingAllocator, allocations};
-use ackclock_trace::{QueueCsv, TcpCsv, TcpSink};
+use ackclock_trace::{QlogRecord, QlogSeq, QlogSink, QueueCsv, TcpCsv, TcpSink};
 use ackclock_units::{Ecn, Rate, Span, Time};
 
 #[global_allocator]
@@ -260,23 +262,44 @@ fn packets_from_outside_cost_no_allocation() {
 #[test]
 fn rows_that_are_recorded_cost_no_allocation() {
     let mut spec = two_newreno(QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(50) }));
-    let mut allocated = |seconds, directions: &[DirectionId], tcp: bool| {
+    let mut allocated = |seconds, directions: &[DirectionId], [tcp, qlog]: [bool; 2]| {
         spec.duration = Span::from_secs(seconds);
         let mut queue_csv = QueueCsv::new(std::io::sink());
         let mut tcp_csv = tcp.then(|| TcpCsv::new(std::io::sink()));
+        let points = [QlogPoint::Flow(FlowId::new(0))];
+        let mut log = Log(QlogSeq::new(std::io::sink(), "flow"));
         let mut run = || {
+            let qlog = qlog.then_some(QlogRecorder { points: &points, sink: &mut log });
             let queues = Some(QueueRecorder { directions, sink: &mut queue_csv });
             let tcp = tcp_csv.as_mut().map(|csv| csv as &mut dyn TcpSink);
-            run_recorded(&spec, Recorders { queues, tcp, ..Recorders::default() }, &mut |_| ControlFlow::Continue(()))
-                .expect("the run ends well");
+            run_recorded(&spec, Recorders { queues, tcp, qlog, ..Recorders::default() }, &mut |_| {
+                ControlFlow::Continue(())
+            })
+            .expect("the run ends well");
         };
         allocations(&mut run).count
     };
     // What recording takes is taken once, however many rows there are: 60 s have some 200,000.
     let both = [DirectionId::forward(0), DirectionId::reverse(0)];
-    for (directions, tcp) in [(&both[..1], false), (&both[..], false), (&[], true), (&both[..], true)] {
+    for (directions, of) in [
+        (&both[..1], [false, false]),
+        (&both[..], [false, false]),
+        (&[], [true, false]),
+        (&[], [false, true]),
+        (&both[..], [true, true]),
+    ] {
         let [short, long] =
-            [20, 60].map(|seconds| allocated(seconds, directions, tcp) - allocated(seconds, &[], false));
-        assert_eq!(short, long, "{directions:?} {tcp}");
+            [20, 60].map(|seconds| allocated(seconds, directions, of) - allocated(seconds, &[], [false, false]));
+        assert_eq!(short, long, "{directions:?} {of:?}");
+    }
+}
+
+/// A log of one sender.
+#[derive(Debug)]
+struct Log(QlogSeq<std::io::Sink>);
+
+impl QlogSink for Log {
+    fn record(&mut self, record: &QlogRecord) -> ControlFlow<()> {
+        self.0.add(record.at, record.subflow, &record.event)
     }
 }

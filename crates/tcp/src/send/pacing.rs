@@ -208,10 +208,16 @@ impl Sender {
 
     /// The rate at which segments leave, bytes a second; `u64::MAX` without a bound.
     pub(crate) fn told_pacing_rate(&self, now: Time) -> u64 {
-        if !self.pacer.on {
-            return u64::MAX;
-        }
-        let asked = self.cc.pacing_rate(&self.flight(now));
-        self.pacer.rate(asked).map_or(u64::MAX, |bits| bits / 8)
+        self.paced_bps(now).map_or(u64::MAX, |bits| bits / 8)
+    }
+
+    /// The rate at which segments leave, bits/s; `None` without a bound.
+    pub fn pacing_bps(&self) -> Option<u64> {
+        self.paced_bps(self.now)
+    }
+
+    fn paced_bps(&self, now: Time) -> Option<u64> {
+        let asked = || self.cc.pacing_rate(&self.flight(now));
+        self.pacer.on.then(|| self.pacer.rate(asked())).flatten()
     }
 }

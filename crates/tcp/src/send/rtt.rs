@@ -54,13 +54,15 @@ impl RttEstimator {
         self.srtt
     }
 
+    /// The latest sample, once there was one.
     #[inline]
-    pub(crate) fn latest(&self) -> Option<Span> {
+    pub fn latest(&self) -> Option<Span> {
         self.latest
     }
 
+    /// The shortest sample, once there was one.
     #[inline]
-    pub(crate) fn min(&self) -> Option<Span> {
+    pub fn min(&self) -> Option<Span> {
         self.min
     }
 
@@ -72,7 +74,7 @@ impl RttEstimator {
 
     /// Expiries of the timer for the data that is first in line.
     #[inline]
-    pub(crate) fn timeouts(&self) -> u32 {
+    pub fn timeouts(&self) -> u32 {
         self.timeouts
     }
 
@@ -82,7 +84,7 @@ impl RttEstimator {
     }
 
     /// The variation of the samples: RTTVAR, or the mean deviation by Linux's rule (`tcpi_rttvar`).
-    pub(crate) fn variation(&self) -> Span {
+    pub fn variation(&self) -> Span {
         if self.deviation > Span::ZERO { self.deviation / 4 } else { self.rttvar }
     }
 

@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tcp", &["cc", "packet"]),
     ("mptcp", &["tcp"]),
     ("packetdrill", &["mptcp"]),
-    ("trace", &["packet"]),
+    ("trace", &["packet", "stack"]),
     ("sim", &["events", "emulator", "mptcp", "stack", "trace", "traffic"]),
     ("live", &["sim"]),
     ("scenario", &["sim", "emulator"]),

@@ -39,6 +39,7 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("record", "pcap", RECORD),
     ("record", "pcap_snaplen", RECORD),
     ("record", "tcp", RECORD),
+    ("record", "qlog", RECORD),
     ("record", "siftr", RECORD),
     ("record", "ertt", RECORD),
     ("record", "flows", RECORD),

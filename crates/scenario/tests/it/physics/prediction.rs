@@ -68,6 +68,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
     let mut recorders = Recorders {
         queues: Some(QueueRecorder { directions: &directions, sink: &mut queue }),
         tcp: Some(&mut tcp),
+        qlog: None,
         siftr: Some(&mut siftr),
         ertt: Some(&mut ertt),
         flows: Some(&mut rows),

@@ -13,7 +13,7 @@ use ackclock_units::Time;
 
 use super::{Flow, Subflows, of};
 use crate::host::Host;
-use crate::record::{SenderId, TcpFact, TcpRecording};
+use crate::record::{SenderId, TcpRecording};
 use crate::truth::{Culprit, Truth};
 
 /// The bits of a packet's number that are for its path; those above count on all of them.
@@ -141,6 +141,15 @@ impl Subflows {
         }
     }
 
+    /// A timer of the connection has expired.
+    pub(crate) fn expired(&self, now: Time, connection: &Connection, log: &mut TcpRecording) {
+        for subflow in connection.subflows() {
+            if let Some(measures) = self.all.get(subflow.path()) {
+                log.expired(now, measures.judged.source, subflow.endpoint());
+            }
+        }
+    }
+
     /// A packet of the receiver has reached the sender over a path.
     pub(crate) fn take_ack(
         &mut self,
@@ -156,7 +165,7 @@ impl Subflows {
             let acked = base + endpoint.sender().sequence().acked_bytes();
             if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
                 let arrival = Acknowledgment { acked: acked.saturating_sub(judged.acked), ..*arrival };
-                log.add(now, judged.source, TcpFact::ack(endpoint, &arrival, base));
+                log.acknowledged(now, judged.source, endpoint, &arrival, base);
             }
             judged.acked = acked;
         }

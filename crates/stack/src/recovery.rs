@@ -1,0 +1,64 @@
+//! Observations of a sender's loss recovery and congestion control, for records.
+//!
+//! # Source
+//! draft-ietf-quic-qlog-quic-events-13, section 7 (recovery events), whose names and units the
+//! fields have; RFC 9002, appendices A.3 and B.2, for the variables.
+
+use ackclock_units::Span;
+
+/// An observation of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryEvent {
+    /// Variables, changed or not.
+    Metrics(RecoveryMetrics),
+    /// The state of congestion control, changed or not, by the name that the stack has for it.
+    State(&'static str),
+    /// A packet left.
+    Sent(SentPacket),
+    /// A packet was declared lost.
+    Lost(LostPacket),
+}
+
+/// The variables of loss recovery and congestion control; `None` if the stack does not have one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryMetrics {
+    /// Shortest round trip.
+    pub min_rtt: Option<Span>,
+    /// Smoothed round trip.
+    pub smoothed_rtt: Option<Span>,
+    /// Latest sample.
+    pub latest_rtt: Option<Span>,
+    /// Mean deviation of the samples.
+    pub rtt_variance: Option<Span>,
+    /// Expiries of the retransmission timer (QUIC: probe timeouts) in a row.
+    pub pto_count: Option<u32>,
+    /// Congestion window, bytes.
+    pub congestion_window: Option<u64>,
+    /// Estimate of the data in the network, bytes.
+    pub bytes_in_flight: Option<u64>,
+    /// Slow start threshold, bytes; `None` before there is one.
+    pub ssthresh: Option<u64>,
+    /// Rate at which packets leave, bits/s; `None` if they are not paced.
+    pub pacing_rate: Option<u64>,
+}
+
+/// A packet that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentPacket {
+    /// Its type, by the draft's name: `initial`, `handshake`, `0RTT`, `1RTT`.
+    pub kind: &'static str,
+    /// Its number.
+    pub number: u64,
+    /// Its bytes, without the headers of UDP and IP.
+    pub bytes: u64,
+}
+
+/// A packet that was declared lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostPacket {
+    /// The first byte of its data in the stream, and the number of bytes (a FIN counts as one);
+    /// `None` if the stack does not say which packet it was.
+    pub data: Option<(u64, u64)>,
+    /// The retransmission timer declared it lost.
+    pub by_timeout: bool,
+}
