@@ -75,6 +75,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             start: Time::ZERO,
             stop: None,
             ends: Some(EndsSpec { nodes: [0, 1], port: 5201, source_port: None, check: false }),
+            via: None,
         }],
         sums: Vec::new(),
         windows: Vec::new(),

@@ -19,7 +19,7 @@ use crate::traces::Traces;
 const MAX_TRIED: usize = 1000;
 
 /// The sections of which runs are made.
-const OF_RUNS: [&str; 8] = ["run", "hosts", "links", "paths", "flows", "workloads", "commands", "record"];
+const OF_RUNS: [&str; 9] = ["run", "hosts", "links", "topology", "paths", "flows", "workloads", "commands", "record"];
 
 /// The setting of a trial.
 pub(crate) struct Trial<'t> {

@@ -7,6 +7,7 @@ use ackclock_sim::spec::{EndsSpec, NodeSpec, PipeSpec, SplitSpec, WayBack};
 
 use crate::document::Node;
 use crate::fields::Fields;
+use crate::keys;
 use crate::mptcp::{self, Subflow};
 use crate::paths::{self, Network};
 use crate::quantity::{OneOf, Problem, Whole};
@@ -92,18 +93,17 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
 /// The two hosts of a flow, or of each of its subflows.
 fn pairs(fields: &mut Fields<'_>, nodes: &[NodeSpec]) -> Option<Vec<[usize; 2]>> {
     let is_multipath = mptcp::is_asked_for(fields);
-    let [from, to] = [
-        (("from", "sending host, in place of a path"), "the host that sends, and opens the connection"),
-        (("to", "receiving host"), "the host that receives"),
-    ]
-    .map(|(key, expected)| match fields.get(key) {
-        Some(entry) if is_multipath => mptcp::hosts(fields, key.0, &entry.node, nodes),
-        Some(entry) => paths::host(fields, key.0, &entry.node, nodes).map(|host| vec![host]),
-        None => {
-            fields.missing(key.0, expected);
-            None
-        }
-    });
+    let [from, to] =
+        [(keys::FROM, "the host that sends, and opens the connection"), (keys::TO, "the host that receives")].map(
+            |(key, expected)| match fields.get(key) {
+                Some(entry) if is_multipath => mptcp::hosts(fields, key.0, &entry.node, nodes),
+                Some(entry) => paths::host(fields, key.0, &entry.node, nodes).map(|host| vec![host]),
+                None => {
+                    fields.missing(key.0, expected);
+                    None
+                }
+            },
+        );
     Some(from?.into_iter().zip(to?).map(<[usize; 2]>::from).collect())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ackclock_sim::spec::{CcChange, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SplitSpec};
+use ackclock_sim::spec::{CcChange, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, Pairs, SplitSpec, Topology};
 use ackclock_sim::{EXPECTED_STOCK_RANGES, STOCK_RANGES};
 use ackclock_units::{Random, Span, Time as Instant};
 
@@ -19,6 +19,7 @@ use crate::paths::{self, Links, Network};
 use crate::quantity::{Flag, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::schedule;
+use crate::topology::{self, Among};
 use arrivals::GroupArrivals;
 pub(crate) use arrivals::MAX_ARRIVALS;
 use interrupts::FlowInterrupts;
@@ -50,6 +51,8 @@ pub(crate) struct Group {
     stagger: Span,
     /// The hosts of its ends, if it names them.
     pub(crate) ends: Option<Ends>,
+    /// The hosts of a network that it is between, each pair with as many connections.
+    pub(crate) among: Option<Among>,
     /// `true` if packets come from these hosts: the ends that are kernels are outside.
     outside: bool,
     pub(crate) start: Span,
@@ -77,6 +80,11 @@ impl Group {
     /// Returns `true` if more of its connections may exist in a run than at a time.
     fn comes_and_goes(&self) -> bool {
         self.arrivals.sums && self.arrivals.rate.is_some()
+    }
+
+    /// The pairs of hosts of a network in repetition `run`, which its connections have in turn.
+    fn pairs(&self, seed: u64, run: u64) -> Option<Pairs> {
+        Some(self.among.as_ref()?.pairs(seed, run, &format!("flows.{}", self.id)))
     }
 
     fn first_start(&self, number: u64) -> Span {
@@ -124,6 +132,7 @@ impl Group {
     pub(crate) fn flows(&self, seed: u64, run: u64) -> impl Iterator<Item = FlowSpec> + '_ {
         let listed = Some(self).filter(|group| !group.arrivals.sums);
         let starts = listed.into_iter().flat_map(move |group| group.starts(seed, run));
+        let pairs = self.pairs(seed, run);
         starts.enumerate().map(move |(number, (start, stop))| FlowSpec {
             id: format!("{}.{number}", self.id).into(),
             group: Arc::clone(&self.alike),
@@ -136,6 +145,7 @@ impl Group {
                     .map(|first| u64::from(first).saturating_add(number as u64).try_into().unwrap_or(u16::MAX)),
                 ..ends.spec
             }),
+            via: pairs.as_ref().map(|pairs| pairs.via(number as u64)),
         })
     }
 }
@@ -146,6 +156,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) links: &'a [LinkSpec],
     pub(crate) names: &'a Links<'a>,
     pub(crate) network: &'a Network,
+    /// The network of many links, if there is one.
+    pub(crate) topology: Option<&'a Arc<Topology>>,
     /// `true` if packets come from outside.
     pub(crate) outside: bool,
     pub(crate) duration: Span,
@@ -276,6 +288,7 @@ const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "revers
 /// The path of a group's packets, and the places of its ends.
 struct GroupRoute {
     ends: Option<Ends>,
+    among: Option<Among>,
     path: Vec<usize>,
     split: Option<SplitSpec>,
     /// The paths of further subflows, of a flow over MPTCP.
@@ -306,8 +319,11 @@ fn read<'a>(
     let mut fields = Fields::new(cx, table, path, &item.place).shown_as(shown);
     let id = name(&mut fields, table);
     let parallel = fields.or(keys::COUNT, 1, Whole(1, arrivals::most(table)));
+    let each = parallel;
     let stagger = fields.or(("stagger", "time between the starts of successive flows"), Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
+    let pairs = route.among.as_ref().map_or(1, |among| among.len() as u64);
+    let parallel = each * pairs;
     let traffic = Traffic::read(&mut fields, table, &route, setting.outside);
     let dscp = dscp(&mut fields, table, &route, setting.outside);
     let times = Times::read(&mut fields);
@@ -323,10 +339,11 @@ fn read<'a>(
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
     interrupts.check(&fields, table, !arrivals.sums, setting.outside);
+    check_among(&mut fields, &route, &interrupts);
     let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
-    let metrics = memory(&mut fields, table, index, (&sender, mptcp.is_some() || setting.outside));
+    let metrics = memory(&mut fields, table, index, (&sender, mptcp.is_some() || setting.outside || pairs > 1));
     fields.finish();
-    let GroupRoute { ends, path, split, reverse, .. } = route;
+    let GroupRoute { ends, among, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
     let alike = FlowGroup {
         path,
@@ -351,6 +368,7 @@ fn read<'a>(
         parallel,
         stagger: if parallel > 1 { stagger } else { Span::ZERO },
         ends,
+        among,
         outside: setting.outside,
         start,
         start_jitter,
@@ -376,7 +394,8 @@ fn memory(
     );
     let possible = matches!(sender, HostSpec::Endpoint(_)) && !elsewhere;
     if let (true, false, Some(entry)) = (remembers, possible, table.get("metrics_cache")) {
-        let title = "not over MPTCP, in a live run, or with a host that is no endpoint of ackclock";
+        let title =
+            "not over MPTCP, in a live run, between several pairs, or with a host that is no endpoint of ackclock";
         fields.reject("metrics_cache", &entry.node, Problem::new(title, "`false`"));
     }
     (remembers && possible).then_some(index)
@@ -404,7 +423,31 @@ fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
     id
 }
 
+/// Rejects what needs a path of the file where switches determine the path.
+fn check_among(fields: &mut Fields<'_>, route: &GroupRoute, interrupts: &FlowInterrupts) {
+    let Some(among) = &route.among else { return };
+    let unlike = [
+        ("transport", mptcp::is_asked_for(fields)),
+        ("interrupts", interrupts.len() > 0),
+        // Later rounds may have fewer connections, of which each would have to keep its pair.
+        ("restart_every", among.len() > 1),
+    ];
+    for (key, is_used) in unlike {
+        if let (true, Some(entry)) = (is_used, fields.get(key)) {
+            let title = format!("{}: `{key}` between hosts of a topology", fields.shown());
+            let error = Diagnostic::new(title, &entry.key_place, "not supported there");
+            fields.push(error.note("expected another key, or a `path` over the links"));
+        }
+    }
+}
+
 fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> GroupRoute {
+    let places = [Place { mtu: None }; 2];
+    if topology::is_named(fields, setting.topology) {
+        let among = setting.topology.and_then(|topology| topology::among(fields, topology));
+        let path = among.as_ref().map(Among::example).unwrap_or_default();
+        return GroupRoute { ends: None, among, path, split: None, subflows: None, reverse: false, places };
+    }
     let named = ends::are_named(fields);
     let ends = if named { ends::read(fields, setting.network) } else { None };
     let (path, split, subflows, reverse) = match &ends {
@@ -427,9 +470,9 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> GroupRoute {
     };
     let places = match &ends {
         Some(ends) => ends.mtus.map(|mtu| Place { mtu: Some(mtu) }),
-        None => [Place { mtu: None }; 2],
+        None => places,
     };
-    GroupRoute { ends, path, split, subflows, reverse, places }
+    GroupRoute { ends, among: None, path, split, subflows, reverse, places }
 }
 
 /// Leaves to kernels which ends are theirs.

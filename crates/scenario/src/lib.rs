@@ -22,6 +22,9 @@
 //! `application` of a flow is a kind too: what its sender writes and when. Sizes and times in it
 //! are values, or tables with a `distribution`. Files are relative to that of the scenario.
 //!
+//! `[topology]` is a network of many links, copies of links of the file, with hosts that flows and
+//! workloads are between.
+//!
 //! `[[workloads]]` are flows that arrive one after another, each of a size that is drawn.
 //!
 //! `schedule` of a flow is a list of tables with `at` and `cc`: other controllers of the sender,
@@ -93,6 +96,7 @@ mod schedule;
 mod show;
 mod sweep;
 mod template;
+mod topology;
 mod traces;
 mod until;
 mod values;

@@ -11,11 +11,12 @@ use crate::document::{Node, Table, Value, parse_value};
 use crate::own::LEARNED;
 use crate::quantity::OneOf;
 use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
-use crate::{application, command, host, link, medium, paths, video};
+use crate::{application, command, host, link, medium, paths, topology, video};
 
 /// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
 /// `queue = "pie"` into a table.
-const NAMED: [&str; 11] = [
+const NAMED: [&str; 12] = [
+    "topology",
     "queue",
     "cc",
     "stack",
@@ -30,12 +31,13 @@ const NAMED: [&str; 11] = [
 ];
 
 /// Everything at the top of a document.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     "schema",
     "title",
     "run",
     "hosts",
     "links",
+    "topology",
     "paths",
     "flows",
     "workloads",
@@ -45,8 +47,8 @@ const SECTIONS: [&str; 12] = [
     "expect",
 ];
 
-/// The sections that a sweep may vary. All but `run` hold several, by their names.
-const VARIED: [&str; 7] = ["run", "hosts", "links", "paths", "flows", "workloads", "commands"];
+/// The sections that a sweep may vary. All but `run` and `topology` hold several, by their names.
+const VARIED: [&str; 8] = ["run", "topology", "hosts", "links", "paths", "flows", "workloads", "commands"];
 
 /// A path into the document: keys, and indices of arrays as digits.
 pub(crate) type Path = Vec<String>;
@@ -160,7 +162,7 @@ pub(crate) fn resolve(
         return fail(format!("`{shown}` names nothing that can be set"), "unknown section", note, help);
     }
     let section = path[0].as_str();
-    let named = section != "run" && VARIED.contains(&section);
+    let named = !["run", "topology"].contains(&section) && VARIED.contains(&section);
     if !argument && path.len() < if named { 3 } else { 2 } {
         let note = "expected the path of one key, such as `links.bottleneck.delay`".to_owned();
         return fail(format!("`{shown}` is not the path of a key"), "a whole section", note, None);
@@ -281,6 +283,7 @@ fn has_kind(key: &str, name: &str) -> bool {
         "pacing" => &[&host::PACING],
         "accecn_option" => &[&host::ACC_ECN_OPTION],
         "split" => &[&paths::SPLITS],
+        "topology" => &[&topology::KINDS],
         _ => &[],
     };
     among.iter().any(|kinds| kinds.names.contains(&name))

@@ -14,7 +14,7 @@ use crate::paths::Network;
 use crate::quantity::{Problem, Text, Time, Whole};
 use crate::record::RecordSpec;
 use crate::workload::{self, WorkloadEntry};
-use crate::{clock, command, flow, hosts, link, paths, record};
+use crate::{clock, command, flow, hosts, link, paths, record, topology};
 
 /// Bytes of a summary in JSON, and of a flow or a link direction in it.
 const BYTES_OF_A_SUMMARY: f64 = 600.0;
@@ -78,6 +78,18 @@ impl Plan {
             }
             Some(node) => fields.reject("links", node, Problem::new("not a table", "sections `[links.NAME]`")),
         }
+        // Without all links, one that the network is copies of would be called unknown.
+        let topology = match complete.then(|| topology::read(&mut fields, std::mem::take(&mut links))) {
+            Some(Some((all, topology))) => {
+                links = all;
+                topology
+            }
+            _ => {
+                fields.get("topology");
+                complete = false;
+                None
+            }
+        };
         let names = paths::names(&links);
         // Without all links, a path over a missing one would be called unknown; without all hosts,
         // a host.
@@ -88,7 +100,8 @@ impl Plan {
                 let commands = command::read_all(&mut fields, &nodes, duration);
                 let network = Network { nodes, pipes };
                 let outside = timing.is_outside();
-                let setting = Setting { links: &links, names: &names, network: &network, outside, duration };
+                let topology = topology.as_ref();
+                let setting = Setting { links: &links, names: &names, network: &network, topology, outside, duration };
                 let groups = flow::read_all(&mut fields, cx, setting);
                 let workloads = workload::read_all(&mut fields, setting, &groups);
                 let recorded = record::read(&mut fields, &links, &groups, &network.nodes, duration, outside);

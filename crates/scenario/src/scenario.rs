@@ -15,7 +15,7 @@ use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{DirectionId, SeriesConfig};
 use ackclock_units::Span;
 
-use crate::document::{Node, Value};
+use crate::document::{Node, Table, Value};
 use crate::effect::Trial;
 use crate::expect::Expect;
 use crate::fields::{Context, Fields};
@@ -236,6 +236,7 @@ impl Scenario {
             trial.arguments(&file, &arguments, report);
         }
         let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
+        check_records(&points, original.table()?, report);
         if !points.is_all_read() && points.known().any(|plan| plan.timing.clock.is_some()) {
             let place = original.table()?.get("sweep").map_or(&original.place, |entry| &entry.key_place);
             let title = format!("the sweep has {} points on the live clock, or of replays", sweep.points());
@@ -293,9 +294,9 @@ impl Scenario {
         (most(&flows), most(&|plan| plan.workloads.len()))
     }
 
-    /// The links of a run; a sweep does not vary their number.
+    /// The links of a run, at the point that has most of them.
     pub fn links(&self) -> usize {
-        self.points.first().links.len()
+        self.points.known().map(|plan| plan.links.len()).max().unwrap_or(0)
     }
 
     /// The seed that all runs begin from, unless the sweep varies it.
@@ -449,6 +450,18 @@ impl Scenario {
     /// same runs.
     pub fn resolved(&self) -> String {
         self.defaults.show(&self.root, &self.sweep)
+    }
+}
+
+/// Rejects records of links whose places differ between the points of a sweep: records name links
+/// by their places.
+fn check_records(points: &Points, root: &Table, report: &Report) {
+    let first = points.first();
+    let key = |plan: &Plan| plan.recorded.queues != first.recorded.queues;
+    if let (true, Some(entry)) = (points.known().any(key), root.get("record")) {
+        let title = "record.queue: a sweep over the topology moves these links among the others";
+        let error = Diagnostic::new(title, &entry.key_place, "other numbers of links at other points");
+        report.push(error.note("expected links that come first in every topology, or none"));
     }
 }
 

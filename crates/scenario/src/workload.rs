@@ -19,6 +19,7 @@ use crate::keys::{self, Domain};
 use crate::paths;
 use crate::quantity::{Bytes, Kind as _, Number, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::{Diagnostic, Place};
+use crate::topology::{self, Among};
 
 mod load;
 
@@ -42,6 +43,8 @@ pub(crate) struct WorkloadEntry {
     pub(crate) id: String,
     /// The common properties of the flows of each path.
     groups: Vec<Arc<FlowGroup>>,
+    /// The hosts of a network that its flows are between.
+    among: Option<Among>,
     pattern: WorkloadPattern,
     classes: Vec<SizeClass>,
     start: Span,
@@ -79,7 +82,8 @@ impl WorkloadEntry {
             most_alive: self.most_alive,
         };
         let starts = Starts::Workload { spec: spec.into(), start: at(self.start) };
-        SumSpec { id: self.id.clone(), group: Arc::clone(&self.groups[0]), starts, before }
+        let pairs = self.among.as_ref().map(|among| among.pairs(seed, run, &format!("workloads.{}", self.id)));
+        SumSpec { id: self.id.clone(), group: Arc::clone(&self.groups[0]), starts, pairs, before }
     }
 
     /// The names of its rows in the results.
@@ -138,12 +142,23 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<WorkloadEntry> 
         let expected = "a letter, then letters, digits, `-` and `_`";
         fields.reject("id", &entry.node, Problem::new("not a valid workload name", expected));
     }
-    let paths = paths_of(fields, setting);
+    let (among, paths) = match setting.topology.filter(|_| topology::is_named(fields, setting.topology)) {
+        Some(topology) => {
+            let among = topology::among(fields, topology);
+            let example = among.as_ref().map(Among::example);
+            (among, vec![example])
+        }
+        None => {
+            topology::is_named(fields, None);
+            (None, paths_of(fields, setting))
+        }
+    };
     let choice = match fields.or(("choice", "choice of a flow's path"), "random", CHOICES) {
         "round_robin" => PathChoice::RoundRobin,
         _ => PathChoice::Random,
     };
-    let reverse = fields.or(keys::DIRECTION, "forward", DIRECTIONS) == "reverse";
+    let is_named = topology::is_named(fields, setting.topology);
+    let reverse = !is_named && fields.or(keys::DIRECTION, "forward", DIRECTIONS) == "reverse";
     let [sender, receiver] = flow::hosts_over_path(fields).map(|host| host.spec());
     cc::forbid_learners(fields, &sender, "of a workload");
     let write_size = fields.or(keys::WRITE_SIZE, FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
@@ -160,11 +175,17 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<WorkloadEntry> 
     );
     let until = stop.unwrap_or(Span::MAX).min(setting.duration);
     check_times(fields, start, stop, setting.duration);
-    let traffic =
-        load::WorkloadTraffic { size: size.as_ref(), paths: &paths, reverse, ends: stop.is_some() || count.is_some() };
+    let traffic = load::WorkloadTraffic {
+        size: size.as_ref(),
+        paths: &paths,
+        among: among.as_ref(),
+        reverse,
+        ends: stop.is_some() || count.is_some(),
+    };
     let (arrivals, stretch) = load::read(fields, setting, &traffic)?;
     let (size, paths, id) = (size?, paths.into_iter().collect::<Option<Vec<_>>>()?, id.filter(|id| is_name(id))?);
-    let pattern = WorkloadPattern { arrivals, stretch, size, paths: paths.len(), choice, count };
+    let number = among.as_ref().map_or(paths.len(), Among::len);
+    let pattern = WorkloadPattern { arrivals, stretch, size, paths: number, choice, count };
     check_number(fields, &pattern, until - start);
     let group = |path| {
         Arc::new(FlowGroup {
@@ -185,7 +206,8 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<WorkloadEntry> 
         })
     };
     let groups: Vec<_> = paths.into_iter().map(group).collect();
-    Some(WorkloadEntry { id, groups, pattern, classes, start, until, most_alive }).filter(|of| !of.groups.is_empty())
+    Some(WorkloadEntry { id, groups, among, pattern, classes, start, until, most_alive })
+        .filter(|of| !of.groups.is_empty())
 }
 
 /// The paths of which each flow takes one; `None` for one that was reported.

@@ -145,7 +145,7 @@ impl Flow {
             completed: None,
             finished: None,
             over: None,
-            hosts: spec.hosts,
+            hosts: spec.via.as_ref().map(|via| via.hosts).or(spec.hosts),
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),

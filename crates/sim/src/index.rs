@@ -75,7 +75,7 @@ impl DirectionId {
     }
 
     /// The link.
-    pub(crate) const fn link(self) -> usize {
+    pub const fn link(self) -> usize {
         self.0 / 2
     }
 

@@ -102,6 +102,7 @@
 //!     start: Time::ZERO,
 //!     stop: None,
 //!     ends: None,
+//!     via: None,
 //! };
 //! let spec = RunSpec {
 //!     title: String::new(),

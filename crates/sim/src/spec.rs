@@ -23,6 +23,7 @@ pub use self::live::{
 pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind, SubflowHosts};
 pub use self::reordering::{ReorderTap, ReorderingSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
+pub use self::topology::{Pairs, Topology, TopologyKind, ViaSpec};
 pub use self::workload::{SizeClass, WorkloadSpec};
 
 mod datagrams;
@@ -30,6 +31,7 @@ mod live;
 mod mptcp;
 mod reordering;
 mod summed;
+mod topology;
 mod workload;
 
 /// A run.
@@ -137,6 +139,9 @@ pub struct FlowSpec {
     /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one
     /// between these hosts.
     pub ends: Option<EndsSpec>,
+    /// The hosts of a network that it is between, in place of the path of its group, by which such a
+    /// flow is estimated alone; not with a split, subflows or hosts outside.
+    pub via: Option<ViaSpec>,
 }
 
 /// Settings that flows of one group have in common.

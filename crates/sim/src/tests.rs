@@ -70,6 +70,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         start: Time::ZERO,
         stop: None,
         ends: None,
+        via: None,
     }
 }
 

@@ -126,6 +126,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
         start: Time::ZERO,
         stop: None,
         ends: Some(EndsSpec { nodes, port: PORT, source_port: None, check: true }),
+        via: None,
     }
 }
 

@@ -241,6 +241,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
             source_port: None,
             check: true,
         }),
+        via: None,
     }
 }
 

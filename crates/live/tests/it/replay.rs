@@ -129,6 +129,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
         start: Time::from_millis(500),
         stop: None,
         ends: Some(EndsSpec { nodes, port, source_port: None, check: false }),
+        via: None,
     }
 }
 

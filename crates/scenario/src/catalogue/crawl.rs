@@ -22,7 +22,7 @@ use crate::report::{Place, Report};
 use crate::{sweep, until};
 
 /// Documents with nothing in their sections: what has to be there.
-const BARE: [&str; 4] = [
+const BARE: [&str; 5] = [
     "",
     "schema = 1\n[run]\n[links.NAME]\n",
     r#"
@@ -44,12 +44,20 @@ rate = "10mbit"
 delay = "10ms"
 [[expect]]
 "#,
+    r#"
+schema = 1
+[run]
+duration = "1s"
+[links.NAME]
+rate = "10mbit"
+[topology]
+"#,
 ];
 
 /// The sections that a document can have, each with what the parser demands before it reads on. The
 /// name of a link or host, which may be any, is NAME. A varied section is read again with the rest
 /// of its document, so that there are several.
-const BASES: [&str; 6] = [
+const BASES: [&str; 7] = [
     r#"
 schema = 1
 [run]
@@ -156,6 +164,27 @@ arrivals = { kind = "incast", senders = 4, every = "100ms" }
 metric = { metric = "flows.*.goodput_bps", reduce = "sum" }
 ratio_to = { metric = "flows.*.goodput_bps", reduce = "sum" }
 at_least = 0
+"#,
+    r#"
+schema = 1
+[run]
+duration = "1s"
+[links.wire]
+rate = "10mbit"
+delay = "10ms"
+[topology]
+kind = "dumbbell"
+sessions = 2
+access = "wire"
+bottleneck = "wire"
+[[flows]]
+id = "flow"
+pairs = "sessions"
+[[workloads]]
+id = "short"
+pairs = "sessions"
+size = "10kB"
+load = 0.1
 "#,
 ];
 

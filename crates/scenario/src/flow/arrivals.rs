@@ -89,6 +89,7 @@ impl Group {
                 Starts::Listed(starts)
             }
         };
-        Some(SumSpec { id: self.id.clone(), group: self.alike.clone(), starts, before })
+        let pairs = self.pairs(seed, run);
+        Some(SumSpec { id: self.id.clone(), group: self.alike.clone(), starts, pairs, before })
     }
 }

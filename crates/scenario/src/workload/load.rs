@@ -4,6 +4,7 @@ use super::{Arrivals, Distribution, Fields, LOADS, OneOf, Problem, Setting, Unit
 use super::{distribution, link_named};
 use crate::flow::MAX_FLOWS;
 use crate::keys;
+use crate::topology::Among;
 
 const KINDS: OneOf = OneOf { what: "kind of arrivals", names: &["incast"] };
 
@@ -13,6 +14,8 @@ pub(super) struct WorkloadTraffic<'a> {
     pub(super) size: Option<&'a Distribution>,
     /// Their paths; `None` for one that was reported.
     pub(super) paths: &'a [Option<Vec<usize>>],
+    /// The hosts of a network that they are between; then the path is that of one of them.
+    pub(super) among: Option<&'a Among>,
     pub(super) reverse: bool,
     /// The workload ends by itself.
     pub(super) ends: bool,
@@ -117,18 +120,23 @@ fn per_second(
             slowest
         }
     };
-    let passing = paths.iter().filter(|path| path.contains(&link)).count();
+    let share = match traffic.among {
+        Some(among) => among.share(link),
+        None => {
+            let passing = paths.iter().filter(|path| path.contains(&link)).count();
+            passing as f64 / traffic.paths.len() as f64
+        }
+    };
     let node = fields.get("link").map_or(&entry.node, |entry| &entry.node);
     let Some(rate) = rate(link) else {
         fields.reject("link", node, Problem::new("its rate is unlimited", "a link with a `rate`"));
         return None;
     };
-    if passing == 0 {
+    if share == 0.0 {
         if paths.len() == traffic.paths.len() && !paths.is_empty() {
             fields.reject("link", node, Problem::new("no flow passes it", "a link on a path of the workload"));
         }
         return None;
     }
-    let share = passing as f64 / traffic.paths.len() as f64;
     Some(load * rate.as_bps() as f64 / 8.0 / traffic.size?.mean() / share)
 }

@@ -31,6 +31,7 @@ mod series;
 mod split;
 mod subflows;
 mod sweep;
+mod topology;
 mod turnover;
 mod windows;
 mod workloads;

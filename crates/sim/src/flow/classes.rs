@@ -6,6 +6,7 @@ use ackclock_units::{Rate, Span, Time};
 use super::Flow;
 use super::counts::EndCounts;
 use crate::host::Host;
+use crate::index::DirectionId;
 use crate::spec::{FlowGroup, HostSpec, LinkSpec, Overhead};
 
 /// The outcome of a flow of fixed size.
@@ -45,7 +46,15 @@ impl Ideal {
     const TIMESTAMPS: u64 = 12;
 
     pub(crate) fn of(group: &FlowGroup, links: &[LinkSpec]) -> Ideal {
-        let path = || group.path.iter().filter_map(|&link| links.get(link));
+        let direction = |&link: &usize| {
+            if group.reverse { DirectionId::reverse(link) } else { DirectionId::forward(link) }
+        };
+        Ideal::along(group, &group.path.iter().map(direction).collect::<Vec<_>>(), links)
+    }
+
+    /// That of a flow whose data takes a path of its own, and its ACKs back over the same links.
+    pub(crate) fn along(group: &FlowGroup, path: &[DirectionId], links: &[LinkSpec]) -> Ideal {
+        let path = || path.iter().filter_map(|&direction| Some((direction, links.get(direction.link())?)));
         let (mss, timestamps) = match &group.sender {
             HostSpec::Endpoint(endpoint) => (u64::from(endpoint.config.mss), endpoint.config.timestamps),
             HostSpec::Smoltcp(stock) => (u64::from(stock.mtu).saturating_sub(Ideal::HEADERS), stock.timestamps),
@@ -57,12 +66,12 @@ impl Ideal {
             HostSpec::Outside | HostSpec::Datagrams(_) => true,
         };
         let options = if timestamps && answers { Ideal::TIMESTAMPS } else { 0 };
-        let rate = |link: &LinkSpec| {
-            let direction = if group.reverse { &link.reverse } else { &link.forward };
+        let rate = |(direction, link): (DirectionId, &LinkSpec)| {
+            let direction = if direction.side() == 0 { &link.forward } else { &link.reverse };
             Some((direction.rate?, direction.overhead))
         };
         Ideal {
-            rtt: path().fold(Span::ZERO, |sum, link| sum + link.forward.delay + link.reverse.delay),
+            rtt: path().fold(Span::ZERO, |sum, (_, link)| sum + link.forward.delay + link.reverse.delay),
             payload: mss.saturating_sub(options).max(1),
             headers: Ideal::HEADERS + options,
             links: path().filter_map(rate).collect(),

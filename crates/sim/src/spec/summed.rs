@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ackclock_units::{Random, Span, Time, maths};
 
-use super::{FlowGroup, WorkloadSpec};
+use super::{FlowGroup, Pairs, WorkloadSpec};
 
 /// The most flows that may exist at the same time.
 pub const MAX_ALIVE: usize = 100_000;
@@ -18,6 +18,9 @@ pub struct SumSpec {
     pub group: Arc<FlowGroup>,
     /// Starts of the flows.
     pub starts: Starts,
+    /// The hosts of a network that the flows are between, each pair in turn, or by the path that an
+    /// arrival draws; `None` if they take the paths of their groups.
+    pub pairs: Option<Pairs>,
     /// Flows of the run that are listed and come before them in the order of all flows.
     pub before: usize,
 }

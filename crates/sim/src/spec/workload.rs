@@ -11,7 +11,7 @@ use super::FlowGroup;
 pub struct WorkloadSpec {
     /// Arrivals, sizes and choice of paths.
     pub arrivals: Workload,
-    /// Settings that the flows of each path have in common.
+    /// Settings that the flows of each path have in common; between pairs of hosts, one for all.
     pub groups: Vec<Arc<FlowGroup>>,
     /// Size classes of the results, in order; the last class has all larger flows.
     pub classes: Vec<SizeClass>,

@@ -9,7 +9,7 @@ use super::World;
 use crate::flow::{ConnectionChoice, Flow};
 use crate::host::Host;
 use crate::index::{FlowId, IndexVec};
-use crate::spec::{Application, FlowGroup, FlowSpec, Starts, SumSpec};
+use crate::spec::{Application, FlowGroup, FlowSpec, Pairs, Starts, SumSpec};
 
 /// Flow numbers reserved for the connections of a client.
 pub(super) const MOST_CONNECTIONS: u64 = 1 << 32;
@@ -20,7 +20,8 @@ pub(super) fn groups(flows: &[FlowSpec]) -> impl Iterator<Item = (SumSpec, Optio
     clients.map(|(number, flow)| {
         let group = FlowGroup { application: Application::Connection, ..FlowGroup::clone(&flow.group) };
         let starts = Starts::Listed(Vec::new());
-        let spec = SumSpec { id: flow.id.to_string(), group: Arc::new(group), starts, before: flows.len() };
+        let pairs = flow.via.as_ref().map(|via| Pairs::listed(&via.topology, [via.hosts]));
+        let spec = SumSpec { id: flow.id.to_string(), group: Arc::new(group), starts, pairs, before: flows.len() };
         (spec, Some(FlowId::new(number)))
     })
 }

@@ -119,7 +119,7 @@ impl RouteTable {
 
     /// The routes of a flow behind all others.
     pub(super) fn add_flow(&mut self, id: FlowId, flow: &FlowSpec) {
-        let [data, acks] = directions(&flow.path, flow.reverse);
+        let [data, acks] = self.along(flow);
         for (links, to) in [(data, id.receiver()), (acks, id.sender())] {
             for _ in 0..self.width {
                 self.add(links.clone(), to);
@@ -131,9 +131,18 @@ impl RouteTable {
         self.split(id, flow);
     }
 
+    /// The links of a flow's data, and those of its ACKs. Between hosts of a network switches choose
+    /// by hashes of the flow, one for each direction.
+    fn along(&self, flow: &FlowSpec) -> [Vec<DirectionId>; 2] {
+        let Some(via) = &flow.via else { return directions(&flow.path, flow.reverse) };
+        let hash = |way: &str| self.streams.random(&format!("flows.{}.ecmp.{way}", flow.id));
+        let [mut data, mut acks] = ["data", "acks"].map(hash);
+        via.routes(|is_data, links| if is_data { data.below(links) } else { acks.below(links) })
+    }
+
     /// The routes of a flow in the place of one that is over.
     pub(super) fn replace_flow(&mut self, id: FlowId, flow: &FlowSpec) {
-        let [data, acks] = directions(&flow.path, flow.reverse);
+        let [data, acks] = self.along(flow);
         for (links, host) in [(data, id.sender()), (acks, id.receiver())] {
             self.set_links(host, links);
         }

@@ -116,7 +116,7 @@ impl Turnover {
             let first = of.before as u64 + ahead;
             ahead += if client.is_some() { browsers::MOST_CONNECTIONS } else { of.count() };
             let work = match &of.starts {
-                Starts::Workload { spec: workload, start } => Some(Work::new(&of.id, workload, *start, &spec.links)),
+                Starts::Workload { spec: workload, start } => Some(Work::new(&of, workload, *start, &spec.links)),
                 Starts::Listed(_) | Starts::Poisson { .. } => None,
             };
             SummedGroup {
@@ -293,16 +293,17 @@ impl World {
             _ => &of.spec.group,
         };
         let id = format!("{}.{number}", of.spec.id).into();
-        let spec = FlowSpec { id, group: Arc::clone(alike), start: at, stop, ends: None };
+        let pair = arrival.as_ref().map_or(number, |arrival| arrival.path as u64);
+        let via = of.spec.pairs.as_ref().map(|pairs| pairs.via(pair));
+        let spec = FlowSpec { id, group: Arc::clone(alike), start: at, stop, ends: None, via };
         let hosts = build::hosts(turnover.streams, &spec, &mut turnover.settings);
         let place = Place { group, number: of.first + number, on_way: 0, exists: true };
         let flow = turnover.free.pop().unwrap_or(FlowId::new(turnover.listed + turnover.places.len()));
         let schedule = build::schedule(turnover.streams, &spec);
         let application = build::application(turnover.streams, &spec);
         let mut built = Flow::new(flow, &spec, &of.names, schedule, application);
-        if let (Some(work), Some(arrival)) = (&mut of.work, arrival) {
+        if let (Some(_), Some(arrival)) = (&of.work, &arrival) {
             built = built.with_bytes(arrival.bytes);
-            work.created(flow, arrival);
         }
         match turnover.place(flow) {
             Some(known) => {
@@ -322,6 +323,9 @@ impl World {
                     self.host_wakeups.add_slot();
                 }
             }
+        }
+        if let (Some(work), Some(arrival)) = (&mut turnover.groups[group].work, arrival) {
+            work.created(flow, arrival, self.routes.links(self.routes.of(flow.sender(), 0)));
         }
         self.prepare(now, flow);
         flow
@@ -468,7 +472,7 @@ mod tests {
         group.bytes = Some(1_000_000);
         let arrivals = Poisson::new(Random::for_component(1, 0, "arrivals"), 5.0, Time::ZERO);
         let starts = Starts::Poisson { arrivals, count: 1_000_000, until: Time::NEVER, stop: None };
-        spec.sums = vec![SumSpec { id: "f".to_owned(), group: group.group, starts, before: 0 }];
+        spec.sums = vec![SumSpec { id: "f".to_owned(), group: group.group, starts, pairs: None, before: 0 }];
         let mut world = World::new(&spec);
         if let Some(turnover) = &mut world.turnover {
             turnover.most = 50;

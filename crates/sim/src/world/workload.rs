@@ -1,5 +1,6 @@
 //! The flows of a workload: the next arrival, and the results of finished flows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use super::World;
 use crate::error::RunError;
 use crate::flow::{ClassSums, Flow, FlowOutcome, Ideal};
 use crate::host::Host;
-use crate::index::FlowId;
-use crate::spec::{FlowGroup, LinkSpec, SizeClass, WorkloadSpec};
+use crate::index::{DirectionId, FlowId};
+use crate::spec::{FlowGroup, LinkSpec, SizeClass, SumSpec, WorkloadSpec};
 
 /// Rows between two writes.
 const BATCH: usize = 64;
@@ -24,6 +25,8 @@ pub(super) struct Work {
     id: String,
     spec: WorkloadSpec,
     ideals: Vec<Ideal>,
+    /// The links of the run, if its flows are between hosts of a network.
+    network: Option<Vec<LinkSpec>>,
     /// Names of the paths in rows.
     paths: Vec<String>,
     /// Start of the arrivals.
@@ -31,7 +34,7 @@ pub(super) struct Work {
     /// Time of the last arrival.
     last: Time,
     /// The flows that exist or are to start next, by their places.
-    existing: BTreeMap<FlowId, Arrival>,
+    existing: BTreeMap<FlowId, Created>,
     /// All flows, and those of each class.
     all: ClassSums,
     classes: Vec<ClassSums>,
@@ -39,6 +42,14 @@ pub(super) struct Work {
     requests: Option<IncastRequests>,
     /// Rows that have not been written yet; `None` if they are not recorded.
     rows: Option<Vec<FinishedFlow>>,
+}
+
+/// A flow that exists.
+#[derive(Debug)]
+struct Created {
+    arrival: Arrival,
+    /// The links of its data, if it is between hosts of a network.
+    links: Vec<DirectionId>,
 }
 
 /// The requests of an incast.
@@ -59,13 +70,15 @@ struct FinishedFlow {
     number: u64,
     request: u64,
     path: usize,
+    links: Vec<DirectionId>,
     bytes: u64,
     ideal: Span,
     outcome: FlowOutcome,
 }
 
 impl Work {
-    pub(super) fn new(id: &str, spec: &WorkloadSpec, start: Time, links: &[LinkSpec]) -> Work {
+    pub(super) fn new(of: &SumSpec, spec: &WorkloadSpec, start: Time, links: &[LinkSpec]) -> Work {
+        let id = of.id.as_str();
         let name = |&link: &usize| links.get(link).map_or("", |link| link.name.as_str());
         let of_class = |class: &SizeClass| ClassSums::new(format!("{id}.{}", class.id));
         let requests = match spec.arrivals.pattern().arrivals {
@@ -81,6 +94,7 @@ impl Work {
         Work {
             id: id.to_owned(),
             ideals: spec.groups.iter().map(|group| Ideal::of(group, links)).collect(),
+            network: of.pairs.is_some().then(|| links.to_vec()),
             paths: spec.groups.iter().map(|group| group.path.iter().map(name).collect::<Vec<_>>().join(">")).collect(),
             start,
             last: start,
@@ -110,17 +124,23 @@ impl Work {
 
     /// Settings that the flows of a path have in common.
     pub(super) fn group(&self, path: usize) -> &Arc<FlowGroup> {
-        &self.spec.groups[path]
+        &self.spec.groups[self.place(path)]
     }
 
-    /// A flow has been created and is to start.
-    pub(super) fn created(&mut self, flow: FlowId, arrival: Arrival) {
-        self.existing.insert(flow, arrival);
+    /// The place of the settings of a path: between pairs of hosts they are the same.
+    fn place(&self, path: usize) -> usize {
+        if self.network.is_some() { 0 } else { path }
+    }
+
+    /// A flow has been created and is to start; its data takes these links.
+    pub(super) fn created(&mut self, flow: FlowId, arrival: Arrival, links: &[DirectionId]) {
+        let links = if self.network.is_some() { links.to_vec() } else { Vec::new() };
+        self.existing.insert(flow, Created { arrival, links });
     }
 
     /// The flow at this place has started.
     pub(super) fn started(&mut self, flow: FlowId) {
-        let Some(arrival) = self.existing.get(&flow) else { return };
+        let Some(Created { arrival, .. }) = self.existing.get(&flow) else { return };
         self.last = self.last.max(arrival.at);
         if let Some(requests) = &mut self.requests {
             requests.made = requests.made.max(arrival.request + 1);
@@ -129,8 +149,9 @@ impl Work {
 
     /// Counts a flow that is over, or alive at the end of the run.
     pub(super) fn add(&mut self, place: FlowId, flow: &Flow, ends: [&Host; 2]) {
-        let Some(arrival) = self.existing.remove(&place) else { return };
-        let row = self.row(&arrival, flow.outcome(ends));
+        let Some(created) = self.existing.remove(&place) else { return };
+        let at = created.arrival.at;
+        let row = self.row(created, flow.outcome(ends));
         self.all.add(row.bytes, row.ideal, &row.outcome);
         let fits = |class: &SizeClass| class.up_to.is_none_or(|most| row.bytes <= most);
         let class = self.spec.classes.iter().position(fits);
@@ -138,16 +159,20 @@ impl Work {
             class.add(row.bytes, row.ideal, &row.outcome);
         }
         if let (Some(requests), Some(completed)) = (&mut self.requests, row.outcome.completed) {
-            requests.answered(row.request, arrival.at, completed);
+            requests.answered(row.request, at, completed);
         }
         if let Some(rows) = &mut self.rows {
             rows.push(row);
         }
     }
 
-    fn row(&self, arrival: &Arrival, outcome: FlowOutcome) -> FinishedFlow {
-        let &Arrival { number, request, bytes, path, .. } = arrival;
-        FinishedFlow { number, request, path, bytes, ideal: self.ideals[path].time(bytes), outcome }
+    fn row(&self, Created { arrival, links }: Created, outcome: FlowOutcome) -> FinishedFlow {
+        let Arrival { number, request, bytes, path, .. } = arrival;
+        let ideal = match &self.network {
+            None => self.ideals[path].time(bytes),
+            Some(network) => Ideal::along(self.group(path), &links, network).time(bytes),
+        };
+        FinishedFlow { number, request, path, links, bytes, ideal, outcome }
     }
 
     /// The results of a run that ended at `end`: of all flows, then those of each class.
@@ -179,11 +204,18 @@ impl Work {
     }
 
     fn tell(&self, row: &FinishedFlow, sink: &mut dyn FlowSink) -> ControlFlow<()> {
+        let path = match &self.network {
+            None => Cow::Borrowed(self.paths[row.path].as_str()),
+            Some(network) => {
+                let names: Vec<&str> = row.links.iter().map(|link| network[link.link()].name.as_str()).collect();
+                Cow::Owned(names.join(">"))
+            }
+        };
         sink.record(&FlowRecord {
             workload: &self.id,
             flow: &format!("{}.{}", self.id, row.number),
             request: row.request,
-            path: &self.paths[row.path],
+            path: &path,
             start: row.outcome.start,
             end: row.outcome.completed,
             bytes: row.bytes,
@@ -241,7 +273,10 @@ impl World {
         for work in turnover.works() {
             let started = work.existing.iter().filter(|(place, _)| flows[**place].has_started());
             let ends = |place: FlowId| [place.sender(), place.receiver()].map(|host| &hosts[host]);
-            let row = |(&place, arrival)| work.row(arrival, flows[place].outcome(ends(place)));
+            let row = |(&place, created): (&FlowId, &Created)| {
+                let created = Created { arrival: created.arrival, links: created.links.clone() };
+                work.row(created, flows[place].outcome(ends(place)))
+            };
             let mut rows: Vec<FinishedFlow> = started.map(row).collect();
             rows.sort_unstable_by_key(|row| row.number);
             if rows.iter().try_for_each(|row| work.tell(row, sink)).is_break() {

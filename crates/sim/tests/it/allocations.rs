@@ -70,6 +70,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         start: Time::ZERO,
         stop: None,
         ends: None,
+        via: None,
     };
     RunSpec {
         title: String::new(),

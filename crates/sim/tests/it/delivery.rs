@@ -62,6 +62,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             start: Time::ZERO,
             stop: None,
             ends: None,
+            via: None,
         }],
     }
 }

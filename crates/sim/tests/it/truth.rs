@@ -137,6 +137,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             start: Time::ZERO,
             stop: None,
             ends: None,
+            via: None,
         }],
     }
 }

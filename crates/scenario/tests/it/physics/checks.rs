@@ -482,7 +482,7 @@ fn capacity(laws: &mut Laws, outcome: &Outcome, number: usize, link: &DirectionS
     // A flow of each group that is not listed stands for all of them.
     let summed = outcome.spec.sums.iter().map(|of| {
         let (id, group) = (of.id.as_str().into(), of.group.clone());
-        FlowSpec { id, group, start: Time::ZERO, stop: None, ends: None }
+        FlowSpec { id, group, start: Time::ZERO, stop: None, ends: None, via: None }
     });
     let mut all = outcome.spec.flows.iter().cloned().chain(summed);
     let may = all.any(|flow| may_be_marked(&flow) && (passes(&flow, true) || backward(&flow)));

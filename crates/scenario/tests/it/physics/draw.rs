@@ -55,6 +55,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "trace",
     // In runs of its own: crates/scenario/tests/it/workloads.rs.
     "workloads",
+    // Likewise: crates/scenario/tests/it/topology.rs.
+    "topology",
     // The names of links and flows: crates/cli/tests/it/pcap.rs.
     "record.pcap",
     // The names of links and flows, and `receiver`: crates/scenario/tests/it/reordering.rs.

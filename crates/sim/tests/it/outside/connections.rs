@@ -36,6 +36,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
             source_port: None,
             check: true,
         }),
+        via: None,
     }
 }
 
