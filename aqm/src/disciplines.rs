@@ -14,8 +14,9 @@ use ackclock_units::{Random, Span};
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig,
     DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
-    HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red,
-    RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
+    HeadDrop, HeadDropConfig, Htb, HtbConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig,
+    QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred,
+    WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -193,6 +194,28 @@ disciplines! {
     "ets" => Ets(EtsConfig) = EtsConfig::ets(), |config, _| Ets::new(config);
     /// Token bucket filter.
     "tbf" => Tbf(TbfConfig) = TbfConfig::default(), |config, _| Tbf::new(config);
+    /// Hierarchical token bucket.
+    "htb" => Htb(HtbConfig) = HtbConfig::default(), |config, random| Htb::new(config, random);
+}
+
+impl QueueSpec {
+    /// Returns `true` if it is a tree of classes with other disciplines in it.
+    pub fn is_tree(&self) -> bool {
+        matches!(self, QueueSpec::Htb(_))
+    }
+
+    /// The disciplines in the classes of a tree.
+    pub fn leaves(&self) -> impl Iterator<Item = &QueueSpec> {
+        let classes = if let QueueSpec::Htb(config) = self { &*config.classes } else { &[] };
+        classes.iter().map(|class| &class.queue)
+    }
+
+    /// Sets the hashes of the flows that filters of classes name, of which `of` knows the names.
+    pub fn resolve(&mut self, of: &dyn Fn(&str) -> Vec<u64>) {
+        if let QueueSpec::Htb(config) = self {
+            config.classes.iter_mut().for_each(|class| class.filter.resolve(of));
+        }
+    }
 }
 
 #[cfg(test)]

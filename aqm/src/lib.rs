@@ -25,6 +25,7 @@ mod fq;
 mod fq_codel;
 mod fq_pie;
 mod held;
+mod htb;
 mod overhead;
 mod own;
 mod pfifo_head_drop;
@@ -43,6 +44,7 @@ mod store;
 #[cfg(test)]
 mod stub;
 mod tbf;
+mod tree;
 mod wred;
 
 use std::any::Any;
@@ -66,6 +68,7 @@ pub use fifo::{Fifo, FifoConfig, Limit};
 pub use fq::{Fq, FqConfig};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
+pub use htb::{Htb, HtbClass, HtbConfig};
 pub use overhead::{LinkLayer, Overhead};
 pub use own::{Described, OwnQueue, OwnQueueConfig};
 pub use pfifo_head_drop::{HeadDrop, HeadDropConfig};
@@ -80,6 +83,7 @@ pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
 pub use tbf::{Tbf, TbfConfig};
+pub use tree::{Class, Filter};
 pub use wred::{Wred, WredConfig, WredProfile};
 
 /// The properties of a packet that a discipline uses.

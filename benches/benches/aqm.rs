@@ -11,12 +11,16 @@
 
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ackclock_aqm::{DqRateEstimator, Drops, PieConfig, QueueDisc, QueueSpec, RedConfig};
+use ackclock_aqm::{
+    Class, DqRateEstimator, Drops, FifoConfig, Filter, HtbClass, HtbConfig, Limit, PieConfig, QueueDisc, QueueSpec,
+    RedConfig,
+};
 use ackclock_testkit::StubPacket;
 use ackclock_units::parameter::{Domain, Value, each};
-use ackclock_units::{Ecn, Random, Size, Span, Time};
+use ackclock_units::{Ecn, Random, Rate, Size, Span, Time};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 type Discipline = Box<dyn QueueDisc<StubPacket>>;
@@ -34,7 +38,11 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
     let bytes = |default: u64| if stands { default.max(2 * load.standing * u64::from(load.bytes)) } else { default };
     let adaptive = RedConfig { ecn: true, ..RedConfig::adaptive_2001() };
     let departures = PieConfig { dq_rate_estimator: Some(DqRateEstimator::Linux), ..PieConfig::default() };
-    let further = [("pie-dre", QueueSpec::Pie(departures)), ("red-adaptive", QueueSpec::Red(adaptive))];
+    let further = [
+        ("pie-dre", QueueSpec::Pie(departures)),
+        ("red-adaptive", QueueSpec::Red(adaptive)),
+        ("htb-tree", QueueSpec::Htb(htb())),
+    ];
     let all = QueueSpec::all().into_iter().map(|spec| (spec.name(), spec)).chain(further);
     all.map(|(name, mut spec)| {
         each(&mut spec, &mut |of, value| match (of.name, of.domain, value) {
@@ -48,6 +56,31 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
         (name, spec.build(Random::for_component(1, 0, "bench")))
     })
     .collect()
+}
+
+/// Two classes, one for short packets and one for the rest, that borrow from a third at a rate
+/// beyond that of any load.
+fn htb() -> HtbConfig {
+    let rate = |mbit: u64| Rate::from_bps(1_000_000 * mbit).expect("above zero");
+    let class = |name: &str, parent: Option<&str>, settings| Class {
+        name: name.into(),
+        parent: parent.map(Arc::from),
+        filter: Filter::default(),
+        queue: QueueSpec::by_name("pfifo").expect("a row"),
+        settings,
+    };
+    let leaf = |name, lengths: Option<(u32, u32)>| {
+        let limit = Limit::Packets(4000);
+        let ceil = Some(rate(100_000));
+        Class {
+            filter: Filter { length: lengths, ..Filter::default() },
+            queue: QueueSpec::Pfifo(FifoConfig { limit }),
+            ..class(name, Some("top"), HtbClass { ceil, ..HtbClass::new(rate(1)) })
+        }
+    };
+    let classes =
+        vec![class("top", None, HtbClass::new(rate(100_000))), leaf("short", Some((0, 100))), leaf("rest", None)];
+    HtbConfig { classes, default: Some("rest".into()), ..HtbConfig::default() }
 }
 
 /// The arrivals.

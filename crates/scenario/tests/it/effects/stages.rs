@@ -52,6 +52,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "sfb:links.wire.queue.db=\"1s\"",
             "sfb:links.wire.queue.penalty_rate=1000",
             "sfb:links.wire.queue.penalty_burst=100",
+            "htb:links.wire.queue.default=\"bulk\"",
+            "htb:links.wire.queue.classes={top={rate=\"4mbit\"}, other={rate=\"2mbit\"}, first={parent=\"top\", rate=\"1mbit\", ceil=\"4mbit\", flows=[\"f\"]}, bulk={parent=\"top\", rate=\"500kbit\", ceil=\"4mbit\"}}",
         ],
     ),
     table("links.wire.queue.adaptive", &["links.wire.queue={kind=\"red\", adaptive={}}"]),
@@ -62,6 +64,12 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("links.wire.queue.high", &["flows.0.dscp=\"af13\"", "links.wire.queue={kind=\"wred\", ecn=true, high={}}"]),
     table("links.wire.queue.flow_red", &["links.wire.queue={kind=\"sfq\", flow_red={ecn=true}}"]),
     table("links.wire.queue.floyd", &["links.wire.queue={kind=\"red\", ecn=true, floyd={}}"]),
+    table(
+        "links.wire.queue.classes.first",
+        &[
+            "links.wire.queue={kind=\"htb\", default=\"bulk\", classes={top={rate=\"4mbit\"}, other={rate=\"2mbit\"}, first={parent=\"top\", rate=\"1mbit\", ceil=\"4mbit\", flows=[\"f\"]}, bulk={parent=\"top\", rate=\"500kbit\", ceil=\"4mbit\"}}}",
+        ],
+    ),
     kinds(
         "links.wire.loss",
         &[

@@ -17,6 +17,8 @@ pub(crate) const UNTRIED: &[(&str, &str)] = &[
     ("links.wire.reverse.", "they are those of the forward direction"),
     ("links.wire.jitter_distribution", "a file: impairments.rs has one"),
     ("links.wire.slots.jitter_distribution", "likewise"),
+    ("links.wire.queue.classes", "its keys are the names of classes, of which `first` is tried"),
+    ("links.wire.queue.classes.", "the queues of classes have the keys of a link's"),
     ("links.wire.medium", "in scenarios of its own: medium.rs"),
     ("flows.0.receiver", "they are those of the flow"),
     ("flows.0.interrupts", "in scenarios of its own: interrupts.rs"),
@@ -103,6 +105,8 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("links.wire.queue.kind=\"fq_codel\"", "ce_threshold_selector", "is refused without `ce_threshold_mask`"),
     ("links.wire.queue.kind=\"drr\"", "quantum1", "no queue waits in the band of voice: aqm/src/ets.rs"),
     ("links.wire.queue.kind=\"ets\"", "quantum1", "as with `drr`"),
+    ("links.wire.queue.kind=\"htb\"", "direct_qlen", "no packet is without a class: aqm/src/htb/tests.rs"),
     ("links.wire.queue.kind=\"tbf\"", "mtu", "is refused without `peakrate`: aqm/src/tbf.rs"),
+    ("links.wire.queue.kind=\"htb\"", "kind", "it is tried with keys that no other kind has"),
     ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
 ];

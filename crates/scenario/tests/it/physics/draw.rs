@@ -61,6 +61,10 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "record.reordering",
     // With `maxrate`, which few queues of a link's way back have.
     "reverse.queue.low_rate_threshold",
+    // The names of classes.
+    "classes",
+    "parent",
+    "queue.default",
     // Keys about a file's runs, not of a run.
     "title",
     "sweep",
@@ -249,7 +253,9 @@ fn links(document: &mut Document, draw: &mut Draw) -> Vec<&'static str> {
         if draw.chance(0.8) {
             document.put(&format!("{path}.delay"), format!("\"{}ns\"", draw.time()));
         }
-        if draw.chance(0.5) {
+        if draw.chance(0.08) {
+            tree(document, &path, draw);
+        } else if draw.chance(0.5) {
             document.put(&format!("{path}.queue.limit"), format!("\"{}p\"", draw.wide(2, 200)));
         }
         if draw.chance(0.15) {
@@ -257,6 +263,23 @@ fn links(document: &mut Document, draw: &mut Draw) -> Vec<&'static str> {
         }
     }
     names[..count].to_vec()
+}
+
+/// A tree of two classes, of which the second has what the first one's filter does not know.
+fn tree(document: &mut Document, link: &str, draw: &mut Draw) {
+    let queue = format!("{link}.queue");
+    let mut put = |key: &str, value: &str| document.put(&format!("{queue}.{key}"), value);
+    put("kind", "\"htb\"");
+    put("classes.top.rate", &format!("\"{}bit\"", draw.rate()));
+    for (class, filter) in [("first", draw.of(&["acks", "min_length"])), ("rest", &"")] {
+        put(&format!("classes.{class}.parent"), "\"top\"");
+        put(&format!("classes.{class}.rate"), &format!("\"{}bit\"", draw.rate()));
+        match *filter {
+            "acks" => put("classes.first.acks", "true"),
+            "min_length" => put("classes.first.min_length", "\"500B\""),
+            _ => put("default", "\"rest\""),
+        }
+    }
 }
 
 /// Changes of a link, each behind the end of the one before it.
