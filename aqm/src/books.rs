@@ -12,7 +12,7 @@ impl Tally {
     }
 
     /// Counts what another tally has counted.
-    fn absorb(&mut self, other: Tally) {
+    pub(crate) fn absorb(&mut self, other: Tally) {
         self.packets += other.packets;
         self.bytes += other.bytes;
     }

@@ -204,10 +204,18 @@ impl QueueSpec {
         matches!(self, QueueSpec::Htb(_))
     }
 
-    /// The disciplines in the classes of a tree.
-    pub fn leaves(&self) -> impl Iterator<Item = &QueueSpec> {
+    /// The names of the classes of a tree, in their order, and the disciplines in its leaves.
+    pub fn classes(&self) -> impl Iterator<Item = (&str, Option<&QueueSpec>)> {
         let classes = if let QueueSpec::Htb(config) = self { &*config.classes } else { &[] };
-        classes.iter().map(|class| &class.queue)
+        classes.iter().map(|class| {
+            let is_leaf = classes.iter().all(|other| other.parent.as_ref() != Some(&class.name));
+            (&*class.name, is_leaf.then_some(&class.queue))
+        })
+    }
+
+    /// The disciplines in the leaves of a tree.
+    pub fn leaves(&self) -> impl Iterator<Item = &QueueSpec> {
+        self.classes().filter_map(|(_, queue)| queue)
     }
 
     /// Sets the hashes of the flows that filters of classes name, of which `of` knows the names.

@@ -38,7 +38,8 @@ use crate::change::{parameters, valid};
 use crate::disciplines::{Discipline, MAX};
 use crate::tree::{self, Class, Leaves, Numbers};
 use crate::{
-    Backlog, ChangeError, Counters, Dequeue, Drops, Entry, Headers, Overhead, Probe, QueueDisc, Queued, Variable,
+    Backlog, ChangeError, ClassState, Counters, Dequeue, Drops, Entry, Headers, Overhead, Probe, QueueDisc, Queued,
+    Variable,
 };
 
 const MANUAL: &str = "tc-htb(8)";
@@ -699,6 +700,10 @@ impl<P: Queued + Send> QueueDisc<P> for Htb<P> {
             see("ctokens", Variable::Bytes(node.ctokens as f64 * node.ceil.as_bps() as f64 / 8e9));
         }
         self.leaves.variables(see);
+    }
+
+    fn classes(&self, see: &mut dyn FnMut(ClassState<'_>)) {
+        self.leaves.classes(&self.config.classes, |class| Some(class.rate), see);
     }
 
     fn purge(&mut self, now: Time, drops: &mut Drops<P>) {

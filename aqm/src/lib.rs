@@ -83,7 +83,7 @@ pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
 pub use tbf::{Tbf, TbfConfig};
-pub use tree::{Class, Filter};
+pub use tree::{Class, ClassState, Filter};
 pub use wred::{Wred, WredConfig, WredProfile};
 
 /// The properties of a packet that a discipline uses.
@@ -226,6 +226,11 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// those of the probe.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         self.probe().variables(see);
+    }
+    /// Calls `see` for each class of a tree, in the order of the configuration; the values of a
+    /// class above others are the sums of those below. Default: there are no classes.
+    fn classes(&self, see: &mut dyn FnMut(ClassState<'_>)) {
+        let _ = see;
     }
     /// Why it cannot go on, for a discipline from outside; the run then fails. Asked now and then:
     /// the hooks are called until then.

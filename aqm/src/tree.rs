@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use ackclock_units::parameter::Configurable;
-use ackclock_units::{Random, Time};
+use ackclock_units::{Random, Rate, Time};
 
 use crate::books::Books;
 use crate::change::fixed;
 use crate::ring::Ring;
 use crate::{
-    ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc, QueueSpec, Queued, Variable,
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc, QueueSpec, Queued,
+    Variable,
 };
 
 /// The most classes.
@@ -31,6 +32,21 @@ pub struct Class<S> {
     pub queue: QueueSpec,
     /// The settings of its scheduler.
     pub settings: S,
+}
+
+/// The values of a class now.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassState<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its rate without borrowing.
+    pub rate: Option<Rate>,
+    /// Totals since the start.
+    pub counters: &'a Counters,
+    /// Waiting packets and bytes.
+    pub backlog: Backlog,
+    /// The probability of a leaf's law.
+    pub probability: Option<f64>,
 }
 
 /// The packets that belong to a class: those that meet every condition. Without a condition there
@@ -146,6 +162,8 @@ pub(crate) fn take_over<S>(classes: &mut [Class<S>], of: &[Class<S>]) -> Result<
 /// The leaves with their disciplines, and the books of all.
 #[derive(Debug)]
 pub(crate) struct Leaves<P> {
+    /// The class above each.
+    parents: Box<[Option<usize>]>,
     /// By class; none for a class above others.
     queues: Box<[Option<Box<dyn QueueDisc<P>>>]>,
     filters: Vec<(Filter, usize)>,
@@ -170,6 +188,7 @@ impl<P: Queued + Send + 'static> Leaves<P> {
         let queues: Box<[Option<Box<dyn QueueDisc<P>>>]> = classes.iter().enumerate().map(queue).collect();
         let looks = queues.iter().flatten().any(|queue| queue.looks());
         let mut leaves = Leaves {
+            parents: parents.into(),
             queues,
             filters: Vec::new(),
             default: None,
@@ -310,6 +329,29 @@ impl<P: Queued> Leaves<P> {
                     see(name, value);
                 }
             });
+        }
+    }
+
+    /// Calls `see` for each of the classes, of which `rate` gives the rate.
+    pub(crate) fn classes<S>(
+        &self,
+        classes: &[Class<S>],
+        rate: impl Fn(&S) -> Option<Rate>,
+        see: &mut dyn FnMut(ClassState<'_>),
+    ) {
+        let mut sums = vec![(Counters::default(), Backlog::default()); classes.len()];
+        for (leaf, queue) in self.queues.iter().enumerate() {
+            let Some(queue) = queue else { continue };
+            for class in std::iter::successors(Some(leaf), |&class| self.parents[class]) {
+                let (counters, backlog) = &mut sums[class];
+                counters.absorb(queue.counters());
+                backlog.absorb(queue.backlog());
+            }
+        }
+        for ((class, queue), (counters, backlog)) in classes.iter().zip(&self.queues).zip(&sums) {
+            let probability = queue.as_ref().and_then(|queue| queue.probe().probability);
+            let rate = rate(&class.settings);
+            see(ClassState { name: &class.name, rate, counters, backlog: *backlog, probability });
         }
     }
 

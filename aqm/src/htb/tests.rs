@@ -90,6 +90,14 @@ fn what_one_leaves_the_others_borrow_by_their_quanta() {
     assert_eq!((web.0 + web.1, mail.0 + mail.1), (bytes[0] / 1000, bytes[1] / 1000));
     assert_near(&[1000 * web.1, 1000 * mail.1], &[4_500_000, 1_500_000]);
     assert_eq!(other, (0, 0));
+    // The root has the sums of both.
+    let (mut names, mut sent) = (Vec::new(), Vec::new());
+    QueueDisc::<Stub>::classes(&queue, &mut |class| {
+        names.push(class.name.to_owned());
+        sent.push((class.counters.dequeued.bytes, class.backlog.packets));
+    });
+    assert_eq!(names, ["1", "10", "11", "12"]);
+    assert_eq!(sent, [(bytes[0] + bytes[1], 4), (bytes[0], 2), (bytes[1], 2), (0, 0)]);
 }
 
 /// tc-htb(8): the class of the lowest `prio` is offered the rest first.

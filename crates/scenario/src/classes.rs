@@ -162,6 +162,23 @@ fn htb(fields: &mut Fields<'_>, base: Option<&HtbClass>) -> Option<HtbClass> {
     })
 }
 
+/// Calls `see` for each key of a tree that may change while it is there, with its value.
+pub(crate) fn list(queue: &QueueSpec, see: &mut dyn FnMut(String, Value)) {
+    let QueueSpec::Htb(HtbConfig { default, classes, .. }) = queue else { return };
+    default.iter().for_each(|name| see("default".to_owned(), (&**name).into()));
+    for Class { name, settings, .. } in classes {
+        let mut see = |key: &str, value: Value| see(format!("classes.{name}.{key}"), value);
+        see("rate", PlainRate.show(&settings.rate));
+        see("ceil", PlainRate.show(&settings.ceil.unwrap_or(settings.rate)));
+        for (key, bytes) in
+            [("burst", settings.burst), ("cburst", settings.cburst), ("quantum", settings.quantum.map(u64::from))]
+        {
+            bytes.iter().for_each(|bytes| see(key, Bytes(1, MOST).show(bytes)));
+        }
+        see("prio", u64::from(settings.prio).into());
+    }
+}
+
 fn rate(fields: &mut Fields<'_>, base: Option<Rate>) -> Option<Rate> {
     const KEY: (&str, &str) = ("rate", "rate of the class without borrowing");
     match base {

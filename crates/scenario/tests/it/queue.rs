@@ -125,3 +125,39 @@ fn settings_of_queues_are_checked() {
         assert!(error.to_string().contains(title), "{settings}: {error}");
     }
 }
+
+/// Classes of HTB, a line each.
+fn classes(lines: &str) -> Result<Scenario, String> {
+    let text = format!("{BASE}[links.a.queue]\nkind = \"htb\"\n[links.a.queue.classes]\n{lines}{FLOW}");
+    Scenario::parse("test.toml", text.as_bytes(), &[]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn classes_are_read_in_their_order() {
+    let web = "web = { parent = \"all\", rate = \"1mbit\", mpu = \"84B\", dscp = [\"ef\", 8], flows = \"f\", queue = \"codel\" }\n";
+    let scenario = classes(&format!("{web}all = {{ rate = \"5mbit\", ceil = \"6mbit\" }}\n")).expect("a tree");
+    let QueueSpec::Htb(htb) = scenario.spec(0).links.remove(0).forward.queue else { panic!() };
+    let [web, all] = &htb.classes[..] else { panic!("{htb:?}") };
+    assert_eq!((&*web.name, web.parent.as_deref(), web.queue.name()), ("web", Some("all"), "codel"));
+    assert_eq!((web.filter.dscp, &*web.filter.flows[0], web.settings.overhead.mpu), (1 << 46 | 1 << 8, "f", 84));
+    assert_eq!((&*all.name, all.settings.ceil.map(|ceil| ceil.as_bps())), ("all", Some(6_000_000)));
+}
+
+/// Each error names the key.
+#[test]
+fn classes_that_do_not_fit_are_errors() {
+    for (lines, expected) in [
+        ("web = 1\n", "links.a.queue.classes.web: not a table"),
+        ("web = {}\n", "links.a.queue.classes.web: the key `rate` is missing"),
+        ("\"a b\" = { rate = \"1mbit\" }\n", "not a valid name of a class"),
+        ("web = { rate = \"1mbit\", parent = \"all\" }\n", "a `parent` is no class"),
+        ("web = { rate = \"1mbit\", flows = \"g\" }\n", "classes.web.flows: there is no such flow"),
+        ("web = { rate = \"1mbit\", dscp = 64 }\n", "classes.web.dscp"),
+        ("web = { rate = \"1mbit\", ceil = \"100kbit\" }\n", "ceil must be at least rate"),
+        ("web = { rate = \"1mbit\", queue = \"htb\" }\n", "links.a.queue.classes.web.queue"),
+        ("web = { rate = \"1mbit\", colour = 1 }\n", "links.a.queue.classes.web: unknown key `colour`"),
+    ] {
+        let error = classes(lines).expect_err(lines);
+        assert!(error.contains(expected), "{lines}{error}");
+    }
+}
