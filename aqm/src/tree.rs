@@ -1,4 +1,5 @@
-//! Classes in a tree, with another discipline in each leaf: the part of HTB that is no scheduler.
+//! Classes in a tree, with another discipline in each leaf: the part of HTB and HFSC that is no
+//! scheduler.
 //!
 //! A packet belongs to the first leaf, in the order of the classes, whose filter it passes; to the
 //! default class if there is none.
@@ -118,6 +119,14 @@ pub(crate) fn parents<S>(classes: &[Class<S>]) -> Result<Vec<Option<usize>>, &'s
 /// The place of each class that is no other's parent.
 pub(crate) fn is_leaf(parents: &[Option<usize>], class: usize) -> bool {
     !parents.contains(&Some(class))
+}
+
+/// The names of classes, and the queues of the leaves.
+pub(crate) fn names<S>(classes: &[Class<S>]) -> impl Iterator<Item = (&str, Option<&QueueSpec>)> {
+    classes.iter().map(|class| {
+        let is_leaf = classes.iter().all(|other| other.parent.as_ref() != Some(&class.name));
+        (&*class.name, is_leaf.then_some(&class.queue))
+    })
 }
 
 /// The problem with a tree and its default class, if there is one.

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ackclock_aqm::{
-    Class, DqRateEstimator, Drops, FifoConfig, Filter, HtbClass, HtbConfig, Limit, PieConfig, QueueDisc, QueueSpec,
-    RedConfig,
+    Class, DqRateEstimator, Drops, FifoConfig, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, Limit, PieConfig,
+    QueueDisc, QueueSpec, RedConfig, ServiceCurve,
 };
 use ackclock_testkit::StubPacket;
 use ackclock_units::parameter::{Domain, Value, each};
@@ -42,6 +42,7 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
         ("pie-dre", QueueSpec::Pie(departures)),
         ("red-adaptive", QueueSpec::Red(adaptive)),
         ("htb-tree", QueueSpec::Htb(htb())),
+        ("hfsc-tree", QueueSpec::Hfsc(hfsc())),
     ];
     let all = QueueSpec::all().into_iter().map(|spec| (spec.name(), spec)).chain(further);
     all.map(|(name, mut spec)| {
@@ -58,29 +59,36 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
     .collect()
 }
 
-/// Two classes, one for short packets and one for the rest, that borrow from a third at a rate
-/// beyond that of any load.
-fn htb() -> HtbConfig {
-    let rate = |mbit: u64| Rate::from_bps(1_000_000 * mbit).expect("above zero");
-    let class = |name: &str, parent: Option<&str>, settings| Class {
+/// Two classes, one for short packets and one for the rest, below a third.
+fn tree<S: Clone>(top: S, leaf: S) -> Vec<Class<S>> {
+    let class = |name: &str, parent: Option<&str>, lengths: Option<(u32, u32)>, settings: &S| Class {
         name: name.into(),
         parent: parent.map(Arc::from),
-        filter: Filter::default(),
-        queue: QueueSpec::by_name("pfifo").expect("a row"),
-        settings,
+        filter: Filter { length: lengths, ..Filter::default() },
+        queue: match parent {
+            Some(_) => QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(4000) }),
+            None => QueueSpec::by_name("pfifo").expect("a row"),
+        },
+        settings: settings.clone(),
     };
-    let leaf = |name, lengths: Option<(u32, u32)>| {
-        let limit = Limit::Packets(4000);
-        let ceil = Some(rate(100_000));
-        Class {
-            filter: Filter { length: lengths, ..Filter::default() },
-            queue: QueueSpec::Pfifo(FifoConfig { limit }),
-            ..class(name, Some("top"), HtbClass { ceil, ..HtbClass::new(rate(1)) })
-        }
-    };
-    let classes =
-        vec![class("top", None, HtbClass::new(rate(100_000))), leaf("short", Some((0, 100))), leaf("rest", None)];
-    HtbConfig { classes, default: Some("rest".into()), ..HtbConfig::default() }
+    vec![
+        class("top", None, None, &top),
+        class("short", Some("top"), Some((0, 100)), &leaf),
+        class("rest", Some("top"), None, &leaf),
+    ]
+}
+
+/// The leaves borrow from the third class at a rate beyond that of any load.
+fn htb() -> HtbConfig {
+    let [slow, fast] = [1, 100_000].map(|mbit| Rate::from_bps(1_000_000 * mbit).expect("above zero"));
+    let leaf = HtbClass { ceil: Some(fast), ..HtbClass::new(slow) };
+    HtbConfig { classes: tree(HtbClass::new(fast), leaf), default: Some("rest".into()), ..HtbConfig::default() }
+}
+
+/// The leaves share what the third class has.
+fn hfsc() -> HfscConfig {
+    let share = HfscClass { ls: Some(ServiceCurve::linear(1_000_000)), ..HfscClass::default() };
+    HfscConfig { classes: tree(share.clone(), share), default: Some("rest".into()), ..HfscConfig::default() }
 }
 
 /// The arrivals.

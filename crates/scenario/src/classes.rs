@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use ackclock_aqm::{Class, Filter, HtbClass, HtbConfig};
+use ackclock_aqm::{Class, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, ServiceCurve};
 use ackclock_sim::spec::QueueSpec;
-use ackclock_units::Rate;
+use ackclock_units::{Rate, Span};
 
 use crate::document::{Entry, Node, Value};
 use crate::dscp::Codepoint;
 use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Flag, Kind, PlainRate, Problem, Text, Whole, is_name};
+use crate::quantity::{Bytes, Flag, Kind, PlainRate, Problem, Text, Time, Whole, is_name};
 use crate::{link, queue};
 
 /// No larger length of a packet, size of a bucket or quantum.
@@ -20,15 +20,22 @@ const MOST: u64 = u32::MAX as u64;
 
 /// Reads the classes of a queue that has any.
 pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent, queue: &mut QueueSpec) {
-    if let QueueSpec::Htb(HtbConfig { default, classes, .. }) = queue {
-        const DEFAULT: &str = "class of packets that no filter knows; without it they wait for nothing";
-        read_default(fields, DEFAULT, default);
-        read_all(fields, extent, classes, htb);
+    match queue {
+        QueueSpec::Htb(HtbConfig { default, classes, .. }) => {
+            read_default(fields, default);
+            read_all(fields, extent, classes, htb);
+        }
+        QueueSpec::Hfsc(HfscConfig { default, classes, .. }) => {
+            read_default(fields, default);
+            read_all(fields, extent, classes, hfsc);
+        }
+        _ => {}
     }
 }
 
-fn read_default(fields: &mut Fields<'_>, meaning: &'static str, default: &mut Option<Arc<str>>) {
-    if let Some(name) = fields.maybe(("default", meaning), Text) {
+fn read_default(fields: &mut Fields<'_>, default: &mut Option<Arc<str>>) {
+    const KEY: (&str, &str) = ("default", "class of packets that no filter knows; without it they wait for nothing");
+    if let Some(name) = fields.maybe(KEY, Text) {
         *default = Some(name.into());
     }
 }
@@ -162,8 +169,80 @@ fn htb(fields: &mut Fields<'_>, base: Option<&HtbClass>) -> Option<HtbClass> {
     })
 }
 
+/// The curves of an HFSC class.
+fn hfsc(fields: &mut Fields<'_>, base: Option<&HfscClass>) -> Option<HfscClass> {
+    let base = base.cloned().unwrap_or_default();
+    let rt = curve(fields, ("rt", "real time: what a leaf has at least"), base.rt);
+    let ls = curve(fields, ("ls", "link sharing: its share of what is left"), base.ls);
+    let ul = curve(fields, ("ul", "upper limit: what it shares in at most"), base.ul);
+    if rt.is_none() && ls.is_none() {
+        fields.missing("ls", "`rt`, `ls` or both, such as ls = { m2 = \"1mbit\" }");
+        return None;
+    }
+    Some(HfscClass { rt, ls, ul })
+}
+
+/// A service curve, which is `base` where it does not say anything.
+fn curve(
+    fields: &mut Fields<'_>,
+    key: (&'static str, &'static str),
+    base: Option<ServiceCurve>,
+) -> Option<ServiceCurve> {
+    const EXPECTED: &str =
+        "a table, such as { m2 = \"1mbit\" } or { umax = \"1500B\", dmax = \"10ms\", m2 = \"1mbit\" }";
+    let Some(mut fields) = fields.table(key, EXPECTED) else { return base };
+    let m1 = fields.maybe(("m1", "slope for the time `d`; without it 0"), PlainRate);
+    let d = fields.maybe(("d", "time for which `m1` holds"), Time::Positive);
+    let umax = fields.maybe(("umax", "bytes that are to leave within `dmax`, in place of `m1`"), Bytes(1, MOST));
+    let dmax = fields.maybe(("dmax", "time within which `umax` leaves, in place of `d`"), Time::Positive);
+    let m2 = fields.maybe(("m2", "slope from then on"), PlainRate).map(Rate::as_bps).or(base.map(|base| base.m2));
+    let errors = fields.errors();
+    if m2.is_none() {
+        fields.missing("m2", "a rate such as \"1mbit\"");
+    }
+    // A change may set one of the two.
+    let d = d.or(base.map(|base| base.d)).filter(|&d| d > Span::ZERO);
+    let alone = |key: &'static str, with: &'static str| {
+        if let Some(node) = fields.peek(key) {
+            fields.reject(key, node, Problem::new("has no effect", with));
+        }
+    };
+    match (m1, d, umax, dmax) {
+        (Some(_), None, ..) => alone("m1", "`d` beside it"),
+        (Some(_), _, Some(_), _) => alone("umax", "`m1` and `d`, or `umax` and `dmax`"),
+        (_, _, Some(_), None) => alone("umax", "`dmax` beside it"),
+        (_, _, None, Some(_)) => alone("dmax", "`umax` beside it"),
+        _ => {}
+    }
+    let is_wrong = fields.errors() > errors;
+    fields.finish();
+    let m2 = m2.filter(|_| !is_wrong)?;
+    Some(match (umax, dmax) {
+        (Some(umax), Some(dmax)) => ServiceCurve::of_delay(umax, dmax, m2),
+        _ => {
+            let m1 = m1.map(Rate::as_bps).or(base.map(|base| base.m1));
+            ServiceCurve { m1: m1.unwrap_or(0), d: d.unwrap_or(Span::ZERO), m2 }
+        }
+    })
+}
+
 /// Calls `see` for each key of a tree that may change while it is there, with its value.
 pub(crate) fn list(queue: &QueueSpec, see: &mut dyn FnMut(String, Value)) {
+    if let QueueSpec::Hfsc(HfscConfig { default, classes, .. }) = queue {
+        default.iter().for_each(|name| see("default".to_owned(), (&**name).into()));
+        for Class { name, settings: HfscClass { rt, ls, ul }, .. } in classes {
+            for (key, curve) in [("rt", rt), ("ls", ls), ("ul", ul)] {
+                let Some(ServiceCurve { m1, d, m2 }) = curve else { continue };
+                let mut see = |part: &str, value: Value| see(format!("classes.{name}.{key}.{part}"), value);
+                let rate = |bps: u64| Rate::from_bps(bps).map(|rate| PlainRate.show(&rate));
+                rate(*m1).into_iter().for_each(|value| see("m1", value));
+                if *d > Span::ZERO {
+                    see("d", (*d).into());
+                }
+                rate(*m2).into_iter().for_each(|value| see("m2", value));
+            }
+        }
+    }
     let QueueSpec::Htb(HtbConfig { default, classes, .. }) = queue else { return };
     default.iter().for_each(|name| see("default".to_owned(), (&**name).into()));
     for Class { name, settings, .. } in classes {

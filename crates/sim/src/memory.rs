@@ -241,7 +241,11 @@ fn limit_of(queue: &QueueSpec) -> u64 {
         return config.most_packets();
     }
     if queue.is_tree() {
-        let direct = if let QueueSpec::Htb(config) = queue { config.direct_qlen } else { 0 };
+        let direct = match queue {
+            QueueSpec::Htb(config) => config.direct_qlen,
+            QueueSpec::Hfsc(config) => config.direct_qlen,
+            _ => 0,
+        };
         return queue.leaves().map(limit_of).fold(direct, u64::saturating_add);
     }
     let mut limit = u64::MAX;

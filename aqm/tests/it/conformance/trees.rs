@@ -1,7 +1,7 @@
 //! Trees of classes.
 
 use super::*;
-use ackclock_aqm::{Class, Filter, Htb, HtbClass, HtbConfig};
+use ackclock_aqm::{Class, Filter, Hfsc, HfscClass, HfscConfig, Htb, HtbClass, HtbConfig, ServiceCurve};
 use ackclock_units::Rate;
 
 /// A leaf for the flows with these hashes.
@@ -41,6 +41,20 @@ pub(super) fn htb() -> HtbConfig {
     HtbConfig { classes, direct_qlen: 20, default: Some(Arc::from("rest")), ..HtbConfig::default() }
 }
 
+/// A class with a deadline, one with an upper limit, and the rest.
+pub(super) fn hfsc() -> HfscConfig {
+    let linear = |mbit: u64| Some(ServiceCurve::linear(1_000_000 * mbit));
+    let of = |rt, ls, ul| HfscClass { rt, ls, ul };
+    let deadline = Some(ServiceCurve::of_delay(1500, Span::from_millis(1), 5_000_000));
+    let classes = vec![
+        top(of(None, linear(50), linear(50))),
+        leaf("first", "top", &[0, 1], codel(), of(deadline, None, None)),
+        leaf("second", "top", &[2], pfifo(20), of(None, linear(20), linear(3))),
+        leaf("rest", "top", &[], pfifo(20), of(linear(1), linear(5), None)),
+    ];
+    HfscConfig { classes, direct_qlen: 20, default: Some(Arc::from("rest")) }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case {
@@ -58,6 +72,26 @@ pub(super) fn cases() -> Vec<Case> {
             make: |random| Box::new(Htb::new(htb(), random)),
             limit: Limit::Packets(60),
             // Two packets of the first class, one of the second, and the rest's limit of 20.
+            holds: Some(23),
+            one_queue: false,
+            marks: true,
+            drops: &[DropReason::Limit, DropReason::Delay],
+        },
+        Case {
+            name: "hfsc",
+            make: |random| Box::new(Hfsc::new(HfscConfig { direct_qlen: 20, ..HfscConfig::default() }, random)),
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            // Without classes.
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "hfsc, shaped",
+            make: |random| Box::new(Hfsc::new(hfsc(), random)),
+            limit: Limit::Packets(60),
+            // As above.
             holds: Some(23),
             one_queue: false,
             marks: true,

@@ -49,7 +49,7 @@ delay = "10ms"
 /// The sections that a document can have, each with what the parser demands before it reads on. The
 /// name of a link, host or class, which may be any, is NAME. A varied section is read again with the rest
 /// of its document, so that there are several.
-const BASES: [&str; 7] = [
+const BASES: [&str; 8] = [
     r#"
 schema = 1
 [run]
@@ -61,6 +61,21 @@ delay = "10ms"
 kind = "htb"
 [links.NAME.queue.classes.NAME]
 rate = "1mbit"
+[[flows]]
+id = "flow"
+path = ["NAME"]
+"#,
+    r#"
+schema = 1
+[run]
+duration = "1s"
+[links.NAME]
+rate = "10mbit"
+delay = "10ms"
+[links.NAME.queue]
+kind = "hfsc"
+[links.NAME.queue.classes.NAME]
+ls = { m2 = "1mbit" }
 [[flows]]
 id = "flow"
 path = ["NAME"]

@@ -324,6 +324,7 @@ fn the_keys_are_those_of_every_section_with_all_kinds_and_hosts() {
         ("run", "run.lateness_limit"),
         ("links", "links.NAME.queue.floyd.mark_p"),
         ("links", "links.NAME.queue.classes.NAME.ceil"),
+        ("links", "links.NAME.queue.classes.NAME.rt.umax"),
         ("links", "links.NAME.trace.opportunity"),
         ("links", "links.NAME.reverse.loss.p14"),
         ("flows", "flows[].cc.bw_probe_base"),

@@ -62,6 +62,11 @@ const VALUES: &[(&str, &str, &str)] = &[
         "classes",
         "{ top = { rate = \"3mbit\" }, first = { rate = \"2mbit\" }, bulk = { rate = \"1mbit\" } }",
     ),
+    (
+        "links.wire.queue",
+        "classes",
+        "{ top = { ls = { m2 = \"3mbit\" } }, first = { ls = { m2 = \"2mbit\" } }, bulk = { ls = { m2 = \"1mbit\" } } }",
+    ),
     ("links.wire.queue.classes.first", "parent", "\"other\""),
     ("links.wire.queue.classes.first", "flows", "\"g\""),
     ("links.wire.queue.classes.first", "max_length", "\"600B\""),

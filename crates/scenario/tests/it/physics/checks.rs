@@ -320,6 +320,7 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
                 | QueueSpec::Sfq(_)
                 | QueueSpec::Fq(_)
                 | QueueSpec::Htb(_)
+                | QueueSpec::Hfsc(_)
         )
     };
     let one_line = !queues(spec).any(several);
