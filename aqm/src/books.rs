@@ -12,9 +12,14 @@ impl Tally {
     }
 
     /// Counts what another tally has counted.
-    fn absorb(&mut self, other: Tally) {
+    pub(crate) fn absorb(&mut self, other: Tally) {
         self.packets += other.packets;
         self.bytes += other.bytes;
+    }
+
+    /// Counted since another tally of the same.
+    fn since(self, before: Tally) -> Tally {
+        Tally { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
     }
 
     /// Takes one packet of `bytes` bytes back.
@@ -69,6 +74,19 @@ impl Counters {
         self.dropped_on_dequeue.absorb(dropped_on_dequeue);
         self.marked.absorb(marked);
         self.dropped.iter_mut().zip(dropped).for_each(|(sum, packets)| *sum += packets);
+    }
+
+    /// The books since an earlier state of them.
+    fn since(&self, before: &Counters) -> Counters {
+        Counters {
+            offered: self.offered.since(before.offered),
+            enqueued: self.enqueued.since(before.enqueued),
+            dequeued: self.dequeued.since(before.dequeued),
+            dropped_on_enqueue: self.dropped_on_enqueue.since(before.dropped_on_enqueue),
+            dropped_on_dequeue: self.dropped_on_dequeue.since(before.dropped_on_dequeue),
+            marked: self.marked.since(before.marked),
+            dropped: std::array::from_fn(|reason| self.dropped[reason] - before.dropped[reason]),
+        }
     }
 
     /// Marks a packet CE and books it. `false`, and nothing done, if the packet cannot carry a
@@ -167,6 +185,20 @@ impl Books {
     pub(crate) fn discard<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.counters.discard(packet.wire_len(), reason);
         drops.push(Dropped { packet, reason });
+    }
+
+    /// Records what another discipline has counted between two looks at its books.
+    pub(crate) fn follow(&mut self, before: &Counters, after: &Counters) {
+        let since = after.since(before);
+        self.counters.absorb(&since);
+        let waits = |field: fn(&Tally) -> u64, waiting: u64| {
+            let gone = field(&since.dequeued) + field(&since.dropped_on_dequeue);
+            waiting + field(&since.enqueued) - gone
+        };
+        self.backlog = Tally {
+            packets: waits(|tally| tally.packets, self.backlog.packets),
+            bytes: waits(|tally| tally.bytes, self.backlog.bytes),
+        };
     }
 
     /// Marks a packet CE; `false` if it cannot carry a mark.

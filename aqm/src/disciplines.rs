@@ -11,11 +11,13 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
+use crate::tree;
 use crate::{
     Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig,
     DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
-    HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red,
-    RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
+    HeadDrop, HeadDropConfig, Hfsc, HfscConfig, Htb, HtbConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio,
+    PrioConfig, QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig,
+    Wred, WredConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -193,6 +195,38 @@ disciplines! {
     "ets" => Ets(EtsConfig) = EtsConfig::ets(), |config, _| Ets::new(config);
     /// Token bucket filter.
     "tbf" => Tbf(TbfConfig) = TbfConfig::default(), |config, _| Tbf::new(config);
+    /// Hierarchical token bucket.
+    "htb" => Htb(HtbConfig) = HtbConfig::default(), |config, random| Htb::new(config, random);
+    /// Hierarchical fair service curve.
+    "hfsc" => Hfsc(HfscConfig) = HfscConfig::default(), |config, random| Hfsc::new(config, random);
+}
+
+impl QueueSpec {
+    /// Returns `true` if it is a tree of classes with other disciplines in it.
+    pub fn is_tree(&self) -> bool {
+        matches!(self, QueueSpec::Htb(_) | QueueSpec::Hfsc(_))
+    }
+
+    /// The names of the classes of a tree, in their order, and the disciplines in its leaves.
+    pub fn classes(&self) -> impl Iterator<Item = (&str, Option<&QueueSpec>)> {
+        let htb = if let QueueSpec::Htb(config) = self { &*config.classes } else { &[] };
+        let hfsc = if let QueueSpec::Hfsc(config) = self { &*config.classes } else { &[] };
+        tree::names(htb).chain(tree::names(hfsc))
+    }
+
+    /// The disciplines in the leaves of a tree.
+    pub fn leaves(&self) -> impl Iterator<Item = &QueueSpec> {
+        self.classes().filter_map(|(_, queue)| queue)
+    }
+
+    /// Sets the hashes of the flows that filters of classes name, of which `of` knows the names.
+    pub fn resolve(&mut self, of: &dyn Fn(&str) -> Vec<u64>) {
+        match self {
+            QueueSpec::Htb(config) => config.classes.iter_mut().for_each(|class| class.filter.resolve(of)),
+            QueueSpec::Hfsc(config) => config.classes.iter_mut().for_each(|class| class.filter.resolve(of)),
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]

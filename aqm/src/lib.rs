@@ -25,6 +25,8 @@ mod fq;
 mod fq_codel;
 mod fq_pie;
 mod held;
+mod hfsc;
+mod htb;
 mod overhead;
 mod own;
 mod pfifo_head_drop;
@@ -43,6 +45,7 @@ mod store;
 #[cfg(test)]
 mod stub;
 mod tbf;
+mod tree;
 mod wred;
 
 use std::any::Any;
@@ -66,6 +69,8 @@ pub use fifo::{Fifo, FifoConfig, Limit};
 pub use fq::{Fq, FqConfig};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
+pub use hfsc::{Hfsc, HfscClass, HfscConfig, ServiceCurve};
+pub use htb::{Htb, HtbClass, HtbConfig};
 pub use overhead::{LinkLayer, Overhead};
 pub use own::{Described, OwnQueue, OwnQueueConfig};
 pub use pfifo_head_drop::{HeadDrop, HeadDropConfig};
@@ -80,6 +85,7 @@ pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
 pub use tbf::{Tbf, TbfConfig};
+pub use tree::{Class, ClassState, Filter};
 pub use wred::{Wred, WredConfig, WredProfile};
 
 /// The properties of a packet that a discipline uses.
@@ -222,6 +228,11 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// those of the probe.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         self.probe().variables(see);
+    }
+    /// Calls `see` for each class of a tree, in the order of the configuration; the values of a
+    /// class above others are the sums of those below. Default: there are no classes.
+    fn classes(&self, see: &mut dyn FnMut(ClassState<'_>)) {
+        let _ = see;
     }
     /// Why it cannot go on, for a discipline from outside; the run then fails. Asked now and then:
     /// the hooks are called until then.

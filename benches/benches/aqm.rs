@@ -11,12 +11,16 @@
 
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ackclock_aqm::{DqRateEstimator, Drops, PieConfig, QueueDisc, QueueSpec, RedConfig};
+use ackclock_aqm::{
+    Class, DqRateEstimator, Drops, FifoConfig, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, Limit, PieConfig,
+    QueueDisc, QueueSpec, RedConfig, ServiceCurve,
+};
 use ackclock_testkit::StubPacket;
 use ackclock_units::parameter::{Domain, Value, each};
-use ackclock_units::{Ecn, Random, Size, Span, Time};
+use ackclock_units::{Ecn, Random, Rate, Size, Span, Time};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 type Discipline = Box<dyn QueueDisc<StubPacket>>;
@@ -34,7 +38,12 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
     let bytes = |default: u64| if stands { default.max(2 * load.standing * u64::from(load.bytes)) } else { default };
     let adaptive = RedConfig { ecn: true, ..RedConfig::adaptive_2001() };
     let departures = PieConfig { dq_rate_estimator: Some(DqRateEstimator::Linux), ..PieConfig::default() };
-    let further = [("pie-dre", QueueSpec::Pie(departures)), ("red-adaptive", QueueSpec::Red(adaptive))];
+    let further = [
+        ("pie-dre", QueueSpec::Pie(departures)),
+        ("red-adaptive", QueueSpec::Red(adaptive)),
+        ("htb-tree", QueueSpec::Htb(htb())),
+        ("hfsc-tree", QueueSpec::Hfsc(hfsc())),
+    ];
     let all = QueueSpec::all().into_iter().map(|spec| (spec.name(), spec)).chain(further);
     all.map(|(name, mut spec)| {
         each(&mut spec, &mut |of, value| match (of.name, of.domain, value) {
@@ -48,6 +57,38 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
         (name, spec.build(Random::for_component(1, 0, "bench")))
     })
     .collect()
+}
+
+/// Two classes, one for short packets and one for the rest, below a third.
+fn tree<S: Clone>(top: S, leaf: S) -> Vec<Class<S>> {
+    let class = |name: &str, parent: Option<&str>, lengths: Option<(u32, u32)>, settings: &S| Class {
+        name: name.into(),
+        parent: parent.map(Arc::from),
+        filter: Filter { length: lengths, ..Filter::default() },
+        queue: match parent {
+            Some(_) => QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(4000) }),
+            None => QueueSpec::by_name("pfifo").expect("a row"),
+        },
+        settings: settings.clone(),
+    };
+    vec![
+        class("top", None, None, &top),
+        class("short", Some("top"), Some((0, 100)), &leaf),
+        class("rest", Some("top"), None, &leaf),
+    ]
+}
+
+/// The leaves borrow from the third class at a rate beyond that of any load.
+fn htb() -> HtbConfig {
+    let [slow, fast] = [1, 100_000].map(|mbit| Rate::from_bps(1_000_000 * mbit).expect("above zero"));
+    let leaf = HtbClass { ceil: Some(fast), ..HtbClass::new(slow) };
+    HtbConfig { classes: tree(HtbClass::new(fast), leaf), default: Some("rest".into()), ..HtbConfig::default() }
+}
+
+/// The leaves share what the third class has.
+fn hfsc() -> HfscConfig {
+    let share = HfscClass { ls: Some(ServiceCurve::linear(1_000_000)), ..HfscClass::default() };
+    HfscConfig { classes: tree(share.clone(), share), default: Some("rest".into()), ..HfscConfig::default() }
 }
 
 /// The arrivals.

@@ -8,6 +8,7 @@ mod change;
 mod flows;
 mod pie_cobalt;
 mod red_blue;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,6 +62,7 @@ impl Case {
     fn shows_the_next(&self) -> bool {
         !(self.name.starts_with("tbf") || self.name == "fq, maxrate")
             && (!self.name.starts_with("cake") || self.one_queue)
+            && (!self.name.contains("shaped") || self.one_queue)
     }
 
     /// A packet that was marked on arrival may be discarded while it waits.
@@ -270,6 +272,7 @@ fn cases() -> Vec<Case> {
     cases.extend(red_blue::cases());
     cases.extend(pie_cobalt::cases());
     cases.extend(cake::cases());
+    cases.extend(trees::cases());
     cases
 }
 

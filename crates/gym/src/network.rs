@@ -131,7 +131,7 @@ impl NetworkView {
                     (kind, link) = (Kind::Link, record.link_numbers(point));
                     &link
                 }
-                SeriesOf::Subflow(..) => return,
+                SeriesOf::Subflow(..) | SeriesOf::Class(_) => return,
             };
             if let Some(entity) = network.entity(kind, record.id) {
                 let base = network.base(entity);

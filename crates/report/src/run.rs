@@ -137,7 +137,7 @@ fn number(row: &StringRecord, place: usize) -> Option<f64> {
     row.get(place)?.parse().ok()
 }
 
-/// The columns of flows, groups and links over time.
+/// The columns of flows, groups and links over time; classes are drawn as links are.
 fn series(mut sheet: CsvSheet) -> anyhow::Result<Value> {
     let [from, to, kind, id] = ["from_s", "to_s", "kind", "id"].map(|name| sheet.column(name));
     let (from, to, kind, id) = (from?, to?, kind?, id?);
@@ -149,7 +149,8 @@ fn series(mut sheet: CsvSheet) -> anyhow::Result<Value> {
     let mut found: BTreeMap<(String, String), Vec<Vec<Option<f64>>>> = BTreeMap::new();
     let mut row = StringRecord::new();
     while sheet.next(&mut row)? {
-        let key = (row[kind].to_owned(), row[id].to_owned());
+        let kind = if row[kind] == *"class" { "link" } else { &row[kind] };
+        let key = (kind.to_owned(), row[id].to_owned());
         let columns = found.entry(key).or_insert_with_key(|key| {
             order.push(key.clone());
             vec![Vec::new(); metrics.len() + 2]

@@ -15,7 +15,7 @@ use crate::fields::{Context, Fields};
 use crate::overrides;
 use crate::quantity::{Kind, Problem, RateOrUnlimited};
 use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
-use crate::{link, write};
+use crate::{classes, link, write};
 
 /// The names of the two directions of a link.
 const WAYS: [&str; 2] = ["forward", "reverse"];
@@ -241,6 +241,7 @@ impl Present {
         keys.push(("up".to_owned(), self.up.into()));
         keys.push(("queue.kind".to_owned(), self.queue.name().into()));
         self.queue.parameters(&mut ChangeListing { prefix: "queue.".to_owned(), keys: &mut keys });
+        classes::list(&self.queue, &mut |key, value| keys.push((format!("queue.{key}"), value)));
         keys
     }
 }

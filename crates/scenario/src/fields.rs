@@ -293,6 +293,19 @@ impl<'a> Fields<'a> {
         Some(child)
     }
 
+    /// A table by a name of its own in the table under a key.
+    pub(crate) fn named(&self, key: &str, entry: &'a Entry, expected: &str) -> Option<Fields<'a>> {
+        let key = format!("{key}.{}", entry.key);
+        let Some(table) = entry.node.table() else {
+            self.reject(&key, &entry.node, Problem::new("not a table", expected));
+            return None;
+        };
+        let mut child = self.bare(&key);
+        child.place = entry.key_place.clone();
+        child.layers.push((table, Vec::new()));
+        Some(child)
+    }
+
     /// A table under a key, which is empty where there is none: its defaults are noted.
     pub(crate) fn section(&mut self, key: impl Into<Label>, expected: &str) -> Fields<'a> {
         let key = key.into();

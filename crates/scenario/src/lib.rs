@@ -52,6 +52,7 @@ mod catalogue;
 mod cc;
 mod change;
 mod claim;
+mod classes;
 mod clock;
 mod column;
 mod command;

@@ -203,7 +203,7 @@ pub(crate) fn bare() -> DirectionSpec {
 }
 
 /// The framing of packets; `base` unless the file says otherwise.
-fn overhead(fields: &mut Fields<'_>, base: Overhead) -> Overhead {
+pub(crate) fn overhead(fields: &mut Fields<'_>, base: Overhead) -> Overhead {
     let added = ("overhead", "framing bytes added to every packet");
     let least = ("mpu", "shortest packet on the link, framing included");
     let layer = ("linklayer", "`atm`: cells of 53 bytes for each 48; `ptm`: a byte more for each 64");

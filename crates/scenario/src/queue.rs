@@ -9,8 +9,8 @@ use ackclock_sim::spec::{OwnQueue, QueueSpec};
 use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::parameters;
 use crate::quantity::OneOf;
+use crate::{classes, parameters};
 
 /// The queue of a link that does not name one.
 const DEFAULT: &str = "pfifo";
@@ -51,6 +51,19 @@ pub(crate) fn change(fields: &mut Fields<'_>, extent: &Extent, there: &QueueSpec
     fields.dormant(|fields| choose(fields, extent, there))
 }
 
+/// Reads the queue of a class, which is `base` where it does not say anything.
+pub(crate) fn leaf(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -> QueueSpec {
+    let own = fields.own().queues();
+    let mut names = names(fields);
+    names.retain(|name| !QueueSpec::by_name(name).is_some_and(|queue| queue.is_tree()));
+    let kinds = OneOf { what: "queue discipline", names: &names };
+    fields.choose(("queue", "queue of a class without others below it"), base.name(), &kinds, |kind, fields| {
+        let mut queue = if kind == base.name() { base.clone() } else { by_name(kind, own) };
+        parameters::read_with(fields, Some(extent), kind, &mut queue);
+        queue
+    })
+}
+
 /// Reads the key `queue`, which is `base` where it does not say anything.
 fn choose(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -> QueueSpec {
     let own = fields.own().queues();
@@ -58,6 +71,7 @@ fn choose(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -> QueueSp
     let kinds = OneOf { what: "queue discipline", names: &names };
     fields.choose(QUEUE, base.name(), &kinds, |kind, fields| {
         let mut queue = if kind == base.name() { base.clone() } else { by_name(kind, own) };
+        classes::read(fields, extent, &mut queue);
         parameters::read_with(fields, Some(extent), kind, &mut queue);
         queue
     })

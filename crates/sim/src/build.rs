@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ackclock_cc::CongestionControl;
 use ackclock_emulator::{Link, LinkConfig};
 use ackclock_mptcp::{Connection, MptcpConfig, Path};
+use ackclock_packet::flow_hash;
 use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
@@ -14,7 +15,9 @@ use crate::direction::LinkDirection;
 use crate::flow::{ApplicationState, Flow, SenderNames};
 use crate::host::Host;
 use crate::index::{FlowId, IndexVec};
-use crate::spec::{self, CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec};
+use crate::spec::{
+    self, CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, QueueSpec, RunSpec,
+};
 use crate::stock::{ConnectionEnd, Stock};
 use crate::watch::{HeaderWatch, Peer};
 
@@ -39,16 +42,30 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
         overhead: spec.overhead,
         impairments: spec.impairments.clone(),
     };
-    let queue = spec.queue.build(random("queue"));
+    let mut course = spec.course.clone();
+    let mut queue = spec.queue.clone();
+    let changed = course.schedule.iter_mut().filter_map(|change| change.queue.as_mut());
+    changed.chain([&mut queue]).for_each(|queue| resolve(queue, run.flows.iter().map(|flow| &*flow.id)));
+    let queue = queue.build(random("queue"));
     let link = match &link.medium {
         Some(_) => Link::on_medium(config, queue, random("wire")),
-        None => Link::with_course(config, queue, random("wire"), spec.course.clone()),
+        None => Link::with_course(config, queue, random("wire"), course),
     };
     let link = match spec.device {
         Some(descriptors) => link.with_device(descriptors),
         None => link,
     };
     LinkDirection::new(id, spec.queue.name(), link)
+}
+
+/// Sets the hashes of the flows that the classes of a queue name, in both directions: of the flow
+/// with this id, or of all flows of a group. `ids` are those of all flows, in their order.
+pub(crate) fn resolve<'a>(queue: &mut QueueSpec, ids: impl Iterator<Item = &'a str> + Clone) {
+    queue.resolve(&|name| {
+        let is_of = |id: &str| id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let numbers = ids.clone().enumerate().filter(|(_, id)| is_of(id)).map(|(number, _)| number as u64);
+        numbers.flat_map(|number| [false, true].map(|reverse| flow_hash(number, reverse))).collect()
+    });
 }
 
 /// The source of the random streams of a run's components.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_aqm::{Counters, DropReason, Headers, Tally};
+use ackclock_aqm::{ClassState, Counters, DropReason, Headers, Tally};
 use ackclock_emulator::{Change, Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
 use ackclock_trace::{Histogram, LinkLoad, LinkPackets, LinkPoint, LinkSummary, LinkWindow, ProbabilitySummary};
@@ -374,6 +374,41 @@ pub(crate) struct DirectionCount {
     usage: Usage,
     sojourn_sum: u128,
     sojourns: u64,
+}
+
+/// The counts of a class at some time, for a series.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClassCount {
+    dequeued: Tally,
+    dropped: u64,
+    marked: u64,
+}
+
+impl ClassCount {
+    /// Bytes and packets that left the class since the last call, in a time of this length that has
+    /// just ended, and the other values of a series.
+    pub(crate) fn pass(&mut self, class: &ClassState<'_>, length: Span) -> (u64, u64, LinkPoint) {
+        let counters = class.counters;
+        let dropped = counters.dropped.iter().sum();
+        let now = ClassCount { dequeued: counters.dequeued, dropped, marked: counters.marked.packets };
+        let then = std::mem::replace(self, now);
+        // The books of a class in another tree begin again.
+        let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
+        let bytes = since(now.dequeued.bytes, then.dequeued.bytes);
+        let possible = class.rate.map_or(0.0, |rate| rate.as_bps() as f64 * length.as_secs_f64());
+        let point = LinkPoint {
+            dropped_packets: since(now.dropped, then.dropped),
+            lost_packets: 0,
+            marked_packets: since(now.marked, then.marked),
+            sojourn: None,
+            backlog_packets: class.backlog.packets,
+            backlog_bytes: class.backlog.bytes,
+            probability: class.probability,
+            rate_bps: class.rate.map(Rate::as_bps),
+            utilization: if possible > 0.0 { bytes as f64 * 8.0 / possible } else { 0.0 },
+        };
+        (bytes, since(now.dequeued.packets, then.dequeued.packets), point)
+    }
 }
 
 /// The measurements of a link direction at the start of a window.

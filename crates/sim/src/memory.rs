@@ -223,10 +223,11 @@ fn room(links: &[LinkSpec], duration: Span) -> u64 {
     links.iter().map(|link| of(&link.forward).max(of(&link.reverse))).fold(1000, u64::saturating_add)
 }
 
-/// The directions of a link whose queue is CAKE.
+/// The queues of a link, or of their classes, that are CAKE.
 fn cakes(link: &LinkSpec) -> u64 {
     let directions = [&link.forward, &link.reverse];
-    directions.iter().filter(|direction| matches!(direction.queue, QueueSpec::Cake(_))).count() as u64
+    let queues = directions.iter().flat_map(|direction| direction.queue.leaves().chain([&direction.queue]));
+    queues.filter(|queue| matches!(queue, QueueSpec::Cake(_))).count() as u64
 }
 
 /// The packets that the queue of a direction takes, whatever it becomes.
@@ -238,6 +239,14 @@ fn limit(direction: &DirectionSpec) -> u64 {
 fn limit_of(queue: &QueueSpec) -> u64 {
     if let QueueSpec::Cake(config) = queue {
         return config.most_packets();
+    }
+    if queue.is_tree() {
+        let direct = match queue {
+            QueueSpec::Htb(config) => config.direct_qlen,
+            QueueSpec::Hfsc(config) => config.direct_qlen,
+            _ => 0,
+        };
+        return queue.leaves().map(limit_of).fold(direct, u64::saturating_add);
     }
     let mut limit = u64::MAX;
     each(&mut queue.clone(), &mut |parameter, value| {

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use ackclock_trace::{FlowPoint, SeriesOf, SeriesRecord};
 use ackclock_units::{Span, Time};
 
-use crate::direction::{DirectionCount, LinkDirection};
+use crate::direction::{ClassCount, DirectionCount, LinkDirection};
 use crate::flow::{Flow, FlowCount, subflow_number, variables, variables_of};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, IndexVec};
@@ -34,6 +34,8 @@ pub(crate) struct Series {
     flows: Vec<Past>,
     groups: Vec<(FlowCount, Sliding)>,
     directions: Vec<(DirectionCount, Sliding)>,
+    /// Of each direction.
+    classes: Vec<Vec<ClassPast>>,
     rows: Vec<SeriesRow>,
     /// The most rows that are buffered.
     room: usize,
@@ -46,6 +48,15 @@ struct Past {
     count: FlowCount,
     sliding: Sliding,
     subflows: Vec<(FlowCount, Sliding)>,
+}
+
+/// The counts of a class at the end of the last interval.
+#[derive(Clone, Debug)]
+struct ClassPast {
+    /// `bottleneck.forward.voice`
+    id: String,
+    count: ClassCount,
+    sliding: Sliding,
 }
 
 /// The bytes in the last intervals.
@@ -81,6 +92,8 @@ enum Whose {
     Subflow(FlowId),
     Group(usize),
     Direction(DirectionId),
+    /// A class of the direction, by its place among those that there were.
+    Class(usize, usize),
 }
 
 impl Series {
@@ -97,6 +110,7 @@ impl Series {
             flows: vec![Default::default(); flows],
             groups: Vec::new(),
             directions: vec![Default::default(); directions],
+            classes: vec![Vec::new(); directions],
             rows: Vec::new(),
             room: BATCH,
         }
@@ -207,11 +221,30 @@ impl Series {
                 *then = *count;
             }
         }
-        for ((id, direction), (then, sliding)) in directions.ids().zip(directions.iter()).zip(&mut self.directions) {
+        let pasts = self.directions.iter_mut().zip(&mut self.classes);
+        for (((id, direction), ((then, sliding), classes)), number) in
+            directions.ids().zip(directions.iter()).zip(pasts).zip(0..)
+        {
             let now = direction.count(to);
             let (bytes, packets, point) = direction.point(&now, then, length);
             row(Whose::Direction(id), sliding, bytes, packets, SeriesOf::Link(point));
             *then = now;
+            let mut next = 0;
+            direction.link().queue().classes(&mut |class| {
+                // A tree in the place of another may have other classes, or some of its names.
+                let is_it = |past: &ClassPast| past.id[direction.id.len() + 1..] == *class.name;
+                let known =
+                    classes.get(next).is_some_and(is_it).then_some(next).or_else(|| classes.iter().position(is_it));
+                let place = known.unwrap_or(classes.len());
+                if known.is_none() {
+                    let id = format!("{}.{}", direction.id, class.name);
+                    classes.push(ClassPast { id, count: ClassCount::default(), sliding: Sliding::default() });
+                }
+                next = place + 1;
+                let past = &mut classes[place];
+                let (bytes, packets, point) = past.count.pass(&class, length);
+                row(Whose::Class(number, place), &mut past.sliding, bytes, packets, SeriesOf::Class(point));
+            });
         }
     }
 
@@ -223,12 +256,14 @@ impl Series {
         directions: &'a IndexVec<DirectionId, LinkDirection>,
         mut sink: impl FnMut(&SeriesRecord<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        let classes = &self.classes;
         self.rows.drain(..).try_for_each(|row| {
             let SeriesRow { from, to, whose, bytes, window, packets, of } = row;
             let id = match whose {
                 Whose::Flow(flow) | Whose::Subflow(flow) => &*flows[flow].id,
                 Whose::Group(number) => group(number),
                 Whose::Direction(direction) => &directions[direction].id,
+                Whose::Class(direction, place) => &classes[direction][place].id,
             };
             sink(&SeriesRecord { from, to, id, bytes, window, packets, of })
         })

@@ -95,7 +95,9 @@ pub struct LinkSpec {
 impl LinkSpec {
     /// Returns true if a direction has a queue discipline from outside.
     pub fn has_own_queue(&self) -> bool {
-        [&self.forward, &self.reverse].into_iter().any(|direction| matches!(direction.queue, QueueSpec::Own(_)))
+        let is_own = |queue: &QueueSpec| matches!(queue, QueueSpec::Own(_));
+        let queues = [&self.forward, &self.reverse].map(|direction| &direction.queue);
+        queues.into_iter().any(|queue| is_own(queue) || queue.leaves().any(is_own))
     }
 }
 

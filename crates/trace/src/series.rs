@@ -15,7 +15,7 @@ pub struct SeriesRecord<'a> {
     pub from: Time,
     /// End of the interval, exclusive.
     pub to: Time,
-    /// The flow, also of a subflow, or the link direction.
+    /// The flow, also of a subflow, the link direction, or this and the class.
     pub id: &'a str,
     /// Bytes of packets: those that arrived at the flow's receiver, or that left the link's queue.
     pub bytes: u64,
@@ -39,6 +39,8 @@ pub enum SeriesOf {
     Group(FlowPoint),
     /// Measures of a link direction.
     Link(LinkPoint),
+    /// Measures of a class of its queue.
+    Class(LinkPoint),
 }
 
 /// The values of a flow. Variables of the sender are those at the end of the interval; `None` where
@@ -96,7 +98,7 @@ pub struct LinkPoint {
 }
 
 /// The destination of a run's records, in order of time; at equal times flows come first, then
-/// groups, then links.
+/// groups, then links, each before its classes.
 pub trait SeriesSink: fmt::Debug {
     /// Takes a record; may break the run off.
     fn record(&mut self, record: &SeriesRecord<'_>) -> ControlFlow<()>;
@@ -270,9 +272,10 @@ impl SeriesRecord<'_> {
 /// - `from_s`, `to_s`: the interval. What happens at its end belongs to the next one. The last one
 ///   ends with the run, and may be shorter.
 /// - `kind`: `flow`, `subflow` (of a flow over Multipath TCP, behind its row), `group` (the flows
-///   of a workload, or others of which the summary has sums alone, together) or `link`. `id`: the
-///   flow, `reno.0`, the subflow, `reno.0.subflow1`, the group, `web`, or the link direction,
-///   `bottleneck.forward`.
+///   of a workload, or others of which the summary has sums alone, together), `link`, or `class`
+///   (of a tree, behind the row of its link). `id`: the flow, `reno.0`, the subflow,
+///   `reno.0.subflow1`, the group, `web`, the link direction, `bottleneck.forward`, or the class,
+///   `bottleneck.forward.voice`.
 /// - `throughput_bps`: bits per second of packets that arrived at the receiver, headers included,
 ///   or that left the link's queue, framing included. `window_throughput_bps`: the same in the
 ///   sliding window that ends at `to_s`, as TEACUP plots it; empty until there is a whole one.
@@ -296,7 +299,8 @@ impl SeriesRecord<'_> {
 /// - `backlog_packets`, `backlog_bytes`, `probability`: the queue at `to_s`; the last one is empty
 ///   where the law has no probability.
 /// - `rate_bps`, `utilization`: the link's rate (the mean of what was possible on one that changes;
-///   empty without limit), and the share of it that was used.
+///   empty without limit), and the share of it that was used. A class that borrows uses more than
+///   its rate. Rows of classes have no sojourn time, and their packets are in that of the link.
 ///
 /// The last columns, of flows again, empty for groups and links, and where the sender does not tell
 /// them:
@@ -350,6 +354,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
         SeriesOf::Subflow(..) => ",subflow,",
         SeriesOf::Group(_) => ",group,",
         SeriesOf::Link(_) => ",link,",
+        SeriesOf::Class(_) => ",class,",
     });
     text(out, record.id);
     if let SeriesOf::Subflow(number, _) = record.of {
@@ -362,7 +367,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             SeriesOf::Flow(flow) | SeriesOf::Subflow(_, flow) | SeriesOf::Group(flow) => {
                 column.flow.map(|value| value(record, flow))
             }
-            SeriesOf::Link(link) => column.link.map(|value| value(record, link)),
+            SeriesOf::Link(link) | SeriesOf::Class(link) => column.link.map(|value| value(record, link)),
         };
         cell.map_or(Ok(()), |cell| cell.write(out))?;
     }

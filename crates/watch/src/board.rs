@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use ackclock_live::Moment;
-use ackclock_sim::spec::{Clock, RunSpec};
+use ackclock_sim::spec::{Clock, QueueSpec, RunSpec};
 use ackclock_trace::{FlowPoint, LinkPoint, LiveHost, SeriesOf};
 use ackclock_units::{Span, Time};
 
@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     Subflow(u16),
     Group,
     Link,
+    /// A class of a link's queue.
+    Class,
 }
 
 /// A name that rows have from now on, by its number.
@@ -69,15 +71,17 @@ enum Place {
     Flow(usize),
 }
 
-/// A link direction.
+/// A link direction, or a class of its queue.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// `bottleneck.forward`
+    /// `bottleneck.forward`; with the class, `bottleneck.forward.voice`.
     pub(crate) id: String,
     /// `bottleneck`
     pub(crate) link: String,
     /// `forward`
     pub(crate) direction: String,
+    /// `voice`; empty of a direction.
+    pub(crate) class: String,
     pub(crate) queue: String,
     /// The last interval.
     pub(crate) point: LinkPoint,
@@ -231,12 +235,18 @@ impl Recent {
 impl Board {
     /// The board of a run that has not begun.
     pub(crate) fn new(spec: &RunSpec) -> Board {
-        let queue = |link: &str, direction: &str| {
-            let spec = spec.links.iter().find(|spec| spec.name == link);
-            let queue = spec.map(|spec| if direction == "reverse" { &spec.reverse } else { &spec.forward });
-            queue.map_or_else(String::new, |direction| direction.queue.name().to_owned())
-        };
-        let directions = spec.links.iter().flat_map(|link| [(&link.name, "forward"), (&link.name, "reverse")]);
+        let directions = spec.links.iter().flat_map(|link| {
+            let ways = [("forward", &link.forward), ("reverse", &link.reverse)];
+            ways.map(|(direction, spec)| (&*link.name, direction, &spec.queue))
+        });
+        // Each direction is followed by the classes of its queue.
+        let links = directions.flat_map(|(link, direction, queue)| {
+            let new = |queue: Option<&QueueSpec>| {
+                Link::new(link, direction, queue.map_or_else(String::new, |queue| queue.name().to_owned()))
+            };
+            let classes = queue.classes().map(move |(class, queue)| new(queue).of_class(class));
+            std::iter::once(new(Some(queue))).chain(classes)
+        });
         let cc = |group: &ackclock_sim::spec::FlowGroup| group.sender.cc().unwrap_or_default().to_owned();
         let flows = spec.flows.iter().map(|flow| (flow.id.to_string(), cc(&flow.group)));
         let sums = spec.sums.iter().map(|sum| (sum.id.clone(), cc(&sum.group)));
@@ -252,7 +262,7 @@ impl Board {
             lateness_limit: spec.live.as_ref().and_then(|live| live.lateness_limit),
             now: Time::ZERO,
             ticks: 0,
-            links: directions.map(|(link, direction)| Link::new(link, direction, queue(link, direction))).collect(),
+            links: links.collect(),
             flows: Vec::new(),
             live: None,
             lost: 0,
@@ -270,6 +280,16 @@ impl Board {
                     Place::Link(known.unwrap_or_else(|| {
                         let (link, direction) = id.rsplit_once('.').unwrap_or((&id, ""));
                         self.links.push(Link::new(link, direction, String::new()));
+                        self.links.len() - 1
+                    }))
+                }
+                Kind::Class => {
+                    let known = self.links.iter().position(|link| link.id == id);
+                    // A tree of classes may take another queue's place.
+                    Place::Link(known.unwrap_or_else(|| {
+                        let (of, class) = id.rsplit_once('.').unwrap_or(("", &id));
+                        let (link, direction) = of.rsplit_once('.').unwrap_or((of, ""));
+                        self.links.push(Link::new(link, direction, String::new()).of_class(class));
                         self.links.len() - 1
                     }))
                 }
@@ -293,7 +313,7 @@ impl Board {
         let length = row.to.since(row.from).as_secs_f64();
         let per_second = |bytes: u64| if length > 0.0 { bytes as f64 * 8.0 / length } else { 0.0 };
         match (self.places.get(row.key), &row.of) {
-            (Some(&Place::Link(link)), SeriesOf::Link(point)) => {
+            (Some(&Place::Link(link)), SeriesOf::Link(point) | SeriesOf::Class(point)) => {
                 self.links[link].take(row, *point, per_second(row.bytes));
             }
             (
@@ -337,6 +357,7 @@ impl Link {
             id: format!("{link}.{direction}"),
             link: link.to_owned(),
             direction: direction.to_owned(),
+            class: String::new(),
             queue,
             point: LinkPoint {
                 dropped_packets: 0,
@@ -356,6 +377,11 @@ impl Link {
             backlogs: History::new(LINK_HISTORY),
             sojourns: History::new(LINK_HISTORY),
         }
+    }
+
+    /// A class of the queue of this direction.
+    fn of_class(self, class: &str) -> Link {
+        Link { id: format!("{}.{class}", self.id), class: class.to_owned(), ..self }
     }
 
     fn take(&mut self, row: &Row, point: LinkPoint, rate_bps: f64) {

@@ -143,6 +143,7 @@ impl WatchSink for Feed {
             SeriesOf::Subflow(number, _) => Kind::Subflow(number),
             SeriesOf::Group(_) => Kind::Group,
             SeriesOf::Link(_) => Kind::Link,
+            SeriesOf::Class(_) => Kind::Class,
         };
         let key = self.key(kind, record.id);
         let SeriesRecord { from, to, bytes, packets, of, .. } = *record;

@@ -113,7 +113,12 @@ const HOSTS: &[Metric<Host>] = &[
 pub(crate) fn text(board: &Board) -> String {
     let mut out = Out(String::new());
     out.run(board);
-    out.all(LINKS, &board.links, |link| vec![("link", &link.link), ("direction", &link.direction)]);
+    for &(name, kind, help, value) in LINKS {
+        // The counts of classes are in those of their links.
+        let links = board.links.iter().filter(|link| link.class.is_empty());
+        let samples = links.map(|link| (vec![("link", &*link.link), ("direction", &*link.direction)], value(link)));
+        out.metric(name, kind, help, samples);
+    }
     // The counts of subflows are in those of their flows.
     let flows: Vec<&Flow> = board.flows.iter().filter(|flow| !matches!(flow.kind, Kind::Subflow(_))).collect();
     let info = flows.iter().map(|flow| {

@@ -252,7 +252,8 @@ fn scaled(
     new: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<String, String> {
     let link = board.links.get(link).ok_or("there is no link")?;
-    let key = format!("links.{}.{}.{key}", link.link, link.direction);
+    let class = if link.class.is_empty() { String::new() } else { format!("queue.classes.{}.", link.class) };
+    let key = format!("links.{}.{}.{class}{key}", link.link, link.direction);
     let now = change.get(&key)?;
     let value = new(now.trim_matches('"')).map_err(|error| format!("{key} is {now}: {error}"))?;
     change.set(&format!("{key}={value}"))

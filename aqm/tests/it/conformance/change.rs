@@ -4,9 +4,9 @@ use std::any::{Any, TypeId};
 
 use ackclock_aqm::{
     Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig,
-    Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig, Framing, Pi2,
-    Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf,
-    TbfConfig, Wred, WredConfig,
+    Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig, Framing, Hfsc,
+    HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq,
+    SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -228,6 +228,22 @@ fn changes() -> Vec<Change> {
             TbfConfig { limit: Some(60_000), ..TbfConfig::default() },
             TbfConfig { limit: Some(7000), burst: 70_000, ..TbfConfig::default() },
             |config| Tbf::new(config)
+        ),
+        change!(
+            "htb",
+            Kept,
+            Limit::Packets(67),
+            HtbConfig { direct_qlen: 1000, default: None, ..trees::htb() },
+            HtbConfig { direct_qlen: 7, ..trees::htb() },
+            |config| Htb::new(config, random())
+        ),
+        change!(
+            "hfsc",
+            Kept,
+            Limit::Packets(67),
+            HfscConfig { direct_qlen: 1000, default: None, ..trees::hfsc() },
+            HfscConfig { direct_qlen: 7, ..trees::hfsc() },
+            |config| Hfsc::new(config, random())
         ),
         change!(
             "sfq",

@@ -119,25 +119,35 @@ fn commands_in_pages_are_taken() {
 /// of queues as tables of their parameters.
 const FURTHER: [&str; 5] = ["label", "value", "values", "scale", "pie"];
 
-/// The parts of the keys in a block of TOML, without ids of links and hosts, quoted keys, values.
+/// The parts of the keys in a block of TOML, without ids of links, hosts and classes, quoted keys,
+/// values.
 fn keys(block: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |path: &str| {
-        let named = path.starts_with("links.") || path.starts_with("hosts.");
-        let parts = path.split('.').map(str::trim).enumerate();
-        found.extend(parts.filter(|(at, _)| !(named && *at == 1)).map(|(_, part)| part.to_owned()));
+        let mut before = "";
+        for (at, part) in path.split('.').map(str::trim).enumerate() {
+            let is_id = before == "classes" || at == 1 && ["links", "hosts"].contains(&before);
+            if !is_id {
+                found.push(part.to_owned());
+            }
+            before = part;
+        }
     };
+    // The keys of this table are ids.
+    let mut is_classes = false;
     for line in block.lines() {
         // Strings are every second part.
         let code: Vec<&str> = line.split('"').step_by(2).collect();
         let code = code.join("\"");
         let code = code.split('#').next().unwrap_or_default().trim();
         if code.starts_with('[') && code.ends_with(']') && !code.contains(['=', ',', '"']) {
-            add(code.trim_matches(['[', ']']));
+            let table = code.trim_matches(['[', ']']);
+            is_classes = table.ends_with(".classes");
+            add(table);
             continue;
         }
         let ends: Vec<&str> = code.split('=').collect();
-        for before in &ends[..ends.len() - 1] {
+        for before in ends[..ends.len() - 1].iter().skip(usize::from(is_classes)) {
             let key = before.rsplit(['{', ',', '[']).next().unwrap_or_default().trim();
             if !key.is_empty() && !key.contains(['"', ' ', '}', ']']) {
                 add(key);
@@ -151,6 +161,8 @@ fn keys(block: &str) -> Vec<String> {
 fn keys_are_those_of_a_block() {
     let block = "[links.up.reverse]\nqueue = { kind = \"x = 1\", pie.target = \"5ms\" } # no = key\n\"a.b\" = [1, 2]\n";
     assert_eq!(keys(block), ["links", "reverse", "queue", "kind", "pie", "target"]);
+    let classes = "[links.up.queue.classes]\nweb = { rate = \"1mbit\" }\n[links.up.queue.classes.mail]\nprio = 1\n";
+    assert_eq!(keys(classes), ["links", "queue", "classes", "rate", "links", "queue", "classes", "prio"]);
 }
 
 #[test]

@@ -55,9 +55,39 @@ rate = "10mbit"
 ];
 
 /// The sections that a document can have, each with what the parser demands before it reads on. The
-/// name of a link or host, which may be any, is NAME. A varied section is read again with the rest
+/// name of a link, host or class, which may be any, is NAME. A varied section is read again with the rest
 /// of its document, so that there are several.
-const BASES: [&str; 7] = [
+const BASES: [&str; 9] = [
+    r#"
+schema = 1
+[run]
+duration = "1s"
+[links.NAME]
+rate = "10mbit"
+delay = "10ms"
+[links.NAME.queue]
+kind = "htb"
+[links.NAME.queue.classes.NAME]
+rate = "1mbit"
+[[flows]]
+id = "flow"
+path = ["NAME"]
+"#,
+    r#"
+schema = 1
+[run]
+duration = "1s"
+[links.NAME]
+rate = "10mbit"
+delay = "10ms"
+[links.NAME.queue]
+kind = "hfsc"
+[links.NAME.queue.classes.NAME]
+ls = { m2 = "1mbit" }
+[[flows]]
+id = "flow"
+path = ["NAME"]
+"#,
     r#"
 schema = 1
 [run]
@@ -325,7 +355,7 @@ fn generic(path: &str) -> String {
         if !out.is_empty() {
             out.push('.');
         }
-        let is_name = matches!(out.as_str(), "hosts." | "links.");
+        let is_name = matches!(out.as_str(), "hosts." | "links.") || out.ends_with(".classes.");
         out.push_str(if is_name { "NAME" } else { part });
     }
     out

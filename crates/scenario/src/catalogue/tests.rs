@@ -119,7 +119,12 @@ fn keys_page() -> String {
 fn is_parameter(name: &str) -> bool {
     [".queue.", ".cc.", ".hystart."]
         .iter()
-        .any(|of| name.split_once(of).is_some_and(|(_, parameter)| parameter != "kind"))
+        .any(|of| name.rsplit_once(of).is_some_and(|(_, parameter)| parameter != "kind" && !is_of_tree(parameter)))
+}
+
+/// Returns `true` if a key of a queue is one of its tree of classes.
+fn is_of_tree(name: &str) -> bool {
+    name == "default" || name.starts_with("classes")
 }
 
 #[test]
@@ -318,6 +323,8 @@ fn the_keys_are_those_of_every_section_with_all_kinds_and_hosts() {
     for (section, name) in [
         ("run", "run.lateness_limit"),
         ("links", "links.NAME.queue.floyd.mark_p"),
+        ("links", "links.NAME.queue.classes.NAME.ceil"),
+        ("links", "links.NAME.queue.classes.NAME.rt.umax"),
         ("links", "links.NAME.trace.opportunity"),
         ("links", "links.NAME.reverse.loss.p14"),
         ("flows", "flows[].cc.bw_probe_base"),

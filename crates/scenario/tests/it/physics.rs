@@ -228,11 +228,11 @@ fn every_key_is_drawn_or_named() {
         }
         let document = draw::scenario(seed);
         for key in Scenario::keys(&document.text()) {
-            // The names of links, hosts and flows do not count.
+            // The names of links, hosts, classes and flows do not count.
             let parts: Vec<&str> = key.path.split('.').collect();
-            let named = ["links", "hosts"].contains(&parts[0]);
-            let parts =
-                parts.iter().enumerate().filter(|&(n, part)| !(named && n == 1) && part.parse::<u32>().is_err());
+            let is_id =
+                |n: usize| n == 1 && ["links", "hosts"].contains(&parts[0]) || n > 0 && parts[n - 1] == "classes";
+            let parts = parts.iter().enumerate().filter(|&(n, part)| !is_id(n) && part.parse::<u32>().is_err());
             let name = parts.map(|(_, part)| *part).collect::<Vec<_>>().join(".");
             let skeleton = draw::BY_SKELETON.iter().any(|part| name == *part || name.ends_with(&format!(".{part}")));
             let is_kind = matches!(key.domain, Domain::Kind(_));

@@ -1,8 +1,9 @@
 //! The effect of the keys of a queue discipline.
 
-use ackclock_aqm::{ControlLaw, DqRateEstimator, RedBottom};
+use ackclock_aqm::{ControlLaw, DqRateEstimator, HfscClass, RedBottom, ServiceCurve};
 use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::spec::QueueSpec;
+use ackclock_units::Span;
 
 const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
 const FLOW: &str = "[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
@@ -123,5 +124,73 @@ fn settings_of_queues_are_checked() {
         let text = format!("{BASE}queue = {{ {settings} }}\n{FLOW}");
         let error = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_err();
         assert!(error.to_string().contains(title), "{settings}: {error}");
+    }
+}
+
+/// Classes of HTB, a line each.
+fn classes(lines: &str) -> Result<Scenario, String> {
+    let text = format!("{BASE}[links.a.queue]\nkind = \"htb\"\n[links.a.queue.classes]\n{lines}{FLOW}");
+    Scenario::parse("test.toml", text.as_bytes(), &[]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn classes_are_read_in_their_order() {
+    let web = "web = { parent = \"all\", rate = \"1mbit\", mpu = \"84B\", dscp = [\"ef\", 8], flows = \"f\", queue = \"codel\" }\n";
+    let scenario = classes(&format!("{web}all = {{ rate = \"5mbit\", ceil = \"6mbit\" }}\n")).expect("a tree");
+    let QueueSpec::Htb(htb) = scenario.spec(0).links.remove(0).forward.queue else { panic!() };
+    let [web, all] = &htb.classes[..] else { panic!("{htb:?}") };
+    assert_eq!((&*web.name, web.parent.as_deref(), web.queue.name()), ("web", Some("all"), "codel"));
+    assert_eq!((web.filter.dscp, &*web.filter.flows[0], web.settings.overhead.mpu), (1 << 46 | 1 << 8, "f", 84));
+    assert_eq!((&*all.name, all.settings.ceil.map(|ceil| ceil.as_bps())), ("all", Some(6_000_000)));
+}
+
+/// tc-hfsc(8): a curve with two slopes, or with 200 bytes within 5 ms, which are 320 kbit/s.
+#[test]
+fn curves_have_slopes_or_a_delay() {
+    let read = |curves: &str| {
+        let classes = format!("classes = {{ a = {{ {curves} }} }}");
+        let QueueSpec::Hfsc(hfsc) = queue(&format!("kind = \"hfsc\", {classes}")) else { panic!() };
+        hfsc.classes[0].settings.clone()
+    };
+    let (d, m2) = (Span::from_millis(5), 64_000);
+    let of_delay = read(
+        "rt = { umax = \"200B\", dmax = \"5ms\", m2 = \"64kbit\" }, ul = { m2 = \"64kbit\" }, ls = { m2 = \"1bit\" }",
+    );
+    assert_eq!(of_delay.rt, Some(ServiceCurve { m1: 320_000, d, m2 }));
+    assert_eq!((of_delay.ul, of_delay.ls), (Some(ServiceCurve::linear(m2)), Some(ServiceCurve::linear(1))));
+    let slopes = read("ls = { m1 = \"320kbit\", d = \"5ms\", m2 = \"64kbit\" }");
+    assert_eq!(slopes, HfscClass { ls: of_delay.rt, ..HfscClass::default() });
+    for (curves, expected) in [
+        ("", "the key `ls` is missing"),
+        ("ls = \"1mbit\"", "classes.a.ls: not a table"),
+        ("rt = { m1 = \"1mbit\", d = \"1ms\" }", "the key `m2` is missing"),
+        ("ls = { m1 = \"1mbit\", m2 = \"1mbit\" }", "classes.a.ls.m1: has no effect"),
+        ("ls = { umax = \"1kB\", m2 = \"1mbit\" }", "classes.a.ls.umax: has no effect"),
+        ("ls = { dmax = \"1ms\", m2 = \"1mbit\" }", "classes.a.ls.dmax: has no effect"),
+        ("ls = { m1 = \"1mbit\", d = \"1ms\", umax = \"1kB\", dmax = \"1ms\", m2 = \"1mbit\" }", "classes.a.ls.umax"),
+        ("rt = { m2 = \"1mbit\" }, ul = { m2 = \"1mbit\" }", "`ul` needs `ls`"),
+    ] {
+        let text = format!("{BASE}queue = {{ kind = \"hfsc\", classes = {{ a = {{ {curves} }} }} }}\n{FLOW}");
+        let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err(curves).to_string();
+        assert!(error.contains(expected), "{curves}: {error}");
+    }
+}
+
+/// Each error names the key.
+#[test]
+fn classes_that_do_not_fit_are_errors() {
+    for (lines, expected) in [
+        ("web = 1\n", "links.a.queue.classes.web: not a table"),
+        ("web = {}\n", "links.a.queue.classes.web: the key `rate` is missing"),
+        ("\"a b\" = { rate = \"1mbit\" }\n", "not a valid name of a class"),
+        ("web = { rate = \"1mbit\", parent = \"all\" }\n", "a `parent` is no class"),
+        ("web = { rate = \"1mbit\", flows = \"g\" }\n", "classes.web.flows: there is no such flow"),
+        ("web = { rate = \"1mbit\", dscp = 64 }\n", "classes.web.dscp"),
+        ("web = { rate = \"1mbit\", ceil = \"100kbit\" }\n", "ceil must be at least rate"),
+        ("web = { rate = \"1mbit\", queue = \"htb\" }\n", "links.a.queue.classes.web.queue"),
+        ("web = { rate = \"1mbit\", colour = 1 }\n", "links.a.queue.classes.web: unknown key `colour`"),
+    ] {
+        let error = classes(lines).expect_err(lines);
+        assert!(error.contains(expected), "{lines}{error}");
     }
 }

@@ -117,13 +117,13 @@ fn by_id(rows: &[Row]) -> BTreeMap<&str, Vec<&SeriesRecord<'static>>> {
 fn flow(record: &SeriesRecord<'_>) -> FlowPoint {
     match record.of {
         SeriesOf::Flow(flow) | SeriesOf::Subflow(_, flow) | SeriesOf::Group(flow) => flow,
-        SeriesOf::Link(_) => panic!("a link has the id of a flow"),
+        SeriesOf::Link(_) | SeriesOf::Class(_) => panic!("a link has the id of a flow"),
     }
 }
 
 fn link(record: &SeriesRecord<'_>) -> LinkPoint {
     match record.of {
-        SeriesOf::Link(link) => link,
+        SeriesOf::Link(link) | SeriesOf::Class(link) => link,
         SeriesOf::Flow(_) | SeriesOf::Subflow(..) | SeriesOf::Group(_) => panic!("a flow has the id of a link"),
     }
 }

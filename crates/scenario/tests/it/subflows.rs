@@ -275,7 +275,7 @@ fn a_series_has_rows_for_each_subflow_that_add_up_to_those_of_the_flow() {
                     assert!(point.cwnd > Some(0) && point.srtt.is_some() && point.ca_state.is_some(), "{point:?}");
                 }
             }
-            SeriesOf::Group(_) | SeriesOf::Link(_) => {}
+            SeriesOf::Group(_) | SeriesOf::Link(_) | SeriesOf::Class(_) => {}
         }
     }
     assert_eq!(flows, sums);

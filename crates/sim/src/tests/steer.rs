@@ -1,5 +1,6 @@
 //! Runs that are steered.
 
+use ackclock_aqm::{Class, Filter, HtbClass, HtbConfig};
 use ackclock_emulator::Change;
 use proptest::prelude::*;
 
@@ -85,6 +86,31 @@ fn a_change_made_on_the_way_is_that_of_a_schedule() {
     let [found, expected] = [&found, &expected].map(|summary| &summary.links[2]);
     assert_eq!((found.packets.rate_bps, expected.packets.rate_bps), (Some(8_000_000), Some(8_000_000)));
     assert!((found.load.utilization - expected.load.utilization).abs() < 1e-6, "{found:?} {expected:?}");
+}
+
+#[test]
+fn a_tree_of_classes_that_takes_a_queues_place_knows_its_flows() {
+    let rate = |mbit: u64| Rate::from_bps(1_000_000 * mbit).unwrap();
+    let class = |name: &str, flows: &[&str], mbit| Class {
+        name: name.into(),
+        parent: None,
+        filter: Filter { flows: flows.iter().map(|&id| id.into()).collect(), ..Filter::default() },
+        queue: pfifo(50),
+        settings: HtbClass::new(rate(mbit)),
+    };
+    let tree = HtbConfig {
+        classes: vec![class("slow", &["b"], 1), class("rest", &[], 4)],
+        default: Some("rest".into()),
+        ..HtbConfig::default()
+    };
+    let spec = two_flows(pfifo(50));
+    let change = Change { queue: Some(QueueSpec::Htb(tree)), ..at(500) };
+    let found = steered(&spec, &mut Strides::new(Span::from_secs(1), &[(DirectionId::forward(1), change.clone())]));
+    let mut scheduled = spec.clone();
+    scheduled.links[1].forward.course.schedule = vec![change];
+    assert_eq!(found.flows, run(&scheduled, &mut |_| ControlFlow::Continue(())).unwrap().flows);
+    // 4.5 s at 1 Mbit/s are 0.56 MB; before that, 0.5 s of at most 10 Mbit/s are 0.63 MB.
+    assert!(found.flows[1].progress.delivered_bytes < 1_190_000, "{:?}", found.flows[1].progress);
 }
 
 #[test]

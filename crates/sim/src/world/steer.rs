@@ -10,6 +10,7 @@ use ackclock_emulator::Change;
 use ackclock_units::{Span, Time};
 
 use super::{PROGRESS_INTERVAL, World};
+use crate::build;
 use crate::error::RunError;
 use crate::index::DirectionId;
 use crate::record::Recorders;
@@ -33,7 +34,10 @@ impl World {
     /// # Panics
     /// The direction does not exist, or its link does not allow the change (a token bucket, slots,
     /// a shared medium; a rate that follows a trace).
-    pub fn change(&mut self, direction: DirectionId, change: Change) -> Time {
+    pub fn change(&mut self, direction: DirectionId, mut change: Change) -> Time {
+        if let Some(queue) = &mut change.queue {
+            build::resolve(queue, self.flows.iter().map(|flow| &*flow.id));
+        }
         let before = Time::from_nanos(change.at.as_nanos().saturating_sub(1));
         while before >= self.next_edge {
             self.pass_edges(before);

@@ -59,7 +59,7 @@ fn queues() -> Vec<QueueSpec> {
             ..TbfConfig::default()
         })),
         // They have room for all of them.
-        QueueSpec::Prio(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) => None,
+        QueueSpec::Prio(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Htb(_) | QueueSpec::Hfsc(_) => None,
         queue => Some(queue),
     };
     QueueSpec::all().into_iter().filter_map(of).collect()

@@ -18,7 +18,7 @@ run.duration = "8s"
 [links.wire]
 rate = "20mbit"
 delay = "5ms"
-queue = { kind = "pfifo", limit = "30p" }
+QUEUE
 loss = { kind = "iid", probability = 0.001 }
 [[flows]]
 id = "f"
@@ -42,8 +42,9 @@ size = "20kB"
 load = 0.3
 "#;
 
-fn watched(every: f64) -> (Arc<Watch>, Summary<()>) {
-    let scenario = Scenario::parse("test.toml", SCENARIO.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+fn watched(queue: &str, every: f64) -> (Arc<Watch>, Summary<()>) {
+    let text = SCENARIO.replace("QUEUE", &format!("queue = {queue}"));
+    let scenario = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
     let spec = scenario.spec(0);
     let watch = Arc::new(Watch::new(&spec, Some(every / 0.1)));
     let mut feed = Feed::new(watch.clone());
@@ -56,7 +57,7 @@ fn watched(every: f64) -> (Arc<Watch>, Summary<()>) {
 fn counts_on_the_board_are_those_of_the_summary() {
     // Intervals of 0.1 s, and of 1 ms: more rows than wait at a time.
     for every in [0.1, 0.001] {
-        let (watch, summary) = watched(every);
+        let (watch, summary) = watched("{ kind = \"pfifo\", limit = \"30p\" }", every);
         let board = watch.board();
         assert_eq!((board.now, board.lost), (Time::from_secs(8), 0));
         assert_eq!(board.ticks, (8.0 / every).round() as u64);
@@ -80,6 +81,26 @@ fn counts_on_the_board_are_those_of_the_summary() {
         // 50 kB take a fraction of a second: idle ever since.
         assert!(flow("once.0", Kind::Flow).idle(&board) > board.ticks / 2);
     }
+}
+
+#[test]
+fn classes_follow_their_direction_and_add_up_to_it() {
+    let queue = r#"{ kind = "htb", default = "rest", classes = { all = { rate = "20mbit" }, short = { parent = "all", rate = "1mbit", ceil = "20mbit", max_length = "500B" }, rest = { parent = "all", rate = "19mbit", ceil = "20mbit", queue = "codel" } } }"#;
+    let (watch, _) = watched(queue, 0.1);
+    let board = watch.board();
+    let shown: Vec<_> = board.links.iter().map(|link| (&*link.id, &*link.queue)).collect();
+    let expected = [
+        ("wire.forward", "htb"),
+        ("wire.forward.all", ""),
+        ("wire.forward.short", "pfifo"),
+        ("wire.forward.rest", "codel"),
+        ("wire.reverse", "htb"),
+    ];
+    assert_eq!(shown[..5], expected);
+    let counts = |link: &Link| [link.totals.bytes, link.totals.packets, link.totals.dropped];
+    let [wire, all, short, rest] = [0, 1, 2, 3].map(|place| counts(&board.links[place]));
+    assert_eq!((wire, all), (all, std::array::from_fn(|count| short[count] + rest[count])));
+    assert!(short[1] > 0 && rest[1] > short[1] && rest[2] > 0, "{short:?} {rest:?}");
 }
 
 #[test]

@@ -29,6 +29,9 @@ pub(crate) fn bare(setting: &'static str) -> &'static str {
     setting.split_once(':').map_or(setting, |(_, bare)| bare)
 }
 
+/// A tree whose class `first` has each of the curves.
+const HFSC: &str = "links.wire.queue={kind=\"hfsc\", default=\"bulk\", classes={top={ls={m2=\"4mbit\"}}, first={parent=\"top\", rt={m1=\"3mbit\", d=\"20ms\", m2=\"1mbit\"}, ls={m1=\"3mbit\", d=\"20ms\", m2=\"1mbit\"}, ul={m1=\"3mbit\", d=\"20ms\", m2=\"2mbit\"}, flows=[\"f\"]}, bulk={parent=\"top\", ls={m2=\"3mbit\"}}}}";
+
 /// All tables.
 pub(crate) const SUBJECTS: &[Subject] = &[
     table("run", &[]),
@@ -52,6 +55,10 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "sfb:links.wire.queue.db=\"1s\"",
             "sfb:links.wire.queue.penalty_rate=1000",
             "sfb:links.wire.queue.penalty_burst=100",
+            "hfsc:links.wire.queue.default=\"bulk\"",
+            "hfsc:links.wire.queue.classes={top={ls={m2=\"4mbit\"}}, first={parent=\"top\", ls={m2=\"1mbit\"}, flows=[\"f\"]}, bulk={parent=\"top\", ls={m2=\"3mbit\"}}}",
+            "htb:links.wire.queue.default=\"bulk\"",
+            "htb:links.wire.queue.classes={top={rate=\"4mbit\"}, other={rate=\"2mbit\"}, first={parent=\"top\", rate=\"1mbit\", ceil=\"4mbit\", flows=[\"f\"]}, bulk={parent=\"top\", rate=\"500kbit\", ceil=\"4mbit\"}}",
         ],
     ),
     table("links.wire.queue.adaptive", &["links.wire.queue={kind=\"red\", adaptive={}}"]),
@@ -62,6 +69,15 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("links.wire.queue.high", &["flows.0.dscp=\"af13\"", "links.wire.queue={kind=\"wred\", ecn=true, high={}}"]),
     table("links.wire.queue.flow_red", &["links.wire.queue={kind=\"sfq\", flow_red={ecn=true}}"]),
     table("links.wire.queue.floyd", &["links.wire.queue={kind=\"red\", ecn=true, floyd={}}"]),
+    table(
+        "links.wire.queue.classes.first",
+        &[
+            "links.wire.queue={kind=\"htb\", default=\"bulk\", classes={top={rate=\"4mbit\"}, other={rate=\"2mbit\"}, first={parent=\"top\", rate=\"1mbit\", ceil=\"4mbit\", flows=[\"f\"]}, bulk={parent=\"top\", rate=\"500kbit\", ceil=\"4mbit\"}}}",
+        ],
+    ),
+    table("links.wire.queue.classes.first.rt", &[HFSC]),
+    table("links.wire.queue.classes.first.ls", &[HFSC]),
+    table("links.wire.queue.classes.first.ul", &[HFSC]),
     kinds(
         "links.wire.loss",
         &[

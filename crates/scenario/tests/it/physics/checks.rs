@@ -319,6 +319,8 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
                 | QueueSpec::Ets(_)
                 | QueueSpec::Sfq(_)
                 | QueueSpec::Fq(_)
+                | QueueSpec::Htb(_)
+                | QueueSpec::Hfsc(_)
         )
     };
     let one_line = !queues(spec).any(several);

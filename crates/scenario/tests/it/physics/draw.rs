@@ -63,6 +63,15 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "record.reordering",
     // With `maxrate`, which few queues of a link's way back have.
     "reverse.queue.low_rate_threshold",
+    // The names of classes.
+    "classes",
+    "parent",
+    "queue.default",
+    // Two and two belong together.
+    "m1",
+    "d",
+    "umax",
+    "dmax",
     // Keys about a file's runs, not of a run.
     "title",
     "sweep",
@@ -251,7 +260,9 @@ fn links(document: &mut Document, draw: &mut Draw) -> Vec<&'static str> {
         if draw.chance(0.8) {
             document.put(&format!("{path}.delay"), format!("\"{}ns\"", draw.time()));
         }
-        if draw.chance(0.5) {
+        if draw.chance(0.08) {
+            tree(document, &path, draw);
+        } else if draw.chance(0.5) {
             document.put(&format!("{path}.queue.limit"), format!("\"{}p\"", draw.wide(2, 200)));
         }
         if draw.chance(0.15) {
@@ -259,6 +270,34 @@ fn links(document: &mut Document, draw: &mut Draw) -> Vec<&'static str> {
         }
     }
     names[..count].to_vec()
+}
+
+/// A tree of two classes, of which the second has what the first one's filter does not know.
+fn tree(document: &mut Document, link: &str, draw: &mut Draw) {
+    let queue = format!("{link}.queue");
+    let mut put = |key: &str, value: &str| document.put(&format!("{queue}.{key}"), value);
+    let (kind, rate) = *draw.of(&[("htb", "rate"), ("hfsc", "ls.m2")]);
+    put("kind", &format!("\"{kind}\""));
+    put(&format!("classes.top.{rate}"), &format!("\"{}bit\"", draw.rate()));
+    for (class, filter) in [("first", draw.of(&["acks", "min_length"])), ("rest", &"")] {
+        put(&format!("classes.{class}.parent"), "\"top\"");
+        put(&format!("classes.{class}.{rate}"), &format!("\"{}bit\"", draw.rate()));
+        if kind == "hfsc" && draw.chance(0.5) {
+            let curve = draw.of(&["rt", "ls", "ul"]);
+            put(&format!("classes.{class}.{curve}.m2"), &format!("\"{}bit\"", draw.rate()));
+            let (slope, value, time) = match draw.below(2) {
+                0 => ("m1", format!("{}bit", draw.rate()), "d"),
+                _ => ("umax", format!("{}B", draw.wide(1, 10_000)), "dmax"),
+            };
+            put(&format!("classes.{class}.{curve}.{slope}"), &format!("\"{value}\""));
+            put(&format!("classes.{class}.{curve}.{time}"), &format!("\"{}ns\"", draw.time().max(1)));
+        }
+        match *filter {
+            "acks" => put("classes.first.acks", "true"),
+            "min_length" => put("classes.first.min_length", "\"500B\""),
+            _ => put("default", "\"rest\""),
+        }
+    }
 }
 
 /// Changes of a link, each behind the end of the one before it.

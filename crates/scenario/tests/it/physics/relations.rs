@@ -397,7 +397,8 @@ fn disjoint(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) 
 
 /// Returns `true` if a queue or a split distinguishes flows by a hash of their numbers.
 fn goes_by_number(spec: &RunSpec) -> bool {
-    let hashes = |queue: &QueueSpec| matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::Sfb(_));
+    let of = |queue: &QueueSpec| matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::Sfb(_));
+    let hashes = |queue: &QueueSpec| of(queue) || queue.leaves().any(of);
     let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
     let by_hash = |rule: &SplitRule| matches!(rule, SplitRule::FlowHash(_));
     spec.links.iter().flat_map(|link| [&link.forward, &link.reverse]).flat_map(queues).any(hashes)
