@@ -60,8 +60,8 @@ fn the_line_of_a_scenario_has_its_size() {
     // Three delays by two counts, each twice; the larger count is four.
     assert_eq!(lines[1][..4], ["6 points", "12 runs", "4 flows", "1 link"]);
     // 100 kB in full packets of 1500 bytes; half of the points have one flow and half have four.
-    assert_eq!(lines[0][4], "67 full packets");
-    assert_eq!(lines[1][4], "2000 full packets");
+    assert_eq!(lines[0][4], "67 packets");
+    assert_eq!(lines[1][4], "2000 packets");
     assert!(lines.iter().all(|line| line[5].starts_with("up to ") && line[5].ends_with(" MiB a run")), "{}", said.out);
 }
 

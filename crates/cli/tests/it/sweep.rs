@@ -350,7 +350,7 @@ fn a_part_is_counted_as_a_part() {
     assert!(whole.contains(": 3 points, 6 runs, ") && whole.contains(", 400 packets, "), "{whole}");
     assert!(whole.contains(", less than a second, about ") && whole.ends_with(" kB with --out\n"), "{whole}");
     let part = of(&["--only", "1,3-4"]);
-    assert!(part.contains(": 3 points, 3 of 6 runs, ") && part.contains(", 200 full packets, "), "{part}");
+    assert!(part.contains(": 3 points, 3 of 6 runs, ") && part.contains(", 200 packets, "), "{part}");
     assert!(of(&["--shard", "1/3"]).contains("2 of 6 runs"));
     let output = ackclock().current_dir(&folder).args(["check", "scenario.toml", "--only", "1"]).output();
     assert_eq!(output.expect("the binary runs").status.code(), Some(2), "only the line of -v shows a part");

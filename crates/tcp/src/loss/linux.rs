@@ -45,7 +45,7 @@ use crate::loss::scoreboard::{Progress, Whole};
 use crate::loss::{AckContext, DuplicateReport, Loss};
 use crate::send::Sender;
 use crate::send::retransmission_timer::Pending;
-use crate::{CaState, DetectorRules, LossRules, Prr, SendRule};
+use crate::{CaState, DetectorRules, LossRules, Prr};
 
 /// The reaction to an ACK that is not ordinary progress.
 #[derive(Clone, Copy, Debug)]
@@ -267,7 +267,7 @@ impl Sender {
     #[inline]
     fn grown_by(&self, segments: u64, bytes: u64) -> u64 {
         let whole = segments * u64::from(self.negotiated.mss());
-        if self.config.transfer.sending == SendRule::Linux { whole } else { whole.min(bytes) }
+        if self.config.transfer.counts_segments { whole } else { whole.min(bytes) }
     }
 
     /// The controller grows its window, or reduces it.

@@ -88,7 +88,7 @@ impl Loss {
     /// Nothing is in flight yet. Delivery rates are sampled if `samples_rates`; `whole_control` if
     /// the controller rules the window in recovery too.
     pub(crate) fn new(config: Arc<Config>, samples_rates: bool, whole_control: bool) -> Loss {
-        let mut board = Scoreboard::new(config.transfer.whole_reports);
+        let mut board = Scoreboard::new(config.transfer.counts_segments);
         board.sample_rates(samples_rates);
         Loss {
             recovery: Recovery::new(whole_control, config.episodes()),

@@ -23,7 +23,7 @@ use ackclock_units::{Span, Time};
 
 use crate::loss::Loss;
 use crate::send::Sender;
-use crate::{CaState, CwndValidation, SendRule};
+use crate::{CaState, CwndValidation};
 
 /// The used part of the congestion window.
 #[derive(Debug, Default)]
@@ -380,7 +380,7 @@ impl Sender {
         // tcp_write_xmit: an ACK that lets nothing go, with the window open or nothing unsent, is no
         // reason to look.
         let looks = || self.window_use.has_sent(self.sequence.nxt()) || limited && self.sequence.unsent() > 0;
-        if self.config.transfer.sending == SendRule::Linux && self.loss.linux_episodes() && !looks() {
+        if self.config.transfer.counts_segments && self.loss.linux_episodes() && !looks() {
             return;
         }
         self.window_use.note(

@@ -29,9 +29,11 @@ pub struct TransferRules {
     /// again with the ACK of ours is reported. Default false; it concerns [`ReportRule::Linux`]
     /// alone.
     pub exact_duplicates: bool,
-    /// A segment counts as reported when SACK blocks cover all of it, as in Linux
-    /// (`tcp_match_skb_to_sack`), instead of in parts. Default false.
-    pub whole_reports: bool,
+    /// Segments are counted, not bytes, as in Linux: one is reported when SACK blocks cover all of it
+    /// (`tcp_match_skb_to_sack`), instead of in parts; a short one that arrives counts whole for the
+    /// growth of the window (`tcp_cong_control`), whose use is looked at when a segment can leave
+    /// (`tcp_write_xmit`). Default false.
+    pub counts_segments: bool,
     /// ACKs of data beyond a gap are put together into fewer (Linux `tcp_comp_sack_nr` and its
     /// companions). Default none: each such segment is acknowledged (RFC 5681 section 4.2).
     pub sack_compression: Option<SackCompression>,
@@ -120,7 +122,7 @@ impl Default for TransferRules {
             acks: AckRule::Delayed,
             reports: ReportRule::Rfc2883,
             exact_duplicates: false,
-            whole_reports: false,
+            counts_segments: false,
             sack_compression: None,
             capable_control: false,
             sending: SendRule::Rfc,
@@ -159,7 +161,7 @@ impl TransferRules {
             acks: AckRule::Linux,
             reports: ReportRule::Linux,
             exact_duplicates: false,
-            whole_reports: true,
+            counts_segments: true,
             sack_compression: Some(SackCompression::default()),
             capable_control: false,
             sending: SendRule::Linux,
@@ -202,7 +204,7 @@ impl TransferRules {
             acks: AckRule::FreeBsd,
             reports: ReportRule::FreeBsd,
             exact_duplicates: false,
-            whole_reports: false,
+            counts_segments: false,
             sack_compression: None,
             capable_control: false,
             sending: SendRule::FreeBsd,

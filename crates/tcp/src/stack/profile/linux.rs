@@ -328,7 +328,7 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
             minshall: true,
             send_space: SpaceRule::Segments,
             report_refused: true,
-            whole_reports: true,
+            counts_segments: true,
             ..TransferRules::default()
         },
         path: PathRules::linux(),
