@@ -298,7 +298,7 @@ fn a_sweep_does_not_vary_it() {
     17 | axes."record.queue" = [true, false]
        |      ^^^^^^^^^^^^^^ unknown section
        |
-       = note: expected a path that starts with one of `run`, `hosts`, `links`, `paths`, `flows`, `workloads`, `commands`
+       = note: expected a path that starts with one of `run`, `topology`, `hosts`, `links`, `paths`, `flows`, `workloads`, `commands`
     "#);
 }
 
