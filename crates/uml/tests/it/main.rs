@@ -105,6 +105,14 @@ fn an_image_that_is_missing_is_an_error_that_says_how_to_build_one() {
     assert!(outcome.summary.partial);
 }
 
+/// The fingerprint of a capture is one of this text: it is the same in each process.
+#[test]
+fn a_specification_shows_no_address() {
+    let scenario = parse(&text("", "")).unwrap_or_else(|error| panic!("{error}"));
+    let shown = format!("{:?}", scenario.spec(0));
+    assert!(shown.contains("OwnText") && !shown.contains("0x"), "{shown}");
+}
+
 #[test]
 fn settings_of_the_wrong_form_are_refused() {
     for (sender, said) in [
