@@ -260,9 +260,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["json", "quiet", "show_config"])]
     pub(crate) columns: Vec<String>,
 
-    /// List every point of a sweep in the tables
+    /// List every point of a sweep, flow and link in the tables
     ///
-    /// Of more than 200 points, tables list the first and the last 100. --out and --json have all.
+    /// Of more than 200 points, or flows or links of a single run, tables list the first and the
+    /// last 100. --out and --json have all.
     #[arg(long, conflicts_with_all = ["json", "quiet", "show_config"])]
     pub(crate) all_rows: bool,
 

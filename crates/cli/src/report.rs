@@ -32,7 +32,8 @@ mod responsiveness;
 mod sums;
 mod workloads;
 
-/// Of more points than twice this, tables list so many at either end, in runs of all repetitions.
+/// Of more points, or flows or links of a single run, than twice this, tables list so many at either
+/// end, in runs of all repetitions.
 const ENDS: usize = 100;
 
 /// Points with more flows get one line for all of them.
@@ -123,7 +124,7 @@ impl<'a> Report<'a> {
             return;
         }
         if !self.scenario.is_sweep() {
-            self.body = detail::text(summary);
+            self.body = detail::text(summary, self.ends.as_ref().map(|_| ENDS));
             return;
         }
         self.reach(run);

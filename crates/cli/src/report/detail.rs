@@ -55,8 +55,8 @@ const LINKS: Listed = Listed {
     ],
 };
 
-/// One run: flows, links, totals.
-pub(super) fn text(summary: &Summary<Map<String, Value>>) -> String {
+/// One run: flows, links, totals; of many flows and links so many at either end.
+pub(super) fn text(summary: &Summary<Map<String, Value>>, ends: Option<usize>) -> String {
     let how = match summary.clock {
         "virtual" => "simulated",
         "live" => "in real time",
@@ -64,10 +64,9 @@ pub(super) fn text(summary: &Summary<Map<String, Value>>) -> String {
     };
     let how = format!("{how}{}", if summary.partial { ", then broken off" } else { "" });
     // Everything between two hosts may pass without a flow that watches it.
-    let flows = FLOWS.table("flow", &summary.flows);
-    let flows = if flows.has_rows() { format!("{}\n", flows.render()) } else { String::new() };
-    let groups = GROUPS.table("group", &summary.groups);
-    let groups = if groups.has_rows() { format!("{}\n", groups.render()) } else { String::new() };
+    let apart = |text: String| if text.is_empty() { text } else { text + "\n" };
+    let flows = apart(FLOWS.text("flow", &summary.flows, ends));
+    let groups = apart(GROUPS.text("group", &summary.groups, None));
     let parts = [
         datagrams::detail(summary),
         applications::detail(summary),
@@ -83,7 +82,7 @@ pub(super) fn text(summary: &Summary<Map<String, Value>>) -> String {
         summary.packets,
         fairness(summary),
         parts.concat(),
-        LINKS.table("link", &summary.links).render(),
+        LINKS.text("link", &summary.links, ends),
         changes(summary) + &live::detail(summary),
     )
 }

@@ -42,6 +42,22 @@ impl Listed {
         table
     }
 
+    /// The table of all entries, or of so many at either end; nothing of none.
+    pub(super) fn text<T: Serialize>(&self, heading: &str, entries: &[T], ends: Option<usize>) -> String {
+        let ends = ends.map_or(entries.len(), |ends| ends.min(entries.len()));
+        let last = ends.max(entries.len() - ends);
+        let shown: Vec<&T> = entries[..ends].iter().chain(&entries[last..]).collect();
+        if shown.is_empty() {
+            return String::new();
+        }
+        let mut text = self.table(heading, &shown).render();
+        let more = entries.len() - shown.len();
+        if more > 0 {
+            text += &format!("{more} {heading}s between the first and the last are left out; --all-rows lists them\n");
+        }
+        text
+    }
+
     /// The medians of entries that are alike, by the values of each.
     pub(super) fn medians<'v>(&self, alike: &'v [&'v Vec<Option<f64>>]) -> impl Iterator<Item = Cell> {
         self.shown().enumerate().map(|(column, shown)| {

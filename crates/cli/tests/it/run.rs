@@ -356,3 +356,18 @@ fn every_smoke_scenario_meets_its_expectations() {
     }
     assert!(files >= 6, "{files}");
 }
+
+/// Of many flows of a single run the table lists the first and the last; all are in the JSON.
+#[test]
+fn many_flows_are_listed_at_either_end() {
+    let (folder, scenario) = (folder("run_many_flows"), SMALL.replace("bytes = \"100kB\"\n", "count = 203\n"));
+    let lines = |args: &[&str]| {
+        let said = run(&folder, &scenario, args);
+        (said.out.lines().filter(|line| line.starts_with("f.")).count(), said.out)
+    };
+    let (listed, out) = lines(&[]);
+    assert!(out.contains("\n3 flows between the first and the last are left out; --all-rows lists them\n"), "{out}");
+    assert!(out.contains("\nf.99 ") && !out.contains("\nf.100 ") && out.contains("\nf.103 "), "{out}");
+    let (all, out) = lines(&["--all-rows"]);
+    assert!(!out.contains("left out") && listed % 200 == 0 && all * 200 == listed * 203, "{listed} {all}");
+}
