@@ -1,6 +1,8 @@
 //! Notes on a scenario: parts with hosts behind devices that a clock leaves out, controllers that
-//! go by marks over queues that do not mark, queues whose parameters do not fit their link, and
-//! buffers that do not fit their path.
+//! go by marks over queues that do not mark, queues whose parameters do not fit their link, buffers
+//! that do not fit their path, and links beside a topology that nothing takes.
+
+use std::collections::BTreeSet;
 
 use ackclock_aqm::QueueSpec;
 use ackclock_sim::spec::{Application, Clock, DirectionSpec, FlowGroup, HostSpec, LinkSpec, NodeSpec};
@@ -25,6 +27,7 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
         for (name, group) in groups {
             without_marks(plan, &name, group).into_iter().for_each(&mut note);
         }
+        idle(plan).for_each(&mut note);
         // The first point of a sweep is enough.
         let short = plan.groups.iter().filter_map(|group| short_of_window(plan, group));
         for (part, text) in plan.links.iter().flat_map(misfits).chain(short) {
@@ -61,6 +64,16 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
         note(format!("expectations about `live` and `commands` apply on the live clock alone: {left_out} left out"));
     }
     notes
+}
+
+/// Notes that a link beside a topology is none of its own and on no path: its name may be misspelt.
+fn idle(plan: &Plan) -> impl Iterator<Item = String> {
+    let listed = plan.groups.iter().map(|group| &*group.alike);
+    let groups = listed.chain(plan.workloads.iter().flat_map(WorkloadEntry::groups).map(|(_, group)| group));
+    let others = |group: &FlowGroup| group.split.iter().flat_map(|split| split.others.concat()).collect::<Vec<_>>();
+    let taken: BTreeSet<usize> = groups.flat_map(|group| group.path.iter().copied().chain(others(group))).collect();
+    let links = plan.links[..plan.apart].iter().enumerate().filter(move |(link, _)| !taken.contains(link));
+    links.map(|(_, link)| format!("links.{}: no link of the topology has this name, and no flow takes it", link.name))
 }
 
 /// A note that a controller which reacts to marks meets no queue that marks.

@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) links: Vec<LinkSpec>,
     pub(crate) groups: Vec<Group>,
     pub(crate) workloads: Vec<WorkloadEntry>,
+    /// The links of the file that a topology leaves, which come first.
+    pub(crate) apart: usize,
     pub(crate) recorded: RecordSpec,
     pub(crate) timing: Timing,
     pub(crate) network: Network,
@@ -90,6 +92,7 @@ impl Plan {
                 None
             }
         };
+        let apart = topology.as_ref().map_or(0, |topology| topology.first);
         let names = paths::names(&links);
         // Without all links, a path over a missing one would be called unknown; without all hosts,
         // a host.
@@ -119,7 +122,7 @@ impl Plan {
         }
         fields.finish();
         drop(names);
-        Some(Plan { duration: duration?, seed, links, groups, workloads, recorded, timing, network, commands })
+        Some(Plan { duration: duration?, seed, links, groups, workloads, apart, recorded, timing, network, commands })
     }
 
     /// The outside of a run, if there is any.

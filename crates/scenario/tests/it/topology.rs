@@ -177,6 +177,11 @@ fn a_link_of_the_file_takes_the_place_of_one_by_name() {
     // Beside these, those that others are copies of are no links of the run: `thin` is, of nothing.
     let names: Vec<&str> = spec.links.iter().take(3).map(|link| link.name.as_str()).collect();
     assert_eq!((names, spec.links.len()), (vec!["thin", "apart", "h0"], 50));
+    // They are told, unless a flow takes them: a name may be misspelt.
+    let idle = |name: &str| format!("links.{name}: no link of the topology has this name, and no flow takes it");
+    assert_eq!(scenario(&text, &[]).notes(), ["thin", "apart"].map(idle));
+    let taken = text.clone() + "[[flows]]\nid = \"f\"\npath = [\"apart\"]\nbytes = \"10kB\"\n";
+    assert_eq!(scenario(&taken, &[]).notes(), [idle("thin")]);
     results(&spec);
 }
 
