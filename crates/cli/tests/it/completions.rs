@@ -1,11 +1,10 @@
-//! The files for editors, shells and `man`: `ackclock schema`, `completions` and `man`.
+//! The files for editors, shells and `man`: `ackclock schema`, `completions` and `man`. Python's tests hold the schema
+//! against scenarios (`python/tests/test_schema.py`).
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{Said, ackclock, folder};
-use jsonschema::Validator;
 use serde_json::Value;
 
 fn said(args: &[&str]) -> String {
@@ -16,64 +15,6 @@ fn said(args: &[&str]) -> String {
 
 fn schema() -> Value {
     serde_json::from_str(&said(&["schema"])).expect("JSON")
-}
-
-fn validator() -> Validator {
-    jsonschema::draft7::new(&schema()).expect("a schema")
-}
-
-/// The errors of a scenario.
-fn errors(validator: &Validator, toml: &str) -> Vec<String> {
-    let document: Value = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
-    validator.iter_errors(&document).map(|error| format!("{} at {}", error, error.instance_path)).collect()
-}
-
-#[test]
-fn every_scenario_is_valid() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let validator = validator();
-    let mut checked = 0;
-    for folder in fs::read_dir(root).expect("a folder").flatten().map(|entry| entry.path()).filter(|path| path.is_dir())
-    {
-        let files = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
-        for file in files.filter(|file: &PathBuf| file.extension().is_some_and(|extension| extension == "toml")) {
-            let text = fs::read_to_string(&file).expect("text");
-            assert_eq!(errors(&validator, &text), Vec::<String>::new(), "{}", file.display());
-            checked += 1;
-        }
-    }
-    assert!(checked > 50, "{checked}");
-    // The files from `new` and from `--show-config` are valid.
-    assert_eq!(errors(&validator, &said(&["new"])), Vec::<String>::new());
-    let folder = crate::common::folder("schema_shown");
-    let shown = crate::common::run(&folder, crate::common::SMALL, &["--show-config"]).out;
-    assert_eq!(errors(&validator, &shown), Vec::<String>::new(), "{shown}");
-}
-
-#[test]
-fn mistakes_are_marked() {
-    let validator = validator();
-    let base = "schema = 1\n[run]\nduration = \"1s\"\n[links.wire]\nrate = \"1mbit\"\n";
-    let flow = "[[flows]]\nid = \"f\"\npath = [\"wire\"]\n";
-    assert_eq!(errors(&validator, &format!("{base}{flow}")), Vec::<String>::new());
-    for (wrong, part) in [
-        (format!("{base}dalay = \"1ms\"\n{flow}"), "dalay"),
-        (format!("{base}delay = 20\n{flow}"), "/links/wire/delay"),
-        (format!("{base}delay = \"soon\"\n{flow}"), "/links/wire/delay"),
-        (format!("{base}queue = \"pye\"\n{flow}"), "/links/wire/queue"),
-        (format!("{base}queue = {{ kind = \"pie\", taget = \"20ms\" }}\n{flow}"), "/links/wire/queue"),
-        (format!("{base}loss = {{ kind = \"iid\", probability = 1.5 }}\n{flow}"), "/links/wire/loss"),
-        (format!("{base}{flow}cc = \"cubik\"\n"), "/flows/0/cc"),
-        (format!("{base}{flow}count = 0\n"), "/flows/0/count"),
-        (format!("{base}{flow}sack = \"yes\"\n"), "/flows/0/sack"),
-        (format!("{base}{flow}[sweep]\nrepeat = \"3\"\n"), "/sweep/repeat"),
-        (format!("{base}{flow}[record]\nserie = \"1s\"\n"), "serie"),
-        (format!("{base}{flow}[recrod]\ntcp = true\n"), "recrod"),
-        ("schema = 1\n[run]\nduration = \"1s\"\n".to_owned(), "links"),
-    ] {
-        let errors = errors(&validator, &wrong);
-        assert!(errors.iter().any(|error| error.contains(part)), "{part}: {errors:?}");
-    }
 }
 
 /// The forms that a part of a schema has, with definitions in place of references.
