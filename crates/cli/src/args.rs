@@ -88,7 +88,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Changes a running scenario
     Ctl(CtlArgs),
-    /// Compares two results
+    /// Compares two results, or two captures
     Compare(CompareArgs),
     /// Merges the parts of a sweep
     Merge(MergeArgs),

@@ -3,8 +3,10 @@
 //! Runs are matched by the sweep's parameters and their number; flows, groups of flows, workloads
 //! with their size classes, links, hosts and programs by id. Every number of the summary is
 //! compared, under the name by which an `[[expect]]` refers to it; the table shows the main ones.
-//! Points with several repetitions on both sides are compared by their means and spreads.
+//! Points with several repetitions on both sides are compared by their means and spreads. Captures
+//! are compared packet by packet ([`captures`]).
 
+mod captures;
 mod parameters;
 mod points;
 mod select;
@@ -25,6 +27,23 @@ use side::{ResultSide, Run, WITH_ID};
 
 /// Compares; the status to end with.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+    if let Some(b) = &args.b {
+        match [&args.a, b].map(|path| captures::is_capture(path)) {
+            [true, true] => {
+                if args.is_about_results() {
+                    bail!("{} and {b} are captures: --a, --b, --test, --correct and --all-rows do not apply", args.a);
+                }
+                let _ = print(&captures::compare(&args.a, b, args.within, args.json)?)?;
+                return Ok(0);
+            }
+            [true, false] => bail!("{} is a capture and {b} is none: compare two captures or two results", args.a),
+            [false, true] => bail!("{b} is a capture and {} is none: compare two captures or two results", args.a),
+            [false, false] => {}
+        }
+    }
+    if args.within.is_some() {
+        bail!("--within applies to captures");
+    }
     let mut a = ResultSide::read(&args.a, "--a", &args.of_a)?;
     let mut b = ResultSide::read(args.b.as_ref().unwrap_or(&args.a), "--b", &args.of_b)?;
     let axes = select::align(&mut a, &mut b)?;

@@ -36,6 +36,7 @@ mod stream;
 mod tests;
 mod writer;
 
+pub use reader::{CapturePacket, CapturePackets};
 pub(crate) use reader::{CaptureReader, Captured, Changes};
 pub(crate) use writer::CaptureWriter;
 

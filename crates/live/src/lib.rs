@@ -124,6 +124,7 @@ use ackclock_sim::{Recorders, RunError};
 use ackclock_trace::Summary;
 use ackclock_units::Time;
 
+pub use capture::{CapturePacket, CapturePackets};
 pub use control::{ChangeReader, Control, Made, Order};
 pub use engine::{Engine, Outgoing};
 pub use offload::Offload;

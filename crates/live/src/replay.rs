@@ -34,7 +34,7 @@ pub(crate) fn run(
     changes: Option<&ChangeReader>,
 ) -> Result<Outcome, LiveError> {
     let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
-    let reader = CaptureReader::open(capture, nodes)?;
+    let reader = CaptureReader::open(capture, Some(nodes))?;
     let same = reader.scenario() == Some(fingerprint(spec));
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use ackclock_units::{Span, parse_span};
 use clap::ValueEnum;
 
 /// Shows the numbers of two results side by side.
@@ -10,6 +11,9 @@ use clap::ValueEnum;
 /// number. The table shows the main numbers, and the difference of B from A in percent of A; --json
 /// has every number of the summaries, under the name by which an [[expect]] refers to it. Where
 /// points have several repetitions, it tests whether the means differ.
+///
+/// Two captures (pcapng or pcap: of --record, [record] pcap, tcpdump) are compared packet by packet:
+/// the table shows the first packet of each TCP connection that differs, and in what.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 2 if a result cannot be read, or the two have nothing in common.",
@@ -20,10 +24,12 @@ use clap::ValueEnum;
         ackclock compare out/live out/virtual\n  \
         ackclock compare sweep --a queue=pfifo --b queue=pie\n  \
         ackclock compare sweep:0 sweep:7\n  \
+        ackclock compare kernel.pcapng model.pcapng --within 500us\n  \
         ackclock compare --json a.json b.json | jq '.runs[0].metrics[\"flows.f.0.goodput_bps\"]'"
 )]
 pub(crate) struct CompareArgs {
-    /// An output directory, or a summary as --json or --out writes it; PATH:N is its run N, from 0
+    /// An output directory, or a summary as --json or --out writes it; PATH:N is its run N, from 0.
+    /// Or a capture
     #[arg(value_name = "A")]
     pub(crate) a: String,
 
@@ -51,6 +57,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) correct: Option<Correction>,
 
+    /// Times in captures may differ by this much [default: 1ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(crate) within: Option<Span>,
+
     /// Show every point, run and key in the table
     ///
     /// Of many, it shows the first and the last three, and the first 40 keys that differ.
@@ -60,6 +70,13 @@ pub(crate) struct CompareArgs {
     /// Print every number as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl CompareArgs {
+    /// Returns `true` if there is an option that applies to results alone.
+    pub(crate) fn is_about_results(&self) -> bool {
+        !self.of_a.is_empty() || !self.of_b.is_empty() || self.test.is_some() || self.correct.is_some() || self.all_rows
+    }
 }
 
 /// A value on an axis.

@@ -432,3 +432,110 @@ fn runs_that_failed_are_left_out() {
     let said = compare(&folder, &["all", "some.jsonl:1"]);
     assert!(said.err.contains("some.jsonl:1: all runs have failed (links.wire.delay = 1ms, run 1)"), "{}", said.err);
 }
+
+/// One transfer; `record.pcap` has it at both hosts, and the link's two directions.
+const TRANSFER: &str = "
+schema = 1
+run    = { duration = \"2s\" }
+record = { pcap = [\"f\", \"wire.forward\"] }
+
+[links.wire]
+rate  = \"10mbit\"
+delay = \"10ms\"
+queue = { kind = \"pfifo\", limit = \"40p\" }
+
+[[flows]]
+id   = \"f\"
+path = [\"wire\"]
+host = \"linux-6.1\"
+";
+
+fn captured(name: &str, runs: &[(&str, &[&str])]) -> PathBuf {
+    let folder = folder(name);
+    for (out, set) in runs {
+        let set: Vec<&str> = set.iter().flat_map(|setting| ["--set", *setting]).collect();
+        let said = run(&folder, TRANSFER, &[&["--out", out], &set[..]].concat());
+        assert_eq!(said.status, 0, "{}", said.err);
+    }
+    folder
+}
+
+#[test]
+fn captures_part_at_the_first_packet_that_differs() {
+    let folder = captured("compare_captures", &[("a", &[]), ("b", &["flows.0.host=freebsd-14"])]);
+    let at = |out: &str| format!("{out}/f.0.sender.pcapng");
+    let said = compare(&folder, &[&at("a"), &at("a")]);
+    assert!(said.out.ends_with("The same packets, at the same times within 1ms.\n"), "{}", said.out);
+    let said = compare(&folder, &[&at("a"), &at("b")]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    // Linux acknowledges each of the first segments at once, FreeBSD every second one: of 1448 bytes, behind the first.
+    let parts = "ACK packet 2 to the opener, by acknowledgment: 2897 in A, 4345 in B.";
+    assert!(said.out.contains(parts), "{}", said.out);
+    assert_eq!(line(&said.out, &["acknowledgment", "ACKs"])[1..3], ["ACKs <", "1"]);
+    let found: Value = serde_json::from_str(&compare(&folder, &["--json", &at("a"), &at("b")]).out).expect("JSON");
+    let differences = found["connections"][0]["differences"].as_array().expect("a list");
+    let first = differences.iter().find(|first| first["in"] == "acknowledgment").expect("ACKs differ");
+    assert_eq!(
+        (&first["packets_before"], &first["a"], &first["b"], &first["from_opener"], &first["data"]),
+        (&json!(1), &json!("2897"), &json!("4345"), &json!(false), &json!(false))
+    );
+}
+
+#[test]
+fn times_in_captures_may_differ_by_what_is_asked_for() {
+    let folder = captured("compare_times", &[("a", &[]), ("b", &["links.wire.delay=11ms"])]);
+    let files = ["a/f.0.sender.pcapng", "b/f.0.sender.pcapng"];
+    let found = |within: &str| -> Value {
+        let said = compare(&folder, &[&["--json", "--within", within], &files[..]].concat());
+        serde_json::from_str(&said.out).expect("JSON")
+    };
+    // The SYN is answered after two delays: 2 ms later.
+    let of = |found: &Value| {
+        let differences = found["connections"][0]["differences"].as_array().expect("a list").clone();
+        differences.into_iter().find(|one| one["in"] == "time" && one["data"] == true && one["from_opener"] == false)
+    };
+    assert!(of(&found("1999us")).is_some_and(|time| time["packets_before"] == 0));
+    assert!(of(&found("2001us")).is_none());
+}
+
+/// A capture at the receiver has the same connection; one of a link has one way of all connections.
+#[test]
+fn captures_of_a_link_and_of_several_connections_are_compared() {
+    let twice: &[&str] = &["flows.0.count=2", "flows.0.bytes=20kB"];
+    let folder = captured("compare_link", &[("a", twice), ("b", &[twice, &["flows.0.bytes=21kB"]].concat())]);
+    let said = compare(&folder, &["a/wire.forward.pcapng", "b/wire.forward.pcapng", "--json"]);
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!((&found["connections_in_a"], &found["connections_in_b"]), (&json!(2), &json!(2)));
+    let connections = found["connections"].as_array().expect("a list");
+    assert_eq!(connections.len(), 2);
+    for connection in connections {
+        // 20,000 bytes are 13 segments of 1448 and one of 1176, with a FIN; 1,000 more fill the latter.
+        let segment = connection["differences"].as_array().expect("a list").iter().find(|one| one["in"] == "segment");
+        let segment = segment.expect("the last segment");
+        assert_eq!((&segment["a"], &segment["b"]), (&json!("18825+1176 FIN"), &json!("18825+1448")));
+    }
+}
+
+#[test]
+fn captures_and_results_are_not_mixed() {
+    let folder = captured("compare_mixed", &[("a", &[])]);
+    let capture = "a/f.0.sender.pcapng";
+    for (args, message) in [
+        (&[capture, "a"][..], "a/f.0.sender.pcapng is a capture and a is none: compare two captures or two results"),
+        (&["a", capture], "a/f.0.sender.pcapng is a capture and a is none: compare two captures or two results"),
+        (&["a", "a", "--within", "1ms"], "--within applies to captures"),
+        (&[capture, capture, "--test", "t"], "--a, --b, --test, --correct and --all-rows do not apply"),
+        (&[capture, capture, "--within", "soon"], "invalid value 'soon' for '--within <TIME>'"),
+        (&[capture, "cut"], "cut: packet 1, at byte"),
+        (&["empty", capture], "empty has no TCP packet"),
+    ] {
+        let whole = fs::read(folder.join(capture)).unwrap();
+        let block = |from: usize| u32::from_le_bytes(whole[from + 4..from + 8].try_into().unwrap()) as usize;
+        let headers = block(0) + block(block(0));
+        fs::write(folder.join("cut"), &whole[..headers + 20]).unwrap();
+        fs::write(folder.join("empty"), &whole[..headers]).unwrap();
+        let said = compare(&folder, args);
+        assert_eq!(said.status, 2, "{args:?}: {}", said.out);
+        assert!(said.err.contains(message), "{args:?}: {}", said.err);
+    }
+}

@@ -42,7 +42,8 @@ const PCAP_PACKET: usize = 16;
 pub(crate) struct CaptureReader {
     path: PathBuf,
     stream: PieceReader,
-    nodes: Vec<NodeSpec>,
+    /// The hosts of the scenario; `None` reads the packets of every interface, whoever wrote them.
+    nodes: Option<Vec<NodeSpec>>,
     format: CaptureFormat,
     /// Packets read so far, and the number of these that belong to a host.
     packets: u64,
@@ -91,6 +92,7 @@ struct CapturedFrame {
     /// Nanoseconds since the epoch.
     at: i128,
     link: LinkLayer,
+    interface: usize,
     /// The host at whose interface it was captured.
     node: Option<usize>,
     way: Option<CaptureDirection>,
@@ -120,7 +122,7 @@ enum CaptureItem {
 
 impl CaptureReader {
     /// Opens a capture and reads its first header.
-    pub(crate) fn open(path: &Path, nodes: &[NodeSpec]) -> Result<CaptureReader, LiveError> {
+    pub(crate) fn open(path: &Path, nodes: Option<&[NodeSpec]>) -> Result<CaptureReader, LiveError> {
         let file = File::open(path).map_err(|source| LiveError::File { path: path.to_owned(), source })?;
         CaptureReader::new(path, file, nodes)
     }
@@ -129,12 +131,12 @@ impl CaptureReader {
     pub(super) fn new(
         path: &Path,
         file: impl io::Read + Send + 'static,
-        nodes: &[NodeSpec],
+        nodes: Option<&[NodeSpec]>,
     ) -> Result<CaptureReader, LiveError> {
         let mut reader = CaptureReader {
             path: path.to_owned(),
             stream: PieceReader::new(file),
-            nodes: nodes.to_vec(),
+            nodes: nodes.map(<[NodeSpec]>::to_vec),
             format: CaptureFormat::Pcapng(PcapSection::default()),
             packets: 0,
             matched: 0,
@@ -185,6 +187,16 @@ impl CaptureReader {
         }
     }
 
+    /// The next IP packet of any interface.
+    fn any(&mut self) -> Result<Option<(CapturedFrame, Range<usize>, usize)>, ReadFailure> {
+        while let Some(frame) = self.frame()? {
+            if let Some((place, len)) = self.place(&frame)? {
+                return Ok(Some((frame, place, len)));
+            }
+        }
+        Ok(None)
+    }
+
     fn error(&self, failure: ReadFailure) -> LiveError {
         let path = self.path.clone();
         let (byte, packets) = (self.stream.position(), self.packets);
@@ -223,6 +235,17 @@ impl CaptureReader {
 
     /// The next packet of a host.
     fn advance(&mut self) -> Result<Option<HostPacket>, ReadFailure> {
+        while let Some(frame) = self.frame()? {
+            if let Some(found) = self.packet(frame)? {
+                return Ok(Some(found));
+            }
+        }
+        self.close()?;
+        Ok(None)
+    }
+
+    /// The next frame of any interface; `None` at the end.
+    fn frame(&mut self) -> Result<Option<CapturedFrame>, ReadFailure> {
         loop {
             self.in_packet = false;
             let step = match self.format {
@@ -231,17 +254,25 @@ impl CaptureReader {
             };
             match step {
                 CaptureItem::Other => {}
-                CaptureItem::End => {
-                    self.close()?;
-                    return Ok(None);
-                }
-                CaptureItem::Frame(frame) => {
-                    if let Some(found) = self.packet(frame)? {
-                        return Ok(Some(found));
-                    }
-                }
+                CaptureItem::End => return Ok(None),
+                CaptureItem::Frame(frame) => return Ok(Some(frame)),
             }
         }
+    }
+
+    /// The range of a frame's IP packet within the piece, as far as it was captured, and its whole
+    /// length; `None` if it contains none.
+    fn place(&self, frame: &CapturedFrame) -> Result<Option<(Range<usize>, usize)>, ReadFailure> {
+        let Some(bytes) = self.stream.piece().get(frame.from..frame.from + frame.captured) else {
+            return Err(malformed("packet").into());
+        };
+        // ackclock's own devices read nothing but packets, whatever the contents.
+        let original = usize::try_from(frame.original).unwrap_or(usize::MAX).max(bytes.len());
+        let whole = match (frame.way, frame.link) {
+            (Some(_), LinkLayer::Raw) => Some(0..original),
+            _ => frame.link.ip(bytes, original),
+        };
+        Ok(whole.map(|whole| (frame.from + whole.start..frame.from + whole.end.min(bytes.len()), whole.len())))
     }
 
     /// The next block of a pcapng file.
@@ -300,13 +331,14 @@ impl CaptureReader {
                 }
                 let (_, header) = parse_sectionheaderblock(piece).map_err(|_| malformed("section header"))?;
                 *section = PcapSection::new(&header)?;
+                section.own &= self.nodes.is_some();
                 Ok(CaptureItem::Other)
             }
             IDB_MAGIC => {
                 let parse =
                     if big_endian { parse_interfacedescriptionblock_be } else { parse_interfacedescriptionblock_le };
                 let (_, interface) = parse(piece).map_err(|_| malformed("interface description"))?;
-                section.add(&interface, &self.nodes)?;
+                section.add(&interface, self.nodes.as_deref().unwrap_or_default())?;
                 Ok(CaptureItem::Other)
             }
             ISB_MAGIC => {
@@ -339,7 +371,7 @@ impl CaptureReader {
                 }
                 Ok(CaptureItem::Frame(frame))
             }
-            _ => Err("a packet without a time (a simple or an obsolete packet block) cannot be replayed".into()),
+            _ => Err("a packet without a time (a simple or an obsolete packet block)".into()),
         }
     }
 
@@ -372,6 +404,7 @@ impl CaptureReader {
         Ok(CaptureItem::Frame(CapturedFrame {
             at: clock.seconds_and(packet.ts_sec, packet.ts_usec),
             link,
+            interface: 0,
             node: None,
             way: None,
             from: PCAP_PACKET,
@@ -383,25 +416,15 @@ impl CaptureReader {
     /// Assigns a frame to a host; `None` if it belongs to none.
     fn packet(&mut self, frame: CapturedFrame) -> Result<Option<HostPacket>, ReadFailure> {
         let start = *self.start.get_or_insert(frame.at);
-        let Some(bytes) = self.stream.piece().get(frame.from..frame.from + frame.captured) else {
-            return Err(malformed("packet").into());
-        };
-        // ackclock's own devices read nothing but packets, whatever the contents.
-        let original = usize::try_from(frame.original).unwrap_or(usize::MAX).max(bytes.len());
-        let whole = match (frame.way, frame.link) {
-            (Some(_), LinkLayer::Raw) => Some(0..original),
-            _ => frame.link.ip(bytes, original),
-        };
-        let Some(whole) = whole else { return Ok(None) };
-        let (len, place) = (whole.len(), whole.start..whole.end.min(bytes.len()));
+        let Some((place, len)) = self.place(&frame)? else { return Ok(None) };
         let (node, way) = match (frame.node, frame.way) {
             (Some(node), Some(way)) => (node, way),
             (node, _) => {
-                let Some(source) = link::source(&bytes[place.clone()]) else { return Ok(None) };
+                let Some(source) = link::source(&self.stream.piece()[place.clone()]) else { return Ok(None) };
                 let has = |spec: &NodeSpec| {
                     spec.tun.is_some() && spec.addresses.iter().any(|&(address, _)| address == source)
                 };
-                match self.nodes.iter().position(has) {
+                match self.nodes.iter().flatten().position(has) {
                     // Packets that another host sent were captured where they arrived.
                     Some(found) if node.is_none_or(|node| node == found) => (found, CaptureDirection::FromHost),
                     _ => return Ok(None),
@@ -425,7 +448,6 @@ impl CaptureReader {
             self.last = at;
         }
         self.matched += 1;
-        let place = frame.from + place.start..frame.from + place.end;
         Ok(Some(HostPacket { at, node, way, place, len }))
     }
 
@@ -454,10 +476,61 @@ impl CaptureReader {
         if self.matched > 0 {
             return Ok(());
         }
-        let hosts = self.nodes.iter().filter(|node| node.tun.is_some());
+        let hosts = self.nodes.iter().flatten().filter(|node| node.tun.is_some());
         let addresses = hosts.flat_map(|node| node.addresses.iter().map(|(address, _)| address.to_string()));
         let addresses = addresses.collect::<Vec<_>>().join(", ");
         Err(format!("no packet is from a host of the scenario ({addresses})").into())
+    }
+}
+
+/// The IP packets of a capture (pcapng or pcap, by any tool), in the order of the file.
+#[derive(Debug)]
+pub struct CapturePackets(CaptureReader);
+
+/// An IP packet of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapturePacket<'a> {
+    /// Time of capture, in nanoseconds since the epoch (in virtual runs: since the run began).
+    pub nanos: i128,
+    /// The interface, by its number in the file.
+    pub interface: usize,
+    /// The packet from its IP header on, up to the snapshot length.
+    pub bytes: &'a [u8],
+    /// The length of the whole packet, in bytes.
+    pub len: usize,
+}
+
+impl CapturePackets {
+    /// Opens a capture and reads its first header.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no capture.
+    pub fn open(path: &Path) -> Result<CapturePackets, LiveError> {
+        CaptureReader::open(path, None).map(CapturePackets)
+    }
+
+    /// The next packet; `None` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed, or was cut. No further packet can be read after an
+    /// error.
+    #[expect(clippy::should_implement_trait, reason = "packets are lent")]
+    pub fn next(&mut self) -> Result<Option<CapturePacket<'_>>, LiveError> {
+        match self.0.any() {
+            Ok(Some((CapturedFrame { at: nanos, interface, .. }, place, len))) => {
+                Ok(Some(CapturePacket { nanos, interface, bytes: &self.0.stream.piece()[place], len }))
+            }
+            Ok(None) => Ok(None),
+            Err(failure) => Err(self.0.error(failure)),
+        }
+    }
+
+    /// The name of an interface, if the capture has it.
+    pub fn interface_name(&self, interface: usize) -> Option<&str> {
+        match &self.0.format {
+            CaptureFormat::Pcapng(section) => section.interfaces.get(interface)?.name.as_deref(),
+            CaptureFormat::Pcap { .. } => None,
+        }
     }
 }
 
@@ -479,6 +552,7 @@ fn enhanced_packet(section: &mut PcapSection, block: &[u8]) -> Result<CapturedFr
     Ok(CapturedFrame {
         at: interface.clock.nanos(packet.ts_high, packet.ts_low),
         link: interface.link.ok_or_else(|| unknown_link(interface.linktype))?,
+        interface: packet.if_id as usize,
         node: interface.node,
         way: way.filter(|_| interface.node.is_some()),
         // Type, block length, interface, timestamp and two packet lengths come first.

@@ -25,6 +25,8 @@ pub(super) struct PcapSection {
 /// An interface of a section.
 #[derive(Debug)]
 pub(super) struct Interface {
+    /// `if_name`.
+    pub(super) name: Option<String>,
     /// `None` for a link layer that is not read.
     pub(super) link: Option<LinkLayer>,
     pub(super) linktype: i32,
@@ -112,6 +114,7 @@ impl PcapSection {
             None => 0,
         };
         self.interfaces.push(Interface {
+            name: name.map(str::to_owned),
             link: LinkLayer::new(block.linktype.0),
             linktype: block.linktype.0,
             clock: TimestampFormat { per_second, offset },

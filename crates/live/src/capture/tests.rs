@@ -104,7 +104,8 @@ fn read(bytes: impl AsRef<[u8]> + Send + 'static) -> Result<(Vec<Packet>, Option
 }
 
 fn read_all(file: impl Read + Send + 'static) -> Result<(Vec<Packet>, Option<Time>), String> {
-    let mut reader = CaptureReader::new(Path::new("x.pcapng"), file, &nodes()).map_err(|error| error.to_string())?;
+    let mut reader =
+        CaptureReader::new(Path::new("x.pcapng"), file, Some(&nodes())).map_err(|error| error.to_string())?;
     let mut packets = Vec::new();
     while let Some(packet) = reader.next().map_err(|error| error.to_string())? {
         packets.push((packet.at.as_nanos(), packet.node, packet.way, packet.bytes.to_vec()));
@@ -176,7 +177,7 @@ fn a_packet_may_have_its_beginning_alone() {
     assert!(has(&[&[12, 0, 0, 0, 128, 0, 0, 0][..]].concat()));
     assert!(has(&[numbers([128, 1499]), long[..128].to_vec()].concat()) && !has(&long[..129]));
     assert!(has(&[numbers([128, 128]), short.clone()].concat()));
-    let mut reader = CaptureReader::new(&scratch.file(), Cursor::new(file.clone()), &nodes()).unwrap();
+    let mut reader = CaptureReader::new(&scratch.file(), Cursor::new(file.clone()), Some(&nodes())).unwrap();
     for packet in [&long, &short] {
         let read = reader.next().unwrap().unwrap();
         assert_eq!((read.bytes, read.len), (&packet[..128], packet.len()));
@@ -415,7 +416,7 @@ fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
 #[test]
 fn the_scenario_is_known_by_what_decides() {
     let file = write("fingerprint", &[]);
-    let reader = CaptureReader::new(Path::new("x"), Cursor::new(file), &nodes()).unwrap();
+    let reader = CaptureReader::new(Path::new("x"), Cursor::new(file), Some(&nodes())).unwrap();
     let mut same = spec();
     same.title = "Another title, scenario 12".to_owned();
     let live = same.live.as_mut().unwrap();
@@ -436,7 +437,7 @@ fn a_title_of_any_length_fits() {
     let spec = RunSpec { title: "ü scenario ".repeat(10_000), ..spec() };
     let path = scratch.file();
     CaptureWriter::create(&path, &spec, None).unwrap().finish(Time::ZERO).unwrap();
-    let reader = CaptureReader::open(&path, &nodes()).unwrap();
+    let reader = CaptureReader::open(&path, Some(&nodes())).unwrap();
     assert_eq!(reader.scenario(), Some(fingerprint(&spec)));
 }
 

@@ -24,8 +24,8 @@ fn changed(name: &str) -> Vec<u8> {
 }
 
 fn read_changes(file: Vec<u8>) -> Result<Vec<(usize, Changes)>, String> {
-    let mut reader =
-        CaptureReader::new(Path::new("x.pcapng"), Cursor::new(file), &nodes()).map_err(|error| error.to_string())?;
+    let mut reader = CaptureReader::new(Path::new("x.pcapng"), Cursor::new(file), Some(&nodes()))
+        .map_err(|error| error.to_string())?;
     let (mut all, mut packets) = (Vec::new(), 0);
     while let Some(packet) = reader.next().map_err(|error| error.to_string())? {
         all.extend(packet.changes.iter().map(|change| (packets, change.clone())));

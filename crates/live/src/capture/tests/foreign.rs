@@ -206,7 +206,7 @@ fn a_packet_that_was_cut_has_the_length_that_it_says() {
     // 82 of 1400 bytes behind an Ethernet header, and 100 of padding behind them.
     let frame = [&[0xaa; 12][..], &[8, 0], &ipv4(1, 2, 1400)[..82]].concat();
     let file = [LITTLE.section(), LITTLE.interface(1, &[]), LITTLE.packet(0, 1, None, 1514, &frame)].concat();
-    let mut reader = CaptureReader::new(Path::new("x.pcapng"), Cursor::new(file), &nodes()).unwrap();
+    let mut reader = CaptureReader::new(Path::new("x.pcapng"), Cursor::new(file), Some(&nodes())).unwrap();
     let packet = reader.next().unwrap().unwrap();
     assert_eq!((packet.bytes, packet.len), (&ipv4(1, 2, 1400)[..82], 1400));
 }
@@ -312,9 +312,10 @@ fn a_file_that_comes_in_small_pieces_is_the_same() {
 #[test]
 fn a_host_that_the_scenario_does_not_have_is_told() {
     let file = write("unknown", &some_packets());
-    let error = CaptureReader::new(Path::new("x"), Cursor::new(file.clone()), &nodes()[..1]).and_then(|mut reader| {
-        while reader.next()?.is_some() {}
-        Ok(())
-    });
+    let error =
+        CaptureReader::new(Path::new("x"), Cursor::new(file.clone()), Some(&nodes()[..1])).and_then(|mut reader| {
+            while reader.next()?.is_some() {}
+            Ok(())
+        });
     assert!(error.unwrap_err().to_string().contains("interface right is no host of the scenario that has a device"));
 }
