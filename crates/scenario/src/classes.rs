@@ -34,7 +34,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent, queue: &mut QueueSp
 }
 
 fn read_default(fields: &mut Fields<'_>, default: &mut Option<Arc<str>>) {
-    const KEY: (&str, &str) = ("default", "class of packets that no filter knows; without it they wait for nothing");
+    const KEY: (&str, &str) = ("default", "class of unmatched packets; without it they are sent at once");
     if let Some(name) = fields.maybe(KEY, Text) {
         *default = Some(name.into());
     }
@@ -76,7 +76,7 @@ fn read_class<S: Clone>(
         let problem = Problem::new("not a valid name of a class", "a letter, then letters, digits, `-` and `_`");
         fields.reject("", &entry.node, problem);
     }
-    let parent = fields.maybe(("parent", "the class above it; without it, it is at the top"), Text).map(Arc::from);
+    let parent = fields.maybe(("parent", "parent class; without it the class is at the top"), Text).map(Arc::from);
     let settings = settings(&mut fields, base.map(|base| &base.settings));
     let filter = filter(&mut fields, base.map(|base| base.filter.clone()).unwrap_or_default());
     let there = base.map_or_else(queue::default, |base| base.queue.clone());
@@ -93,7 +93,7 @@ fn read_class<S: Clone>(
 
 /// The packets that belong to a class.
 fn filter(fields: &mut Fields<'_>, mut filter: Filter) -> Filter {
-    fields.declare(("dscp", "codepoint of its packets, or a list"), || {
+    fields.declare(("dscp", "codepoint that selects packets of the class, or a list"), || {
         Domain::Either(vec![Codepoint.domain(), Domain::List(Box::new(Codepoint.domain()))])
     });
     if let Some(entry) = fields.get("dscp") {
@@ -105,7 +105,7 @@ fn filter(fields: &mut Fields<'_>, mut filter: Filter) -> Filter {
             }
         }
     }
-    fields.declare(("flows", "id of its flows, or a list"), || Domain::Structure);
+    fields.declare(("flows", "flows that the class serves: an id, or a list"), || Domain::Structure);
     if let Some(entry) = fields.get("flows") {
         filter.flows.clear();
         for node in items(&entry.node) {
@@ -119,13 +119,13 @@ fn filter(fields: &mut Fields<'_>, mut filter: Filter) -> Filter {
         }
     }
     let (least, most) = filter.length.unwrap_or((0, u32::MAX));
-    let from = fields.maybe(("min_length", "least length of its packets, with the link's framing"), Bytes(0, MOST));
-    let to = fields.maybe(("max_length", "greatest length of its packets"), Bytes(0, MOST));
+    let from = fields.maybe(("min_length", "length of its shortest packets, with the link's framing"), Bytes(0, MOST));
+    let to = fields.maybe(("max_length", "length of its longest packets"), Bytes(0, MOST));
     if from.is_some() || to.is_some() {
         let of = |given: Option<u64>, there: u32| given.map_or(there, |bytes| bytes as u32);
         filter.length = Some((of(from, least), of(to, most)));
     }
-    let acks = fields.maybe(("acks", "`true`: its packets are pure ACKs; `false`: none of them is"), Flag);
+    let acks = fields.maybe(("acks", "`true`: pure ACKs only; `false`: everything else"), Flag);
     filter.acks = acks.or(filter.acks);
     filter
 }
@@ -172,9 +172,9 @@ fn htb(fields: &mut Fields<'_>, base: Option<&HtbClass>) -> Option<HtbClass> {
 /// The curves of an HFSC class.
 fn hfsc(fields: &mut Fields<'_>, base: Option<&HfscClass>) -> Option<HfscClass> {
     let base = base.cloned().unwrap_or_default();
-    let rt = curve(fields, ("rt", "real time: what a leaf has at least"), base.rt);
-    let ls = curve(fields, ("ls", "link sharing: its share of what is left"), base.ls);
-    let ul = curve(fields, ("ul", "upper limit: what it shares in at most"), base.ul);
+    let rt = curve(fields, ("rt", "real-time curve: service guaranteed to a leaf"), base.rt);
+    let ls = curve(fields, ("ls", "link-sharing curve: the share of excess bandwidth"), base.ls);
+    let ul = curve(fields, ("ul", "upper-limit curve"), base.ul);
     if rt.is_none() && ls.is_none() {
         fields.missing("ls", "`rt`, `ls` or both, such as ls = { m2 = \"1mbit\" }");
         return None;
@@ -191,11 +191,11 @@ fn curve(
     const EXPECTED: &str =
         "a table, such as { m2 = \"1mbit\" } or { umax = \"1500B\", dmax = \"10ms\", m2 = \"1mbit\" }";
     let Some(mut fields) = fields.table(key, EXPECTED) else { return base };
-    let m1 = fields.maybe(("m1", "slope for the time `d`; without it 0"), PlainRate);
-    let d = fields.maybe(("d", "time for which `m1` holds"), Time::Positive);
-    let umax = fields.maybe(("umax", "bytes that are to leave within `dmax`, in place of `m1`"), Bytes(1, MOST));
-    let dmax = fields.maybe(("dmax", "time within which `umax` leaves, in place of `d`"), Time::Positive);
-    let m2 = fields.maybe(("m2", "slope from then on"), PlainRate).map(Rate::as_bps).or(base.map(|base| base.m2));
+    let m1 = fields.maybe(("m1", "slope during `d`; 0 if omitted"), PlainRate);
+    let d = fields.maybe(("d", "duration of `m1`"), Time::Positive);
+    let umax = fields.maybe(("umax", "bytes served within `dmax`, in place of `m1`"), Bytes(1, MOST));
+    let dmax = fields.maybe(("dmax", "deadline for `umax`, in place of `d`"), Time::Positive);
+    let m2 = fields.maybe(("m2", "slope after `d`"), PlainRate).map(Rate::as_bps).or(base.map(|base| base.m2));
     let errors = fields.errors();
     if m2.is_none() {
         fields.missing("m2", "a rate such as \"1mbit\"");

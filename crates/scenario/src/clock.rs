@@ -149,7 +149,7 @@ impl Default for Timing {
 pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     let mut timing = Timing::default();
     let devices = nodes.is_none_or(|nodes| nodes.iter().any(|node| node.tun.is_some()));
-    let replay = run.maybe(("replay", "capture of the packets that kernels sent in a live run"), OrOff(Text)).flatten();
+    let replay = run.maybe(("replay", "capture of a live run to replay"), OrOff(Text)).flatten();
     let default = match (&replay, devices) {
         (Some(_), _) => "replay",
         (None, true) => "live",

@@ -176,9 +176,8 @@ fn read(
     windows: &mut Vec<Window>,
 ) -> Option<Expect> {
     let measurement = measurement::read(&mut fields, subjects, windows);
-    let runs = fields
-        .maybe(("runs", "the runs of a point that have to meet the bounds"), RUNS)
-        .map_or(OfRuns::Each, OfRuns::named);
+    let runs =
+        fields.maybe(("runs", "runs of a point that must meet the bounds"), RUNS).map_or(OfRuns::Each, OfRuns::named);
     let at_most = fields.maybe(("at_most", "upper bound, inclusive"), Number(f64::MIN, f64::MAX));
     let at_least = fields.maybe(("at_least", "lower bound, inclusive"), Number(f64::MIN, f64::MAX));
     if fields.get("at_most").is_none() && fields.get("at_least").is_none() {
@@ -189,7 +188,7 @@ fn read(
     {
         fields.reject("at_least", &entry.node, Problem::new(format!("more than `at_most`, which is {most}"), ""));
     }
-    let when = axes(&mut fields, ("when", "points to which it applies, by axis values"), sweep, true);
+    let when = axes(&mut fields, ("when", "points that the bounds apply to, by axis values"), sweep, true);
     let baseline = axes(&mut fields, ("baseline", "point in the denominator"), sweep, false);
     let baseline = baseline.into_iter().filter_map(|(axis, mut values)| Some((axis, values.pop()?))).collect();
     let claim = claim::read(&mut fields).map(Arc::new);

@@ -37,7 +37,7 @@ const EXPECTED_ADDRESS: &str = "an address with the length of its prefix, such a
 
 /// Reads `[hosts]`; `None` if something in it is wrong, which was reported.
 pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>) -> Option<Vec<NodeSpec>> {
-    let Some(entry) = root.get(("hosts", "machines behind devices, or in this process, by name")) else {
+    let Some(entry) = root.get(("hosts", "hosts by name: kernels behind devices, or endpoints in this process")) else {
         return Some(Vec::new());
     };
     let expected = "sections `[hosts.NAME]`, each with an `address`";
@@ -113,7 +113,7 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
 
 /// The network stack of a host without a device.
 fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
-    const STACK: (&str, &str) = ("stack", "network stack of one's own, in place of a device");
+    const STACK: (&str, &str) = ("stack", "custom network stack, in place of a device");
     let all = fields.own().stacks();
     let names: Vec<&'static str> = all.iter().map(|own| own.name()).collect();
     let Some(first) = names.first() else {
@@ -211,7 +211,7 @@ fn addresses(fields: &mut Fields<'_>) -> Vec<(IpAddr, u8)> {
 
 /// The prefixes of what is behind a host; empty after an error.
 fn routes(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) -> Vec<(IpAddr, u8)> {
-    let Some(entry) = fields.get(("routes", "prefixes behind the host, which its kernel forwards to")) else {
+    let Some(entry) = fields.get(("routes", "prefixes that the host's kernel forwards to")) else {
         return Vec::new();
     };
     let expected = format!("a list of at most {MAX_ADDRESSES} prefixes, such as [\"0.0.0.0/0\"]");

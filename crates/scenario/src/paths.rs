@@ -109,7 +109,7 @@ fn router(fields: &mut Fields<'_>, default: RouterSpec) -> RouterSpec {
         address: fields.or(("address", "IPv4 source address of its ICMP errors"), default.address, RouterAddress),
         address6: fields.or(("address6", "IPv6 source address of its ICMP errors"), default.address6, RouterAddress6),
         mtu: fields
-            .maybe(("mtu", "MTU of the path, if lower than the devices'"), Bytes(MIN_MTU, u16::MAX.into()))
+            .maybe(("mtu", "MTU of the path, if below the devices'"), Bytes(MIN_MTU, u16::MAX.into()))
             .map(|mtu| mtu as u16)
             .or(default.mtu),
     }

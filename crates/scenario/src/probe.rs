@@ -71,7 +71,7 @@ pub(crate) fn load(fields: &mut Fields<'_>) -> Application {
     };
     let interval = fields.or(keys::INTERVAL, INTERVAL, ProbeInterval);
     let replenish = fields.or(
-        ("replenish", "bytes beyond the window that the loaded side keeps in its buffer"),
+        ("replenish", "data that the loaded side buffers beyond the window, as time"),
         Some(REPLENISH),
         OrOff(Time::Any),
     );

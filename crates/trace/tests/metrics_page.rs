@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use ackclock_trace::metrics::{MetricKind, SummaryPart, run};
+use ackclock_trace::metrics::{MetricKind, MetricRow, SummaryPart, run};
 
 const HEAD: &str = "\
 # Metrics
@@ -19,7 +19,8 @@ numbers are the metrics of expectations, `compare`, `report` and `sweep.repeat.u
 
 A failed run of a sweep has `failed` and `error`; the last run of a sweep has the outcomes of [expectations](expectations.md).
 
-This page is generated.
+Values are numbers unless brackets behind the key name another type. What a run or a flow does not have is left out. This page is
+generated.
 ";
 
 /// Text of a comment, with links of Rust's documentation as plain code.
@@ -54,21 +55,52 @@ fn value(kind: &MetricKind) -> String {
     }
 }
 
+/// A key with its meaning, and with its type unless that is a number.
+fn described(metric: &MetricRow) -> String {
+    let key = metric.key;
+    // The head of the page says it once.
+    let general = ["without any", "for others", "otherwise", "of others", "of other flows"];
+    let meaning =
+        general.iter().fold(plain(metric.meaning), |text, when| text.replace(&format!("; left out {when}."), "."));
+    match &metric.kind {
+        MetricKind::Number => format!("`{key}`: {meaning}"),
+        kind => format!("`{key}` ({}): {meaning}", value(kind)),
+    }
+}
+
+/// The lists of all parts. Keys that an earlier part has are named, with a link to it.
 fn page() -> String {
     let mut out = HEAD.to_owned();
-    let (mut due, mut done) = (VecDeque::from([run()]), Vec::new());
+    let (mut due, mut done) = (VecDeque::from([run()]), Vec::<&SummaryPart>::new());
     while let Some(part) = due.pop_front() {
-        if done.contains(&part.name) {
+        if done.iter().any(|known| known.name == part.name) {
             continue;
         }
-        let _ = write!(out, "\n## {}\n\n{}\n\n| key | value | |\n|---|---|---|\n", title(part), plain(part.meaning));
+        let _ = write!(out, "\n## {}\n\n{}\n", title(part), plain(part.meaning));
+        let is_same = |one: &MetricRow, other: &MetricRow| described(one) == described(other);
+        let mut rows = part.keys();
+        for known in &done {
+            let (same, own): (Vec<&MetricRow>, Vec<&MetricRow>) =
+                rows.iter().partition(|row| known.keys().iter().any(|other| is_same(row, other)));
+            // A single key is rather repeated.
+            if same.len() > 1 {
+                let keys: Vec<String> = same.iter().map(|row| format!("`{}`", row.key)).collect();
+                let name = title(known);
+                let _ = write!(out, "\nAs in [{name}](#{}): {}.\n", name.to_lowercase(), keys.join(", "));
+                rows = own;
+            }
+        }
+        if !rows.is_empty() {
+            out.push('\n');
+        }
+        for metric in rows {
+            let _ = writeln!(out, "- {}", described(metric));
+        }
         for metric in part.keys() {
             assert!(!metric.meaning.is_empty(), "{}.{} has no comment", part.name, metric.key);
-            let meaning = plain(metric.meaning).replace('|', "\\|");
-            let _ = writeln!(out, "| `{}` | {} | {meaning} |", metric.key, value(&metric.kind));
             due.extend(metric.kind.part());
         }
-        done.push(part.name);
+        done.push(part);
     }
     out
 }

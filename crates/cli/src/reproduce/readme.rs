@@ -14,20 +14,31 @@ const BEGIN: &str = "<!-- reproduce -->";
 const END: &str = "<!-- /reproduce -->";
 
 /// The table in Markdown, each row with its verdict first. `ackclock reproduce` prints every
-/// expectation; the table leaves out those that are met beside others.
+/// expectation with its file, point and spread; the table leaves these out, the metrics of what is
+/// met, and expectations that are met beside others. Results that differ only in their source are
+/// one row.
 fn table(folder: &Folder) -> String {
-    let has_kernel = folder.rows.iter().any(|row| !row.kernel.is_empty());
-    let kernel = |cell: &str| if has_kernel { format!(" {cell} |") } else { String::new() };
-    let mut out = format!("Written by `ackclock reproduce {} --readme`.\n\n{}.\n\n", folder.name, folder.totals());
-    let _ = writeln!(out, "| result | source | published | ackclock |{}", kernel("real kernel"));
-    let _ = writeln!(out, "|---|---|---|---|{}", if has_kernel { "---|" } else { "" });
+    let mut out = format!(
+        "Written by `ackclock reproduce {0} --readme`; `ackclock reproduce {0}` prints every expectation with metric, spread and point.\n\n{1}.\n\n",
+        folder.name,
+        folder.totals()
+    );
+    out.push_str("| result | source | published | ackclock |\n|---|---|---|---|\n");
+    let mut rows: Vec<([String; 3], Vec<String>)> = Vec::new();
     for row in &folder.rows {
-        let kernel = kernel(&cell(&row.kernel));
-        let (source, published) = (escaped(&row.source), cell(&row.published));
         let by_median =
             row.other_by_median().map_or_else(String::new, |other| format!("; {} by medians", other.name()));
-        let result = format!("{}{by_median}", row.verdict().name());
-        let _ = writeln!(out, "| {result} | {source} | {published} | {} |{kernel}", found(row));
+        let kernel = row.kernel.iter().map(|text| format!("<br>{}", escaped(text)));
+        let found = found(row) + &kernel.collect::<String>();
+        let cells = [format!("{}{by_median}", row.verdict().name()), cell(&row.published), found];
+        let source = escaped(&row.source);
+        match rows.iter_mut().find(|(known, _)| *known == cells) {
+            Some((_, sources)) => sources.push(source),
+            None => rows.push((cells, vec![source])),
+        }
+    }
+    for ([result, published, found], sources) in rows {
+        let _ = writeln!(out, "| {result} | {} | {published} | {found} |", sources.join("; "));
     }
     let notes = shared_notes(folder);
     if !notes.is_empty() {
@@ -43,7 +54,7 @@ fn table(folder: &Folder) -> String {
 fn shared_notes(folder: &Folder) -> Vec<(&str, Vec<String>)> {
     let mut shared: Vec<(&str, Vec<String>)> = Vec::new();
     for (row, note) in notes(folder) {
-        let source = format!("{} ({})", escaped(&row.source), row.verdict().name());
+        let source = escaped(&row.source);
         match shared.iter_mut().find(|(known, _)| *known == note.as_str()) {
             Some((_, sources)) => sources.push(source),
             None => shared.push((note.as_str(), vec![source])),
@@ -54,15 +65,30 @@ fn shared_notes(folder: &Folder) -> Vec<(&str, Vec<String>)> {
 
 /// The value of a single expectation; of several, how many are met, and those that are not.
 fn found(row: &Row) -> String {
-    // Metrics may have stars in them.
-    let text = |line: &Line| escaped(&format!("{}; {}", line.text(), line.place())).replace('*', "\\*");
-    if let [line] = &row.lines[..] {
-        return text(line);
+    let value = |line: &Line| {
+        let expected = if line.expected.is_empty() { String::new() } else { format!(", expected {}", line.expected) };
+        format!("{}{expected}", line.value)
+    };
+    if let [line] = &row.lines[..]
+        && line.verdict() == Verdict::Ok
+    {
+        return escaped(&value(line));
     }
-    let missed: Vec<&Line> = row.lines.iter().filter(|line| line.verdict() != Verdict::Ok).collect();
-    let met = format!("{} of {} met", row.lines.len() - missed.len(), row.lines.len());
-    let missed = missed.into_iter().map(|line| format!("<br>{}: {}", line.verdict().name(), text(line)));
-    met + &missed.collect::<String>()
+    let missed = |line: &Line| {
+        let metric = if line.metric.is_empty() { String::new() } else { format!("{}: ", line.metric) };
+        let points = match line.verdict() {
+            Verdict::Part => format!("; {} of {} points met", line.met, line.points),
+            _ => String::new(),
+        };
+        // Metrics may have stars in them.
+        escaped(&format!("{metric}{}{points}", value(line))).replace('*', "\\*")
+    };
+    if let [line] = &row.lines[..] {
+        return missed(line);
+    }
+    let lines: Vec<&Line> = row.lines.iter().filter(|line| line.verdict() != Verdict::Ok).collect();
+    let met = format!("{} of {} met", row.lines.len() - lines.len(), row.lines.len());
+    met + &lines.into_iter().map(|line| format!("<br>{}: {}", line.verdict().name(), missed(line))).collect::<String>()
 }
 
 fn cell(texts: &[String]) -> String {

@@ -180,13 +180,13 @@ fn keys(value: &Value, maps: &BTreeSet<&str>, found: &mut BTreeSet<String>) {
 fn every_key_of_the_json_is_described() {
     let page = read(&root().join("docs/metrics.md"));
     let described: BTreeSet<&str> =
-        page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        page.lines().filter_map(|line| Some(line.strip_prefix("- `")?.split_once('`')?.0)).collect();
     assert!(described.contains("goodput_bps") && described.contains("sojourn_ms"));
     // The maps are the keys with entries by name, and objects whose keys the scenario or a program
     // decides.
-    let by_name = page.lines().filter(|line| line.contains(" by name |") || line.contains("| object |"));
+    let by_name = page.lines().filter(|line| line.contains(" by name): ") || line.contains("` (object): "));
     let mut maps: BTreeSet<&str> =
-        by_name.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        by_name.filter_map(|line| Some(line.strip_prefix("- `")?.split_once('`')?.0)).collect();
     maps.insert("expectations");
     let mut found = BTreeSet::new();
     for scenario in [

@@ -47,10 +47,10 @@ fn scenarios() -> BTreeSet<String> {
 #[test]
 fn the_gallery_lists_every_scenario() {
     let gallery = file("scenarios/README.md");
-    // The target of each link in the first column of a table.
+    // The target of the link at the head of each entry.
     let listed: BTreeSet<String> = gallery
         .lines()
-        .filter_map(|line| line.strip_prefix("| [`")?.split_once("](")?.1.split_once(") |"))
+        .filter_map(|line| line.strip_prefix("- [`")?.split_once("](")?.1.split_once("): "))
         .map(|(target, _)| target.to_owned())
         .collect();
     assert_eq!(listed, scenarios(), "scenarios/README.md lists the files that there are");

@@ -90,7 +90,8 @@ fn results(folder: &str) -> BTreeMap<String, String> {
     let page = read(&root().join(format!("scenarios/{folder}/README.md")));
     let table = page.lines().skip_while(|line| !line.starts_with("| result | source | published")).skip(2);
     let rows = table.take_while(|line| line.starts_with('|')).map(cells);
-    rows.map(|row| (row[1].to_owned(), row[0].to_owned())).collect()
+    rows.flat_map(|row| row[1].split("; ").map(|source| (source.to_owned(), row[0].to_owned())).collect::<Vec<_>>())
+        .collect()
 }
 
 /// The joint result of rows.
@@ -110,18 +111,22 @@ fn together(results: &[&str]) -> &'static str {
 #[test]
 fn the_list_of_results_agrees_with_the_tables() {
     let page = read(&root().join("docs/reproduction.md"));
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (section, folders) in SECTIONS {
         let rows: BTreeMap<_, _> = folders.iter().flat_map(|folder| results(folder)).collect();
         let part = page.split_once(&format!("\n## {section}\n")).expect("a section").1;
-        let part = part.split("\n## ").next().expect("text");
-        for line in part.lines().filter(|line| line.starts_with("| ")).skip(1) {
-            let cells = cells(line);
-            assert_eq!(cells.len(), 3, "{line}");
-            let (said, sources) = cells[2].split_once(" (").unwrap_or((cells[2], ""));
-            if said.is_empty() {
+        let part = part.split("\n## ").next().expect("text").replace("\n  ", " ");
+        for line in part.lines().filter(|line| line.starts_with("- ")) {
+            // Rows of their own behind their result, or a result behind a row with its parts.
+            let Some((_, result)) = line.split_once(" → ") else {
+                let (said, sources) = line[2..].split_once(": ").unwrap_or_else(|| panic!("no result: {line}"));
+                for source in sources.split("; ") {
+                    assert_eq!(rows.get(source).map(String::as_str), Some(said), "{source}");
+                    *counts.entry(said.split("; ").last().expect("a word").to_owned()).or_default() += 1;
+                }
                 continue;
-            }
+            };
+            let (said, sources) = result.split_once(" (").unwrap_or((result, ""));
             let sources: Vec<_> = sources.strip_suffix(')').map_or(Vec::new(), |sources| sources.split("; ").collect());
             let measured = sources.iter().filter(|&&source| source != "test");
             let measured: Vec<_> = measured
@@ -130,7 +135,7 @@ fn the_list_of_results_agrees_with_the_tables() {
             if !measured.is_empty() {
                 assert_eq!(together(&measured), said, "{line}");
             }
-            *counts.entry(said.split("; ").last().expect("a word")).or_default() += 1;
+            *counts.entry(said.split("; ").last().expect("a word").to_owned()).or_default() += 1;
         }
     }
     let count = |result: &str| counts.get(result).copied().unwrap_or(0);

@@ -170,7 +170,8 @@ fn parts_of_scenarios_have_keys_that_exist() {
     let rows = ["keys", "parameters", "hosts", "kernel"].map(|page| {
         fs::read_to_string(root().join(format!("docs/{page}.md"))).unwrap_or_else(|error| panic!("{page}: {error}"))
     });
-    let rows = rows.iter().flat_map(|page| page.lines()).filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let rows = rows.iter().flat_map(|page| page.lines());
+    let rows = rows.filter_map(|line| line.strip_prefix("| `").or(line.strip_prefix("- `"))?.split_once('`'));
     let parts = rows.flat_map(|(path, _)| path.split('.')).map(|part| part.trim_end_matches("[]"));
     let known: BTreeSet<&str> = parts.chain(FURTHER).collect();
     let (mut count, mut wrong) = (0, Vec::new());

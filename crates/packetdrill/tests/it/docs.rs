@@ -27,15 +27,25 @@ fn its_scripts_pass() {
     }
 }
 
+const HEAD: &str = "| values | keys |\n|---|---|\n";
+
 /// `ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-packetdrill --test it docs` writes the table.
 #[test]
 fn its_table_of_settings_is_that_of_the_keys() {
     let found = page();
-    let head = "| key | values |\n|---|---|\n";
-    let (before, rest) = found.split_once(head).expect("a table of settings");
+    let (before, rest) = found.split_once(HEAD).expect("a table of settings");
     let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
-    let rows: Vec<String> = Settings::keys().map(|(key, takes)| format!("| `{key}` | {takes} |\n")).collect();
-    let written = [before, head, &rows.concat(), after].concat();
+    // One row for all keys that take the same, in the order of the first.
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for (key, takes) in Settings::keys() {
+        let key = format!("`{key}`");
+        match rows.iter_mut().find(|(known, _)| *known == takes) {
+            Some((_, keys)) => keys.push(key),
+            None => rows.push((takes, vec![key])),
+        }
+    }
+    let rows: String = rows.iter().map(|(takes, keys)| format!("| {takes} | {} |\n", keys.join(", "))).collect();
+    let written = [before, HEAD, &rows, after].concat();
     if env::var_os("ACKCLOCK_WRITE_DOCS").is_some() {
         fs::write(path(), &written).expect("the page can be written");
     }

@@ -12,8 +12,8 @@ use super::*;
 const HEAD: &str = "\
 # Parameters
 
-The parameters of queue disciplines and congestion controllers, which a scenario sets next to `kind`. This page is generated from
-`aqm/src` and `cc/src`, which document each parameter.
+The parameters of queue disciplines and congestion controllers, set next to `kind`. `aqm/src` and `cc/src` document each; this page
+is generated from them.
 
 Ranges are inclusive; a range that depends on another parameter is that for its default. In sources `s` is short for section, and
 FreeBSD's `cc.hd` for the sysctls below `net.inet.tcp.cc.hd`. Limits and thresholds of queues may be in packets, bytes, time or
@@ -32,31 +32,72 @@ const HYSTART: &str = "
 The key `hystart` of a host, next to `cc`.
 ";
 
-fn table(out: &mut String, title: &str, rows: &[Described]) {
+/// The values of a key with its unit, unless the quantities in the range or the default show it.
+fn values(key: &Described) -> String {
+    let range = if key.range == "`true`, `false`" { "boolean" } else { key.range.trim_end_matches(" of:") };
+    // A list of what stands before it.
+    let range = match range.split_once(", or a list, each ") {
+        Some((one, each)) if one == each => format!("{one}, or a list of these"),
+        _ => range.to_owned(),
+    };
+    let is_shown = |text: &str| text.contains("p\"`") || text.contains("B\"`");
+    match key.unit.as_str() {
+        "" => range,
+        unit if range.is_empty() => unit.to_owned(),
+        unit @ ("time" | "rate") => {
+            range.replace("above 0", &format!("{unit} > 0")).replace("0 or more", &format!("{unit} ≥ 0"))
+        }
+        _ if is_shown(&range) => range,
+        unit => format!("{range} {unit}"),
+    }
+}
+
+/// The source of most rows.
+fn common_source(rows: &[Described]) -> &str {
+    let count = |source: &str| rows.iter().filter(|row| row.source == source).count();
+    // The first of several with as many.
+    rows.iter().rev().map(|row| row.source.as_str()).max_by_key(|source| count(source)).unwrap_or_default()
+}
+
+fn list_parameters(out: &mut String, title: &str, rows: &[Described]) {
+    let common = common_source(rows);
     let _ = write!(out, "\n### {title}\n\n");
-    let _ = writeln!(out, "| Parameter | Unit | Default | Range | Source |\n|---|---|---|---|---|");
-    for Described { name, unit, default, range, source, .. } in rows {
-        let _ = writeln!(out, "| `{name}` | {unit} | {default} | {range} | {source} |");
+    for row in rows {
+        let _ = writeln!(out, "- `{}`: {}, default {}", row.name, values(row), row.default);
+    }
+    let _ = write!(out, "\nSource: {common}");
+    // Parameters from elsewhere, by source in the order of the first of each.
+    let mut others: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.source != common) {
+        let name = format!("`{}`", row.name);
+        match others.iter_mut().find(|(source, _)| *source == row.source) {
+            Some((_, names)) => names.push(name),
+            None => others.push((&row.source, vec![name])),
+        }
+    }
+    out.push_str(if others.is_empty() { ".\n" } else { "; others:\n\n" });
+    for (source, names) in others {
+        let _ = writeln!(out, "- {}: {source}", names.join(", "));
     }
 }
 
 fn document() -> String {
     let mut out = format!("{HEAD}\n## Queue disciplines\n");
     for item in queues() {
-        table(&mut out, &format!("`{}`", item.name), &item.keys);
+        list_parameters(&mut out, &format!("`{}`", item.name), &item.keys);
     }
     out.push_str(CONTROLLERS);
     for item in controllers() {
         let variant = item.selected_by.map_or(String::new(), |variant| format!(", `{variant}`"));
-        table(&mut out, &format!("`{}`{variant}", item.name), &item.keys);
+        list_parameters(&mut out, &format!("`{}`{variant}", item.name), &item.keys);
         if let Some(other) = item.and_of {
             let _ = write!(out, "\nAnd the parameters of `{other}`.\n");
         }
     }
     out.push_str(HYSTART);
     let [linux, _, _, rfc] = &slow_starts()[..] else { panic!("four sets of rules") };
-    table(&mut out, "`rules = \"linux-2.6.32\"`, `\"linux-3.9\"` and `\"linux-6.1\"`", &linux.keys);
-    table(&mut out, "`rules = \"rfc9406\"`", &rfc.keys);
+    list_parameters(&mut out, "`rules = \"linux-2.6.32\"`, `\"linux-3.9\"` and `\"linux-6.1\"`", &linux.keys);
+    list_parameters(&mut out, "`rules = \"rfc9406\"`", &rfc.keys);
     out
 }
 
@@ -65,11 +106,13 @@ const KEYS: &str = "\
 
 Every key of a scenario file; `ackclock list keys` prints the same. `NAME` stands for the id of a host or link, `[]` for an entry
 of a list, such as `[[flows]]`. Quantities have units: `\"20ms\"`, `\"10mbit\"`, `\"180p\"`, `\"600KiB\"`. Defaults of flows are those of
-the host `linux-6.1`; [other hosts](hosts.md) have their own. This page is generated.
+the host `linux-6.1`; [other hosts](hosts.md) have their own. `varies` stands for
+a default that depends on other keys, such as the host. This page is generated.
 
-Not repeated are the keys of `links.NAME.reverse` (those of a direction of the link), `flows[].receiver` (those of a host) and
-`workloads[]` (those of a flow's hosts). A value that may be drawn from a distribution has the keys of
-[distributions](#distributions). [Parameters](parameters.md) lists those of queues, congestion controllers and slow start.
+Not repeated are the keys of `links.NAME.reverse` (those of a direction of the link), `flows[].receiver` (those of a host),
+`workloads[]` (those of a flow's hosts), and `rt` and `ul` of a queue's class (those of `ls`). A value that may be drawn from a
+distribution has the keys of [distributions](#distributions). [Parameters](parameters.md) lists those of queues, congestion
+controllers and slow start.
 ";
 
 const HOSTS: &str = "\
@@ -80,6 +123,36 @@ they differ from `rfc`. `ackclock list hosts` prints all; `crates/tcp/src/stack/
 This page is generated.
 ";
 
+/// A list of keys. Long lists of values stand at the first key that has them.
+fn list_keys(out: &mut String, keys: &[&Described], lists: &mut Vec<(String, String)>) {
+    let number = format!("`{:e}` to `{:e}`", f64::MIN, f64::MAX);
+    for key in keys {
+        let mut range = values(key).replace(&number, "a number");
+        // The list of the key's kinds is in the row of `kind`, and others' lists in theirs.
+        let kind = format!("{}.kind", key.name);
+        if let Some(kind) = keys.iter().find(|other| other.name == kind).filter(|kind| range.contains(&kind.range)) {
+            let rest = range.replacen(&kind.range, "a `kind`", 1);
+            range = rest.replacen(", or a table with `kind`", ", or a table", 1);
+        }
+        for (name, list) in lists.iter() {
+            range = range.replacen(list, &format!("as `{name}`"), 1);
+        }
+        let list = range.split(", or a").next().unwrap_or_default();
+        if list.split(' ').count() > 5 {
+            lists.push((key.name.clone(), list.to_owned()));
+        }
+        let default = match key.default.as_str() {
+            "" => String::new(),
+            "required" | "required by some kinds" => key.default.clone(),
+            "depends on other keys" => "varies".to_owned(),
+            default => format!("default {default}"),
+        };
+        let notes: Vec<String> = [range, default].into_iter().filter(|note| !note.is_empty()).collect();
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+        let _ = writeln!(out, "- `{}`: {}{notes}", key.name, key.meaning);
+    }
+}
+
 fn keys_page() -> String {
     let mut out = KEYS.to_owned();
     let of_flows: Vec<String> = sections()
@@ -87,32 +160,39 @@ fn keys_page() -> String {
         .flat_map(|item| item.keys)
         .filter_map(|key| Some(key.name.strip_prefix("flows[].")?.to_owned()))
         .collect();
+    let is_repeated = |name: &str| {
+        let as_of_flow = name.strip_prefix("workloads[].").is_some_and(|key| of_flows.iter().any(|known| known == key));
+        [".reverse.", ".receiver.", ".rt.", ".ul."].iter().any(|part| name.contains(part))
+            || as_of_flow
+            || is_of_distribution(name)
+            || is_parameter(name)
+    };
+    let mut lists = Vec::new();
     for item in sections() {
-        let _ = write!(out, "\n## `{}`\n\n| Key | Unit | Default | Range | |\n|---|---|---|---|---|\n", item.name);
-        let is_repeated = |name: &str| {
-            let as_of_flow =
-                name.strip_prefix("workloads[].").is_some_and(|key| of_flows.iter().any(|known| known == key));
-            name.contains(".reverse.")
-                || name.contains(".receiver.")
-                || as_of_flow
-                || is_of_distribution(name)
-                || is_parameter(name)
-        };
-        for Described { name, unit, default, range, meaning, .. } in
-            item.keys.iter().filter(|key| !is_repeated(&key.name))
-        {
-            let _ = writeln!(out, "| `{name}` | {unit} | {default} | {range} | {meaning} |");
+        let _ = write!(out, "\n## `{}`\n\n", item.name);
+        let keys: Vec<&Described> = item.keys.iter().filter(|key| !is_repeated(&key.name)).collect();
+        list_keys(&mut out, &keys, &mut lists);
+    }
+    out.push_str("\n## Distributions\n\n");
+    let of_distributions =
+        sections().into_iter().flat_map(|item| item.keys).filter(|key| is_of_distribution(&key.name));
+    // Of rows of the same key, the one with the most values: sizes have more kinds than times.
+    let mut listed: Vec<Described> = Vec::new();
+    for key in of_distributions {
+        match listed.iter_mut().find(|known| leaf(&known.name) == leaf(&key.name)) {
+            Some(known) if known.range.len() < key.range.len() => *known = key,
+            Some(_) => {}
+            None => listed.push(key),
         }
     }
-    out.push_str("\n## Distributions\n\n| Key | Range | |\n|---|---|---|\n");
-    let mut listed = BTreeSet::new();
-    for Described { name, range, meaning, .. } in sections().into_iter().flat_map(|item| item.keys) {
-        let leaf = name.rsplit('.').next().unwrap_or_default();
-        if is_of_distribution(&name) && listed.insert(leaf.to_owned()) {
-            let _ = writeln!(out, "| `{leaf}` | {range} | {meaning} |");
-        }
+    for Described { name, range, meaning, .. } in listed {
+        let _ = writeln!(out, "- `{}`: {meaning} ({range})", leaf(&name));
     }
     out
+}
+
+fn leaf(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or_default()
 }
 
 /// Returns `true` if a key is a parameter of an algorithm, which has a source.
@@ -135,21 +215,21 @@ fn every_key_has_a_meaning() {
     assert!(without.is_empty(), "nothing says what these mean: {without:?}");
 }
 
-/// Returns `true` if a key is of the table of a distribution, but not the one that says which.
+/// Returns `true` if a key is of the table of a distribution.
 fn is_of_distribution(name: &str) -> bool {
     static KEYS: LazyLock<BTreeSet<String>> =
         LazyLock::new(|| sections().into_iter().flat_map(|item| item.keys).map(|key| key.name).collect());
     let Some((table, leaf)) = name.rsplit_once('.') else { return false };
-    ["min", "max", "mean", "shape", "sigma", "median", "file"].contains(&leaf)
+    ["distribution", "min", "max", "mean", "shape", "sigma", "median", "file"].contains(&leaf)
         && KEYS.contains(&format!("{table}.distribution"))
 }
 
 const TIMERS: &str = "
 ## Timers and patience
 
-How long a host tries without an answer: the times of SYNs and, behind the arrow, of giving up; the number of retransmissions of data,
-and of a FIN after it, with waits that double from the retransmission timeout up to `max_rto`. A user timeout or `max_retries` of the
-scenario takes precedence. The scripts in `crates/tcp/tests/scripts/timers` show each.
+How long a host tries without an answer: the times of SYNs and, behind the arrow, of giving up; the number of retransmissions of a
+SYN/ACK, of data, and of a FIN after it, with waits that double from the retransmission timeout up to `max_rto`. A user timeout or
+`max_retries` of the scenario takes precedence. The scripts in `crates/tcp/tests/scripts/timers` show each.
 
 | Host | SYN, s | SYN/ACK again | Data again | FIN again, closed | Window probes | Keep-alive | FIN-WAIT-2 | TIME-WAIT | Source |
 |---|---|---|---|---|---|---|---|---|---|
@@ -174,7 +254,7 @@ fn source(host: &str) -> &'static str {
 }
 
 /// A row of the table of timers.
-fn timers(profile: &Profile) -> String {
+fn timers(profile: &Profile, source: &str) -> String {
     let (config, rules) = (&profile.endpoint, &profile.endpoint.states);
     let seconds = |span: Span| (span.as_secs_f64() * 1000.0).round() / 1000.0;
     let mut at = Span::ZERO;
@@ -191,7 +271,7 @@ fn timers(profile: &Profile) -> String {
     }
     let given_up = seconds(at.min(deadline));
     let data = match rules.give_up {
-        GiveUp::Retries => format!("{} times", config.max_retries),
+        GiveUp::Retries => config.max_retries.to_string(),
         GiveUp::ModelTime(least) => {
             let doubled = (0..=config.max_retries).map(|n| (least * (1 << n.min(20))).min(config.max_rto));
             format!("for {} s", seconds(doubled.fold(Span::ZERO, |sum, wait| sum + wait)))
@@ -211,28 +291,33 @@ fn timers(profile: &Profile) -> String {
     let fin_wait_2 =
         rules.fin_wait_2_timeout.map_or_else(|| "for ever".to_owned(), |span| format!("{} s", seconds(span)));
     format!(
-        "| `{}` | {} → {given_up} | {} times | {data} | {fin} | {probes} | {keepalive} | {fin_wait_2} | {} s | {} |\n",
+        "| `{}` | {} → {given_up} | {} | {data} | {fin} | {probes} | {keepalive} | {fin_wait_2} | {} s | {source} |\n",
         profile.name,
         sent.join(", "),
         rules.synack_retries,
-        seconds(config.time_wait),
-        source(profile.name)
+        seconds(config.time_wait)
     )
 }
 
 fn hosts_page() -> String {
     let mut out = HOSTS.to_owned();
     out.push_str(TIMERS);
-    out.extend(Profile::all().iter().map(timers));
+    let mut known = "";
+    for profile in Profile::all() {
+        let source = source(profile.name);
+        out.push_str(&timers(&profile, if source == known { "the same" } else { source }));
+        known = source;
+    }
     let mut hosts = items("hosts");
     hosts.iter_mut().flat_map(|host| &mut host.keys).for_each(|key| key.meaning.clear());
     let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
     for host in &hosts {
         let is_same = |key: &&Described| host.name == "rfc" || !rfc.contains(key);
-        let _ = write!(out, "\n## `{}`\n\n| Key | Default |\n|---|---|\n", host.name);
+        let _ = write!(out, "\n## `{}`\n\n```toml\n", host.name);
         for Described { name, default, .. } in host.keys.iter().filter(is_same).filter(|key| !key.default.is_empty()) {
-            let _ = writeln!(out, "| `{name}` | {default} |");
+            let _ = writeln!(out, "{name} = {}", default.trim_matches('`'));
         }
+        out.push_str("```\n");
     }
     out
 }

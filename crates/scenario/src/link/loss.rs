@@ -28,10 +28,10 @@ fn probability(fields: &mut Fields<'_>, key: (&'static str, &'static str)) -> f6
 
 /// The names and defaults are those of `tc`: `loss gemodel P [R [1-H [1-K]]]`.
 fn gilbert_elliott(fields: &mut Fields<'_>) -> GilbertElliott {
-    let p = probability(fields, ("p", "probability of going from the good state to the bad"));
+    let p = probability(fields, ("p", "probability of entering the bad state"));
     GilbertElliott {
         p,
-        r: fields.or(("r", "probability of going back to the good state"), 1.0 - p, Number(0.0, 1.0)),
+        r: fields.or(("r", "probability of returning to the good state"), 1.0 - p, Number(0.0, 1.0)),
         bad: fields.or(("1-h", "loss probability in the bad state"), 1.0, Number(0.0, 1.0)),
         good: fields.or(("1-k", "loss probability in the good state"), 0.0, Number(0.0, 1.0)),
     }
@@ -39,10 +39,10 @@ fn gilbert_elliott(fields: &mut Fields<'_>) -> GilbertElliott {
 
 /// The names and defaults are those of `tc`: `loss state P13 [P31 [P32 [P23 [P14]]]]`.
 fn markov(fields: &mut Fields<'_>) -> Markov {
-    let p13 = probability(fields, ("p13", "probability of going from the gap to a burst of losses"));
+    let p13 = probability(fields, ("p13", "probability of entering a burst of losses from the gap"));
     let chain = Markov {
         p13,
-        p31: fields.or(("p31", "probability of going from a burst back to the gap"), 1.0 - p13, Number(0.0, 1.0)),
+        p31: fields.or(("p31", "probability of returning from a burst to the gap"), 1.0 - p13, Number(0.0, 1.0)),
         p32: fields.or(("p32", "probability of a reception within a burst"), 0.0, Number(0.0, 1.0)),
         p23: fields.or(("p23", "probability of a loss after a reception within a burst"), 1.0, Number(0.0, 1.0)),
         p14: fields.or(("p14", "probability of an isolated loss in the gap"), 0.0, Number(0.0, 1.0)),

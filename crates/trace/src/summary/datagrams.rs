@@ -24,7 +24,7 @@ pub struct DatagramSummary {
     pub received: u64,
     /// Datagrams lost.
     pub lost: u64,
-    /// Lost ones among those that were lost or arrived; null if there were none.
+    /// Share of lost datagrams among those that were lost or arrived; null if there were none.
     pub loss_ratio: Option<f64>,
     /// Further copies that arrived.
     pub duplicates: u64,

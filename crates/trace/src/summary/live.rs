@@ -77,11 +77,11 @@ pub struct LiveHost {
     pub results: Option<serde_json::Value>,
     /// Packets that were read from the device, or that the stack sent.
     pub received_packets: u64,
-    /// Bytes that were.
+    /// Bytes of these packets.
     pub received_bytes: u64,
     /// Packets that were written to the device, or that reached the stack.
     pub sent_packets: u64,
-    /// Bytes that were.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
     /// Segments of several packets that were read, with offload.
     #[serde(default)]
