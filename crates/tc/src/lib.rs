@@ -111,7 +111,7 @@ pub enum ImportError {
         /// The file.
         file: String,
         /// Its contents.
-        found: &'static str,
+        found: String,
         /// The contents that it should have.
         expected: &'static str,
     },

@@ -113,15 +113,19 @@ impl Files {
                 continue;
             }
             if columns.is_empty() {
-                columns = record.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();
+                columns = record.iter().map(column).collect();
                 continue;
             }
-            if record.len() > columns.len() || record.len() + 2 < columns.len() {
+            // A row may lack its comment.
+            if record.len() > columns.len() || record.len() + 1 < columns.len() {
                 let problem = format!("a row of {} cells", record.len());
                 return Err(ImportError::at(&place, problem, format!("{}, as in the first row", columns.len())));
             }
             let cell = |name: &str| {
-                let column = columns.iter().position(|column| column == name);
+                // Rates may go without their unit (`_SHAPED_DEVICES_HEADER_ALIASES`).
+                let name = column(name);
+                let is_it = |column: &String| *column == name || format!("{column}mbps") == name;
+                let column = columns.iter().position(is_it);
                 column.and_then(|column| record.get(column)).map_or("", str::trim)
             };
             let number = |name: &str| {
@@ -205,6 +209,11 @@ impl Files {
         report.commands.append(&mut builder.commands);
         Ok(())
     }
+}
+
+/// The name of a column without spaces and the like.
+fn column(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 fn nodes(nodes: &Map<String, Json>, network: &Network, depth: usize) -> Result<Vec<Node>, ImportError> {

@@ -49,9 +49,11 @@ pub(crate) fn write(
 ) -> Result<Imported, ImportError> {
     let mut links = links(devices, options, &mut read)?;
     if links.is_empty() {
+        let first =
+            read.left.first().map(|first| format!(" ({} lines are left over, the first: {first})", read.left.len()));
         return Err(ImportError::Nothing {
             file: file.to_owned(),
-            found: "nothing that sets a queue up",
+            found: format!("nothing that sets a queue up{}", first.unwrap_or_default()),
             expected: "`tc qdisc add dev NAME root ...`, the output of `tc -j`, or a configuration of SQM or LibreQoS",
         });
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::shell::{self, Joint, Simple, Variables, Word};
 use crate::tree::{Action, Command, Object};
-use crate::{Options, Place, Read, Source};
+use crate::{Options, Place, Read, Source, disciplines};
 
 /// Words that structure a script and do nothing by themselves.
 const STRUCTURE: &[&str] =
@@ -142,16 +142,37 @@ fn tc(words: &[Word], place: &Place, read: &mut Read) {
         return;
     };
     let Some(action) = action.and_then(Action::by_name) else { return };
+    let words = &known(words, place, read)[..];
     // A device of which nothing is known stands for itself.
     if let Some(unknown) = words[2..].iter().enumerate().find_map(|(at, word)| {
         let is_device = words[2..].get(at.wrapping_sub(1)).is_some_and(|before| before.text == "dev");
         word.unknown.as_ref().filter(|_| !is_device)
     }) {
-        read.leave(place, all, format!("`{unknown}` is not known before the script runs"));
+        read.leave(place, all, format!("`{}` is not known before the script runs", unknown.replace('`', "")));
         return;
     }
     let words = words[2..].iter().map(|word| word.text.clone()).collect();
     read.commands.push(Command { place: place.clone(), object, action, words, name: None });
+}
+
+/// The words without those that may stand for options and are not known.
+fn known(words: &[Word], place: &Place, read: &mut Read) -> Vec<Word> {
+    let mut known: Vec<Word> = Vec::new();
+    for word in words {
+        // Behind a value or a name there is an option, behind an option its value.
+        let is_option = known.last().is_some_and(|before| {
+            let text = before.text.as_str();
+            before.unknown.is_none()
+                && (text == "root" || text.starts_with(|c: char| c.is_ascii_digit()) || disciplines::is_known(text))
+        });
+        match &word.unknown {
+            Some(unknown) if is_option && word.text == *unknown => {
+                read.leave(place, unknown.replace('`', ""), "its value is not known before the script runs: left out");
+            }
+            _ => known.push(word.clone()),
+        }
+    }
+    known
 }
 
 /// A command, cut where it is long.

@@ -6,7 +6,8 @@
 //! 2.6.4 arithmetic expansion, 2.6.5 field splitting.
 //!
 //! # Departures
-//! - The output of a command is not known, nor is what `read` and positional parameters hold.
+//! - The output of a command is not known (but for `expr`, which is arithmetic), nor is what `read`
+//!   and positional parameters hold.
 //! - Conditions of `if`, `case` and loops are not evaluated: what is below them counts once.
 
 use std::collections::BTreeMap;
@@ -231,8 +232,10 @@ impl<'t> Lexer<'t> {
             },
             Some('`') => {
                 let end = self.rest.find('`').unwrap_or(self.rest.len());
+                let part = output(&self.rest[..end], depth);
                 self.skip(end + 1);
-                parts.push(Part::Unknown(start[..start.len() - self.rest.len()].to_owned()));
+                let written = &start[..start.len() - self.rest.len()];
+                parts.push(part.unwrap_or_else(|| Part::Unknown(written.to_owned())));
             }
             Some('$') => {
                 let part = self.variable(is_quoted, depth);
@@ -253,8 +256,7 @@ impl<'t> Lexer<'t> {
             return Some(Part::Sum(parts(sum, depth + 1)?));
         }
         if rest.starts_with('(') {
-            self.enclosed('(', ')')?;
-            return None;
+            return output(self.enclosed('(', ')')?, depth);
         }
         if rest.starts_with('{') {
             let inner = self.enclosed('{', '}')?;
@@ -312,6 +314,12 @@ fn text(parts: &mut Vec<Part>, chars: &[char]) {
         Some(Part::Text(text)) => text.extend(chars),
         _ => parts.push(Part::Text(chars.iter().collect())),
     }
+}
+
+/// The output of a command, which is known of `expr` alone: the sum that it computes.
+fn output(command: &str, depth: usize) -> Option<Part> {
+    let sum = command.trim().strip_prefix("expr ")?.replace("\\*", "*");
+    Some(Part::Sum(parts(&sum, depth + 1)?))
 }
 
 /// The parts of a text within a word; `None` if it is nested too deeply.
@@ -531,6 +539,7 @@ mod tests {
     #[test]
     fn variables_are_put_in_and_split() {
         let set = [("LQ", "quantum 1500"), ("N", "3"), ("E", "")];
+        assert_eq!(expanded("x $(expr $N \\* 4) `expr 9 / 2`", &set), [["x", "12", "4"]]);
         assert_eq!(
             expanded("x $LQ ${N}kbit \"$LQ\" $E \"$E\" ${M:-7} ${E:-8} $(($N * (2 + 5) / 2))ms", &set),
             [["x", "quantum", "1500", "3kbit", "quantum 1500", "", "7", "8", "10ms"]]

@@ -79,7 +79,7 @@ pub(crate) fn read(source: &Source<'_>, report: &mut Read) -> Result<(), ImportE
     if count == 0 {
         return Err(ImportError::Nothing {
             file: source.name.to_owned(),
-            found: "no enabled section",
+            found: "no enabled section".to_owned(),
             expected: "`option enabled '1'` in a section",
         });
     }

@@ -57,7 +57,10 @@ fn errors_name_line_and_expectation() {
              tc filter add dev a parent 1: u32 match ip speed 5 flowid 1:1",
             "router.sh:3: `match ip speed 5 flowid`; expected a selector",
         ),
-        ("ls\n", "router.sh: found nothing that sets a queue up; expected `tc qdisc add dev NAME root ...`"),
+        (
+            "ls\n",
+            "router.sh: found nothing that sets a queue up (1 lines are left over, the first: router.sh:1: `ls`: not a",
+        ),
         ("", "router.sh: found nothing that sets a queue up; expected"),
         ("[{\"kind\": }]", "router.sh:1: no JSON: expected value at line 1 column 11; expected the output of `tc -j`"),
         ("[\n1]", "router.sh:1: no object; expected an object with `kind` or `class`"),

@@ -294,6 +294,37 @@ fn refused_values_are_left_over() {
     assert!(left.iter().any(|line| line.starts_with("in:1: `fq_codel flows 70000`: ")), "{left:#?}");
 }
 
+/// A script in the manner of SQM's: rates from outside, sums by `expr`, options from functions.
+#[test]
+fn a_script_with_variables_from_outside() {
+    let text = "egress() {\n\
+                CEIL=${UPLINK}\n\
+                THIRD=`expr $CEIL / 3`\n\
+                Q=\"quantum `get_quantum $CEIL`\"\n\
+                SILENT=1 $TC qdisc del dev $IFACE root\n\
+                case $QDISC in cake*) cake_egress; return;; esac\n\
+                $TC qdisc add dev $IFACE root handle 1: `get_stab` htb default 12\n\
+                $TC class add dev $IFACE parent 1: classid 1:1 htb $Q rate ${CEIL}kbit ceil ${CEIL}kbit `get_burst`\n\
+                $TC class add dev $IFACE parent 1:1 classid 1:12 htb $Q rate ${THIRD}kbit ceil $((CEIL - 16))kbit prio 2\n\
+                $TC qdisc add dev $IFACE parent 1:12 handle 120: $QDISC `get_limit` ${OPTS:-ecn}\n\
+                $TC class add dev $IFACE parent 1:1 classid 1:13 htb rate `get_rate` prio 3\n\
+                }\n";
+    let variables = [("UPLINK", "9000"), ("IFACE", "wan"), ("QDISC", "fq_codel")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let source = Source { name: "in", text };
+    let imported = ackclock_tc::import(&[source], &Options { variables, ..Options::default() }).expect("a script");
+    let LinkSpec { name, forward, .. } = link(&imported);
+    assert_eq!(name, "wan");
+    assert_eq!(htb(&forward.queue, "c1"), (9_000_000, 9_000_000, "pfifo".to_owned()));
+    assert_eq!(htb(&forward.queue, "c12"), (3_000_000, 8_984_000, "fq_codel".to_owned()));
+    let left = left(&imported);
+    let has = |start: &str| left.iter().any(|line| line.starts_with(start));
+    assert!(has("in:7: `get_stab`: its value is not known"), "{left:#?}");
+    assert!(has("in:8: `$Q`: its value is not known") && has("in:8: `get_burst`"), "{left:#?}");
+    // A value that is not known leaves the whole command out.
+    assert!(has("in:11: `class add dev wan parent 1:1 classid 1:13 htb rate"), "{left:#?}");
+}
+
 /// Scripts are words: conditions are not evaluated where nothing is known, nothing is executed.
 #[test]
 fn scripts_are_not_executed() {
