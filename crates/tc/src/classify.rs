@@ -1,7 +1,7 @@
 //! Filters, as conditions of classes.
 //!
 //! # Source
-//! iproute2 6.18: `tc/f_u32.c` (selectors, and where in a header they look), `f_fw.c`, `f_flower.c`,
+//! iproute2 7.1: `tc/f_u32.c` (selectors, and where in a header they look), `f_fw.c`, `f_flower.c`,
 //! `f_matchall.c`, `f_basic.c`; Linux `sch_htb.c` (`htb_classify`).
 //!
 //! # Departures

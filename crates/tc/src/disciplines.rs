@@ -2,7 +2,7 @@
 //! both. Import and export read the same rows.
 //!
 //! # Source
-//! iproute2 6.18: `tc/q_*.c` (names, units, and the options of which 0 is the default), and the
+//! iproute2 7.1: `tc/q_*.c` (names, units, and the options of which 0 is the default), and the
 //! JSON that they print.
 //!
 //! # Departures

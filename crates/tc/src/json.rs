@@ -1,7 +1,7 @@
 //! The output of `tc -j qdisc show`, `class show` and `filter show`, with `-s` and `-d` or without.
 //!
 //! # Source
-//! iproute2 6.18: `tc/tc_qdisc.c` (`print_qdisc`), `tc/tc_class.c` (`print_class`),
+//! iproute2 7.1: `tc/tc_qdisc.c` (`print_qdisc`), `tc/tc_class.c` (`print_class`),
 //! `tc/tc_filter.c` (`print_filter`); rates are in bytes per second, times in microseconds but for
 //! netem's.
 //!

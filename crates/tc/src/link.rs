@@ -1,7 +1,7 @@
 //! The qdiscs of a device, as a direction of a link.
 //!
 //! # Source
-//! Linux 6.18 `net/sched/sch_*.c`: which qdiscs hold others, and what is in them by default.
+//! tc(8): qdiscs with classes and without; Linux `net/sched/sch_htb.c` (`htb_change_class`).
 //!
 //! # Departures
 //! - A direction has a queue, then a transmitter, then the delay; netem delays before the qdisc

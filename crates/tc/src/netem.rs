@@ -1,7 +1,7 @@
 //! netem's options, and the keys of a link that stand for them.
 //!
 //! # Source
-//! iproute2 6.18 `tc/q_netem.c` (options, their defaults, and the JSON); Linux
+//! iproute2 7.1 `tc/q_netem.c` (options, their defaults, and the JSON); Linux
 //! `net/sched/sch_netem.c`. `docs/impairments.md` compares them with ackclock's.
 
 use ackclock_emulator::{Impairments, JitterDistribution, Loss, Reorder};

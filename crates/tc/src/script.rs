@@ -1,7 +1,7 @@
 //! Scripts of `tc` commands, and files for `tc -batch`.
 //!
 //! # Source
-//! iproute2 6.18: `tc/tc.c` (options, objects), `tc/tc_qdisc.c`, `tc/tc_class.c`,
+//! iproute2 7.1: `tc/tc.c` (options, objects), `tc/tc_qdisc.c`, `tc/tc_class.c`,
 //! `tc/tc_filter.c` (actions).
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Qdiscs, classes and filters of each device, as commands set them up.
 //!
 //! # Source
-//! iproute2 6.18: `tc/tc_qdisc.c`, `tc/tc_class.c`, `tc/tc_filter.c`, `tc/tc_stab.c`; Linux
+//! iproute2 7.1: `tc/tc_qdisc.c`, `tc/tc_class.c`, `tc/tc_filter.c`, `tc/tc_stab.c`; Linux
 //! `net/sched/sch_api.c` (`tc_modify_qdisc`, `tc_ctl_tclass`), `cls_api.c` (`tcf_auto_prio`).
 
 use std::slice::Iter;

@@ -1,7 +1,7 @@
 //! Quantities as `tc` reads them, and as it is given them.
 //!
 //! # Source
-//! iproute2 6.18: `lib/utils_math.c` (`get_rate64`, `get_size64`), `lib/utils.c` (`get_time`,
+//! iproute2 7.1: `lib/utils_math.c` (`get_rate64`, `get_size64`), `lib/utils.c` (`get_time`,
 //! `get_time64`, `get_unsigned`), `tc/tc_util.c` (`parse_percent`, `get_tc_classid`).
 //!
 //! # Departures
