@@ -444,7 +444,7 @@ pub(crate) fn from_json(
         if table.name == "fq_codel" && key == MASK {
             continue;
         }
-        let Some(row) = table.rows.iter().find(|row| row.json == key) else {
+        let Some(row) = table.rows.iter().find(|row| row.json == key.trim()) else {
             unknown(key);
             continue;
         };
@@ -469,9 +469,11 @@ pub(crate) fn from_json(
                 let mask = options.get(MASK).and_then(Json::as_u64).unwrap_or(0);
                 words.extend([word.to_owned(), format!("{selector}/{mask}")]);
             }
-            (Without(1.., _), Json::Array(values)) => {
-                words.push(word.to_owned());
-                words.extend(values.iter().map(ToString::to_string));
+            (Without(1.., _), _) => {
+                let is_none = value == &Json::from(0) || [Some("0"), Some("0x0")].contains(&value.as_str());
+                if !is_none {
+                    unknown(key);
+                }
             }
             (_, Json::Number(number)) => words.extend([word.to_owned(), number.to_string()]),
             // `default` of HTB is a string in hexadecimal.

@@ -109,6 +109,10 @@ fn one(item: &Map<String, Json>, place: &Place, report: &mut Read) -> Result<(),
         Object::Class => item,
         _ => item.get("options").and_then(Json::as_object).unwrap_or(&empty),
     };
+    // HFSC lists itself as a class.
+    if object == Object::Class && text("handle").is_some_and(|handle| handle.ends_with(':')) {
+        return Ok(());
+    }
     // Statistics of a chain have no options, tables of hashes lead nowhere.
     if object == Object::Filter && (options.is_empty() || options.contains_key("ht_divisor")) {
         return Ok(());
@@ -196,6 +200,13 @@ fn one(item: &Map<String, Json>, place: &Place, report: &mut Read) -> Result<(),
             words.extend(disciplines::from_json(kind, options, see));
         }
         (Object::Qdisc, _) => {}
+    }
+    // `tc` requires what it does not print.
+    if let (Object::Qdisc, "red" | "choke") = (object, kind) {
+        let required = if kind == "red" { ["avpkt", "1000"] } else { ["bandwidth", "10mbit"] };
+        words.extend(required.map(str::to_owned));
+        let why = "`tc` prints neither of them: the defaults hold";
+        report.leave(place, format!("{kind} avpkt, burst, bandwidth"), why);
     }
     for key in unknown {
         report.leave(place, format!("{kind} {key}"), "`tc` prints it, and nothing here stands for it");

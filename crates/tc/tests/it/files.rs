@@ -102,6 +102,38 @@ fn the_json_of_tc_becomes_links() {
     assert!(left.iter().all(|line| !line.contains("ack-filter") && !line.contains(" lo`")), "{left:#?}");
 }
 
+/// `tc -d` prints more than a script has, and less.
+#[test]
+fn the_json_of_tc_lacks_what_it_does_not_print() {
+    let imported = import(
+        "[{\"kind\":\"red\",\"handle\":\"1:\",\"dev\":\"a\",\"root\":true,\"options\":{\"limit\":400000,\"min\":30000,\"max\":90000,\
+         \"ecn\":true,\"harddrop\":false,\"adaptive\":false,\"nodrop\":false,\"ewma\":5,\"probability\":0.1,\"Scell_log\":13}}]",
+    );
+    let QueueSpec::Red(red) = link(&imported).forward.queue else { panic!() };
+    assert_eq!((red.limit, red.min, red.ecn, red.probability), (400_000, Some(30_000), true, 0.1));
+    assert!(left(&imported).iter().any(|line| line.contains("`red avpkt, burst, bandwidth`")), "{:#?}", imported.left);
+    // Lists of fq are no options of ackclock's; what follows them is.
+    let imported = import(
+        "[{\"kind\":\"fq\",\"handle\":\"1:\",\"dev\":\"a\",\"root\":true,\"options\":{\"limit\":500,\"buckets\":1024,\"bands\":3,\
+         \"priomap \":[1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1],\"weights \":[589824,196608,65536],\"quantum\":3000,\"refill_delay\":40000}}]",
+    );
+    let QueueSpec::Fq(fq) = link(&imported).forward.queue else { panic!() };
+    assert_eq!((fq.limit, fq.quantum, fq.refill_delay), (500, 3000, Span::from_millis(40)));
+    assert!(left(&imported).iter().any(|line| line.contains("`fq bands`")), "{:#?}", imported.left);
+    // HFSC is a class of its own; d is in microseconds, slopes in bytes per second.
+    let imported = import(
+        "[{\"kind\":\"hfsc\",\"handle\":\"1:\",\"dev\":\"a\",\"root\":true,\"options\":{\"default\":\"0x2\"}}]\n\
+         [{\"class\":\"hfsc\",\"handle\":\"1:\",\"dev\":\"a\",\"root\":true,\"stats\":{}},\n\
+         {\"class\":\"hfsc\",\"handle\":\"1:2\",\"dev\":\"a\",\"parent\":\"1:\",\"rt\":{\"m1\":25000,\"d\":8000,\"m2\":8000},\
+         \"ls\":{\"m1\":0,\"d\":0,\"m2\":125000}}]",
+    );
+    let QueueSpec::Hfsc(hfsc) = link(&imported).forward.queue else { panic!() };
+    let [class] = &hfsc.classes[..] else { panic!("{hfsc:?}") };
+    assert_eq!(hfsc.default.as_deref(), Some("c2"));
+    let rt = ackclock_aqm::ServiceCurve { m1: 200_000, d: Span::from_millis(8), m2: 64_000 };
+    assert_eq!((class.settings.rt, class.settings.ls), (Some(rt), Some(ackclock_aqm::ServiceCurve::linear(1_000_000))));
+}
+
 /// simple.qos: of the rate a third for what is urgent and a sixth for the others, and 16 kbit/s
 /// less than the whole as their ceiling.
 #[test]
