@@ -51,7 +51,7 @@ named! { PrioMap: Linux = "linux", Diffserv3 = "diffserv3", Diffserv4 = "diffser
 
 impl PrioMap {
     /// The number of bands.
-    pub(crate) const fn bands(self) -> usize {
+    pub const fn bands(self) -> usize {
         match self {
             PrioMap::Linux | PrioMap::Diffserv3 => 3,
             PrioMap::Diffserv4 => 4,
@@ -59,7 +59,7 @@ impl PrioMap {
     }
 
     /// The band of a codepoint, the first to be served is 0.
-    pub(crate) const fn band(self, dscp: u8) -> usize {
+    pub const fn band(self, dscp: u8) -> usize {
         match (self, dscp) {
             (PrioMap::Linux, _) => match dscp & 7 {
                 4 | 5 => 0,

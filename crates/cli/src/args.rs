@@ -16,6 +16,7 @@ use self::compare::CompareArgs;
 use self::completions::{CompletionsArgs, ManArgs, SchemaArgs};
 use self::ctl::CtlArgs;
 use self::export::ExportArgs;
+use self::import::ImportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
 use self::report::ReportArgs;
@@ -29,6 +30,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod ctl;
 pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod merge;
 #[cfg(test)]
@@ -92,8 +94,10 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Merges the parts of a sweep
     Merge(MergeArgs),
-    /// Exports results for other tools
+    /// Exports results, or the links of a scenario, for other tools
     Export(ExportArgs),
+    /// Makes a scenario of another program's configuration
+    Import(ImportArgs),
     /// Writes, or checks, the bytes that ackclock's endpoints send and expect
     Pattern(PatternArgs),
     /// Draws figures of results, as a page or files

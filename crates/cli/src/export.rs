@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 
 use ackclock_run::output::{self, OURS, SUMMARIES, SUMMARY};
 use ackclock_run::partial::Partial;
+use ackclock_scenario::{LoadError, Own};
 use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::args::export::{ExportArgs, ExportFormat};
+use crate::check::load;
 use crate::console::print_with;
 use sheet::Sheet;
 
@@ -26,7 +28,7 @@ use sheet::Sheet;
 const MAX_SUMMARY: u64 = 1 << 30;
 
 /// Exports; the status to end with.
-pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &ExportArgs, own: &Own) -> anyhow::Result<u8> {
     if args.format != ExportFormat::Mahimahi && (args.link.is_some() || args.drops) {
         bail!("--link and --drops are for --format mahimahi");
     }
@@ -44,19 +46,42 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
     if args.table != "flows" {
         bail!("--table is for --format csv");
     }
+    if args.format == ExportFormat::Tc {
+        let text = tc(&args.dir, args.run.unwrap_or(0), own)?;
+        let write = |out: &mut dyn Write| Ok(out.write_all(text.as_bytes())?);
+        match &args.output {
+            None => to_stdout(write)?,
+            Some(path) => to_file(path, write)?,
+        }
+        return Ok(0);
+    }
     let run = Run::open(&args.dir, args.run)?;
     let write = |out: &mut dyn Write| match args.format {
         ExportFormat::Mahimahi => mahimahi::write(&run, args.link.as_deref().unwrap_or_default(), args.drops, out),
         ExportFormat::Flent => flent::write(&run, out),
         ExportFormat::Spp => spp::write(&run, args.flow.as_deref().unwrap_or_default(), out),
         ExportFormat::Estats => estats::write(&run, args.flow.as_deref().unwrap_or_default(), out),
-        ExportFormat::Csv => Ok(()),
+        ExportFormat::Csv | ExportFormat::Tc => Ok(()),
     };
     match &args.output {
         None => to_stdout(write)?,
         Some(path) => to_file(path, write)?,
     }
     Ok(0)
+}
+
+/// The links of a scenario's run, as a script for `tc`.
+fn tc(path: &Path, number: u64, own: &Own) -> anyhow::Result<String> {
+    if path.is_dir() {
+        bail!("{}: it is a directory; expected a scenario file", path.display());
+    }
+    let scenario = load(path, &[], own)?;
+    let runs = scenario.runs() as u64;
+    if number >= runs {
+        bail!("--run {number}: expected a run from 0 to {}", runs.max(1) - 1);
+    }
+    let spec = scenario.read_spec(number as usize).map_err(LoadError::from)?;
+    Ok(ackclock_tc::export(&spec.links))
 }
 
 /// A reader that has left is no error.
@@ -78,7 +103,7 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow
 }
 
 /// The file appears when it is complete.
-fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub(crate) fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let cannot = || format!("--output: cannot write {}", path.display());
     if path.is_dir() {
         bail!("{}: it is a directory", cannot());

@@ -8,7 +8,7 @@
 //! `args` is what a person may say, `session` carries it out: [`ackclock_run`] does the runs, `shown`
 //! hears of them, `report` and `table` write them down, `watched` joins [`ackclock_watch`] to a run
 //! that goes on. `drill` is `ackclock packetdrill`, `figures` is `ackclock report`, `starter` is
-//! `ackclock new`, and `check`, `compare`, `ctl`, `export`, `list`, `merge`, `pattern`, `reproduce`,
+//! `ackclock new`, and `check`, `compare`, `ctl`, `export`, `import`, `list`, `merge`, `pattern`, `reproduce`,
 //! `shell`, `trace` and `verify` are the commands of these names. [`batch`] is for programs that
 //! have no command line. Exit status: 0, 1 when an expectation was missed, a live run is not valid
 //! or a script did not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
@@ -24,6 +24,7 @@ mod drill;
 mod duration;
 mod export;
 mod figures;
+mod import;
 mod input;
 mod list;
 mod live;
@@ -105,7 +106,8 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<O
         (Some(Command::Ctl(args)), _) => ctl::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
         (Some(Command::Merge(args)), _) => merge::run(args, own),
-        (Some(Command::Export(args)), _) => export::run(args),
+        (Some(Command::Export(args)), _) => export::run(args, own),
+        (Some(Command::Import(args)), _) => import::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
         (Some(Command::Report(args)), _) => figures::run(args),
         (Some(Command::Reproduce(args)), _) => reproduce::run(args, own),

@@ -116,6 +116,7 @@ pub use expect::Measures;
 pub use flow::MAX_FLOWS;
 pub use inputs::Files;
 pub use keys::{Domain, Key};
+pub use link::htb_bucket;
 pub use own::Own;
 pub use policy::{measure_by_name, read_agent, read_feature, read_policy};
 pub use record::{Capture, Qlog};

@@ -15,6 +15,7 @@ use crate::keys::Domain;
 use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::{course, medium, queue};
+pub use burst::htb as htb_bucket;
 pub(crate) use loss::LOSSES;
 
 mod burst;

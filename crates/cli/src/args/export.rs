@@ -14,8 +14,9 @@ use clap::ValueEnum;
 /// `flent` is a data file of Flent, which `flent -i FILE.flent.gz` plots; it needs `[record]
 /// series`. `spp` is what CAIA's spp prints of a flow, round-trip times of packet pairs; it needs
 /// `[record] pcap` with the flow. `estats` has the variables of a flow after each ACK under their
-/// names in RFC 4898, those of Web10G; it needs `[record] tcp`. docs/export.md says what becomes of
-/// what.
+/// names in RFC 4898, those of Web10G; it needs `[record] tcp`. `tc` is no result: a script that
+/// sets the links of a scenario file up in Linux, each direction on a device of its own.
+/// docs/export.md says what becomes of what.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 2 if the results cannot be read or lack the record, or FILE cannot be written.",
@@ -27,10 +28,11 @@ use clap::ValueEnum;
         ackclock export out --format flent -o out.flent.gz\n  \
         ackclock export out --format spp --flow reno.0 > reno.0.rtts\n  \
         ackclock export sweep --run 7 --format flent -o 7.flent.gz\n  \
-        ackclock export sweep --format csv --table links -o links.csv"
+        ackclock export sweep --format csv --table links -o links.csv\n  \
+        ackclock export scenarios/shapers/borrowing.toml --format tc -o borrowing.sh"
 )]
 pub(crate) struct ExportArgs {
-    /// A directory that --out has written
+    /// A directory that --out has written; for `tc` a scenario file
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
 
@@ -43,7 +45,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "TABLE", default_value = "flows")]
     pub(crate) table: String,
 
-    /// The run of a sweep, from 0; csv has all runs without it
+    /// The run of a sweep, from 0; csv has all runs without it, tc the first
     #[arg(long, value_name = "N")]
     pub(crate) run: Option<u64>,
 
@@ -78,4 +80,6 @@ pub(crate) enum ExportFormat {
     Estats,
     /// All results as one table, for R and spreadsheets
     Csv,
+    /// The links of a scenario, as a script of `tc` commands
+    Tc,
 }

@@ -13,6 +13,7 @@ mod completions;
 mod control;
 mod export;
 mod guide;
+mod import;
 mod lessons;
 mod list;
 mod metrics;

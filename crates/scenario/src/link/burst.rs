@@ -59,9 +59,9 @@ pub(super) fn is_htb(node: &Node) -> bool {
     node.str() == Some(NAMES.names[0])
 }
 
-/// The bytes of that bucket: `rate / get_hz() + mtu`, as the kernel keeps them: the time in which
+/// The bytes of the bucket of an HTB class without `burst`: `rate / get_hz() + mtu`, as the kernel keeps them: the time in which
 /// they are sent, in whole ticks, rounded up.
-pub(super) fn htb(rate: Rate) -> u32 {
+pub fn htb(rate: Rate) -> u32 {
     let bits = u128::from(rate.as_bps());
     let bytes = u128::from(rate.as_bps() / 8 / HZ + MTU);
     let ticks = (bytes * 8_000_000_000).div_ceil((bits * TICK).max(1)).min(u32::MAX.into());

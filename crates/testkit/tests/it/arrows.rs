@@ -26,10 +26,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("live", &["sim"]),
     ("scenario", &["sim", "emulator"]),
     ("gym", &["scenario", "sim"]),
+    ("tc", &["scenario", "emulator"]),
     ("report", &["trace"]),
     ("run", &["live", "scenario"]),
     ("watch", &["live", "scenario"]),
-    ("cli", &["packetdrill", "quic", "report", "run", "uml", "watch"]),
+    ("cli", &["packetdrill", "quic", "report", "run", "tc", "uml", "watch"]),
     ("python", &["cli", "gym"]),
 ];
 
