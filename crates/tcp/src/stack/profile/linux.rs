@@ -208,6 +208,7 @@ impl Profile {
             newreno,
             cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux61, newreno),
             dctcp: DctcpRules::Linux,
+            late_ack_events: true, // 6.1.192
             offload: Some(OffloadRule::LINUX_6_1),
             tuning: tuning(TuningRules::LINUX_6_1, 131_072, 6 << 20),
             socket: Some(NewSocket {
