@@ -142,7 +142,10 @@ impl Sender {
         if !self.negotiated.sack() && progress.acked_segments > 0 {
             delivered = self.loss.remove_emulated_sacks(progress.acked_segments);
         }
-        self.loss.detector.delivered(progress);
+        // Without SACK, RACK learns nothing (`tcp_rack_advance` of `tcp_clean_rtx_queue`).
+        if self.negotiated.sack() {
+            self.loss.detector.delivered(progress);
+        }
         if self.loss.recovery.probe.is_in_flight() {
             self.on_ack_of_probe(context);
         }
@@ -178,7 +181,9 @@ impl Sender {
             return;
         }
         let acked = whole.units;
-        self.loss.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
+        if self.negotiated.sack() {
+            self.loss.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
+        }
         self.loss.recovery.resend = Resend::Hold;
         self.set_transmit_timer(now);
         let bytes = self.grown_by(whole.segments.into(), acked);
