@@ -822,7 +822,7 @@ impl Sender {
                 self.begin_recovery(now, false);
                 self.reduce_window_linux(1, false);
             }
-            self.loss.recovery.resend = Resend::Lost;
+            self.loss.recovery.resend = Resend::Again;
         }
         if marks_on_entry {
             // The first retransmission goes out whatever the window.
