@@ -702,7 +702,9 @@ impl Sender {
     /// window that came down further than to the threshold.
     pub(in crate::loss) fn finish_reduction(&mut self, now: Time) {
         let flight = self.flight(now);
+        let before = self.cc.window();
         self.cc.on_signal(&flight, Signal::RecoveryEnd);
+        self.keep_undone_window(before);
         let Window { cwnd, ssthresh } = self.cc.window();
         let mut reached = self.loss.recovery.reduction.cwnd();
         if self.config.transfer.loss.ends_at_threshold {
@@ -718,6 +720,17 @@ impl Sender {
         }
         self.end_validation(now);
         self.loss.enter(now, CaState::Open);
+    }
+
+    /// `tcp_end_cwnd_reduction` does not bring the window to the threshold in a recovery that was
+    /// undone: it stays as it was `before`, unless the controller has a window of its own
+    /// (CA_EVENT_COMPLETE_CWR).
+    fn keep_undone_window(&mut self, before: Window) {
+        let undone = self.loss.recovery.state() == CaState::Recovery && !self.loss.recovery.undo.is_possible();
+        let lowered = Window { cwnd: before.ssthresh, ..before };
+        if undone && self.config.prr != Prr::RateHalving && self.cc.window() == lowered {
+            self.cc.take_over(before);
+        }
     }
 
     /// One ACK of a reduction, which delivered so many segments (`tcp_cwnd_reduction`).
