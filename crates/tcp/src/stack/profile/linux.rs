@@ -26,6 +26,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true, // tcp_cwnd_restart
+            idle_keeps_credit: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -75,6 +76,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true, // tcp_cwnd_restart
+            idle_keeps_credit: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -115,6 +117,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true, // tcp_current_ssthresh
+            idle_keeps_credit: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -148,6 +151,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true,
+            idle_keeps_credit: true, // tcp_cwnd_restart
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -181,6 +185,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true,
+            idle_keeps_credit: true, // tcp_cwnd_restart
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
