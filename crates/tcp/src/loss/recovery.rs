@@ -50,6 +50,8 @@ pub(super) enum Resend {
     /// Lost segments alone: a timer found them, after which nothing new is sent until an ACK comes or
     /// the application writes.
     Again,
+    /// As [`Resend::Lost`], since those of a timer have left.
+    Spent,
     /// New data alone: what is marked lost may not be.
     Hold,
     /// New data, to find out whether the timeout was spurious; without any, what is lost (RFC 5682
@@ -207,7 +209,7 @@ impl Recovery {
     /// Linux: whether what is lost may go out now.
     #[inline]
     pub(crate) fn resends_lost(&self) -> bool {
-        matches!(self.resend, Resend::Lost | Resend::Again) || self.force
+        matches!(self.resend, Resend::Lost | Resend::Again | Resend::Spent) || self.force
     }
 
     /// Returns `true` if nothing new follows the lost segments; asked when no more of those can leave.
@@ -215,9 +217,15 @@ impl Recovery {
     pub(crate) fn ends_with_lost(&mut self) -> bool {
         let ends = self.resend == Resend::Again;
         if ends {
-            self.resend = Resend::Lost;
+            self.resend = Resend::Spent;
         }
         ends
+    }
+
+    /// Returns `true` if no ACK has come since a timer's segments have left.
+    #[inline]
+    pub(crate) fn has_ended_with_lost(&self) -> bool {
+        self.resend == Resend::Spent
     }
 
     /// Returns `true` if new data alone is sent, to test whether the last timeout was spurious.
