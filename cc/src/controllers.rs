@@ -34,6 +34,10 @@ pub(crate) const TIME: Domain = Domain::Time { positive: false };
 pub struct Stack {
     /// The host is a Linux.
     pub linux: bool,
+    /// Controllers hear of an ACK when its RTT is measured, and by its header alone whether it was
+    /// predicted (`tcp_in_ack_event` behind `tcp_clean_rtx_queue`): Linux from 6.16 on, and 6.1 in its
+    /// later stable releases.
+    pub late_ack_events: bool,
     /// Its NewReno, from which other algorithms take what they have in common with it.
     pub newreno: NewRenoConfig,
     /// Its CUBIC.
@@ -259,6 +263,7 @@ impl Default for Stack {
     fn default() -> Stack {
         Stack {
             linux: false,
+            late_ack_events: false,
             newreno: NewRenoConfig::default(),
             cubic: CubicConfig::default(),
             dctcp: DctcpConfig::default(),

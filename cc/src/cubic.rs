@@ -407,7 +407,9 @@ impl CongestionControl for Cubic {
             Signal::IdleRestart => {
                 let before = self.segments(f);
                 idled(&mut self.state.window, f, &self.config.reno);
-                self.state.credit = 0;
+                if !self.config.reno.idle_keeps_credit {
+                    self.state.credit = 0;
+                }
                 if self.config.rules.law().restarts_anew {
                     // Slow start leads to a new congestion avoidance stage; Linux stays on the old curve.
                     self.state.epoch = None;

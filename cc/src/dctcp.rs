@@ -286,7 +286,9 @@ impl CongestionControl for Dctcp {
             }
             Signal::IdleRestart => {
                 idled(&mut self.state.window, f, &self.config.reno);
-                self.state.credit = 0;
+                if !self.config.reno.idle_keeps_credit {
+                    self.state.credit = 0;
+                }
                 if self.config.rules == DctcpRules::FreeBsd && self.enabled {
                     self.alpha = u64::from(self.config.alpha_on_init).min(MAX_ALPHA);
                     (self.delivered, self.marked, self.window_end, self.untouched) = (0, 0, f.snd_nxt, true);

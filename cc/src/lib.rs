@@ -275,8 +275,8 @@ pub struct Arrival {
     pub round: Option<u64>,
     /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
     pub ce: u64,
-    /// The ACK acknowledges something and nothing else is new: no flag but ACK and PSH, no SACK
-    /// block, the window of before. Linux's header prediction takes these (`tcp_rcv_established`).
+    /// Nothing can be new but what the ACK acknowledges: no flag but ACK and PSH, no SACK block, the
+    /// window of before. Linux's header prediction takes these (`tcp_rcv_established`).
     pub plain: bool,
 }
 

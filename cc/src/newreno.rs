@@ -193,7 +193,9 @@ impl CongestionControl for NewReno {
             }
             Signal::IdleRestart => {
                 idled(&mut self.state.window, f, &self.config);
-                self.state.credit = 0;
+                if !self.config.idle_keeps_credit {
+                    self.state.credit = 0;
+                }
             }
         }
     }

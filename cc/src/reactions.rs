@@ -35,6 +35,9 @@ pub struct NewRenoConfig {
     /// Linux, FreeBSD 14), so that slow start leads back to it. Default false (RFC 5681 section 4.1
     /// leaves it; FreeBSD 9).
     pub remember_idle: bool,
+    /// What was counted towards the next segment of congestion avoidance outlasts an idle time
+    /// (`tcp_cwnd_restart` leaves `snd_cwnd_cnt`). Default false.
+    pub idle_keeps_credit: bool,
     /// The factor by which the window is reduced for an ECN echo, where that is less than for a
     /// loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
     pub beta_ecn: Option<f64>,
@@ -53,6 +56,7 @@ impl Default for NewRenoConfig {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: false,
+            idle_keeps_credit: false,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         }

@@ -5,7 +5,7 @@
 //! with an empty queue. A random loss then costs nothing.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_westwood.c` of 6.1. L. A. Grieco, S. Mascolo: Performance evaluation and
+//! Linux `net/ipv4/tcp_westwood.c` of 6.1, and the places from which `tcp_ack` calls it. L. A. Grieco, S. Mascolo: Performance evaluation and
 //! comparison of Westwood+, New Reno, and Vegas TCP congestion control, ACM CCR 34(2), 2004. A.
 //! Dell'Aera, L. A. Grieco, S. Mascolo: Linux 2.4 implementation of Westwood+ TCP with
 //! rate-halving, ICC 2004.
@@ -31,6 +31,8 @@ pub struct WestwoodConfig {
     /// Tick of the clock, 1 / `HZ` on Linux, which counts bytes per jiffy and loses fractions of one.
     /// Default 0: the clock is exact.
     pub tick: Span,
+    /// The place of [`Stack::late_ack_events`]: the RTT of an ACK counts with it. Default false.
+    pub late_events: bool,
     /// Settings of NewReno, by which the window grows, and comes down until the end of a recovery.
     pub reno: NewRenoConfig,
 }
@@ -38,7 +40,7 @@ pub struct WestwoodConfig {
 impl Default for WestwoodConfig {
     fn default() -> WestwoodConfig {
         let reno = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
-        WestwoodConfig { rtt_min: Span::from_millis(50), tick: Span::ZERO, reno }
+        WestwoodConfig { rtt_min: Span::from_millis(50), tick: Span::ZERO, late_events: false, reno }
     }
 }
 
@@ -70,7 +72,8 @@ impl WestwoodConfig {
 
 impl Algorithm for WestwoodConfig {
     fn on(host: &Stack) -> WestwoodConfig {
-        WestwoodConfig { reno: host.newreno, tick: host.cubic.tick, ..WestwoodConfig::default() }
+        let (tick, late_events) = (host.cubic.tick, host.late_ack_events);
+        WestwoodConfig { reno: host.newreno, tick, late_events, ..WestwoodConfig::default() }
     }
 
     fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
@@ -144,13 +147,13 @@ impl Estimate {
     }
 
     /// `westwood_acked_count`: the bytes that an ACK tells of. A duplicate one tells of a segment,
-    /// which the ACK that fills the hole acknowledges once more; of a plain one nothing is taken
-    /// off (`westwood_fast_bw`).
-    fn count(&mut self, ack: u64, mss: u64, plain: bool) -> u64 {
+    /// which the ACK that fills the hole acknowledges once more; a `fast` one tells what it
+    /// acknowledges (`westwood_fast_bw`).
+    fn count(&mut self, ack: u64, mss: u64, fast: bool) -> u64 {
         let una = *self.snd_una.get_or_insert(ack);
         self.snd_una = Some(ack);
         let acked = ack.saturating_sub(una);
-        if plain {
+        if fast {
             return acked;
         }
         if acked == 0 {
@@ -229,17 +232,21 @@ impl CongestionControl for Westwood {
         }
     }
 
-    /// `tcp_westwood_ack`, then `tcp_westwood_pkts_acked`.
+    /// `tcp_westwood_pkts_acked` and `tcp_westwood_ack`, in the order of the host.
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
         let estimate = &mut self.estimate;
+        let rtt = arrival.rtt.filter(|&rtt| rtt > Span::ZERO).map(|rtt| self.config.whole(rtt));
+        let rtt = rtt.unwrap_or(estimate.rtt);
+        if self.config.late_events {
+            estimate.rtt = rtt;
+        }
         estimate.next_sample(f.now, &self.config);
-        estimate.bk = estimate.bk.saturating_add(estimate.count(arrival.ack, f.segment(), arrival.plain));
-        // The RTT of the ACK before: this one's comes later.
+        // A duplicate has CA_ACK_SLOWPATH from its header where events are late, else from tcp_ack.
+        let fast = arrival.plain && (arrival.acked > 0 || self.config.late_events);
+        estimate.bk = estimate.bk.saturating_add(estimate.count(arrival.ack, f.segment(), fast));
         let least = if std::mem::take(&mut estimate.reset_rtt_min) { Span::MAX } else { estimate.rtt_min };
         estimate.rtt_min = estimate.rtt.min(least);
-        if let Some(rtt) = arrival.rtt.filter(|&rtt| rtt > Span::ZERO) {
-            estimate.rtt = self.config.whole(rtt);
-        }
+        estimate.rtt = rtt;
     }
 }
 

@@ -440,7 +440,9 @@ impl CongestionControl for LinuxCdg {
             Signal::IdleRestart => {
                 self.forget(f);
                 idled(&mut self.state.window, f, &self.config.reno);
-                self.state.credit = 0;
+                if !self.config.reno.idle_keeps_credit {
+                    self.state.credit = 0;
+                }
             }
             Signal::CountedAcks(_) => {}
         }

@@ -165,3 +165,26 @@ fn the_clock_of_linux_counts_bytes_per_jiffy() {
         assert_eq!(cwnd(&westwood), segments, "{tick} ms");
     }
 }
+
+#[test]
+fn late_events_take_the_rtt_first_and_no_duplicate_of_a_predicted_header() {
+    let tick = Span::from_millis(4);
+    let mut early = Westwood::new(WestwoodConfig { tick, ..WestwoodConfig::default() });
+    let mut late = Westwood::new(WestwoodConfig { tick, late_events: true, ..WestwoodConfig::default() });
+    for westwood in [&mut early, &mut late] {
+        westwood.on_established(&Flight { initial_window: 10 * MSS, ..flight(0, 10) });
+        // More than 50 ms and a round trip after the connection began: a sample is over with the
+        // first ACK, and empty, where its RTT is known; else with the second, of a segment.
+        arrives(westwood, 100, 1, Some(50));
+        arrives(westwood, 104, 2, Some(50));
+    }
+    assert_eq!((early.estimate.since, early.estimate.bw_est), (Time::from_millis(104), MSS / 26));
+    assert_eq!((late.estimate.since, late.estimate.bw_est), (Time::from_millis(100), 0));
+    // A duplicate without SACK, with nothing new in its header.
+    for (westwood, counted) in [(&mut early, MSS), (&mut late, 0)] {
+        let before = westwood.estimate.bk;
+        let duplicate = Arrival { ack: 2 * MSS, plain: true, ..Arrival::default() };
+        westwood.on_arrival(&flight(108, 10), &duplicate);
+        assert_eq!(westwood.estimate.bk - before, counted);
+    }
+}

@@ -18,7 +18,9 @@
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/if_link.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <net/if.h>
@@ -160,6 +162,29 @@ static void set_mtu(int mtu) {
     close(s);
 }
 
+// The segments that TCP hands down as one packet at most: `ip link set eth0 gso_max_segs N`.
+static void set_gso_max_segs(int segments) {
+    struct {
+        struct nlmsghdr head;
+        struct ifinfomsg link;
+        struct rtattr attribute;
+        uint32_t value;
+    } m = {
+        .head = {.nlmsg_len = NLMSG_LENGTH(sizeof m.link) + RTA_LENGTH(4), .nlmsg_type = RTM_NEWLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+        .link = {.ifi_index = device_index},
+        .attribute = {.rta_len = RTA_LENGTH(4), .rta_type = IFLA_GSO_MAX_SEGS},
+        .value = segments,
+    };
+    struct { struct nlmsghdr head; struct nlmsgerr error; } answer;
+    int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+    check(s, "socket", "");
+    check(send(s, &m, m.head.nlmsg_len, 0), "gso_max_segs", DEVICE);
+    check(recv(s, &answer, sizeof answer, 0), "gso_max_segs", DEVICE);
+    errno = -answer.error.error;
+    if (errno) fail("gso_max_segs", DEVICE);
+    close(s);
+}
+
 // Returns 1 at the last line.
 static int carry_out(char *line) {
     char *value = strchr(line, ' ');
@@ -169,6 +194,7 @@ static int carry_out(char *line) {
     TEXT(app) TEXT(peer) TEXT(cc) TEXT(root) TEXT(command)
     NUMBER(port) NUMBER(source_port) NUMBER(buffer) NUMBER(sample_ms) NUMBER(bytes) NUMBER(start_ns) NUMBER(duration_ns)
     if (!strcmp(line, "mtu")) set_mtu(atoi(value));
+    else if (!strcmp(line, "gso_max_segs")) set_gso_max_segs(atoi(value));
     else if (!strcmp(line, "address")) add_address(value);
     else if (!strcmp(line, "seed")) seed(value);
     else if (!strcmp(line, "sysctl")) {

@@ -66,6 +66,7 @@ pub(crate) fn stack() -> OwnStack {
         .parameter("source_port", 5001.0, 0.0..=65_535.0)
         .parameter("buffer", 0.0, 0.0..=1e9)
         .parameter("sample_ms", 50.0, 1.0..=1e6)
+        .parameter("gso_max_segs", 0.0, 0.0..=65_535.0)
         .parameter("memory_mb", 64.0, 32.0..=4096.0)
         .parameter("patience_s", 60.0, 1.0..=3600.0)
         .only_with(&["bytes", "start_s", "duration_s", "source_port", "samples"], "app", &["send"])
@@ -296,7 +297,7 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
             lines.push(format!("{key} {value}"));
         }
     }
-    let [bytes, start, duration, port, source_port, buffer, sample, ..] = *values else {
+    let [bytes, start, duration, port, source_port, buffer, sample, gso_segments, ..] = *values else {
         return Err("parameters are missing".to_owned());
     };
     let numbers = [
@@ -309,6 +310,9 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
         ("sample_ms", sample),
     ];
     lines.extend(numbers.map(|(key, value)| format!("{key} {}", value as u64)));
+    if gso_segments > 0.0 {
+        lines.push(format!("gso_max_segs {}", gso_segments as u64));
+    }
     lines.push("end".to_owned());
     let mut messages = vec![String::new()];
     for line in lines {

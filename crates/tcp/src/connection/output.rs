@@ -301,7 +301,10 @@ impl Endpoint {
         self.sender.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
         self.receiver.data_sent(now);
         self.sender.sequence.sent_at(now);
-        self.sender.loss.recovery.sent(piece.payload);
+        // prr_out leaves out what tcp_send_loss_probe repeats.
+        if !(piece.plain && self.sender.sent_as == SentAs::TailLossProbe) {
+            self.sender.loss.recovery.sent(piece.payload);
+        }
         // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4
         // and 6.1.5), unless the controller asks for it.
         if !piece.plain && piece.payload > 0 { self.sender.ecn.mark_data(out) } else { self.sender.ecn.control() }

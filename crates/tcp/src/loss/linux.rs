@@ -142,7 +142,10 @@ impl Sender {
         if !self.negotiated.sack() && progress.acked_segments > 0 {
             delivered = self.loss.remove_emulated_sacks(progress.acked_segments);
         }
-        self.loss.detector.delivered(progress);
+        // Without SACK, RACK learns nothing (`tcp_rack_advance` of `tcp_clean_rtx_queue`).
+        if self.negotiated.sack() {
+            self.loss.detector.delivered(progress);
+        }
         if self.loss.recovery.probe.is_in_flight() {
             self.on_ack_of_probe(context);
         }
@@ -178,7 +181,9 @@ impl Sender {
             return;
         }
         let acked = whole.units;
-        self.loss.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
+        if self.negotiated.sack() {
+            self.loss.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
+        }
         self.loss.recovery.resend = Resend::Hold;
         self.set_transmit_timer(now);
         let bytes = self.grown_by(whole.segments.into(), acked);
@@ -697,7 +702,9 @@ impl Sender {
     /// window that came down further than to the threshold.
     pub(in crate::loss) fn finish_reduction(&mut self, now: Time) {
         let flight = self.flight(now);
+        let before = self.cc.window();
         self.cc.on_signal(&flight, Signal::RecoveryEnd);
+        self.keep_undone_window(before);
         let Window { cwnd, ssthresh } = self.cc.window();
         let mut reached = self.loss.recovery.reduction.cwnd();
         if self.config.transfer.loss.ends_at_threshold {
@@ -713,6 +720,17 @@ impl Sender {
         }
         self.end_validation(now);
         self.loss.enter(now, CaState::Open);
+    }
+
+    /// `tcp_end_cwnd_reduction` does not bring the window to the threshold in a recovery that was
+    /// undone: it stays as it was `before`, unless the controller has a window of its own
+    /// (CA_EVENT_COMPLETE_CWR).
+    fn keep_undone_window(&mut self, before: Window) {
+        let undone = self.loss.recovery.state() == CaState::Recovery && !self.loss.recovery.undo.is_possible();
+        let lowered = Window { cwnd: before.ssthresh, ..before };
+        if undone && self.config.prr != Prr::RateHalving && self.cc.window() == lowered {
+            self.cc.take_over(before);
+        }
     }
 
     /// One ACK of a reduction, which delivered so many segments (`tcp_cwnd_reduction`).
@@ -817,7 +835,7 @@ impl Sender {
                 self.begin_recovery(now, false);
                 self.reduce_window_linux(1, false);
             }
-            self.loss.recovery.resend = Resend::Lost;
+            self.loss.recovery.resend = Resend::Again;
         }
         if marks_on_entry {
             // The first retransmission goes out whatever the window.

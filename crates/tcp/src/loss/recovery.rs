@@ -47,6 +47,11 @@ pub(super) enum Resend {
     /// Lost segments, then new data.
     #[default]
     Lost,
+    /// Lost segments alone: a timer found them, after which nothing new is sent until an ACK comes or
+    /// the application writes.
+    Again,
+    /// As [`Resend::Lost`], since those of a timer have left.
+    Spent,
     /// New data alone: what is marked lost may not be.
     Hold,
     /// New data, to find out whether the timeout was spurious; without any, what is lost (RFC 5682
@@ -204,7 +209,23 @@ impl Recovery {
     /// Linux: whether what is lost may go out now.
     #[inline]
     pub(crate) fn resends_lost(&self) -> bool {
-        self.resend == Resend::Lost || self.force
+        matches!(self.resend, Resend::Lost | Resend::Again | Resend::Spent) || self.force
+    }
+
+    /// Returns `true` if nothing new follows the lost segments; asked when no more of those can leave.
+    #[inline]
+    pub(crate) fn ends_with_lost(&mut self) -> bool {
+        let ends = self.resend == Resend::Again;
+        if ends {
+            self.resend = Resend::Spent;
+        }
+        ends
+    }
+
+    /// Returns `true` if no ACK has come since a timer's segments have left.
+    #[inline]
+    pub(crate) fn has_ended_with_lost(&self) -> bool {
+        self.resend == Resend::Spent
     }
 
     /// Returns `true` if new data alone is sent, to test whether the last timeout was spurious.

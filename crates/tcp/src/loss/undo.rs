@@ -184,6 +184,10 @@ impl Sender {
         let by_threshold = self.config.transfer.loss.undo_by_threshold;
         if by_threshold {
             self.put_window_back();
+        } else if !self.loss.recovery.undo.restores_window && self.loss.recovery.in_reduction() {
+            // Without prior_ssthresh the window stays where the reduction has brought it.
+            let Window { ssthresh, .. } = self.cc.window();
+            self.cc.take_over(Window { cwnd: self.cwnd(), ssthresh });
         }
         self.moderate_window();
         if by_threshold {

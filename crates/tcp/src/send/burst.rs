@@ -199,7 +199,9 @@ impl Sender {
             Some(Limit::Pacing)
         } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
             Some(Limit::Window)
-        } else if self.counters.window_stopped | self.window_use.is_stopped() {
+        } else if self.counters.window_stopped | self.window_use.is_stopped()
+            || self.loss.recovery.has_ended_with_lost() && self.sequence.unsent() > 0
+        {
             Some(Limit::Cwnd)
         } else {
             let open = matches!(state, State::Established | State::CloseWait) && !self.sequence.is_closed();

@@ -88,10 +88,9 @@ impl Sender {
             rtt: self.latest_sample,
             round: begins_round.then_some(self.observer.round),
             ce: self.ecn.marked_bytes(),
-            plain: self.sequence.una() > una
-                && segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits()
+            plain: segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits()
                 && segment.sack.is_empty()
-                && self.sequence.window() == window,
+                && u64::from(segment.window) << self.negotiated.peer_shift() == window,
         };
         self.cc.on_arrival(&flight, &arrival);
     }

@@ -133,7 +133,7 @@ impl Persist {
                 }
                 _ => wait,
             };
-            self.due_at = now + wait;
+            self.due_at = config.transfer.ticks.expiry(now, wait);
         }
     }
 

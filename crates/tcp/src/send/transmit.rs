@@ -63,6 +63,8 @@ impl Sender {
                 return self.next_loss_probe(now, reports);
             }
             if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+                // tcp_tsq_write: what is released later is new data as well.
+                self.loss.recovery.ends_with_lost();
                 return None;
             }
             if self.loss.recovery.tests_timeout() {
@@ -83,6 +85,7 @@ impl Sender {
             let mut lost = lost;
             if full && !self.loss.recovery.forces_retransmission() {
                 let Some(part) = self.part_of_hole(lost, used) else {
+                    self.loss.recovery.ends_with_lost();
                     self.window_use.stop();
                     return None;
                 };
@@ -90,6 +93,9 @@ impl Sender {
             }
             self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
             return Some(self.piece_again(now, lost));
+        }
+        if self.loss.recovery.ends_with_lost() {
+            return None;
         }
         let in_disorder = self.loss.recovery.state() == CaState::Disorder;
         self.sent_as = if in_disorder { SentAs::LimitedTransmit } else { SentAs::New };

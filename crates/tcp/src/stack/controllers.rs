@@ -52,6 +52,7 @@ impl Profile {
     pub fn stack(&self) -> Stack {
         Stack {
             linux: self.is_linux(),
+            late_ack_events: self.late_ack_events,
             newreno: self.newreno,
             cubic: self.cubic,
             dctcp: self.dctcp(),

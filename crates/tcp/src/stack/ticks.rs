@@ -6,7 +6,6 @@
 //!
 //! # Departures
 //! - The ticks of all hosts fall on the same times, counted from time 0.
-//! - Zero-window probes are exact.
 //! - From 3.15 on a timeout is rounded up (`usecs_to_jiffies`); with the hosts before the wheel it
 //!   is cut. Waits of 256 ticks and more are late by up to 0.4 % from 2.6.35 to 4.7
 //!   (`apply_slack`).

@@ -81,6 +81,19 @@ fn a_kernel_sends_what_it_is_told_and_shares_with_our_own() {
 }
 
 #[test]
+fn the_size_of_its_units_changes_what_a_kernel_sends() {
+    if skips("the_size_of_its_units_changes_what_a_kernel_sends") {
+        return;
+    }
+    let [alone, units] = ["gso_max_segs = 1, ", ""].map(|offload| {
+        let outcome = run(&text(&format!("{offload}app = \"send\", cc = \"reno\""), ""));
+        assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+        ["retransmitted_segments", "acked_bytes"].map(|name| result(&outcome.summary, 0, name).expect("a count"))
+    });
+    assert!(alone[0] > 0.0 && alone != units, "{alone:?}, {units:?}");
+}
+
+#[test]
 fn a_guest_that_cannot_do_its_job_says_so() {
     if skips("a_guest_that_cannot_do_its_job_says_so") {
         return;

@@ -93,14 +93,28 @@ fn rack_looks_again_only_when_something_was_delivered() {
     let mut rack = rack();
     let (mut board, progress) = board(10, 1..4, 53);
     rack.delivered(&progress);
-    rack.mark(&mut board, &View { sacked: 3, ..view(53) });
-    board.unmark_lost();
-    rack.mark(&mut board, &View { sacked: 3, ..view(60) });
+    // Segment 0 may wait for 10 ms more.
+    rack.mark(&mut board, &View { sacked: 1, ..view(53) });
+    rack.mark(&mut board, &View { sacked: 3, ..view(54) });
     assert_eq!(board.lost_segments(), 0);
-    // An undo has the losses judged anew (tcp_undo_cwnd_reduction).
+    // An undo has everything judged anew (tcp_undo_cwnd_reduction).
+    rack.undone(false);
+    rack.mark(&mut board, &View { sacked: 3, ..view(54) });
+    assert_eq!(board.lost_segments(), 1);
+}
+
+#[test]
+fn rack_does_not_find_a_loss_twice_that_was_undone() {
+    let mut rack = rack();
+    let (mut board, progress) = board(10, 1..4, 53);
+    rack.delivered(&progress);
+    rack.mark(&mut board, &View { sacked: 3, ..view(53) });
+    assert_eq!(board.lost_segments(), 1);
+    // It has left tsorted_sent_queue (tcp_rack_detect_loss).
+    board.unmark_lost();
     rack.undone(false);
     rack.mark(&mut board, &View { sacked: 3, ..view(60) });
-    assert_eq!(board.lost_segments(), 1);
+    assert_eq!(board.lost_segments(), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use ackclock_units::{Span, Time};
 
-use super::Scoreboard;
+use super::{Scoreboard, Sent};
 use crate::Stamp;
 
 /// A retransmission of the segments of `seq..end`; what became of them since is not known here.
@@ -30,7 +30,7 @@ impl Scoreboard {
     #[cold]
     pub(super) fn order_again(&mut self) {
         self.again.clear();
-        for sent in self.entries.iter().filter(|sent| sent.ever_resent() && !sent.sacked) {
+        for sent in self.entries.iter().filter(|sent| sent.ever_resent() && !sent.sacked && !sent.unlisted()) {
             let nxt = sent.seq + u64::from(sent.aux);
             self.again.push_back(Again { seq: sent.seq, end: sent.end(), stamp: sent.stamp(), nxt });
         }
@@ -71,7 +71,8 @@ impl Scoreboard {
 
     /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered
     /// segment), and at least `wait` ago, is lost. Returns how long the youngest of those that are
-    /// left has to wait.
+    /// left has to wait. A segment that is declared lost leaves Linux's list until it is sent again:
+    /// an undo does not bring it back.
     pub(crate) fn lose_sent_before(&mut self, newest: (Stamp, u64), now: Time, wait: Span) -> Option<Span> {
         let mut found = std::mem::take(&mut self.found);
         let mut longest = self.find_originals(newest, now, wait, &mut found);
@@ -84,7 +85,9 @@ impl Scoreboard {
             }
         }
         for &position in &found {
-            self.lose_again((position - self.entries.base()) as usize);
+            let index = (position - self.entries.base()) as usize;
+            self.lose_again(index);
+            self.entries.change(index, |sent| sent.set(Sent::UNLISTED, true));
         }
         found.clear();
         self.found = found;
@@ -102,7 +105,7 @@ impl Scoreboard {
             let mut steps = 1;
             if sent.sacked {
                 steps = self.run_of_sacked((position - self.entries.base()) as usize) as u64;
-            } else if !sent.ever_resent() && !sent.lost {
+            } else if !sent.ever_resent() && !sent.lost && !sent.unlisted() {
                 if (sent.stamp(), sent.end()) >= newest {
                     // All further segments were sent later still, or again.
                     break;
@@ -131,7 +134,7 @@ impl Scoreboard {
             let mut open = false;
             while let Some(&sent) = self.at(position).filter(|sent| sent.seq < again.end) {
                 self.step();
-                if !sent.sacked && (!sent.lost || sent.resent) && sent.stamp() == again.stamp {
+                if !sent.sacked && (!sent.lost || sent.resent) && !sent.unlisted() && sent.stamp() == again.stamp {
                     open = true;
                     if (sent.stamp(), sent.end()) < newest {
                         let age = now.since(sent.sent_at);

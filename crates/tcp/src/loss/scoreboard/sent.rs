@@ -64,6 +64,7 @@ impl Sent {
     pub(super) const EVER_RESENT: u8 = 8;
     pub(super) const MERGED: u8 = 16;
     pub(super) const JOINED: u8 = 32;
+    pub(super) const UNLISTED: u8 = 64;
 
     /// The last unit is a FIN.
     pub(crate) fn fin(&self) -> bool {
@@ -110,6 +111,11 @@ impl Sent {
         self.marks & Sent::JOINED > 0
     }
 
+    /// RACK has declared it lost since it was last sent, and does not judge it any more.
+    pub(super) fn unlisted(&self) -> bool {
+        self.marks & Sent::UNLISTED > 0
+    }
+
     pub(super) fn set(&mut self, mark: u8, on: bool) {
         self.marks = self.marks & !mark | if on { mark } else { 0 };
     }
@@ -121,7 +127,7 @@ impl Sent {
 
     pub(super) fn sent_again(&mut self, stamp: Stamp) {
         (self.sent_at, self.order) = (stamp.at, stamp.order);
-        self.marks |= Sent::EVER_RESENT;
+        self.marks = self.marks & !Sent::UNLISTED | Sent::EVER_RESENT;
     }
 
     pub(crate) fn end(&self) -> u64 {

@@ -30,6 +30,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: false,
+            idle_keeps_credit: false,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -86,6 +87,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: true, // newreno_cc_cong_signal, CC_RTO: min(snd_wnd, pipe) / 2
             remember_idle: true,  // newreno_cc_after_idle
+            idle_keeps_credit: false,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };

@@ -26,6 +26,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true, // tcp_cwnd_restart
+            idle_keeps_credit: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -75,6 +76,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true, // tcp_cwnd_restart
+            idle_keeps_credit: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -115,6 +117,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true, // tcp_current_ssthresh
+            idle_keeps_credit: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -148,6 +151,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true,
+            idle_keeps_credit: true, // tcp_cwnd_restart
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -181,6 +185,7 @@ impl Profile {
             halve_flight: false,
             timeout_flight: false,
             remember_idle: true,
+            idle_keeps_credit: true, // tcp_cwnd_restart
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -208,6 +213,7 @@ impl Profile {
             newreno,
             cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux61, newreno),
             dctcp: DctcpRules::Linux,
+            late_ack_events: true, // 6.1.192
             offload: Some(OffloadRule::LINUX_6_1),
             tuning: tuning(TuningRules::LINUX_6_1, 131_072, 6 << 20),
             socket: Some(NewSocket {

@@ -87,6 +87,8 @@ pub struct Profile {
     pub tuning: Option<Tuning>,
     /// RACK cannot be turned off (`tcp_recovery`, from 6.17 on).
     pub always_rack: bool,
+    /// [`ackclock_cc::Stack::late_ack_events`].
+    pub late_ack_events: bool,
     /// The state of a newly opened socket, if that is modelled.
     pub socket: Option<NewSocket>,
 }
@@ -180,6 +182,7 @@ impl Profile {
             offload: None,
             tuning: None,
             always_rack: false,
+            late_ack_events: false,
             socket: None,
         }
     }

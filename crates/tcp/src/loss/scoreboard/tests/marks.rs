@@ -52,9 +52,10 @@ fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Stamp, u
             Mark::First(count) => sent.lost |= (i as u64) < count,
             Mark::BelowSacked(most) => sent.lost |= sacked_below <= most,
             Mark::SentBefore { wait, .. } => {
-                let waits = sent.lost && !sent.resent;
+                let waits = sent.lost && !sent.resent || sent.unlisted();
                 if !waits && (sent.stamp(), sent.end()) < newest && age >= Span::from_millis(wait) {
                     again(sent);
+                    sent.set(Sent::UNLISTED, true);
                 }
             }
             Mark::Old(wait) => {
@@ -137,6 +138,7 @@ proptest! {
                     let left = board.lose_sent_before(newest, now, wait);
                     let young = |sent: &&Sent| {
                         !sent.sacked
+                            && !sent.unlisted()
                             && (!sent.lost || sent.resent)
                             && (sent.stamp(), sent.end()) < newest
                             && now.since(sent.sent_at) < wait
