@@ -35,7 +35,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::change::{parameters, valid};
-use crate::disciplines::{Discipline, MAX};
+use crate::discipline::{Discipline, MAX};
 use crate::tree::{self, Class, Leaves, Numbers};
 use crate::{
     Backlog, ChangeError, ClassState, Counters, Dequeue, Drops, Entry, Headers, Overhead, Probe, QueueDisc, Queued,

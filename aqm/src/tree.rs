@@ -13,8 +13,8 @@ use crate::books::Books;
 use crate::change::fixed;
 use crate::ring::Ring;
 use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc, QueueSpec, Queued,
-    Variable,
+    Backlog, ChangeError, ClassState, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc,
+    QueueSpec, Queued, Variable,
 };
 
 /// The most classes.
@@ -33,21 +33,6 @@ pub struct Class<S> {
     pub queue: QueueSpec,
     /// The settings of its scheduler.
     pub settings: S,
-}
-
-/// The values of a class now.
-#[derive(Clone, Copy, Debug)]
-pub struct ClassState<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its rate without borrowing.
-    pub rate: Option<Rate>,
-    /// Totals since the start.
-    pub counters: &'a Counters,
-    /// Waiting packets and bytes.
-    pub backlog: Backlog,
-    /// The probability of a leaf's law.
-    pub probability: Option<f64>,
 }
 
 /// The packets that belong to a class: those that meet every condition. Without a condition there

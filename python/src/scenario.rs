@@ -10,9 +10,9 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::errors;
 use crate::lines::Lines;
 use crate::own::{Classes, PyOwn};
-use crate::{errors, running};
 
 /// A scenario that has been read and checked, with overrides applied.
 #[pyclass(name = "Scenario", frozen, module = "ackclock._core")]
@@ -229,6 +229,6 @@ fn given(overrides: &[(String, String)]) -> Vec<Override> {
 fn read(py: Python<'_>, read: impl FnOnce() -> Result<PyScenario, LoadError> + Send) -> PyResult<PyScenario> {
     match py.detach(|| panic::catch_unwind(AssertUnwindSafe(read))) {
         Ok(read) => read.map_err(|error| errors::load(&error)),
-        Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", running::said(&*panic)))),
+        Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", errors::said(&*panic)))),
     }
 }

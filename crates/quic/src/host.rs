@@ -24,7 +24,7 @@ use super::proto::{
 use super::{Observer, PlaintextCrypto};
 use super::{endpoint, generate_cids, handle, path_figures, poll_transmit, write};
 use crate::messages::{Inbox, Messages};
-use crate::{BulkTransfer, CID, Settings};
+use crate::transfer::{BulkTransfer, CID, Settings};
 
 /// Bytes that the sending application hands over at a time.
 const WRITE: usize = 64 << 10;

@@ -6,10 +6,10 @@ mod messages;
 mod noq;
 mod quinn;
 mod recovery;
+mod transfer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ackclock_stack::{OwnStack, Stack, StackHost, UdpHost};
 use ackclock_units::{Random, Time};
@@ -19,47 +19,13 @@ pub use quinn::PlaintextCrypto;
 
 use controller::Law;
 use messages::{Cadence, HEAD};
+use transfer::{BulkTransfer, Settings};
 
 /// Port of servers, and the first port of clients.
 const PORT: u16 = 4433;
-/// Bytes of connection IDs, the default of both implementations.
-const CID: usize = 8;
+
 /// Bytes of IP and UDP headers.
 const HEADERS: [u16; 2] = [28, 48];
-
-/// What a sender sends.
-#[derive(Clone)]
-struct BulkTransfer {
-    to: SocketAddr,
-    /// Time at which it connects.
-    start: Time,
-    /// Bytes to send; `None` sends until the end.
-    bytes: Option<u64>,
-    /// Messages at a rate; `None` as fast as they leave.
-    cadence: Option<Cadence>,
-}
-
-/// Settings of an endpoint.
-struct Settings {
-    /// The most bytes of a UDP payload; discovered from 1,200 on if `discovers_mtu`.
-    payload: u16,
-    discovers_mtu: bool,
-    /// Bytes of the window of a stream, and of the send window.
-    window: u64,
-    /// The most datagrams that are sent at one time (GSO).
-    burst: usize,
-}
-
-/// What an implementation tells of its path.
-struct PathFigures {
-    sent_packets: u64,
-    lost_packets: u64,
-    congestion_events: u64,
-    cwnd_bytes: u64,
-    mtu_bytes: u16,
-    rtt: Duration,
-    min_rtt: Option<Duration>,
-}
 
 /// The stacks of this crate: `quinn-newreno`, `quinn-cubic`, `quinn-bbr`, `noq-newreno`, `noq-cubic`
 /// and `noq-bbr3` send, `quinn-own-newreno` and others send with ackclock's controllers,

@@ -18,8 +18,8 @@ use ackclock_units::{Span, Time};
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-use crate::CID;
 use crate::controller::span;
+use crate::transfer::CID;
 
 type Factory = dyn ControllerFactory + Send + Sync;
 

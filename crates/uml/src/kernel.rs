@@ -11,8 +11,8 @@ use ackclock_stack::{OwnStack, Stack, StackHost};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
-use crate::IMAGE;
 use crate::guest::{Boot, Guest};
+use crate::image::IMAGE;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -1,9 +1,9 @@
 //! The points of a sweep by conditions, and parameters that follow from others: [`Expression`]s
 //! over the values of axes.
 
+use super::axes::{Axis, Reader, Sweep, Values};
 use super::expression::{self, BYTES, BYTES_PER_SECOND, EXPECTED, Expression, Found, NONE, PACKETS, SECONDS};
-use super::sample::Unit;
-use super::{Axis, Reader, Sweep, Values};
+use super::range::Unit;
 use crate::document::{Node, Value};
 use crate::report::Diagnostic;
 use crate::write::inline;

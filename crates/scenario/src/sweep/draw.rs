@@ -2,10 +2,11 @@
 
 use ackclock_units::Random;
 
+use super::axes::{Axis, Reader, Values};
 use super::condition::{Written, found, written};
 use super::expression::Found;
-use super::sample::{Drawn, Range, parts};
-use super::{Axis, Choice, Reader, Values};
+use super::names::Choice;
+use super::range::{Drawn, Range, parts};
 use crate::document::{Entry, Node};
 use crate::overrides::Path;
 use crate::report::Diagnostic;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Axis, Choice, Group, MAX_AXES, Reader, Section, Sweep, Values, names, reject, unquoted};
+use super::axes::{Axis, Group, Reader, Section, Sweep, Values, reject, unquoted};
+use super::names::Choice;
+use super::{MAX_AXES, names};
 use crate::document::{Entry, Node};
 use crate::fields::Fields;
 use crate::quantity::Problem;
