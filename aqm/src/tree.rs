@@ -356,12 +356,12 @@ impl<P: Queued> Leaves<P> {
 
 /// Numbers of classes in their order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Numbers(Box<[u64]>);
+pub(crate) struct ClassNumbers(Box<[u64]>);
 
-impl Numbers {
+impl ClassNumbers {
     /// Room for the numbers below `most`.
-    pub(crate) fn below(most: usize) -> Numbers {
-        Numbers(vec![0; most.div_ceil(64)].into())
+    pub(crate) fn below(most: usize) -> ClassNumbers {
+        ClassNumbers(vec![0; most.div_ceil(64)].into())
     }
 
     pub(crate) fn insert(&mut self, number: usize) {
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_in_their_order() {
-        let mut numbers = Numbers::below(130);
+        let mut numbers = ClassNumbers::below(130);
         [129, 3, 64].into_iter().for_each(|number| numbers.insert(number));
         assert_eq!(
             [0, 3, 4, 64, 65, 129, 130, 700].map(|from| numbers.from(from)),

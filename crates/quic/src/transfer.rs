@@ -23,7 +23,7 @@ pub(crate) struct BulkTransfer {
 }
 
 /// Settings of an endpoint.
-pub(crate) struct Settings {
+pub(crate) struct EndpointSettings {
     /// The most bytes of a UDP payload; discovered from 1,200 on if `discovers_mtu`.
     pub(crate) payload: u16,
     pub(crate) discovers_mtu: bool,

@@ -36,7 +36,7 @@ pub use layout::{MANIFEST, OURS, QUEUE, SERIES, SUMMARIES, SUMMARY, depth_of, ma
 use layout::{TABLES, check_layout, has_plan, is_partial, names, names_in, remove, unfinished};
 pub use lock::InUse;
 use lock::Lock;
-use resume::Inputs;
+use resume::SweepInputs;
 
 /// A directory that is being filled.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Output {
     kept: Option<String>,
     /// Number of runs that had finished before: the first of the sweep.
     earlier: usize,
-    inputs: Inputs,
+    inputs: SweepInputs,
     /// `true` if any run was added.
     has_runs: bool,
     /// The file that identifies the sweep, while it is not complete.
@@ -115,7 +115,7 @@ impl Output {
             records: Vec::new(),
             kept: None,
             earlier: 0,
-            inputs: Inputs { files: inputs(scenario), part: selection.part().cloned() },
+            inputs: SweepInputs { files: inputs(scenario), part: selection.part().cloned() },
             has_runs: false,
             plan: None,
             lock,

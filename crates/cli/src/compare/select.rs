@@ -10,7 +10,7 @@ const MOST: usize = 20;
 
 /// The chosen runs of a side, as they come in.
 #[derive(Debug)]
-pub(super) struct Selection<'a> {
+pub(super) struct PointSelection<'a> {
     flag: &'static str,
     choices: &'a [Choice],
     /// The axes of the choices, once there was a run.
@@ -19,9 +19,9 @@ pub(super) struct Selection<'a> {
     values: Vec<Vec<Value>>,
 }
 
-impl<'a> Selection<'a> {
-    pub(super) fn new(flag: &'static str, choices: &'a [Choice]) -> Selection<'a> {
-        Selection { flag, choices, axes: None, values: vec![Vec::new(); choices.len()] }
+impl<'a> PointSelection<'a> {
+    pub(super) fn new(flag: &'static str, choices: &'a [Choice]) -> PointSelection<'a> {
+        PointSelection { flag, choices, axes: None, values: vec![Vec::new(); choices.len()] }
     }
 
     /// Returns `true` if a run is among those that are chosen.

@@ -21,14 +21,14 @@ use crate::selection::{Selection, Walk};
 
 /// What a sweep depends on beside its scenario.
 #[derive(Debug)]
-pub(super) struct Inputs {
+pub(super) struct SweepInputs {
     /// Hashes of the files that the scenario names, by their names.
     pub(super) files: Map<String, Value>,
     /// The part that these runs are, unless all.
     pub(super) part: Option<(&'static str, String)>,
 }
 
-impl Inputs {
+impl SweepInputs {
     /// Adds to a manifest which files the scenario names and which runs these are.
     pub(super) fn tell(&self, manifest: &mut Value) {
         if !self.files.is_empty() {
@@ -60,7 +60,7 @@ pub(super) fn remove_empty(folder: &Path) {
 }
 
 /// Writes down what is being run, unless it is there.
-pub(super) fn plan(dir: &Path, inputs: &Inputs, scenario: &Scenario) -> anyhow::Result<PathBuf> {
+pub(super) fn plan(dir: &Path, inputs: &SweepInputs, scenario: &Scenario) -> anyhow::Result<PathBuf> {
     let path = partial::hidden(dir, PLAN);
     let plan = described(inputs, scenario);
     if read_manifest(&path).as_ref() == Some(&plan) {
@@ -79,7 +79,7 @@ pub(super) fn plan(dir: &Path, inputs: &Inputs, scenario: &Scenario) -> anyhow::
 }
 
 /// A sweep, by what its results depend on.
-fn described(inputs: &Inputs, scenario: &Scenario) -> Value {
+fn described(inputs: &SweepInputs, scenario: &Scenario) -> Value {
     let mut plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
     inputs.tell(&mut plan);
     plan
@@ -89,7 +89,7 @@ fn described(inputs: &Inputs, scenario: &Scenario) -> Value {
 pub(super) fn take_up(
     dir: &Path,
     digits: usize,
-    inputs: &Inputs,
+    inputs: &SweepInputs,
     scenario: &Scenario,
     selection: &Selection,
 ) -> anyhow::Result<Option<Resumed>> {

@@ -91,7 +91,7 @@ pub(super) enum Section {
 
 /// Axes that move together.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct AxisGroup {
     pub(super) section: Section,
     pub(super) len: usize,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Group {
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<AxisGroup>,
     /// The combinations that are points, in ascending order; all unless set.
     pub(super) kept: Option<Arc<[usize]>>,
     /// Notes, in sentences, on combinations that were left out.

@@ -19,8 +19,8 @@
 use super::range::{Drawn, Range, Unit, end};
 use ackclock_units::Random;
 
-use super::axes::{Axis, Group, Reader, Section, Sweep, reject, unquoted};
-use super::draw::{AxisColumn, Source};
+use super::axes::{Axis, AxisGroup, Reader, Section, Sweep, reject, unquoted};
+use super::draw::{AxisColumn, DrawSource};
 use super::names;
 use super::names::Choice;
 use crate::document::{Entry, Node, Value};
@@ -80,7 +80,7 @@ impl Reader<'_> {
             let Some((paths, pin)) = self.resolve(&axis.key, &axis.key_place) else { continue };
             let pinned = pin.is_some();
             let range = pin.map_or(range, |pin| Range::Among(vec![names::pinned(pin, &before)]));
-            let source = Source::Random(Random::for_component(seed, 0, &format!("sweep.ranges.{}", axis.key)));
+            let source = DrawSource::Random(Random::for_component(seed, 0, &format!("sweep.ranges.{}", axis.key)));
             let drawn = Drawn { range, parts: Vec::new(), place: axis.node.place.clone(), pinned };
             columns.push(AxisColumn { entry: axis, paths, before, drawn, source });
         }
@@ -92,7 +92,7 @@ impl Reader<'_> {
         if let Some((mut axes, note)) = self.points_of(lhs.is_some(), points, columns, (condition, derived), sweep) {
             sweep.axes.append(&mut axes);
             sweep.notes.extend(note);
-            sweep.groups.push(Group { section: Section::Ranges, len: points });
+            sweep.groups.push(AxisGroup { section: Section::Ranges, len: points });
         }
     }
 
