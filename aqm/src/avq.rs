@@ -22,8 +22,8 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Rate, Time};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, MAX, PROBABILITY};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, MAX, PROBABILITY};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
@@ -163,7 +163,7 @@ impl<P: Queued> Avq<P> {
         self.law = AvqLaw { queue: queue.min(new.buffer), capacity: capacity.min(new.link), last, ..new };
         let limit = config.limit;
         self.config = config;
-        trim(&mut self.store, drops, |store| store.backlog().bytes > limit);
+        self.store.trim(drops, |store| store.backlog().bytes > limit);
         Ok(())
     }
 }

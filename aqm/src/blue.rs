@@ -22,8 +22,8 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Random, Span, Time, maths, named};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, MAX, PROBABILITY};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, MAX, PROBABILITY};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store,
 };
@@ -271,7 +271,7 @@ impl<P: Queued> Blue<P> {
         let limit = config.limit;
         self.config = config;
         // A packet may pass the limit: what waits before the last one is held against it.
-        trim(&mut self.store, drops, |store| match limit {
+        self.store.trim(drops, |store| match limit {
             Limit::Packets(limit) => store.backlog().packets > limit.saturating_add(1),
             Limit::Bytes(limit) => {
                 let last = store.back().map_or(0, |last| u64::from(last.packet.wire_len()));

@@ -66,9 +66,6 @@ mod longest;
 mod shaper;
 mod tin;
 
-/// The most tins.
-const MAX_TINS: usize = 8;
-
 /// CAKE.
 #[derive(Debug)]
 pub struct Cake<P> {

@@ -4,8 +4,6 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-use crate::{DropReason, Drops, Queued, Store};
-
 /// Why a discipline keeps its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
@@ -45,13 +43,4 @@ pub(crate) fn fixed(name: &'static str, changed: bool) -> Result<(), ChangeError
 /// An error if there is a problem.
 pub(crate) fn valid(problem: Option<&'static str>) -> Result<(), ChangeError> {
     problem.map_or(Ok(()), |problem| Err(ChangeError::Invalid(problem)))
-}
-
-/// Discards heads while there are too many, without asking the law.
-pub(crate) fn trim<P: Queued>(store: &mut Store<P>, drops: &mut Drops<P>, too_many: impl Fn(&Store<P>) -> bool) {
-    while too_many(store)
-        && let Some(entry) = store.take()
-    {
-        store.discard(entry, DropReason::Limit, drops);
-    }
 }

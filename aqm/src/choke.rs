@@ -28,7 +28,7 @@ use ackclock_units::{Random, Rate, Time};
 
 use crate::books::Books;
 use crate::change::parameters;
-use crate::disciplines::{Discipline, PROBABILITY};
+use crate::discipline::{Discipline, PROBABILITY};
 use crate::red::config::{NO_WEIGHT, TOO_SLOW, ewma};
 use crate::red::linux::{Damping, Linux, Spacing, Thresholds};
 use crate::ring::Ring;

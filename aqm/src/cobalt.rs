@@ -32,7 +32,7 @@ use ackclock_units::{Random, Rate, Span, Time};
 use crate::books::memory_of;
 use crate::change::parameters;
 use crate::cobalt_law::{CobaltLaw, CobaltState, SMALL_QUEUE};
-use crate::disciplines::{Discipline, MAX, MAYBE_TIME, POSITIVE};
+use crate::discipline::{Discipline, MAX, MAYBE_TIME, POSITIVE};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };

@@ -14,9 +14,9 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
-use crate::change::{fixed, parameters, trim};
+use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::disciplines::{Discipline, MAX, MAYBE_TIME, MTU, POSITIVE};
+use crate::discipline::{Discipline, MAX, MAYBE_TIME, MTU, POSITIVE};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
@@ -111,7 +111,7 @@ impl<P: Queued> Codel<P> {
         fixed("control_law", config.control_law != self.law.control_law())?;
         self.limit = config.limit;
         self.law = config.law();
-        trim(&mut self.store, drops, |store| store.backlog().packets > config.limit);
+        self.store.trim(drops, |store| store.backlog().packets > config.limit);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::books::Books;
 use crate::change::{parameters, valid};
-use crate::disciplines::{Discipline, MAX};
+use crate::discipline::{Discipline, MAX};
 use crate::prio::{BANDS, PrioMap};
 use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};

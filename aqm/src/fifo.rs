@@ -13,7 +13,7 @@ use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Size, Time};
 
 use crate::change::parameters;
-use crate::disciplines::{Discipline, LARGEST_PACKET, MAX};
+use crate::discipline::{Discipline, LARGEST_PACKET, MAX};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.

@@ -30,7 +30,7 @@ use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::books::Books;
 use crate::change::{fixed, parameters, valid};
-use crate::disciplines::{Discipline, HASH_SEED, MAX, MAYBE_TIME, OWN_SALT};
+use crate::discipline::{Discipline, HASH_SEED, MAX, MAYBE_TIME, OWN_SALT};
 use crate::drr::{self, mix};
 use crate::prio::PrioMap;
 use crate::slab::{Slab, SlabQueue};

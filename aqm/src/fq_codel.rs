@@ -21,7 +21,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::change::{fixed, parameters, valid};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::disciplines::{Discipline, HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
+use crate::discipline::{Discipline, HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 

@@ -27,7 +27,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
-use crate::disciplines::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
+use crate::discipline::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};

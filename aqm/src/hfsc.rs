@@ -34,7 +34,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::change::{fixed, parameters, valid};
-use crate::disciplines::{Discipline, MAX};
+use crate::discipline::{Discipline, MAX};
 use crate::tree::{self, Class, Leaves};
 use crate::{
     Backlog, ChangeError, ClassState, Counters, Dequeue, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable,

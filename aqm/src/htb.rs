@@ -35,8 +35,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::change::{parameters, valid};
-use crate::disciplines::{Discipline, MAX};
-use crate::tree::{self, Class, Leaves, Numbers};
+use crate::discipline::{Discipline, MAX};
+use crate::tree::{self, Class, ClassNumbers, Leaves};
 use crate::{
     Backlog, ChangeError, ClassState, Counters, Dequeue, Drops, Entry, Headers, Overhead, Probe, QueueDisc, Queued,
     Variable,
@@ -161,7 +161,7 @@ fn time_of(rate: Rate, bytes: u64) -> i64 {
 
 /// The tokens of a class (`htb_cmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum ClassMode {
     CantSend,
     MayBorrow,
     CanSend,
@@ -169,17 +169,17 @@ enum Mode {
 
 /// Classes that take turns (`htb_prio`).
 #[derive(Clone, Debug)]
-struct Feed {
-    classes: Numbers,
+struct FeedList {
+    classes: ClassNumbers,
     /// The class whose turn it is; `None` past the last one.
     turn: Option<usize>,
     /// The class that had the turn and left.
     last: Option<usize>,
 }
 
-impl Feed {
-    fn new(classes: usize) -> Feed {
-        Feed { classes: Numbers::below(classes), turn: None, last: None }
+impl FeedList {
+    fn new(classes: usize) -> FeedList {
+        FeedList { classes: ClassNumbers::below(classes), turn: None, last: None }
     }
 
     /// The turn passes to the next class.
@@ -204,14 +204,14 @@ struct Node {
     ctokens: i64,
     /// The time of the tokens (`t_c`).
     counted: Time,
-    mode: Mode,
+    mode: ClassMode,
     /// The priorities at which it has packets, a bit each (`prio_activity`).
     activity: u8,
     /// Its entry among the events of its level.
     event: Option<(Time, u64)>,
     deficit: [i64; LEVELS],
     /// By priority, for a class above others.
-    feeds: Vec<Feed>,
+    feeds: Vec<FeedList>,
     lends: u64,
     borrows: u64,
     overlimits: u64,
@@ -224,15 +224,15 @@ impl Node {
     }
 
     /// The mode after another time, and when it changes (`htb_class_mode`).
-    fn mode_after(&self, passed: i64) -> (Mode, i64) {
+    fn mode_after(&self, passed: i64) -> (ClassMode, i64) {
         let ctokens = self.ctokens + passed;
         let tokens = self.tokens + passed;
         if ctokens < 0 {
-            (Mode::CantSend, -ctokens)
+            (ClassMode::CantSend, -ctokens)
         } else if tokens >= 0 {
-            (Mode::CanSend, 0)
+            (ClassMode::CanSend, 0)
         } else {
-            (Mode::MayBorrow, -tokens)
+            (ClassMode::MayBorrow, -tokens)
         }
     }
 }
@@ -255,7 +255,7 @@ pub struct Htb<P> {
     config: HtbConfig,
     nodes: Vec<Node>,
     /// The classes that may send, by level and priority, and a bit for each priority with any.
-    rows: Vec<[Feed; PRIORITIES]>,
+    rows: Vec<[FeedList; PRIORITIES]>,
     row_masks: [u8; LEVELS],
     events: [Events; LEVELS],
     /// Events so far, which gives those of one time an order.
@@ -289,17 +289,17 @@ impl<P: Queued + Send + 'static> Htb<P> {
             tokens: 0,
             ctokens: 0,
             counted: Time::ZERO,
-            mode: Mode::CanSend,
+            mode: ClassMode::CanSend,
             activity: 0,
             event: None,
             deficit: [0; LEVELS],
-            feeds: if level > 0 { vec![Feed::new(count); PRIORITIES] } else { Vec::new() },
+            feeds: if level > 0 { vec![FeedList::new(count); PRIORITIES] } else { Vec::new() },
             lends: 0,
             borrows: 0,
             overlimits: 0,
         };
         let nodes = levels.into_iter().enumerate().map(node).collect();
-        let row = || std::array::from_fn(|_| Feed::new(count));
+        let row = || std::array::from_fn(|_| FeedList::new(count));
         let mut htb = Htb {
             leaves: Leaves::new(&config.classes, config.default.as_ref(), &random),
             nodes,
@@ -351,7 +351,7 @@ impl<P: Queued> Htb<P> {
     /// The classes of which a class is one while it has this mode (`htb_activate_prios`).
     fn activate_prios(&mut self, mut class: usize) {
         let mut mask = self.nodes[class].activity;
-        while self.nodes[class].mode == Mode::MayBorrow
+        while self.nodes[class].mode == ClassMode::MayBorrow
             && mask != 0
             && let Some(parent) = self.nodes[class].parent
         {
@@ -366,7 +366,7 @@ impl<P: Queued> Htb<P> {
             self.nodes[parent].activity |= mask;
             class = parent;
         }
-        if self.nodes[class].mode == Mode::CanSend && mask != 0 {
+        if self.nodes[class].mode == ClassMode::CanSend && mask != 0 {
             let level = self.nodes[class].level;
             self.row_masks[level] |= mask;
             bits(mask).for_each(|prio| self.rows[level][prio].classes.insert(class));
@@ -376,7 +376,7 @@ impl<P: Queued> Htb<P> {
     /// The same undone (`htb_deactivate_prios`).
     fn deactivate_prios(&mut self, mut class: usize) {
         let mut mask = self.nodes[class].activity;
-        while self.nodes[class].mode == Mode::MayBorrow
+        while self.nodes[class].mode == ClassMode::MayBorrow
             && mask != 0
             && let Some(parent) = self.nodes[class].parent
         {
@@ -393,7 +393,7 @@ impl<P: Queued> Htb<P> {
             self.nodes[parent].activity &= !mask;
             class = parent;
         }
-        if self.nodes[class].mode == Mode::CanSend && mask != 0 {
+        if self.nodes[class].mode == ClassMode::CanSend && mask != 0 {
             let level = self.nodes[class].level;
             for prio in bits(mask) {
                 let row = &mut self.rows[level][prio];
@@ -431,7 +431,7 @@ impl<P: Queued> Htb<P> {
         if mode == node.mode {
             return wait;
         }
-        if mode == Mode::CantSend {
+        if mode == ClassMode::CantSend {
             node.overlimits += 1;
             self.overlimits += 1;
         }
@@ -439,11 +439,11 @@ impl<P: Queued> Htb<P> {
             node.mode = mode;
             return wait;
         }
-        if node.mode != Mode::CantSend {
+        if node.mode != ClassMode::CantSend {
             self.deactivate_prios(class);
         }
         self.nodes[class].mode = mode;
-        if mode != Mode::CantSend {
+        if mode != ClassMode::CantSend {
             self.activate_prios(class);
         }
         wait
@@ -480,13 +480,13 @@ impl<P: Queued> Htb<P> {
             self.nodes[class].event = None;
             let passed = self.nodes[class].passed(now);
             let wait = self.change_mode(class, passed);
-            if self.nodes[class].mode != Mode::CanSend {
+            if self.nodes[class].mode != ClassMode::CanSend {
                 self.await_change(class, now, wait);
             }
         }
     }
 
-    fn feed(&mut self, above: Option<usize>, level: usize, prio: usize) -> &mut Feed {
+    fn feed(&mut self, above: Option<usize>, level: usize, prio: usize) -> &mut FeedList {
         match above {
             Some(class) => &mut self.nodes[class].feeds[prio],
             None => &mut self.rows[level][prio],
@@ -601,10 +601,10 @@ impl<P: Queued> Htb<P> {
             let wait = self.change_mode(class, 0);
             let mode = self.nodes[class].mode;
             if before != mode {
-                if before != Mode::CanSend {
+                if before != ClassMode::CanSend {
                     self.forget_change(class);
                 }
-                if mode != Mode::CanSend {
+                if mode != ClassMode::CanSend {
                     self.await_change(class, now, wait);
                 }
             }

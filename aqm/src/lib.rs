@@ -16,6 +16,7 @@ mod cobalt;
 mod cobalt_law;
 mod codel;
 mod codel_law;
+mod discipline;
 mod disciplines;
 mod drr;
 mod dualpi2;
@@ -35,6 +36,7 @@ mod pie;
 mod pie_law;
 mod prio;
 mod probe;
+mod queue_disc;
 mod red;
 mod rem;
 mod ring;
@@ -47,12 +49,6 @@ mod stub;
 mod tbf;
 mod tree;
 mod wred;
-
-use std::any::Any;
-use std::fmt::Debug;
-
-use ackclock_units::outside::Failure;
-use ackclock_units::{Ecn, Time};
 
 pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
@@ -79,328 +75,15 @@ pub use pie::{Pie, PieConfig};
 pub use pie_law::DqRateEstimator;
 pub use prio::{Prio, PrioConfig, PrioMap};
 pub use probe::{Probe, Variable};
+pub use queue_disc::{
+    AckHeader, Backlog, ClassState, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc, Queued,
+    Tally,
+};
 pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWeight};
 pub use rem::{Rem, RemConfig};
 pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use sfq::{Sfq, SfqConfig, SfqRed};
 pub use store::Store;
 pub use tbf::{Tbf, TbfConfig};
-pub use tree::{Class, ClassState, Filter};
+pub use tree::{Class, Filter};
 pub use wred::{Wred, WredConfig, WredProfile};
-
-/// The properties of a packet that a discipline uses.
-pub trait Queued: Debug {
-    /// Bytes that the packet occupies in the queue (what `tc` counts).
-    fn wire_len(&self) -> u32;
-    /// The packet's ECN codepoint.
-    fn ecn(&self) -> Ecn;
-    /// Sets the codepoint to CE. Only called on ECN-capable packets.
-    fn set_ce(&mut self);
-    /// A hash of the packet's flow, the same for all packets of a flow.
-    fn flow_hash(&self) -> u64;
-    /// Hashes of the sending and of the receiving host, for fairness among hosts. Default: the flow
-    /// hash for both, as if no flow shared its hosts with another.
-    fn host_hashes(&self) -> [u64; 2] {
-        [self.flow_hash(); 2]
-    }
-    /// The differentiated services codepoint, 0 to 63 (RFC 2474). Default: 0, best effort.
-    fn dscp(&self) -> u8 {
-        0
-    }
-    /// Sets the codepoint of [`Queued::dscp`] to 0. Default: nothing, for packets that have none.
-    fn wash(&mut self) {}
-    /// Returns `true` if the packet is a TCP segment that acknowledges and carries neither payload
-    /// nor SYN, FIN or RST. Default: `false`.
-    fn is_pure_ack(&self) -> bool {
-        false
-    }
-}
-
-/// The parts of a packet that [`Queued`] does not have, for a discipline that looks at them
-/// ([`QueueDisc::looks`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Headers<'a> {
-    /// As [`Queued::host_hashes`], where the handle of a packet has no room for them.
-    pub hosts: [u64; 2],
-    /// The ACK of a TCP segment that has one, and no SYN.
-    pub ack: Option<AckHeader<'a>>,
-}
-
-/// The parts of a TCP header that determine whether a later ACK makes it needless.
-#[derive(Clone, Copy, Debug)]
-pub struct AckHeader<'a> {
-    /// The cumulative acknowledgment.
-    pub number: u32,
-    /// CWR and ECE.
-    pub ecn: [bool; 2],
-    /// It has payload, another flag than ACK, CWR and ECE, or an option other than timestamps and
-    /// SACK.
-    pub says_more: bool,
-    /// Value and echo reply of the timestamps option.
-    pub timestamps: Option<(u32, u32)>,
-    /// The blocks of the SACK option, at most four.
-    pub sack: &'a [(u32, u32)],
-}
-
-/// A queue discipline.
-///
-/// Each packet offered ends, exactly once, dequeued or in the drops. Times never run backwards from
-/// call to call. `dequeue` is called when the transmitter becomes free, when a packet arrives at a
-/// free transmitter, and at the time of the last [`Dequeue::NotBefore`]. There is no timer hook: a
-/// law with a timer (PIE) catches up with every tick that was due before it decides.
-pub trait QueueDisc<P: Queued>: Debug + Send {
-    /// Accepts a packet or refuses it; packets that the algorithm discards, this one or others, go
-    /// to `drops`.
-    fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
-    /// It is shown the headers of each packet ([`QueueDisc::look`]). Default: no.
-    fn looks(&self) -> bool {
-        false
-    }
-    /// The headers of the packet that is offered next. Only where [`QueueDisc::looks`]; a caller
-    /// that has none offers the packet without. Default: nothing.
-    fn look(&mut self, headers: Headers<'_>) {
-        let _ = headers;
-    }
-    /// The next packet to transmit, or why there is none. A work-conserving discipline gives a
-    /// packet whenever one waits; a shaper may hold packets back ([`Dequeue::NotBefore`]). What the
-    /// law discards on the way goes to `drops`. Calling it on an empty discipline changes nothing:
-    /// [`QueueDisc::idle`] reports an idle link.
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P>;
-    /// The transmitter is free and nothing waits: an idle period starts at `now`. Called each time
-    /// the transmitter becomes free and finds the discipline empty, and after an arrival that was
-    /// refused while it was free. Not every caller reports it: a shaper that counts waiting packets
-    /// (HTB) never asks an empty queue, and its queues do not learn of idle periods. Default:
-    /// nothing.
-    #[inline]
-    fn idle(&mut self, now: Time) {
-        let _ = now;
-    }
-    /// Whether a packet that arrives at the empty discipline and leaves at the same time is only
-    /// counted ([`QueueDisc::pass`]): the law neither drops nor marks it, draws no random number,
-    /// and learns nothing from it. A link without a rate then does not ask for every packet.
-    /// Default: no.
-    fn passes(&self) -> bool {
-        false
-    }
-    /// Counts a packet of `bytes` bytes that passes: offered, enqueued and dequeued. Called in
-    /// place of `enqueue`, `dequeue` and `idle`, only where [`QueueDisc::passes`] and nothing
-    /// waits.
-    fn pass(&mut self, bytes: u32) {
-        let _ = bytes;
-    }
-    /// Sets other parameters at run time, as `tc qdisc change` does; `config` is a complete
-    /// configuration of the discipline's own type ([`CodelConfig`] for a [`Codel`]; of a row,
-    /// [`QueueSpec::config`]). The law's measurements and probabilities and the waiting packets are
-    /// kept, unless the discipline's `reconfigure` says otherwise; the next update of a timer stays
-    /// due when it was. Packets beyond a new limit are discarded where Linux does so. With an error
-    /// nothing has changed. Default: no configuration is accepted.
-    ///
-    /// # Errors
-    /// Parameters of another discipline, or that are out of range; one that only a new discipline
-    /// can have.
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        let _ = (now, config, drops);
-        Err(ChangeError::OtherDiscipline)
-    }
-    /// The packet that the discipline would consider first for its next `dequeue`, for parent
-    /// disciplines that need its size or its time (`Qdisc_ops.peek`); `None` if nothing waits.
-    /// Nothing is decided: the discipline may still discard the packet, so that another one leaves,
-    /// or hold it back. A parent therefore accounts for a packet when it has left. (Where a
-    /// kernel's discipline decides on departure, its `peek` takes the packet out and keeps it
-    /// aside, `qdisc_peek_dequeued`.)
-    fn peek(&self) -> Option<&Entry<P>>;
-    /// Waiting packets and bytes.
-    fn backlog(&self) -> Backlog;
-    /// Totals since the start.
-    fn counters(&self) -> &Counters;
-    /// The algorithm's own variables, for traces; with several queues, those of the queue concerned
-    /// by the last call.
-    fn probe(&self) -> Probe;
-    /// The integral of the probability over the time until `now`, in seconds, where it moves by
-    /// steps that the law knows the times of: its mean over a part of a run is a difference of two
-    /// such values. Default: none.
-    fn probability_time(&self, _now: Time) -> Option<f64> {
-        None
-    }
-    /// Calls `see` for each variable that the law has, with its name as `tc -s` or the law's source
-    /// has it, and its value now: those of [`QueueDisc::probe`], and what only this law knows. A
-    /// law with several queues says how many are in use, and of which one the others are. Default:
-    /// those of the probe.
-    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
-        self.probe().variables(see);
-    }
-    /// Calls `see` for each class of a tree, in the order of the configuration; the values of a
-    /// class above others are the sums of those below. Default: there are no classes.
-    fn classes(&self, see: &mut dyn FnMut(ClassState<'_>)) {
-        let _ = see;
-    }
-    /// Why it cannot go on, for a discipline from outside; the run then fails. Asked now and then:
-    /// the hooks are called until then.
-    fn failure(&self) -> Option<&Failure> {
-        None
-    }
-    /// Gives up all packets, because another discipline takes its place: they go to `drops`,
-    /// whatever the books say, and no other hook is called any more. Default: what `dequeue` gives
-    /// until nothing waits.
-    fn purge(&mut self, now: Time, drops: &mut Drops<P>) {
-        let mut at = now;
-        loop {
-            match self.dequeue(at, drops) {
-                Dequeue::Packet(entry) => drops.push(Dropped { packet: entry.packet, reason: DropReason::Purge }),
-                Dequeue::NotBefore(later) => at = later,
-                Dequeue::Empty => return,
-            }
-        }
-    }
-    /// The run is over at `now`, and no other hook is called any more: a discipline from outside is
-    /// held to account for the packets that it has. Default: nothing.
-    fn audit(&mut self, now: Time) {
-        let _ = now;
-    }
-}
-
-/// The result of [`QueueDisc::dequeue`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dequeue<P> {
-    /// The next packet to transmit.
-    Packet(Entry<P>),
-    /// Packets wait, but none may leave before this time, which is later than now. The caller asks
-    /// again then, and after each arrival, since one may make an earlier time possible.
-    NotBefore(Time),
-    /// The queue is empty.
-    Empty,
-}
-
-impl<P> Dequeue<P> {
-    /// The packet, if there is one.
-    #[inline]
-    pub fn packet(self) -> Option<Entry<P>> {
-        match self {
-            Dequeue::Packet(entry) => Some(entry),
-            Dequeue::NotBefore(_) | Dequeue::Empty => None,
-        }
-    }
-}
-
-impl<P> From<Option<Entry<P>>> for Dequeue<P> {
-    /// `None` is an empty queue.
-    #[inline]
-    fn from(entry: Option<Entry<P>>) -> Dequeue<P> {
-        entry.map_or(Dequeue::Empty, Dequeue::Packet)
-    }
-}
-
-/// A packet that waits or waited, with the time of its arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<P> {
-    /// The packet.
-    pub packet: P,
-    /// The time at which it was enqueued.
-    pub enqueued_at: Time,
-}
-
-/// Why a discipline discarded a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The queue was at its limit (tail drop, or head of the fattest flow).
-    Limit,
-    /// A random early drop with the law's probability (RED, BLUE, PIE).
-    Early,
-    /// The law's delay condition at the head of the queue (CoDel).
-    Delay,
-    /// The memory limit was exceeded.
-    Memory,
-    /// All bins of the flow were full (SFB).
-    Bucket,
-    /// A flow that does not respond exceeded the rate left to such flows (SFB).
-    Penalty,
-    /// Another discipline took the place of the one in which it waited (`qdisc_reset`).
-    Purge,
-    /// A later ACK made this one needless (CAKE).
-    Ack,
-    /// A packet drawn from the queue was of the same flow as the arrival: both go (CHOKe).
-    Match,
-}
-
-impl DropReason {
-    /// The number of reasons.
-    pub const COUNT: usize = 9;
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [DropReason; DropReason::COUNT] = [
-        DropReason::Limit,
-        DropReason::Early,
-        DropReason::Delay,
-        DropReason::Memory,
-        DropReason::Bucket,
-        DropReason::Penalty,
-        DropReason::Purge,
-        DropReason::Ack,
-        DropReason::Match,
-    ];
-
-    /// The name in traces and summaries.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DropReason::Limit => "limit",
-            DropReason::Early => "early",
-            DropReason::Delay => "delay",
-            DropReason::Memory => "memory",
-            DropReason::Bucket => "bucket",
-            DropReason::Penalty => "penalty",
-            DropReason::Purge => "purge",
-            DropReason::Ack => "ack",
-            DropReason::Match => "match",
-        }
-    }
-}
-
-/// A packet that a discipline discarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped<P> {
-    /// The packet.
-    pub packet: P,
-    /// Why.
-    pub reason: DropReason,
-}
-
-/// The destination of discarded packets: owned by the caller, who empties it after each call and so
-/// keeps its memory.
-pub type Drops<P> = Vec<Dropped<P>>;
-
-/// A number of packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-/// Packets and bytes that wait in a queue.
-pub type Backlog = Tally;
-
-/// The books of a discipline. At every instant, in packets and in bytes:
-/// `offered = enqueued + dropped_on_enqueue` and
-/// `enqueued = dequeued + dropped_on_dequeue + backlog`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Given to the discipline.
-    pub offered: Tally,
-    /// Taken in.
-    pub enqueued: Tally,
-    /// Given out for transmission.
-    pub dequeued: Tally,
-    /// Refused on arrival.
-    pub dropped_on_enqueue: Tally,
-    /// Discarded after having been taken in: at the head, or from inside the queue to make room.
-    pub dropped_on_dequeue: Tally,
-    /// Marked CE.
-    pub marked: Tally,
-    /// Discarded packets by reason, indexed by [`DropReason`].
-    pub dropped: [u64; DropReason::COUNT],
-}
-
-/// `dequeue` returns through memory either way; the enum takes no more of it than an `Option` did.
-#[cfg(test)]
-const _: () = assert!(size_of::<Dequeue<stub::Stub>>() == size_of::<Option<Entry<stub::Stub>>>());

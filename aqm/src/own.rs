@@ -18,7 +18,7 @@ use ackclock_units::{Ecn, Random, Time};
 
 use crate::books::Books;
 use crate::change::parameters;
-use crate::disciplines::Discipline;
+use crate::discipline::Discipline;
 use crate::held::Held;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, Probe, QueueDisc, Queued,

@@ -19,7 +19,7 @@ use ackclock_units::Time;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::change::parameters;
-use crate::disciplines::{Discipline, MAX};
+use crate::discipline::{Discipline, MAX};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of head drop.

@@ -25,8 +25,8 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Ecn, Random, Span, Time};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, MAX, MTU, POSITIVE};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
 use crate::dualpi2::{DualPi2Config, State};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
@@ -165,7 +165,7 @@ impl<P: Queued> Pi2<P> {
         self.controller = config.controller();
         let limit = config.limit;
         self.config = config;
-        trim(&mut self.store, drops, |store| store.backlog().packets > limit);
+        self.store.trim(drops, |store| store.backlog().packets > limit);
         Ok(())
     }
 

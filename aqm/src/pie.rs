@@ -17,8 +17,8 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time, named};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, MAX, MTU, POSITIVE};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
@@ -182,7 +182,7 @@ impl<P: Queued> Pie<P> {
         self.limit = config.limit;
         self.state.estimates_by(&self.law, config.dq_rate_estimator);
         self.law = config.law();
-        trim(&mut self.store, drops, |store| store.backlog().packets > config.limit);
+        self.store.trim(drops, |store| store.backlog().packets > config.limit);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ use ackclock_units::{Time, named};
 
 use crate::books::Books;
 use crate::change::parameters;
-use crate::disciplines::{Discipline, MAX};
+use crate::discipline::{Discipline, MAX};
 use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 

@@ -32,6 +32,7 @@
 pub(crate) mod config;
 mod floyd;
 pub(crate) mod linux;
+mod reaction;
 
 use std::any::Any;
 
@@ -41,15 +42,11 @@ use self::config::Average;
 pub use self::config::{RedAdaptive, RedBottom, RedConfig, RedFloyd, RedWeight};
 use self::floyd::Floyd;
 use self::linux::{Linux, Thresholds};
-use crate::change::{parameters, trim};
+pub(crate) use self::reaction::RedReaction;
+use crate::change::parameters;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
-
-/// 2^-log.
-fn weight_of(log: u32) -> f64 {
-    1.0 / (1u64 << log) as f64
-}
 
 /// The statistics of a RED queue, as `tc -s` prints them and the kernel has them beyond that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -88,16 +85,6 @@ pub struct Red<P> {
     stats: RedStats,
     random: Random,
     store: Store<P>,
-}
-
-/// The law's decision about an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RedReaction {
-    Pass,
-    /// Mark or drop, at random.
-    Early,
-    /// Mark or drop, the average being too high.
-    Forced,
 }
 
 #[derive(Clone, Debug)]
@@ -139,7 +126,7 @@ impl<P: Queued> Red<P> {
     /// Parameters that have a [`RedConfig::problem`].
     pub fn reconfigure(&mut self, now: Time, config: RedConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         let law = RedLaw::new(&config, config.average().map_err(ChangeError::Invalid)?);
-        trim(&mut self.store, drops, |_| true);
+        self.store.trim(drops, |_| true);
         self.law = law;
         *self.law.idle_since() = Some(now);
         self.adaptation = config.adaptive.clone().map(|adaptive| RedAdaptation::new(adaptive, &config, now));

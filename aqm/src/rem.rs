@@ -23,8 +23,8 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time, maths};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, MAX, POSITIVE};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, MAX, POSITIVE};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 const NS2: &str = "Athuraliya et al. 2001; ns-2 `rem.cc`";
@@ -179,7 +179,7 @@ impl<P: Queued> Rem<P> {
         }
         let limit = config.limit;
         self.config = config;
-        trim(&mut self.store, drops, |store| store.backlog().packets > limit);
+        self.store.trim(drops, |store| store.backlog().packets > limit);
         Ok(())
     }
 

@@ -30,8 +30,8 @@ use std::collections::VecDeque;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
 use crate::drr::mix;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
@@ -246,7 +246,7 @@ impl<P: Queued> Sfb<P> {
     /// Parameters that have an [`SfbConfig::problem`].
     pub fn reconfigure(&mut self, now: Time, config: SfbConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         valid(config.problem())?;
-        trim(&mut self.store, drops, |_| true);
+        self.store.trim(drops, |_| true);
         self.places.clear();
         if config.hash_seed != self.config.hash_seed {
             self.hashes = config.hashes();

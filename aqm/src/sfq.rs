@@ -29,7 +29,7 @@ use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::books::Books;
 use crate::change::{fixed, parameters};
-use crate::disciplines::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
+use crate::discipline::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
 use crate::drr::{self, mix};
 use crate::red::RedReaction;
 use crate::red::config::{NO_WEIGHT, ewma};

@@ -56,6 +56,15 @@ impl<P: Queued> Store<P> {
         self.books.pass(bytes);
     }
 
+    /// Discards heads while there are too many, without asking the law.
+    pub(crate) fn trim(&mut self, drops: &mut Drops<P>, too_many: impl Fn(&Store<P>) -> bool) {
+        while too_many(self)
+            && let Some(entry) = self.take()
+        {
+            self.discard(entry, DropReason::Limit, drops);
+        }
+    }
+
     /// Refuses a packet.
     pub fn refuse(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.books.refuse(packet, reason, drops);

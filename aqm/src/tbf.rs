@@ -23,7 +23,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Rate, Span, Time};
 
 use crate::change::{parameters, valid};
-use crate::disciplines::{Discipline, MAX};
+use crate::discipline::{Discipline, MAX};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Overhead, Probe, QueueDisc, Queued, Store,
     Variable,

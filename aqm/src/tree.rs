@@ -13,8 +13,8 @@ use crate::books::Books;
 use crate::change::fixed;
 use crate::ring::Ring;
 use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc, QueueSpec, Queued,
-    Variable,
+    Backlog, ChangeError, ClassState, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc,
+    QueueSpec, Queued, Variable,
 };
 
 /// The most classes.
@@ -33,21 +33,6 @@ pub struct Class<S> {
     pub queue: QueueSpec,
     /// The settings of its scheduler.
     pub settings: S,
-}
-
-/// The values of a class now.
-#[derive(Clone, Copy, Debug)]
-pub struct ClassState<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its rate without borrowing.
-    pub rate: Option<Rate>,
-    /// Totals since the start.
-    pub counters: &'a Counters,
-    /// Waiting packets and bytes.
-    pub backlog: Backlog,
-    /// The probability of a leaf's law.
-    pub probability: Option<f64>,
 }
 
 /// The packets that belong to a class: those that meet every condition. Without a condition there
@@ -371,12 +356,12 @@ impl<P: Queued> Leaves<P> {
 
 /// Numbers of classes in their order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Numbers(Box<[u64]>);
+pub(crate) struct ClassNumbers(Box<[u64]>);
 
-impl Numbers {
+impl ClassNumbers {
     /// Room for the numbers below `most`.
-    pub(crate) fn below(most: usize) -> Numbers {
-        Numbers(vec![0; most.div_ceil(64)].into())
+    pub(crate) fn below(most: usize) -> ClassNumbers {
+        ClassNumbers(vec![0; most.div_ceil(64)].into())
     }
 
     pub(crate) fn insert(&mut self, number: usize) {
@@ -409,7 +394,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_in_their_order() {
-        let mut numbers = Numbers::below(130);
+        let mut numbers = ClassNumbers::below(130);
         [129, 3, 64].into_iter().for_each(|number| numbers.insert(number));
         assert_eq!(
             [0, 3, 4, 64, 65, 129, 130, 700].map(|from| numbers.from(from)),

@@ -28,8 +28,8 @@ use std::any::Any;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Time};
 
-use crate::change::{parameters, trim, valid};
-use crate::disciplines::{Discipline, MAX, PROBABILITY};
+use crate::change::{parameters, valid};
+use crate::discipline::{Discipline, MAX, PROBABILITY};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 const GRED: &str = "tc `q_gred.c`";
@@ -236,7 +236,7 @@ impl<P: Queued> Wred<P> {
         self.weight = weight(&config);
         let limit = config.limit;
         self.config = config;
-        trim(&mut self.store, drops, |store| store.backlog().bytes > limit);
+        self.store.trim(drops, |store| store.backlog().bytes > limit);
         Ok(())
     }
 

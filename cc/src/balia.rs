@@ -21,7 +21,7 @@
 //! - A timeout takes the same share of what the host's NewReno halves.
 //! - A subflow of which no RTT is known does not count.
 
-use crate::coupled::{CoupledReno, Coupling, Siblings};
+use crate::coupled_reno::{CoupledReno, Coupling, Siblings};
 use crate::reactions::{used_at_loss, used_at_timeout, whole_segments};
 use crate::{CongestionControl, Flight, NewReno, Signal, Subflow, Verdict, Window};
 

@@ -65,7 +65,8 @@ mod startup;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
-use crate::controllers::{Algorithm, Stack, TIME};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::TIME;
 use crate::reactions::{established, resume, timed_out};
 use crate::{Ack, CongestionControl, Flight, Lost, Needs, Sent, Signal, Verdict, Window};
 

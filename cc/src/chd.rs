@@ -29,7 +29,8 @@
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
-use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::{MILLION, PERCENT, POSITIVE};
 use crate::ertt::Ertt;
 use crate::hd::{DelayLaw, draw};
 use crate::newreno::Recovery;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
+use crate::algorithm::{Algorithm, Stack};
 use crate::learned::{Agent, Policy};
 use crate::{
     Balia, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
@@ -19,54 +20,6 @@ use crate::{
     OwnController, Prague, PragueConfig, Scalable, ScalableConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
     WestwoodConfig, Wvegas, WvegasConfig,
 };
-
-/// Counts without a bound of their own.
-pub(crate) const MILLION: u64 = 1_000_000;
-/// A share in percent that is not nothing.
-pub(crate) const PERCENT: Domain = Domain::Whole(1, 100, "percent");
-/// A time above zero.
-pub(crate) const POSITIVE: Domain = Domain::Time { positive: true };
-/// Any time.
-pub(crate) const TIME: Domain = Domain::Time { positive: false };
-
-/// The defaults of a host that concern controllers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stack {
-    /// The host is a Linux.
-    pub linux: bool,
-    /// Controllers hear of an ACK when its RTT is measured, and by its header alone whether it was
-    /// predicted (`tcp_in_ack_event` behind `tcp_clean_rtx_queue`): Linux from 6.16 on, and 6.1 in its
-    /// later stable releases.
-    pub late_ack_events: bool,
-    /// Its NewReno, from which other algorithms take what they have in common with it.
-    pub newreno: NewRenoConfig,
-    /// Its CUBIC.
-    pub cubic: CubicConfig,
-    /// Its DCTCP.
-    pub dctcp: DctcpConfig,
-    /// Its CDG, if it has FreeBSD's.
-    pub freebsd_cdg: CdgConfig,
-}
-
-/// The parts of an algorithm's configuration beside its parameters.
-pub trait Algorithm: Configurable {
-    /// The feedback of ECN that it cannot do without (`TCP_CONG_NEEDS_ECN`,
-    /// `TCP_CONG_NEEDS_ACCECN`).
-    const FEEDBACK: Option<EcnFeedback> = None;
-
-    /// The configuration on this host.
-    fn on(host: &Stack) -> Self;
-
-    /// Returns `true` if the host has this variant, where there are several.
-    fn is_of(_host: &Stack) -> bool {
-        true
-    }
-
-    /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        None
-    }
-}
 
 /// The name of the host's stack that has a variant; none where there is but one.
 macro_rules! stack {
@@ -255,20 +208,6 @@ impl CcSpec {
         let mut variants = CcSpec::variants(name, host);
         let own = variants.iter().position(|spec| spec.is_of(host)).unwrap_or(0);
         (!variants.is_empty()).then(|| variants.swap_remove(own))
-    }
-}
-
-impl Default for Stack {
-    /// The algorithms' own defaults.
-    fn default() -> Stack {
-        Stack {
-            linux: false,
-            late_ack_events: false,
-            newreno: NewRenoConfig::default(),
-            cubic: CubicConfig::default(),
-            dctcp: DctcpConfig::default(),
-            freebsd_cdg: CdgConfig::default(),
-        }
     }
 }
 

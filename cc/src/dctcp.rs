@@ -25,13 +25,11 @@
 //! - FreeBSD leaves alpha alone during fast recovery and updates it when that ends and at a
 //!   timeout; here it is updated once per window of data throughout.
 
-use crate::controllers::{Algorithm, Stack};
 use crate::newreno::acknowledged;
 use crate::reactions::{established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out};
 use crate::slow_start::SlowStart;
 use crate::{
-    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, SlowStartRules,
-    Verdict, Window,
+    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, Verdict, Window,
 };
 use ackclock_units::named;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
@@ -96,18 +94,6 @@ impl Configurable for DctcpConfig {
         let rules = Domain::named::<DctcpRules>("set of rules");
         v.parameter("rules", rules, "RFC 8257; FreeBSD; Linux `tcp_dctcp.c`", &mut self.rules);
         self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for DctcpConfig {
-    const FEEDBACK: Option<EcnFeedback> = Some(EcnFeedback::Dctcp);
-
-    fn on(host: &Stack) -> DctcpConfig {
-        host.dctcp
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
     }
 }
 

@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Span, Time};
 
-use crate::{Arrival, Flight, Sent};
+use crate::{Arrival, EnhancedRtt, Flight, Sent};
 
 /// Segments that are remembered: a window of 190 MB of 1448 bytes.
 const SEGMENTS: usize = 1 << 17;
@@ -50,25 +50,6 @@ const DELAYED_ACK_SMOOTH: u8 = 5;
 /// Longer than every round trip, and short enough for exact arithmetic in 64 bits with seven
 /// fractional bits.
 const TICKS_MAX: i64 = 1 << 40;
-
-/// The measurements so far; for traces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EnhancedRtt {
-    /// The newest sample; zero before the first.
-    pub rtt: Span,
-    /// The shortest sample.
-    pub min: Span,
-    /// The longest sample.
-    pub max: Span,
-    /// The round trip of the last marked segment.
-    pub marked: Span,
-    /// Bytes that were sent while it was on its way, itself included.
-    pub bytes_in_marked: u64,
-    /// Number of marked segments that were measured.
-    pub measurements: u64,
-    /// The receiver seems to delay ACKs.
-    pub delayed_acks: bool,
-}
 
 /// The measurement. A controller that embeds it hands it every segment sent, every arrival and
 /// every timeout, as `h_ertt` hooks into FreeBSD's TCP:

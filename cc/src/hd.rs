@@ -19,7 +19,8 @@
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
-use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::{MILLION, PERCENT, POSITIVE};
 use crate::ertt::Ertt;
 use crate::reactions::{halved, reduce};
 use crate::{

@@ -21,7 +21,7 @@
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
-use crate::controllers::{Algorithm, Stack};
+use crate::algorithm::{Algorithm, Stack};
 use crate::reactions::whole_segments;
 use crate::{
     Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window,

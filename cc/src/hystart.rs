@@ -18,7 +18,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
 use crate::Flight;
-use crate::controllers::TIME;
+use crate::domains::TIME;
 
 /// The kernel whose HyStart is used: Linux changed its rules between 3.9 and 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@
 use ackclock_units::Span;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
-use crate::controllers::TIME;
+use crate::domains::TIME;
 use crate::{Flight, Window};
 
 /// Parameters of HyStart++, named and with defaults as in RFC 9406 section 4.3.

@@ -20,7 +20,7 @@
 //! - Slow start, the reductions and idle times are those of the host's NewReno.
 //! - A subflow of which no RTT is known does not count, as in the kernel.
 
-use crate::coupled::{CoupledReno, Coupling, Siblings};
+use crate::coupled_reno::{CoupledReno, Coupling, Siblings};
 use crate::{Flight, NewReno, Subflow, Verdict};
 
 /// LIA (RFC 6356).

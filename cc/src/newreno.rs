@@ -28,23 +28,12 @@
 //! - After an idle time Linux halves the window once per RTO that has passed, down to the initial
 //!   window; here, as in RFC 5681 and FreeBSD, it falls to the initial window at once.
 
-use crate::controllers::{Algorithm, Stack};
 use crate::reactions::{
-    NewRenoConfig, SlowStartRules, avoid, established, halved, halved_by_timeout, idled, put_back, recovered, reduce,
-    resume, slow_start_applies, timed_out, whole_segments,
+    NewRenoConfig, avoid, established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume,
+    slow_start_applies, timed_out, whole_segments,
 };
 use crate::slow_start::SlowStart;
 use crate::{Ack, Arrival, CongestionControl, Flight, Needs, Signal, Verdict, Window};
-
-impl Algorithm for NewRenoConfig {
-    fn on(host: &Stack) -> NewRenoConfig {
-        host.newreno
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.slow_start)
-    }
-}
 
 /// NewReno (RFC 5681, RFC 6582).
 #[derive(Clone, Debug)]

@@ -27,7 +27,7 @@
 //! - The best path has the most bytes between losses by the square of its RTT, as in the paper and
 //!   the kernel; the draft squares the bytes, and not the RTT.
 
-use crate::coupled::{CoupledReno, Coupling, Siblings};
+use crate::coupled_reno::{CoupledReno, Coupling, Siblings};
 use crate::{CongestionControl, Flight, NewReno, Shared, Signal, Subflow, Verdict, Window};
 
 /// OLIA (Khalili et al.).

@@ -35,7 +35,8 @@
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Rate, Span, Time};
 
-use crate::controllers::{Algorithm, POSITIVE, Stack};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::POSITIVE;
 use crate::reactions::{established, put_back, resume, timed_out};
 use crate::{
     Ack, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window,

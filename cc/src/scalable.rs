@@ -18,7 +18,7 @@
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
-use crate::controllers::{Algorithm, Stack};
+use crate::algorithm::{Algorithm, Stack};
 use crate::reactions::{used_at_loss, used_at_timeout, whole_segments};
 use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window};
 

@@ -25,7 +25,8 @@
 use ackclock_units::Span;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
-use crate::controllers::{Algorithm, MILLION, POSITIVE, Stack};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::{MILLION, POSITIVE};
 use crate::ertt::Ertt;
 use crate::{
     Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,

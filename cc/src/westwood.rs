@@ -17,7 +17,8 @@
 use ackclock_units::parameter::{Configurable, Visitor};
 use ackclock_units::{Span, Time};
 
-use crate::controllers::{Algorithm, Stack, TIME};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::TIME;
 use crate::{
     Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window,
 };

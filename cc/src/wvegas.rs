@@ -30,7 +30,8 @@
 use ackclock_units::Span;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
-use crate::controllers::{Algorithm, MILLION, Stack};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::MILLION;
 use crate::reactions::slow_start_applies;
 use crate::{
     Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow,

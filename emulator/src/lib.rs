@@ -11,6 +11,7 @@
 pub use ackclock_traffic::Distribution;
 
 mod course;
+mod framed;
 mod impairments;
 mod link;
 mod medium;
@@ -20,8 +21,9 @@ mod split;
 mod trace;
 
 pub use course::{Change, Course, Up};
+pub use framed::Framed;
 pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, JitterTable, Loss, Markov, Reorder};
-pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage};
+pub use link::{Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage};
 pub use medium::{Medium, MediumConfig};
 pub use network::{Arrival, Header, LinkId, Network, RouteId};
 pub use recording::{Action, Decision};

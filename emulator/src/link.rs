@@ -7,102 +7,42 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, Headers, Overhead, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Counters, Dequeue, Dropped, Drops, Entry, Headers, Overhead, QueueDisc};
 use ackclock_packet::Packet;
-use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
+use ackclock_units::outside::Failure;
+use ackclock_units::{Random, Rate, Serializer, Span, Time};
 
-use self::device::Device;
+pub use self::config::LinkConfig;
 pub use self::event::{LinkEvent, LinkEventKind, LinkSink};
-use self::replace::Replaced;
 use self::slots::Slot;
 pub use self::slots::Slots;
+use self::state::TransmitterState;
+use self::transmitter::{TokenBucket, Transmitter};
 pub use self::varying::Usage;
 use self::varying::Varying;
 use self::wire::Wire;
-use crate::Course;
-use crate::impairments::Impairments;
+use crate::course::Course;
+use crate::framed::Framed;
 use crate::recording::{Decision, Recording};
 
 mod aggregate;
 mod change;
+mod config;
 mod device;
 mod event;
+mod otherwise;
 mod replace;
 mod slots;
+mod state;
+mod transmitter;
 mod varying;
 mod wire;
-
-/// The configuration of a link direction, apart from its queue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkConfig {
-    /// Rate of the transmitter; `None` sends immediately, so that nothing ever waits.
-    pub rate: Option<Rate>,
-    /// A token bucket of this many bytes instead of the transmitter, like a shaper in front of a
-    /// much faster line: a packet leaves immediately while there are tokens, and may put the bucket
-    /// into debt (Linux's HTB: `burst`). Like HTB, it does not ask an empty queue (`htb_dequeue`,
-    /// `htb_dequeue_tree`), so that the queue never learns that the link is idle. `None` is a
-    /// transmitter, from which a packet leaves when its last bit is sent, and which tells the queue
-    /// so (`qdisc_restart`).
-    pub burst: Option<u32>,
-    /// Propagation delay, from the end of transmission to arrival.
-    pub delay: Span,
-    /// Framing of every packet while it is on this link: in the queue's books (as with `tc`'s size
-    /// table, tc-stab(8)) and in transmission. 0 bytes count IP packets alone, 14 is what Linux's
-    /// `tc` counts on Ethernet, 38 is Ethernet with check sequence, preamble and gap.
-    pub overhead: Overhead,
-    /// Loss, duplication, bit errors, jitter, reordering.
-    pub impairments: Impairments,
-}
-
-/// A packet on a link, as its queue holds it: its length includes the link's framing.
-///
-/// A handle has no room for the hashes of its hosts, so that [`Queued::host_hashes`] takes each
-/// flow for one of hosts of its own, as flows of endpoints here are unless they say otherwise
-/// (`from`, `to`). A discipline that is fair among hosts is shown them ([`Link::look`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Framed(pub(crate) Packet);
-
-impl Queued for Framed {
-    #[inline]
-    fn wire_len(&self) -> u32 {
-        self.0.wire_len
-    }
-
-    #[inline]
-    fn ecn(&self) -> Ecn {
-        self.0.ecn
-    }
-
-    #[inline]
-    fn set_ce(&mut self) {
-        self.0.ecn = Ecn::Ce;
-    }
-
-    #[inline]
-    fn flow_hash(&self) -> u64 {
-        self.0.flow_hash
-    }
-
-    #[inline]
-    fn dscp(&self) -> u8 {
-        self.0.class.dscp()
-    }
-
-    fn wash(&mut self) {
-        self.0.class = self.0.class.washed();
-    }
-
-    #[inline]
-    fn is_pure_ack(&self) -> bool {
-        self.0.class.is_pure_ack()
-    }
-}
 
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
     /// The activity of the transmitter until [`Link::until`].
-    state: Transmitter,
+    state: TransmitterState,
     /// Framing bytes of every packet, or, where they differ, of the one that left the queue last.
     overhead: u32,
     /// The end of the transmitter's activity; [`Time::NEVER`] if it is idle.
@@ -116,51 +56,30 @@ pub struct Link {
     /// Only while decisions are recorded, or framing differs between packets; other runs pay one
     /// branch per packet.
     recording: Option<Box<Recording>>,
-    bucket: Option<Box<TokenBucket>>,
     serializer: Option<Serializer>,
     /// The shortest there will ever be, if it changes.
     delay: Span,
     /// No packet arrives sooner after its transmission than this: jitter may take from the delay.
     least_delay: Span,
     wire: Wire,
-    /// Neither a bucket, nor slots, nor a device, nor anything that changes.
-    is_plain: bool,
+    transmitter: Transmitter,
     /// Packets pass the queue and are on the wire at once ([`Link::pass`]).
     passes: bool,
     /// The queue is shown headers ([`QueueDisc::looks`]).
     looks: bool,
-    /// The changes, and the transmitter of a link with changes.
-    varying: Option<Box<Varying>>,
-    /// The slots in which it may transmit, if not always.
-    slot: Option<Box<Slot>>,
-    /// The device below the queue, if it is more than a transmitter.
-    device: Option<Box<Device>>,
     /// The stream of impairments, for when a link that has none begins to change.
     random: Random,
 }
 
-/// The state of a transmitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transmitter {
-    /// Nothing waits.
-    Idle,
-    /// A packet is being sent; its last bit is sent at the end.
-    Sends,
-    /// The bucket has no tokens; on a link that changes, there is no opportunity, or an outage; the
-    /// next slot has not begun.
-    Refills,
-    /// The queue holds its packets back: it is asked again at the end, or when a packet arrives.
-    HeldBack,
-}
-
-/// Tokens, represented by the time at which a transmitter would have sent the packets released so
-/// far.
-#[derive(Debug)]
-struct TokenBucket {
-    /// Capacity of the bucket, in time at the rate.
-    depth: Span,
-    /// The time at which the transmitter would be done.
-    done: Time,
+/// The totals of disciplines that were replaced.
+#[derive(Debug, Default)]
+struct Replaced {
+    /// The number of disciplines.
+    number: u64,
+    counters: Counters,
+    /// The integral of their probabilities.
+    probability_time: f64,
+    failure: Option<Failure>,
 }
 
 impl Link {
@@ -169,14 +88,13 @@ impl Link {
         let serializer = config.rate.map(Serializer::new);
         let bucket = serializer.clone().zip(config.burst).map(|(mut serializer, burst)| {
             let depth = serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO);
-            Box::new(TokenBucket { depth, done: Time::ZERO })
+            Transmitter::Bucket(Box::new(TokenBucket { depth, done: Time::ZERO }))
         });
-        let is_plain = bucket.is_none();
         let uniform = config.overhead.uniform();
         let passes = serializer.is_none() && queue.passes() && uniform.is_some();
         let looks = queue.looks();
         Link {
-            state: Transmitter::Idle,
+            state: TransmitterState::Idle,
             overhead: uniform.unwrap_or(0),
             until: Time::NEVER,
             waiting: 0,
@@ -184,18 +102,14 @@ impl Link {
             replaced: None,
             drops: Drops::new(),
             recording: uniform.is_none().then(|| Box::new(Recording::new(config.overhead))),
-            bucket,
             serializer,
             delay: config.delay,
             least_delay: config.impairments.least_delay(config.delay),
             wire: Wire::new(config.impairments, random.clone()),
             random,
-            is_plain,
+            transmitter: bucket.unwrap_or(Transmitter::Constant),
             passes,
             looks,
-            varying: None,
-            slot: None,
-            device: None,
         }
     }
 
@@ -210,17 +124,17 @@ impl Link {
         assert!(config.burst.is_none(), "a token bucket does not change");
         if let Some(slots) = course.slots {
             assert!(course.schedule.is_empty() && course.trace.is_none(), "a link with slots does not change");
-            let slot = Some(Box::new(Slot::new(slots, &random)));
-            return Link { slot, is_plain: false, passes: false, ..Link::new(config, queue, random) };
+            let transmitter = Transmitter::Slots(Box::new(Slot::new(slots, &random)));
+            return Link { transmitter, passes: false, ..Link::new(config, queue, random) };
         }
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
         let delay = varying.least_delay();
         let jitter = config.impairments.jitter.max(varying.most_jitter());
         let least_delay = config.impairments.least_delay_with(delay, jitter);
-        let varying = Some(Box::new(varying));
+        let transmitter = Transmitter::Varying(Box::new(varying));
         let link = Link::new(config, queue, random);
-        Link { wire, delay, least_delay, varying, is_plain: false, passes: false, ..link }.scheduled()
+        Link { wire, delay, least_delay, transmitter, passes: false, ..link }.scheduled()
     }
 
     /// Records every decision of the queue from now on, for [`Link::decisions`].
@@ -276,7 +190,7 @@ impl Link {
             self.report_drops(now, events);
         }
         self.report(now, LinkEventKind::Offered, events);
-        if matches!(self.state, Transmitter::Idle | Transmitter::HeldBack) {
+        if matches!(self.state, TransmitterState::Idle | TransmitterState::HeldBack) {
             self.restart(now, events);
         }
     }
@@ -319,7 +233,7 @@ impl Link {
     /// Does what is due until `now` on the sending side; arrivals wait for [`Link::deliver`].
     pub fn catch_up(&mut self, now: Time, events: &mut impl LinkSink) {
         self.advance(now, events);
-        if self.varying.is_some() {
+        if let Transmitter::Varying(_) = self.transmitter {
             self.settle(now, events);
         }
     }
@@ -332,7 +246,7 @@ impl Link {
     pub fn change_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
         self.catch_up(now, events);
         let result = self.set_queue(now, config, events);
-        if self.state == Transmitter::HeldBack {
+        if self.state == TransmitterState::HeldBack {
             // Other parameters may let a packet go sooner, or none is left.
             self.restart(now, events);
         }
@@ -368,7 +282,10 @@ impl Link {
 
     /// The size of the token bucket, as time at its rate; `None` without a bucket.
     pub fn bucket_depth(&self) -> Option<Span> {
-        self.bucket.as_ref().map(|bucket| bucket.depth)
+        match &self.transmitter {
+            Transmitter::Bucket(bucket) => Some(bucket.depth),
+            _ => None,
+        }
     }
 
     /// Completes every transmission that is due until `now`, each at its due time, and starts the
@@ -389,14 +306,14 @@ impl Link {
 
     #[inline(never)]
     fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
-        if !self.is_plain {
+        if !self.transmitter.is_constant() {
             self.advance_otherwise(now, events);
             return;
         }
         // Nothing ends at `NEVER`, not even for a caller that asks what is due by then.
         while self.until <= now && self.until < Time::NEVER {
             let end = self.until;
-            if self.state == Transmitter::Sends {
+            if self.state == TransmitterState::Sends {
                 self.end_transmission(end, events);
             }
             self.start_next(end, events);
@@ -406,17 +323,26 @@ impl Link {
     /// The same for a token bucket, for slots, for a device, and for a link that changes.
     #[inline(never)]
     fn advance_otherwise(&mut self, now: Time, events: &mut impl LinkSink) {
-        if self.varying.is_some() {
-            return self.advance_varying(now, events);
-        }
-        if self.slot.is_some() {
-            return self.advance_slots(now, events);
-        }
-        if self.device.is_some() {
-            return self.advance_device(now, events);
-        }
-        while self.until <= now && self.until < Time::NEVER {
-            self.spend_tokens(self.until, events);
+        match self.transmitter.take() {
+            Transmitter::Constant => {}
+            Transmitter::Bucket(mut bucket) => {
+                while self.until <= now && self.until < Time::NEVER {
+                    self.spend_tokens(&mut bucket, self.until, events);
+                }
+                self.transmitter = Transmitter::Bucket(bucket);
+            }
+            Transmitter::Slots(mut slot) => {
+                self.advance_slots(&mut slot, now, events);
+                self.transmitter = Transmitter::Slots(slot);
+            }
+            Transmitter::Device(mut device) => {
+                self.advance_device(&mut device, now, events);
+                self.transmitter = Transmitter::Device(device);
+            }
+            Transmitter::Varying(mut varying) => {
+                self.advance_varying(&mut varying, now, events);
+                self.transmitter = Transmitter::Varying(varying);
+            }
         }
     }
 
@@ -426,30 +352,28 @@ impl Link {
     fn start_next(&mut self, now: Time, events: &mut impl LinkSink) {
         if self.waiting > 0 {
             if let Some(end) = self.transmit_next(now, now, false, events) {
-                (self.state, self.until) = (Transmitter::Sends, end);
+                (self.state, self.until) = (TransmitterState::Sends, end);
                 return;
             }
             if self.waiting > 0 {
                 return;
             }
         }
-        (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+        (self.state, self.until) = (TransmitterState::Idle, Time::NEVER);
         self.queue.idle(now);
     }
 
     /// Packets leave at once while there are tokens. The queue is not told when none is left.
-    fn spend_tokens(&mut self, now: Time, events: &mut impl LinkSink) {
-        (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
-        while self.state == Transmitter::Idle
+    fn spend_tokens(&mut self, bucket: &mut TokenBucket, now: Time, events: &mut impl LinkSink) {
+        (self.state, self.until) = (TransmitterState::Idle, Time::NEVER);
+        while self.state == TransmitterState::Idle
             && self.waiting > 0
-            && let Some(start) = self.bucket.as_ref().map(|bucket| bucket.done.max(now))
-            && let Some(done) = self.transmit_next(now, start, true, events)
-            && let Some(bucket) = &mut self.bucket
+            && let Some(done) = self.transmit_next(now, bucket.done.max(now), true, events)
         {
             bucket.done = done;
             let filled = Time::ZERO + done.since(Time::ZERO + bucket.depth);
             if filled > now {
-                (self.state, self.until) = (Transmitter::Refills, filled);
+                (self.state, self.until) = (TransmitterState::Refills, filled);
             }
             self.end_transmission(now, events);
         }
@@ -500,7 +424,7 @@ impl Link {
             }
             Dequeue::Empty => {
                 debug_assert_eq!(self.waiting, 0, "a queue that is not empty gives a packet or a time");
-                (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+                (self.state, self.until) = (TransmitterState::Idle, Time::NEVER);
                 None
             }
         }
@@ -517,7 +441,7 @@ impl Link {
     #[cold]
     fn hold_back(&mut self, now: Time, at: Time) {
         assert!(at > now, "packets are held back until {at:?} at {now:?}");
-        (self.state, self.until) = (Transmitter::HeldBack, at);
+        (self.state, self.until) = (TransmitterState::HeldBack, at);
     }
 
     #[inline(always)]

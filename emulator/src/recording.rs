@@ -9,7 +9,7 @@ use ackclock_aqm::{Backlog, Counters, Dequeue, DropReason, Drops, Overhead, Prob
 use ackclock_packet::Packet;
 use ackclock_units::{Span, Time};
 
-use crate::link::Framed;
+use crate::framed::Framed;
 
 /// One decision of a queue about one packet.
 #[derive(Clone, Copy, Debug, PartialEq)]

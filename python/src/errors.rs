@@ -1,5 +1,7 @@
 //! Errors as exceptions, which are classes of the Python part.
 
+use std::any::Any;
+
 use std::error::Error;
 
 use ackclock_run::batch::BatchError;
@@ -84,4 +86,10 @@ pub(crate) fn load(error: &LoadError) -> PyErr {
             }
         }),
     }
+}
+
+/// The message of a panic.
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("no reason given").to_owned()
 }

@@ -1,6 +1,5 @@
 //! Runs that go on in a thread of their own, so that the caller's remains free for signals.
 
-use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -104,7 +103,7 @@ impl Batch {
             let ended = panic::catch_unwind(AssertUnwindSafe(lines));
             let ended = match ended {
                 Ok(ended) => ended.map_err(Broken::Batch),
-                Err(panic) => Err(Broken::Panic(said(&*panic))),
+                Err(panic) => Err(Broken::Panic(errors::said(&*panic))),
             };
             theirs.state().ended = Some(ended);
             theirs.changed.notify_all();
@@ -166,10 +165,4 @@ impl Drop for Batch {
     fn drop(&mut self) {
         self.0.stop();
     }
-}
-
-/// The message of a panic.
-pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("no reason given").to_owned()
 }

@@ -10,14 +10,14 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::errors;
 use crate::lines::Lines;
 use crate::own::{Classes, PyOwn};
-use crate::{errors, running};
 
 /// A scenario that has been read and checked, with overrides applied.
 #[pyclass(name = "Scenario", frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct PyScenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
+pub(crate) struct PyScenario(pub(crate) Arc<ackclock_scenario::Scenario>, SourceText);
 
 /// The algorithms that the parser gets from the classes.
 pub(crate) fn algorithms(own: Option<&Py<PyOwn>>) -> ackclock_scenario::Own {
@@ -33,7 +33,7 @@ type Reduced<'py> =
 
 /// The text of a scenario and its origin.
 #[derive(Debug)]
-struct Source {
+struct SourceText {
     name: String,
     folder: PathBuf,
     text: Vec<u8>,
@@ -64,7 +64,7 @@ impl PyScenario {
                 }
             };
             let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &classes)?;
-            let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides, own };
+            let source = SourceText { name: name.to_owned(), folder: folder.to_owned(), text, overrides, own };
             Ok(PyScenario(Arc::new(parsed), source))
         })
     }
@@ -74,7 +74,7 @@ impl PyScenario {
     fn pack<'py>(&self, py: Python<'py>) -> (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>) {
         let files = py.detach(|| self.0.files());
         let files = files.into_iter().map(|(name, contents)| (name, PyBytes::new(py, &contents))).collect();
-        let Source { name, folder, text, overrides, .. } = &self.1;
+        let SourceText { name, folder, text, overrides, .. } = &self.1;
         let folder = folder.to_string_lossy().into_owned();
         (name.clone(), folder, PyBytes::new(py, text), overrides.clone(), files)
     }
@@ -102,7 +102,7 @@ impl PyScenario {
             let files = files.into_iter().collect();
             let parsed =
                 ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &classes, files)?;
-            let source = Source { name, folder, text, overrides, own };
+            let source = SourceText { name, folder, text, overrides, own };
             Ok(PyScenario(Arc::new(parsed), source))
         })
     }
@@ -229,6 +229,6 @@ fn given(overrides: &[(String, String)]) -> Vec<Override> {
 fn read(py: Python<'_>, read: impl FnOnce() -> Result<PyScenario, LoadError> + Send) -> PyResult<PyScenario> {
     match py.detach(|| panic::catch_unwind(AssertUnwindSafe(read))) {
         Ok(read) => read.map_err(|error| errors::load(&error)),
-        Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", running::said(&*panic)))),
+        Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", errors::said(&*panic)))),
     }
 }

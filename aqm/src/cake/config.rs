@@ -4,7 +4,7 @@ use ackclock_units::parameter::{Configurable, Domain, Named, Setting, Value, Vis
 use ackclock_units::{Rate, Span, named};
 
 use crate::books::PACKET_OVERHEAD;
-use crate::disciplines::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT};
+use crate::discipline::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT};
 use crate::overhead::{LinkLayer, Overhead};
 use crate::prio::PrioMap;
 

@@ -4,8 +4,7 @@
 //! Linux `net/sched/sch_cake.c`: `cake_heap*`, and the parts of `cake_drop` and `cake_dequeue` that
 //! make it and let it lapse.
 
-use super::MAX_TINS;
-use super::tin::QUEUES;
+use super::tin::{MAX_TINS, QUEUES};
 
 /// Departures for which the heap is kept after a drop.
 const LIFE: u16 = u16::MAX;

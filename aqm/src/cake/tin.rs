@@ -11,6 +11,9 @@ use super::shaper::ByteTime;
 use crate::cobalt_law::{CobaltLaw, CobaltState};
 use crate::slab::SlabQueue;
 
+/// The most tins.
+pub(super) const MAX_TINS: usize = 8;
+
 /// Queues of a tin.
 pub(super) const QUEUES: usize = 1024;
 /// Queues among which a flow may have its own.

@@ -3,7 +3,7 @@
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Size, Span};
 
-use crate::disciplines::{Discipline, MAX, MTU, POSITIVE};
+use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
 
 /// The position of the step of the L4S queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

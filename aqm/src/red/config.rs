@@ -3,9 +3,8 @@
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Rate, Span, maths};
 
-use super::linux::Damping;
-use super::weight_of;
-use crate::disciplines::{Discipline, MAX, PROBABILITY};
+use super::linux::{Damping, weight_of};
+use crate::discipline::{Discipline, MAX, PROBABILITY};
 
 const MANUAL: &str = "tc-red(8)";
 

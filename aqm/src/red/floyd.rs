@@ -19,7 +19,8 @@
 
 use ackclock_units::{Random, Time, maths};
 
-use super::{RedConfig, RedFloyd, RedReaction};
+use super::config::{RedConfig, RedFloyd};
+use super::reaction::RedReaction;
 
 #[derive(Clone, Debug)]
 pub(super) struct Floyd {

@@ -6,7 +6,7 @@
 
 use ackclock_units::{Random, Rate, Span, Time, maths};
 
-use super::{RedReaction, weight_of};
+use super::reaction::RedReaction;
 
 /// The thresholds of an average that is kept times 2^Wlog (`red_parms`). The unit of the queue is
 /// the caller's: bytes, or packets.
@@ -191,4 +191,9 @@ impl Damping {
         let less = (u128::from(average) * u128::from(micros)) >> self.cell_log;
         average - less.min(u128::from(average - (average >> 1))) as u64
     }
+}
+
+/// 2^-log.
+pub(super) fn weight_of(log: u32) -> f64 {
+    1.0 / (1u64 << log) as f64
 }

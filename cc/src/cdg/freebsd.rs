@@ -61,7 +61,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, maths};
 
 use super::{DelayState, QueueState as Queue};
-use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
+use crate::domains::{MILLION, PERCENT, POSITIVE};
 use crate::ertt::Ertt;
 use crate::newreno::Recovery;
 use crate::reactions::{
@@ -149,20 +149,6 @@ impl Configurable for CdgConfig {
         v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
         v.parameter("timeout_flight", Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`", &mut self.timeout_flight);
         v.parameter("remember_idle", Domain::Flag, "FreeBSD 14 `newreno_cc_after_idle`", &mut self.remember_idle);
-    }
-}
-
-impl Algorithm for CdgConfig {
-    fn on(host: &Stack) -> CdgConfig {
-        host.freebsd_cdg
-    }
-
-    fn is_of(host: &Stack) -> bool {
-        !host.linux
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.slow_start)
     }
 }
 

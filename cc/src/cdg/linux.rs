@@ -25,7 +25,8 @@
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
-use crate::controllers::{Algorithm, MILLION, Stack};
+use crate::algorithm::{Algorithm, Stack};
+use crate::domains::MILLION;
 use crate::reactions::{
     avoid, established, idled, put_back, recovered, reduce, resume, slow_start, slow_start_applies, timed_out,
 };

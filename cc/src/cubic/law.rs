@@ -1,7 +1,9 @@
 //! The named behaviours of the sets of rules ([`CubicRules`]). Where nothing else is said, the
 //! source is Linux `net/ipv4/tcp_cubic.c`.
 
-use super::CubicRules;
+use ackclock_units::maths;
+
+use super::config::CubicRules;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
@@ -73,5 +75,34 @@ impl CubicRules {
             CubicRules::Linux39 => LINUX_3_9,
             CubicRules::Linux61 => LINUX_6_1,
         }
+    }
+}
+
+/// `W_cubic(t) = C (t - K)^3 + W_max`, in segments and seconds (RFC 9438 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Curve {
+    pub(super) c: f64,
+    pub(super) k: f64,
+    pub(super) w_max: f64,
+}
+
+impl Curve {
+    /// The curve that starts at `cwnd`. From `w_max` or above it is convex at once (sections 4.8
+    /// and 4.10).
+    pub(super) fn new(c: f64, w_max: f64, cwnd: f64) -> Curve {
+        if w_max <= cwnd {
+            return Curve { c, k: 0.0, w_max: cwnd };
+        }
+        Curve { c, k: maths::cbrt((w_max - cwnd) / c), w_max }
+    }
+
+    pub(super) fn at(&self, t: f64) -> f64 {
+        self.w_max + self.above(t)
+    }
+
+    /// Height of the curve above its flat part; negative before `k`.
+    pub(super) fn above(&self, t: f64) -> f64 {
+        let t = t - self.k;
+        self.c * t * t * t
     }
 }

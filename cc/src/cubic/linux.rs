@@ -5,7 +5,7 @@
 
 use ackclock_units::{Span, Time};
 
-use super::CubicConfig;
+use super::config::CubicConfig;
 use super::law::Law;
 use crate::reactions::avoid;
 use crate::{Flight, Window};

@@ -1,4 +1,6 @@
 use super::*;
+use crate::NewRenoConfig;
+use crate::cubic::law::Curve;
 use crate::fixture::{MSS, ack, acks, cwnd, flight, sent, ssthresh};
 use crate::{HystartConfig, SlowStartRules};
 

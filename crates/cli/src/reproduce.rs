@@ -24,7 +24,7 @@ use crate::args::reproduce::ReproduceArgs;
 use crate::bar::Bar;
 use crate::console::{print, print_line, say, tell};
 use crate::shown::Sayer;
-use gallery::{Chosen, Selection};
+use gallery::{Chosen, GallerySelection};
 use rows::Folder;
 
 /// Reproduces what is asked for; the status to end with.
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ReproduceArgs, own: &Own) -> anyhow::Result<u8> {
 }
 
 /// A table is written or compared as a whole.
-fn require_folders(args: &ReproduceArgs, selection: &Selection) -> anyhow::Result<()> {
+fn require_folders(args: &ReproduceArgs, selection: &GallerySelection) -> anyhow::Result<()> {
     let flag = if args.readme { "--readme" } else { "--check" };
     let part = selection.chosen.iter().find(|chosen| !selection.whole.contains(&chosen.place.folder));
     if let Some(part) = part {
@@ -86,7 +86,7 @@ struct Done {
 }
 
 /// Runs the scenarios one after another. One that fails does not end the others.
-fn all(args: &ReproduceArgs, selection: &Selection) -> Done {
+fn all(args: &ReproduceArgs, selection: &GallerySelection) -> Done {
     let status = if selection.broken.is_empty() { 0 } else { BAD_INPUT };
     let mut done = Done { folders: Vec::new(), incomplete: selection.broken.clone(), pages: BTreeSet::new(), status };
     for (number, chosen) in selection.chosen.iter().enumerate() {
@@ -149,7 +149,7 @@ fn one(args: &ReproduceArgs, chosen: &Chosen) -> anyhow::Result<Judged> {
 }
 
 /// Writes or compares the tables in READMEs; the status to end with.
-fn tables(args: &ReproduceArgs, selection: &Selection, done: &Done) -> u8 {
+fn tables(args: &ReproduceArgs, selection: &GallerySelection, done: &Done) -> u8 {
     let mut worst = 0;
     if !args.readme && !args.check {
         return worst;

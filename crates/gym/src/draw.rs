@@ -35,7 +35,7 @@ enum DrawUnit {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Text {
+enum DrawText {
     Uniform([Bound; 2]),
     LogUniform([Bound; 2]),
     Integer([i64; 2]),
@@ -47,14 +47,14 @@ enum Text {
 #[serde(untagged)]
 enum Bound {
     Number(f64),
-    Text(String),
+    DrawText(String),
 }
 
 impl Bound {
     fn read(&self) -> Result<(f64, DrawUnit), String> {
         let text = match self {
             Bound::Number(number) => return Ok((*number, DrawUnit::None)),
-            Bound::Text(text) => text,
+            Bound::DrawText(text) => text,
         };
         if let Ok(number) = text.parse::<f64>() {
             return Ok((number, DrawUnit::None));
@@ -113,14 +113,14 @@ impl Distribution {
     /// # Errors
     /// What is wrong, in words.
     pub fn read(json: &serde_json::Value) -> Result<Distribution, String> {
-        let text: Text = serde_json::from_value(json.clone()).map_err(|error| error.to_string())?;
+        let text: DrawText = serde_json::from_value(json.clone()).map_err(|error| error.to_string())?;
         let (law, unit) = match &text {
-            Text::Uniform([low, high]) => {
+            DrawText::Uniform([low, high]) => {
                 let ([low, high], unit) = same([low, high])?;
                 ordered(low, high)?;
                 (DrawLaw::Uniform(low, high), unit)
             }
-            Text::LogUniform([low, high]) => {
+            DrawText::LogUniform([low, high]) => {
                 let ([low, high], unit) = same([low, high])?;
                 ordered(low, high)?;
                 if low <= 0.0 {
@@ -128,20 +128,20 @@ impl Distribution {
                 }
                 (DrawLaw::LogUniform(low, high), unit)
             }
-            &Text::Integer([low, high]) => {
+            &DrawText::Integer([low, high]) => {
                 ordered(low as f64, high as f64)?;
                 (DrawLaw::Integer(low, high), DrawUnit::None)
             }
-            Text::Normal { mean, deviation, least, most } => {
+            DrawText::Normal { mean, deviation, least, most } => {
                 let ([mean, deviation, least, most], unit) = same([mean, deviation, least, most])?;
                 ordered(least, most)?;
                 ordered(0.0, deviation)?;
                 (DrawLaw::Normal { mean, deviation, bounds: [least, most] }, unit)
             }
-            Text::Choice(values) if values.is_empty() || values.len() > MAX_CHOICES => {
+            DrawText::Choice(values) if values.is_empty() || values.len() > MAX_CHOICES => {
                 return Err(format!("found {} choices, expected 1 to {MAX_CHOICES}", values.len()));
             }
-            Text::Choice(values) => (DrawLaw::Choice(values.clone()), DrawUnit::None),
+            DrawText::Choice(values) => (DrawLaw::Choice(values.clone()), DrawUnit::None),
         };
         Ok(Distribution { law, unit })
     }

@@ -1,12 +1,13 @@
 //! Programs that run on hosts at set times during a run. A separate thread starts them, so that the
 //! loop does not fork.
 
-mod guard;
+pub(crate) mod guard;
 mod measure;
 mod output;
 #[cfg(test)]
 mod tests;
 
+use crate::commands::guard::SHELL;
 use std::env;
 use std::fs;
 use std::io;
@@ -34,9 +35,6 @@ use output::ProgramOutput;
 
 /// The time a program has to end after SIGINT, and to disappear after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The shell that runs commands.
-pub(crate) const SHELL: &str = "/bin/sh";
 
 /// The environment variable that tells programs the path of ackclock, for `"$ACKCLOCK" pattern`.
 const ACKCLOCK: &str = "ACKCLOCK";

@@ -53,7 +53,7 @@ use crate::router::{ForwardDecision, Header, dscp, mark_ce, wash};
 use buffers::{HeldBuffer, PacketBuffers};
 use connections::{Connections, LocalEnd, MOST_CONNECTIONS, WireConnection};
 use corruption::flip_bit;
-use entry::PathEntries;
+use path_entries::PathEntries;
 use routes::HostRoutes;
 
 mod buffers;
@@ -62,6 +62,7 @@ mod corruption;
 mod entry;
 mod listening;
 mod mtu;
+mod path_entries;
 mod routes;
 mod segments;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use ackclock_trace::{ChangeSummary, LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
 use crate::capture::{CaptureDirection, CaptureReader, Captured, Changes, fingerprint};
+use crate::devices;
 use crate::router::{Discard, Header, set_checksum};
 use crate::{ChangeReader, Engine, LiveError, Outcome};
 use check::{ComparedRun, OutputCheck};
@@ -178,7 +179,7 @@ impl Replay<'_> {
                 }
             }
             self.done = next;
-            if crate::interrupted() {
+            if devices::interrupted() {
                 return Err(LiveError::Interrupted);
             }
             self.engine.world().keep_up(last, &mut self.recorders)?;

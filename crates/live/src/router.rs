@@ -29,26 +29,8 @@ use ackclock_sim::spec::RouterSpec;
 use ackclock_units::Time;
 
 pub(crate) use fragment::Fragments;
-pub(crate) use header::{Header, dscp, mark_ce, protocol, set_checksum, wash};
+pub(crate) use header::{Discard, Header, dscp, mark_ce, protocol, set_checksum, wash};
 pub(crate) use icmp::{IcmpProblem, Reporter};
-
-/// The reason why a packet is discarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Discard {
-    /// Neither IPv4 nor IPv6.
-    Version,
-    /// Fewer bytes than the header or its length field requires, or contradictory lengths.
-    Length,
-    /// The checksum of the IPv4 header is wrong.
-    Checksum,
-    /// Addresses that no router forwards from or to: multicast, broadcast, loopback, link-local,
-    /// unspecified.
-    Scope,
-    /// Its hop limit is used up.
-    TimeExceeded,
-    /// Longer than the next link's MTU, and not to be fragmented.
-    TooBig,
-}
 
 /// A router's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Runs by the machine's clock: packets of devices pass through the engine in real time.
 
 mod clock;
+mod delays;
 mod drive;
 mod listener;
 mod punctuality;

@@ -27,6 +27,7 @@ mod namespace;
 mod netlink;
 mod places;
 mod private;
+mod record;
 mod rtnetlink;
 #[cfg(test)]
 mod tests;
@@ -41,8 +42,8 @@ use std::process::{Child, Command, Stdio};
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 
 use crate::LiveError;
-use leftovers::{RunRecord, RunsLock};
 use namespace::NetworkNamespace;
+use record::{RunRecord, RunsLock};
 
 pub(crate) use check::{check, is_privileged};
 pub(crate) use device::TunDevice;
@@ -201,7 +202,7 @@ impl Drop for Testbed {
         leftovers::kill_all(self.record.token(), &own.map(NetworkNamespace::id).collect::<Vec<_>>());
         // A device is removed with its last open file.
         self.hosts.clear();
-        let undone = self.record.undo();
+        let undone = leftovers::undo(&self.record);
         let removed = self.namespaces.drain(..).map(NetworkNamespace::remove).fold(true, |all, one| all & one.is_ok());
         if removed && undone {
             self.record.clear();

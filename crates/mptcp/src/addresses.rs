@@ -4,24 +4,14 @@ use ackclock_packet::{AddAddress, AddressIds, MptcpOption};
 use ackclock_units::{Span, Time};
 
 use crate::config::{MAX_SUBFLOWS, Path};
-use crate::connection::Connection;
-use crate::input::{is_synchronized, reason};
+use crate::connection::{Announced, Connection, is_synchronized};
+use crate::input::reason;
 use crate::keys;
 use crate::subflow::Stage;
 
 /// Transmissions of an announcement: the first, and as many retransmissions as Linux's
 /// (`ADD_ADDR_RETRANS_MAX`).
 const ANNOUNCEMENTS: u32 = 1 + 3;
-
-/// A local address that was announced to the peer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Announced {
-    pub(crate) path: usize,
-    /// The time of the next announcement.
-    pub(crate) again_at: Time,
-    wait: Span,
-    times: u32,
-}
 
 impl Connection {
     /// The known pairs of addresses, indexed by path.

@@ -11,13 +11,14 @@ use ackclock_tcp::{Config, Endpoint, Error, Ports, State};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
-use crate::addresses::Announced;
 use crate::config::{MAX_SUBFLOWS, MptcpConfig};
-use crate::input::LONGEST;
 use crate::keys;
 use crate::ranges::Ranges;
 use crate::scheduler::{Candidate, Scheduler};
 use crate::subflow::{Stage, Subflow};
+
+/// A bound of stream lengths, in bytes.
+pub(crate) const LONGEST: u64 = 1 << 60;
 
 /// Bytes of options that every data segment carries: DSS with a short data acknowledgment and a
 /// mapping with a long data sequence number, and its padding.
@@ -504,4 +505,18 @@ impl Connection {
             subflow.endpoint.set_congestion_control(now, controller);
         }
     }
+}
+
+pub(crate) fn is_synchronized(state: State) -> bool {
+    !matches!(state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+}
+
+/// A local address that was announced to the peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announced {
+    pub(crate) path: usize,
+    /// The time of the next announcement.
+    pub(crate) again_at: Time,
+    pub(crate) wait: Span,
+    pub(crate) times: u32,
 }

@@ -4,7 +4,7 @@ use ackclock_packet::{DataNumber, Dss, Flags, Mapping, MptcpOption, Payload, Seg
 use ackclock_tcp::{Acknowledgment, Error, State, reset_for};
 use ackclock_units::{Ecn, Time};
 
-use crate::connection::{Connection, Mode};
+use crate::connection::{Connection, LONGEST, Mode, is_synchronized};
 use crate::mapping::DataMap;
 use crate::subflow::{Stage, Subflow};
 
@@ -14,9 +14,6 @@ pub(crate) mod reason {
     pub(crate) const MPTCP_SPECIFIC: u8 = 1;
     pub(crate) const MIDDLEBOX: u8 = 6;
 }
-
-/// A bound of stream lengths, in bytes.
-pub(crate) const LONGEST: u64 = 1 << 60;
 
 impl Connection {
     /// Handles a segment that arrived over `path` with codepoint `ecn`. Its payload offset is that
@@ -337,8 +334,4 @@ impl Connection {
         subflow.endpoint.abort();
         self.note_end(now, index);
     }
-}
-
-pub(crate) fn is_synchronized(state: State) -> bool {
-    !matches!(state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
 }

@@ -6,8 +6,9 @@ use ackclock_tcp::{Ports, Shutdown, State};
 use ackclock_units::{Span, Time};
 
 use crate::config::MAX_SUBFLOWS;
+use crate::connection::is_synchronized;
 use crate::connection::{Connection, Mode};
-use crate::input::{is_synchronized, reason};
+use crate::input::reason;
 use crate::keys;
 use crate::subflow::Stage;
 

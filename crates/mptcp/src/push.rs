@@ -14,8 +14,8 @@ use ackclock_tcp::{CaState, Error, Shutdown};
 use ackclock_units::{Span, Time};
 
 use crate::config::SchedulerKind;
+use crate::connection::is_synchronized;
 use crate::connection::{Connection, Mode};
-use crate::input::is_synchronized;
 use crate::scheduler::{Candidate, SharedWindow};
 use crate::subflow::{Stage, Subflow};
 

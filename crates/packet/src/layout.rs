@@ -10,13 +10,11 @@
 //! FreeBSD's Fast Open option follows SACK-permitted without padding where there are no timestamps;
 //! here it begins a word, so that the length is that of Linux.
 
+use crate::segment::{MAX_OPTIONS, fixed_options_len, mptcp_len, options_len, sack_blocks_that_fit};
 use crate::{AccEcn, FastOpen, MptcpOptions, SackBlocks, Segment, Timestamps};
 
 #[cfg(test)]
 mod tests;
-
-/// Bytes of options that the data offset field can express.
-const MAX_OPTIONS: u32 = 40;
 
 /// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window
 /// scale, two NOPs each before timestamps and SACK, these two, AccECN, Fast Open, MPTCP, and the
@@ -250,79 +248,4 @@ fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) 
     if layout == OptionLayout::Linux {
         out.align(4, 0);
     }
-}
-
-/// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same
-/// in every [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps
-/// three remain, and on a packet with all other options but those of MPTCP two. MPTCP's are left
-/// out where they do not fit beside others than SACK.
-#[inline]
-pub fn options_len(segment: &Segment) -> u32 {
-    let len = fixed_options_len(segment);
-    if segment.sack.is_empty() {
-        return len;
-    }
-    match sack_blocks_that_fit(segment, len) {
-        0 => len,
-        blocks => len + 4 + 8 * blocks,
-    }
-}
-
-/// Bytes of all options but SACK: at most 40, of which 20 are for Fast Open.
-#[inline]
-fn fixed_options_len(segment: &Segment) -> u32 {
-    let mut len = 0;
-    if segment.mss.is_some() {
-        len += 4;
-    }
-    // SACK-permitted takes the place of the two NOPs before a timestamp.
-    if segment.timestamps.is_some() {
-        len += 12;
-    } else if segment.sack_permitted {
-        len += 4;
-    }
-    if segment.window_scale.is_some() {
-        len += 4;
-    }
-    if segment.fast_open.is_some() || segment.acc_ecn.is_some() || !segment.mptcp.is_empty() {
-        len = with_rare_options(segment, len);
-    }
-    len
-}
-
-/// `len` bytes of other options, and those that few segments have.
-#[cold]
-fn with_rare_options(segment: &Segment, mut len: u32) -> u32 {
-    if let Some(fast_open) = &segment.fast_open {
-        len += (fast_open.option_len() as u32).next_multiple_of(4);
-    }
-    if let Some(option) = segment.acc_ecn {
-        len += acc_ecn_len(segment, option, len);
-    }
-    len + mptcp_len(segment, len)
-}
-
-/// The bytes that MPTCP adds to `others` bytes of other options: 0 if it does not fit.
-fn mptcp_len(segment: &Segment, others: u32) -> u32 {
-    let len = segment.mptcp.padded_len();
-    if others + len <= MAX_OPTIONS { len } else { 0 }
-}
-
-/// The bytes that AccECN adds to `others` bytes of other options: it can replace one or two of the
-/// NOPs that align them.
-fn acc_ecn_len(segment: &Segment, option: AccEcn, others: u32) -> u32 {
-    // A SACK option follows, whatever the length of this one.
-    let sack = !segment.sack.is_empty() && others + 12 + 4 + 8 <= MAX_OPTIONS;
-    let spare = if segment.sack_permitted && segment.timestamps.is_none() || sack {
-        2
-    } else {
-        usize::from(segment.window_scale.is_some())
-    };
-    let len = option.len();
-    (if len % 4 > spare { len.next_multiple_of(4) } else { len - len % 4 }) as u32
-}
-
-/// The number of SACK blocks that fit behind `fixed` bytes of other options.
-fn sack_blocks_that_fit(segment: &Segment, fixed: u32) -> u32 {
-    (segment.sack.as_slice().len() as u32).min(MAX_OPTIONS.saturating_sub(fixed + 4) / 8)
 }

@@ -2,7 +2,7 @@
 
 use crate::ast::{Call, Expr};
 use crate::errno::Errno;
-use crate::host::System;
+use crate::system::System;
 
 /// Why a call cannot be carried out.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,9 @@
 mod connection;
 mod control;
 mod data;
+mod epoll;
 mod events;
+mod fast_open;
 
 use ackclock_units::Time;
 

@@ -16,18 +16,20 @@
 //! - Strings and tuples have a greatest length.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::error::ParseError;
 
 mod constants;
+mod error;
 mod eval;
 mod parse;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod token;
 mod value;
 
+pub use error::CodeError;
 pub use value::Value;
 
 /// The assigned variables, kept from one program of a script to the next.
@@ -51,7 +53,7 @@ impl Variables {
 /// Code that was read.
 #[derive(Clone, Debug)]
 pub struct Program {
-    body: Vec<parse::Statement>,
+    body: Vec<syntax::Statement>,
     text: String,
 }
 
@@ -83,34 +85,5 @@ impl Program {
                 Err(*error)
             }
         }
-    }
-}
-
-/// Code that failed: an assertion that does not hold, or something that cannot be computed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub struct CodeError {
-    /// The line of the script.
-    pub line: u32,
-    /// The message of an assertion, or the error; empty where an assertion has no message.
-    pub message: String,
-    /// The condition of the failed assertion as it is written; `None` for other errors.
-    pub condition: Option<String>,
-    /// The names in the condition with their values, in their order.
-    pub values: Vec<(String, Value)>,
-    /// Text printed before.
-    pub printed: Vec<String>,
-}
-
-impl fmt::Display for CodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(condition) = &self.condition else { return write!(f, "line {}: {}", self.line, self.message) };
-        write!(f, "line {}: `{condition}` does not hold", self.line)?;
-        if !self.message.is_empty() {
-            write!(f, ": {}", self.message)?;
-        }
-        for (index, (name, value)) in self.values.iter().enumerate() {
-            write!(f, "{}{name} = {}", if index == 0 { " (" } else { ", " }, value.repr())?;
-        }
-        if self.values.is_empty() { Ok(()) } else { f.write_str(")") }
     }
 }

@@ -12,16 +12,10 @@ use crate::SettingError;
 use crate::fast_open::HostFastOpen;
 use crate::mptcp::MptcpHost;
 use crate::route::Route;
+use crate::system::System;
 
 /// The host unless somebody says otherwise.
 const DEFAULT_PROFILE: &str = "linux-6.1";
-
-/// The system whose calls the host has, where stacks differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum System {
-    Linux,
-    FreeBsd,
-}
 
 /// The congestion controller that a script calls so: Linux says `reno` for what FreeBSD calls
 /// `newreno`.

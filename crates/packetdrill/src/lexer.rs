@@ -3,10 +3,14 @@
 //! The meaning of a run of characters depends on its place in few cases (flags, values of options,
 //! remarks); there the parser reads the text itself, through [`Lexer::run`] and [`Lexer::until`].
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::error::ParseError;
-use crate::parser::Defines;
+
+/// Words that stand for something else, as `--define=NAME=value` gives them: a number, a word,
+/// `"a string"`, or `` `a command` ``. `#ifdef` asks whether a word is among them.
+pub type Defines = BTreeMap<String, String>;
 
 /// A part of the text that means something.
 #[derive(Clone, Copy, Debug, PartialEq)]

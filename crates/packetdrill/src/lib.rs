@@ -33,6 +33,7 @@ mod shapes;
 mod socket;
 mod sockets;
 mod sysctl;
+mod system;
 
 pub use error::ParseError;
 pub use parser::{Defines, parse, parse_for, parse_with};

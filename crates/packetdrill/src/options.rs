@@ -16,8 +16,9 @@ use crate::ast::Expr;
 use crate::calls::Done;
 use crate::errno::Errno;
 use crate::fast_open::{Keys, string_bytes};
-use crate::host::{System, controller};
+use crate::host::controller;
 use crate::sockets::{Kernel, SocketId};
+use crate::system::System;
 
 /// `TCP_TIMEOUT_INIT` and `TCP_RTO_MAX`, by which Linux counts `TCP_DEFER_ACCEPT`.
 const SYN_ACK_TIMEOUT: Span = Span::from_secs(1);

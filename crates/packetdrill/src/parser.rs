@@ -11,13 +11,12 @@
 //! - Flags may stand in any order; a flag written twice is an error.
 //! - Numbers that do not fit and options that fit no header are errors at their place.
 
-use std::collections::BTreeMap;
-
 use ackclock_units::Span;
 
 use crate::ast::{Action, Direction, Event, EventTime, LeftOut, OptionLine, PacketSpec, Script};
 use crate::error::ParseError;
 use crate::expr::Program;
+pub use crate::lexer::Defines;
 use crate::lexer::{Kind, Lexer, Token, is_word};
 use crate::settings::Settings;
 
@@ -30,10 +29,6 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use options::options_len;
-
-/// Words that stand for something else, as `--define=NAME=value` gives them: a number, a word,
-/// `"a string"`, or `` `a command` ``. `#ifdef` asks whether a word is among them.
-pub type Defines = BTreeMap<String, String>;
 
 /// Reads a script. Code between `%{` and `}%` is checked as well, but stays text:
 /// [`Program::parse`] reads it again.

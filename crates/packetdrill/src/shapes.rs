@@ -4,7 +4,7 @@
 use crate::args::{CallError, integer};
 use crate::ast::Expr;
 use crate::epoll::Ready;
-use crate::host::System;
+use crate::system::System;
 
 /// The event that epoll_wait is expected to give first.
 #[derive(Clone, Debug, PartialEq)]

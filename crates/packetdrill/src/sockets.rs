@@ -11,9 +11,10 @@ use ackclock_tcp::{
 use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::epoll::Epoll;
-use crate::host::{Host, System};
+use crate::host::Host;
 use crate::mptcp::{Multipath, MultipathListener};
 use crate::socket::SocketOptions;
+use crate::system::System;
 
 /// Where sockets are bound and connect to, as packetdrill does: every script has one server port.
 pub(crate) const SERVER_PORT: u16 = 8080;

@@ -23,8 +23,8 @@ use super::proto::{
 };
 use super::{Observer, PlaintextCrypto};
 use super::{endpoint, generate_cids, handle, path_figures, poll_transmit, write};
-use crate::messages::{Inbox, Messages};
-use crate::{BulkTransfer, CID, Settings};
+use crate::messages::{MessageInbox, Messages};
+use crate::transfer::{BulkTransfer, CID, EndpointSettings};
 
 /// Bytes that the sending application hands over at a time.
 const WRITE: usize = 64 << 10;
@@ -36,11 +36,11 @@ pub(crate) struct QuicHost {
     // To ask noq for figures takes a connection that can change.
     connections: BTreeMap<usize, RefCell<Connection>>,
     transport: Arc<TransportConfig>,
-    settings: Settings,
+    settings: EndpointSettings,
     controller: Option<Factory>,
     client: Option<BulkClient>,
     received: u64,
-    inbox: Inbox,
+    inbox: MessageInbox,
     first_byte: Option<Time>,
     deadline: Time,
     /// Datagrams that wait for their turn.
@@ -97,7 +97,7 @@ impl TimeSource for NoTimeOfDay {
 
 impl QuicHost {
     pub(crate) fn new(
-        settings: Settings,
+        settings: EndpointSettings,
         controller: Option<Factory>,
         bulk: Option<BulkTransfer>,
         mut random: Random,
@@ -139,7 +139,7 @@ impl QuicHost {
                 zeros: Bytes::from(vec![0; WRITE]),
             }),
             received: 0,
-            inbox: Inbox::default(),
+            inbox: MessageInbox::default(),
             first_byte: None,
             queued: VecDeque::new(),
             buffer: Vec::new(),
@@ -496,7 +496,7 @@ fn read(connection: &mut Connection, id: StreamId, received: &mut u64) {
     let _ = chunks.finalize();
 }
 
-fn transport(settings: &Settings, controller: Option<Factory>) -> TransportConfig {
+fn transport(settings: &EndpointSettings, controller: Option<Factory>) -> TransportConfig {
     let window = VarInt::from_u64(settings.window).unwrap_or(VarInt::MAX);
     let mut transport = TransportConfig::default();
     transport.stream_receive_window(window).send_window(settings.window).max_idle_timeout(None);

@@ -6,10 +6,10 @@ mod messages;
 mod noq;
 mod quinn;
 mod recovery;
+mod transfer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ackclock_stack::{OwnStack, Stack, StackHost, UdpHost};
 use ackclock_units::{Random, Time};
@@ -19,47 +19,13 @@ pub use quinn::PlaintextCrypto;
 
 use controller::Law;
 use messages::{Cadence, HEAD};
+use transfer::{BulkTransfer, EndpointSettings};
 
 /// Port of servers, and the first port of clients.
 const PORT: u16 = 4433;
-/// Bytes of connection IDs, the default of both implementations.
-const CID: usize = 8;
+
 /// Bytes of IP and UDP headers.
 const HEADERS: [u16; 2] = [28, 48];
-
-/// What a sender sends.
-#[derive(Clone)]
-struct BulkTransfer {
-    to: SocketAddr,
-    /// Time at which it connects.
-    start: Time,
-    /// Bytes to send; `None` sends until the end.
-    bytes: Option<u64>,
-    /// Messages at a rate; `None` as fast as they leave.
-    cadence: Option<Cadence>,
-}
-
-/// Settings of an endpoint.
-struct Settings {
-    /// The most bytes of a UDP payload; discovered from 1,200 on if `discovers_mtu`.
-    payload: u16,
-    discovers_mtu: bool,
-    /// Bytes of the window of a stream, and of the send window.
-    window: u64,
-    /// The most datagrams that are sent at one time (GSO).
-    burst: usize,
-}
-
-/// What an implementation tells of its path.
-struct PathFigures {
-    sent_packets: u64,
-    lost_packets: u64,
-    congestion_events: u64,
-    cwnd_bytes: u64,
-    mtu_bytes: u16,
-    rtt: Duration,
-    min_rtt: Option<Duration>,
-}
 
 /// The stacks of this crate: `quinn-newreno`, `quinn-cubic`, `quinn-bbr`, `noq-newreno`, `noq-cubic`
 /// and `noq-bbr3` send, `quinn-own-newreno` and others send with ackclock's controllers,
@@ -105,7 +71,7 @@ fn quinn_client(name: &str, controller: impl Fn(Random) -> quinn::Factory + Send
 /// A client that sends to the first of its neighbours.
 fn client(
     name: &str,
-    build: impl Fn(&StackHost, Settings, BulkTransfer, Random) -> Box<dyn Stack> + Send + Sync + 'static,
+    build: impl Fn(&StackHost, EndpointSettings, BulkTransfer, Random) -> Box<dyn Stack> + Send + Sync + 'static,
 ) -> OwnStack {
     let build = move |host: &StackHost, values: &[f64], random: Random| {
         let [bytes, start, burst, rate, size, datagrams] = std::array::from_fn(|number| values[number]);
@@ -116,7 +82,7 @@ fn client(
             bytes: (bytes > 0.0).then_some(bytes as u64),
             cadence: (rate > 0.0).then_some(Cadence { rate, size: size as usize, datagrams: datagrams > 0.0 }),
         };
-        build(host, Settings { burst: burst as usize, ..settings(host, &values[6..]) }, bulk, random)
+        build(host, EndpointSettings { burst: burst as usize, ..settings(host, &values[6..]) }, bulk, random)
     };
     let own = OwnStack::new(name, build).parameter("bytes", 0.0, 0.0..=1e15).parameter("start_s", 0.0, 0.0..=1e6);
     let own = own.parameter("burst_packets", 1.0, 1.0..=64.0);
@@ -129,7 +95,7 @@ fn client(
 /// A server that reads everything.
 fn server(
     name: &str,
-    build: impl Fn(&StackHost, Settings, Random) -> Box<dyn Stack> + Send + Sync + 'static,
+    build: impl Fn(&StackHost, EndpointSettings, Random) -> Box<dyn Stack> + Send + Sync + 'static,
 ) -> OwnStack {
     common(OwnStack::new(name, move |host, values, random| build(host, settings(host, values), random)))
 }
@@ -141,9 +107,9 @@ fn common(own: OwnStack) -> OwnStack {
     own.parameter("stream_window", 1_250_000.0, 1200.0..=1e12).parameter("mtu_discovery", 1.0, 0.0..=1.0)
 }
 
-fn settings(host: &StackHost, values: &[f64]) -> Settings {
+fn settings(host: &StackHost, values: &[f64]) -> EndpointSettings {
     let headers = HEADERS[usize::from(host.addresses[0].is_ipv6())];
-    Settings {
+    EndpointSettings {
         payload: host.mtu.saturating_sub(headers).max(1200),
         discovers_mtu: values[1] >= 0.5,
         window: values[0] as u64,

@@ -72,7 +72,7 @@ impl Messages {
 
 /// The datagrams that a receiver has got.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
+pub(crate) struct MessageInbox {
     pub(crate) received: u64,
     pub(crate) bytes: u64,
     /// One past the highest number, by connection, and in all connections that are over.
@@ -82,7 +82,7 @@ pub(crate) struct Inbox {
     longest: Span,
 }
 
-impl Inbox {
+impl MessageInbox {
     /// A datagram has come.
     pub(crate) fn take(&mut self, now: Time, handle: usize, datagram: &Bytes) {
         let word = |at: usize| datagram.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_below_the_highest_number_is_lost() {
-        let mut inbox = Inbox::default();
+        let mut inbox = MessageInbox::default();
         let datagram = |number: u64, ms: u64| {
             let words = [number, Time::from_millis(ms).as_nanos()];
             Bytes::from(words.map(u64::to_be_bytes).concat())

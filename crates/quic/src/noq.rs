@@ -28,7 +28,7 @@ use noq_proto::{
     EndpointConfig, FourTuple, PathId, SendStream, Side, Transmit, TransportError, TransportErrorCode,
 };
 
-use crate::PathFigures;
+use crate::transfer::PathFigures;
 use host::Factory;
 pub(crate) use host::{Make, QuicHost};
 pub use plaintext::PlaintextCrypto;

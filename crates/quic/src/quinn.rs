@@ -24,8 +24,8 @@ use quinn_proto::{
     EndpointConfig, SendStream, Side, Transmit, TransportError, TransportErrorCode,
 };
 
-use crate::PathFigures;
 use crate::recovery::Observer;
+use crate::transfer::PathFigures;
 pub(crate) use host::{Factory, Make, QuicHost};
 pub use plaintext::PlaintextCrypto;
 use plaintext::{Key, Level, Plaintext, TAG, keys};

@@ -18,15 +18,15 @@ use ackclock_units::{Span, Time};
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-use crate::CID;
 use crate::controller::span;
+use crate::transfer::CID;
 
 type Factory = dyn ControllerFactory + Send + Sync;
 
 /// Observes the connection of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
-    told: Shared,
+    told: SharedLog,
     /// Packets lost so far.
     lost: u64,
     /// The least number that the next packet can have, by packet number space.
@@ -47,9 +47,9 @@ struct Told {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Shared(Arc<Mutex<Told>>);
+struct SharedLog(Arc<Mutex<Told>>);
 
-impl Shared {
+impl SharedLog {
     fn get(&self) -> MutexGuard<'_, Told> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +110,7 @@ impl Observer {
 
 struct ObservedFactory {
     inner: Arc<Factory>,
-    told: Shared,
+    told: SharedLog,
 }
 
 impl ControllerFactory for ObservedFactory {
@@ -123,7 +123,7 @@ impl ControllerFactory for ObservedFactory {
 /// A controller that notes what it is told.
 struct Observed {
     inner: Box<dyn Controller>,
-    told: Shared,
+    told: SharedLog,
 }
 
 impl Controller for Observed {

@@ -28,19 +28,12 @@ use serde_json::{Map, Value, json};
 
 pub use read::names;
 pub use render::Figure;
+pub use run::Options;
 
 /// Note on the repeatability of virtual runs.
 const VIRTUAL: &str = "Results repeat to the byte: <code>ackclock verify DIR</code>.";
 const LIVE: &str = "Live runs do not repeat; what <code>--record</code> has kept of one is replayed \
     by <code>--set run.replay=FILE</code>, to the byte.";
-
-/// The contents of a report.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The runs of sweeps whose records are shown, by their index; without any the first repetition
-    /// of each point, as far as there is room.
-    pub runs: Vec<u64>,
-}
 
 /// A figure over the axes of sweeps, in the names of the page's menus; what is not given is chosen
 /// as the page does.

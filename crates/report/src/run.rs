@@ -8,7 +8,6 @@ use anyhow::Context;
 use csv::{Reader, StringRecord};
 use serde_json::{Map, Value, json};
 
-use crate::Options;
 use crate::columns::numbers;
 use crate::read::{CollectedRuns, OutputDir};
 
@@ -24,6 +23,14 @@ const MOST_DISPLACED: i64 = 256;
 
 /// The most flows of which there is a sequence diagram.
 const MOST_FLOWS: usize = 8;
+
+/// The contents of a report.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The runs of sweeps whose records are shown, by their index; without any the first repetition
+    /// of each point, as far as there is room.
+    pub runs: Vec<u64>,
+}
 
 /// The records of the requested runs, or of the first repetitions.
 pub(crate) fn all(results: &CollectedRuns, options: &Options, notes: &mut Vec<String>) -> anyhow::Result<Vec<Value>> {

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod captures;
+mod done;
 mod order;
 mod qlogs;
 pub(crate) mod sheets;
@@ -14,63 +15,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ackclock_live::{LiveError, Options, Outcome};
-use ackclock_scenario::{Scenario, ScenarioError};
+use ackclock_scenario::Scenario;
 use ackclock_sim::RunError;
 use ackclock_sim::spec::{Clock, LiveSpec, RunSpec};
-use ackclock_trace::{Summary, WatchSink};
+use ackclock_trace::WatchSink;
 use ackclock_units::{Span, Time};
 use anyhow::Context;
 
 use crate::attendant::{self, Attendant};
 use crate::changes;
 use crate::output::{COMMANDS, Places};
-use crate::partial::{PartialFolder, Sealed};
+use crate::partial::PartialFolder;
 use crate::pilot::{Pilot, PilotPlan};
 use crate::progress::{self, Meter, Progress};
 use crate::selection::Walk;
 
 use adaptive::AdaptiveSweep;
+pub(crate) use done::Done;
+pub use done::{BrokenOff, Failure};
 use order::Each;
 use sheets::Sheets;
-
-/// A run that has come to its end, or has something to show for the time that it took.
-#[derive(Debug)]
-pub(crate) struct Done {
-    pub(crate) summary: Summary<()>,
-    /// The additional files that it has written, as far as requested.
-    pub(crate) records: Vec<Sealed>,
-    /// Why it has not come to its end.
-    pub(crate) broken_off: Option<BrokenOff>,
-}
-
-impl Done {
-    /// Returns `true` if the run failed by itself, as a run of a sweep may.
-    pub(crate) fn has_failed(&self) -> bool {
-        matches!(&self.broken_off, Some(BrokenOff::Failed(error)) if error.is::<RunError>())
-    }
-}
-
-/// The reason why a run with hosts outside ends before its time.
-#[derive(Debug)]
-pub enum BrokenOff {
-    /// A person.
-    Interrupted,
-    /// Something that it needs is gone.
-    Failed(anyhow::Error),
-}
-
-/// Why a run gave nothing.
-#[derive(Debug)]
-pub enum Failure {
-    /// The run failed by itself.
-    Run(RunError),
-    /// Its point of the sweep is wrong.
-    Point(Box<ScenarioError>),
-    /// The run has hosts outside, and could not begin.
-    Live(LiveError),
-    /// The records could not be written.
-    Output(anyhow::Error),
-}
 
 /// The surroundings of runs on the threads that do them, for programs whose controllers or queues
 /// need something there.

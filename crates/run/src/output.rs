@@ -9,15 +9,16 @@
 //! `runs/0000/queue.csv` and so on belong to the first line of `summary.jsonl`. The output of
 //! programs is in a folder `commands` next to it.
 
+mod layout;
 mod leftovers;
 mod lock;
 mod resume;
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ackclock_scenario::{LoadError, Own, Scenario};
 use ackclock_trace::{ChangeSummary, open_regular};
@@ -28,44 +29,14 @@ use sha2::{Digest, Sha256};
 
 use crate::partial::{self, Partial, PartialFolder, Sealed};
 use crate::selection::Selection;
+pub(crate) use layout::{
+    COMMANDS, DISPLACEMENT, ERTT, FLOWS, PCAPNG, REORDERING, RUNS, SIFTR, SQLOG, TCP, other_input,
+};
+pub use layout::{MANIFEST, OURS, QUEUE, SERIES, SUMMARIES, SUMMARY, depth_of, manifest, required_manifest};
+use layout::{TABLES, check_layout, has_plan, is_partial, names, names_in, remove, unfinished};
 pub use lock::InUse;
 use lock::Lock;
-
-/// The longest manifest that is read, in bytes: a million files take less.
-const MAX_MANIFEST: u64 = 1 << 30;
-
-/// The file that makes a directory complete.
-pub const MANIFEST: &str = "manifest.json";
-/// The summary of a single run.
-pub const SUMMARY: &str = "summary.json";
-/// The summaries of a sweep, one line a run.
-pub const SUMMARIES: &str = "summary.jsonl";
-/// The record of queues.
-pub const QUEUE: &str = "queue.csv";
-pub(crate) const TCP: &str = "tcp.csv";
-pub(crate) const SIFTR: &str = "siftr.log";
-pub(crate) const ERTT: &str = "ertt.csv";
-pub(crate) const FLOWS: &str = "flows.csv";
-/// The series of flows and links.
-pub const SERIES: &str = "series.csv";
-pub(crate) const REORDERING: &str = "reordering.csv";
-pub(crate) const DISPLACEMENT: &str = "displacement.csv";
-/// The extension of captures.
-pub(crate) const PCAPNG: &str = ".pcapng";
-/// The extension of logs of loss recovery.
-pub(crate) const SQLOG: &str = ".sqlog";
-/// The records of a run, captures and logs of loss recovery apart.
-const RECORDS: [&str; 8] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING, DISPLACEMENT];
-/// The folder with what programs have printed.
-pub(crate) const COMMANDS: &str = "commands";
-/// The folder with one folder for each run of a sweep.
-pub(crate) const RUNS: &str = "runs";
-
-/// The folder of tables that the Python package derives from the summaries.
-const TABLES: &str = "tables";
-
-/// The key by which a manifest is known; its value is the version.
-pub const OURS: &str = "ackclock";
+use resume::SweepInputs;
 
 /// A directory that is being filled.
 #[derive(Debug)]
@@ -82,10 +53,7 @@ pub struct Output {
     kept: Option<String>,
     /// Number of runs that had finished before: the first of the sweep.
     earlier: usize,
-    /// Hashes of the files that the scenario names, by their names.
-    inputs: Map<String, Value>,
-    /// The part that these runs are, unless all.
-    part: Option<(&'static str, String)>,
+    inputs: SweepInputs,
     /// `true` if any run was added.
     has_runs: bool,
     /// The file that identifies the sweep, while it is not complete.
@@ -113,10 +81,10 @@ impl Output {
         let unfinished = unfinished(dir);
         let listed = unfinished.iter().flat_map(names_in).filter_map(|name| name.split('/').next());
         let listed: BTreeSet<&str> = listed.collect();
-        let has_plan = resume::has_plan(dir);
+        let is_begun = has_plan(dir);
         let is_known = |name: &OsString| {
             // The folder of runs may stand empty where their files are about to come or have gone.
-            (has_plan && name == RUNS)
+            (is_begun && name == RUNS)
                 || name == TABLES
                 || is_partial(name)
                 || leftovers::is_kept(name)
@@ -135,7 +103,7 @@ impl Output {
         if !resume && !overwrite {
             leftovers::refuse_partial(dir)?;
         }
-        if has_plan {
+        if is_begun {
             resume::remove_empty(&dir.join(RUNS));
         }
         let mut output = Output {
@@ -147,38 +115,27 @@ impl Output {
             records: Vec::new(),
             kept: None,
             earlier: 0,
-            inputs: inputs(scenario),
-            part: selection.part().cloned(),
+            inputs: SweepInputs { files: inputs(scenario), part: selection.part().cloned() },
             has_runs: false,
             plan: None,
             lock,
         };
         if resume
             && sweep
-            && let Some(found) = resume::take_up(&output, scenario, selection)?
+            && let Some(found) = resume::take_up(dir, output.digits(), &output.inputs, scenario, selection)?
         {
             (output.summary, output.records, output.earlier) = (found.summary, found.records, found.runs);
-            output.plan = output.summary.is_some().then(|| resume::plan(&output, scenario)).transpose()?;
+            output.plan = output.summary.is_some().then(|| resume::plan(dir, &output.inputs, scenario)).transpose()?;
             return Ok(output);
         }
         output.kept = leftovers::put_aside(dir, &names(dir)?, unfinished.as_ref())?;
         if sweep {
-            output.plan = Some(resume::plan(&output, scenario)?);
+            output.plan = Some(resume::plan(dir, &output.inputs, scenario)?);
         }
         let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
         output.summary = Some(file);
         Ok(output)
-    }
-
-    /// Adds to a manifest which files the scenario names and which runs these are.
-    fn tell_inputs(&self, manifest: &mut Value) {
-        if !self.inputs.is_empty() {
-            manifest["inputs"] = self.inputs.clone().into();
-        }
-        if let Some((key, part)) = &self.part {
-            manifest[*key] = part.as_str().into();
-        }
     }
 
     /// The remains of an earlier run that was killed, and their place now, if there are any.
@@ -281,7 +238,7 @@ impl Output {
             "files": files,
             "scenario": scenario.resolved(),
         });
-        self.tell_inputs(&mut manifest);
+        self.inputs.tell(&mut manifest);
         if !changes.is_empty() {
             manifest["changes"] = serde_json::to_value(changes)?;
         }
@@ -299,7 +256,7 @@ impl Output {
         writeln!(file, "{manifest:#}")?;
         let manifest = file.seal()?;
         // Everything is on the disk; what is left takes no time.
-        let earlier = self::manifest(dir);
+        let earlier = layout::manifest(dir);
         if earlier.is_some() {
             // From here until the new manifest the directory is not complete.
             fs::remove_file(dir.join(MANIFEST))?;
@@ -389,106 +346,9 @@ fn make(dir: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// Removes a file of an earlier output, and its folders if nothing is left in them.
-fn remove(dir: &Path, name: &str) {
-    let Some(depth) = depth_of(name) else { return };
-    let path = dir.join(name);
-    let _ = fs::remove_file(&path);
-    for folder in path.ancestors().skip(1).take(depth - 1) {
-        let _ = fs::remove_dir(folder);
-    }
-}
-
-/// The number of components in a file name. A manifest may have been edited: it must not refer to
-/// places outside the directory.
-pub fn depth_of(name: &str) -> Option<usize> {
-    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
-    match parts[..] {
-        [Component::Normal(_)] => Some(1),
-        [Component::Normal(commands), Component::Normal(_)] if commands == COMMANDS => Some(2),
-        [Component::Normal(runs), Component::Normal(_), Component::Normal(_)] if runs == RUNS => Some(3),
-        [Component::Normal(runs), Component::Normal(_), Component::Normal(commands), Component::Normal(_)]
-            if runs == RUNS && commands == COMMANDS =>
-        {
-            Some(4)
-        }
-        _ => None,
-    }
-}
-
-/// The manifest of a run that was killed after its first file had appeared and before its manifest
-/// had.
-fn unfinished(dir: &Path) -> Option<Value> {
-    match manifest(dir) {
-        None => read_manifest(&partial::hidden(dir, MANIFEST)),
-        Some(_) => None,
-    }
-}
-
-/// The contents of a directory.
-fn names(dir: &Path) -> anyhow::Result<Vec<OsString>> {
-    let names = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
-    names.with_context(|| format!("cannot read the directory {}", dir.display()))
-}
-
-fn is_partial(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".partial"))
-}
-
-/// Returns `true` if a file of this name is a record of a run.
-fn is_record(name: &str) -> bool {
-    RECORDS.contains(&name) || name.ends_with(PCAPNG) || name.ends_with(SQLOG)
-}
-
-/// Returns `true` if this was left by a killed run of ackclock.
-fn is_ours(name: &OsStr) -> bool {
-    let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
-    plain.is_some_and(|name| {
-        // A record, the folder of what programs print, or a file of it.
-        let of_run = |name: &str| {
-            let printed = name.strip_prefix(COMMANDS);
-            is_record(name) || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        };
-        let of_sweep = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
-        [MANIFEST, SUMMARY, SUMMARIES].contains(&name)
-            || resume::is_plan(name)
-            || of_run(name)
-            || of_sweep.is_some_and(|(_, name)| of_run(name))
-    })
-}
-
-/// The manifest of a complete output.
-pub fn manifest(dir: &Path) -> Option<Value> {
-    read_manifest(&dir.join(MANIFEST))
-}
-
-/// The Python package once wrote directories of its own.
-fn check_layout(dir: &Path, manifest: &Value) -> anyhow::Result<()> {
-    if manifest.get("layout").is_some() {
-        bail!(
-            "{} was written by the Python package of ackclock {}, in a layout of its own that this version does not \
-             read",
-            dir.display(),
-            manifest[OURS].as_str().unwrap_or_default()
-        );
-    }
-    Ok(())
-}
-
 /// Returns `true` if a sweep was begun in a directory that has not come to its end.
 pub fn is_broken_off(dir: &Path) -> bool {
-    resume::has_plan(dir)
-}
-
-/// The manifest of a directory that has to be a complete output.
-pub fn required_manifest(dir: &Path) -> anyhow::Result<Value> {
-    let manifest = manifest(dir).with_context(|| {
-        let found =
-            if dir.join(MANIFEST).exists() { "its manifest.json is not ackclock's" } else { "no manifest.json" };
-        format!("{} is not an ackclock output directory ({found})", dir.display())
-    })?;
-    check_layout(dir, &manifest)?;
-    Ok(manifest)
+    has_plan(dir)
 }
 
 /// The scenario of a manifest, whose files are in `folder` or relative to that.
@@ -504,12 +364,6 @@ fn inputs(scenario: &Scenario) -> Map<String, Value> {
     scenario.files().into_iter().map(|(name, contents)| (name, hash(&contents).into())).collect()
 }
 
-/// A file that two manifests, or parts of them, have with other contents.
-pub(crate) fn other_input<'a>(a: &'a Value, b: &'a Value) -> Option<&'a str> {
-    let (a, b) = (a["inputs"].as_object()?, b["inputs"].as_object()?);
-    a.iter().find(|&(name, hash)| b.get(name).is_some_and(|other| other != hash)).map(|(name, _)| name.as_str())
-}
-
 /// The hash of a file that a manifest lists with this entry.
 pub fn hash(path: &Path, entry: &Value) -> io::Result<String> {
     let mut file = ackclock_trace::open_of_size(path, entry["bytes"].as_u64().unwrap_or_default())?;
@@ -521,14 +375,4 @@ pub fn hash(path: &Path, entry: &Value) -> io::Result<String> {
         }
     }
     Ok(partial::hex(hash))
-}
-
-/// The files that a manifest lists.
-fn names_in(manifest: &Value) -> impl Iterator<Item = &String> {
-    manifest["files"].as_object().into_iter().flat_map(Map::keys)
-}
-
-fn read_manifest(path: &Path) -> Option<Value> {
-    let manifest: Value = serde_json::from_reader(BufReader::new(open_regular(path).ok()?.take(MAX_MANIFEST))).ok()?;
-    manifest[OURS].is_string().then_some(manifest)
 }

@@ -13,7 +13,7 @@ use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::keys::Domain;
 use crate::quantity::{Bytes, Flag, Kind, PlainRate, Problem, Text, Time, Whole, is_name};
-use crate::{link, queue};
+use crate::{disciplines, overhead};
 
 /// No larger length of a packet, size of a bucket or quantum.
 const MOST: u64 = u32::MAX as u64;
@@ -79,8 +79,8 @@ fn read_class<S: Clone>(
     let parent = fields.maybe(("parent", "parent class; without it the class is at the top"), Text).map(Arc::from);
     let settings = settings(&mut fields, base.map(|base| &base.settings));
     let filter = filter(&mut fields, base.map(|base| base.filter.clone()).unwrap_or_default());
-    let there = base.map_or_else(queue::default, |base| base.queue.clone());
-    let queue = queue::leaf(&mut fields, extent, &there);
+    let there = base.map_or_else(disciplines::default, |base| base.queue.clone());
+    let queue = disciplines::leaf(&mut fields, extent, &there);
     fields.finish();
     Some(Class {
         name: entry.key.as_str().into(),
@@ -165,7 +165,7 @@ fn htb(fields: &mut Fields<'_>, base: Option<&HtbClass>) -> Option<HtbClass> {
             .or(base.quantum),
         prio: fields.or(("prio", "priority among classes that borrow; 0 comes first"), base.prio.into(), Whole(0, 7))
             as u8,
-        overhead: link::overhead(fields, base.overhead),
+        overhead: overhead::overhead(fields, base.overhead),
     })
 }
 

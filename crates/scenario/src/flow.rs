@@ -1,167 +1,40 @@
 //! Flows: groups of connections with what they carry and when.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use ackclock_sim::spec::{CcChange, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, Pairs, SplitSpec, Topology};
+use ackclock_sim::spec::{CcChange, FlowGroup, HostSpec, LinkSpec};
 use ackclock_sim::{EXPECTED_STOCK_RANGES, STOCK_RANGES};
-use ackclock_units::{Random, Span, Time as Instant};
+use ackclock_units::{Span, Time as Instant};
 
 use crate::document::{Node, Table};
 use crate::dscp::Codepoint;
-use crate::ends::{self, Ends, PortsInUse};
+use crate::ends::{Ends, PortsInUse};
 use crate::fields::{Context, Fields};
-use crate::host::Place;
 use crate::keys;
 use crate::link::MAX_LINKS;
 use crate::mptcp;
-use crate::paths::{self, Links, Network};
-use crate::quantity::{Flag, OneOf, Problem, Text, Time, Whole, is_name};
+use crate::quantity::{Flag, Problem, Text, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::schedule;
-use crate::topology::{self, Among};
-use arrivals::GroupArrivals;
 pub(crate) use arrivals::MAX_ARRIVALS;
+pub(crate) use group::Group;
+pub use group::MAX_FLOWS;
 use interrupts::FlowInterrupts;
+pub(crate) use route::Setting;
+use route::{GroupRoute, route};
 use times::Times;
 pub(crate) use traffic::hosts_over_path;
 use traffic::{Load, Traffic};
 
 mod arrivals;
+mod group;
 mod interrupts;
+mod route;
 mod times;
 mod traffic;
 
-/// The most connections of one run.
-pub const MAX_FLOWS: u64 = 100_000;
-
 /// Memory that smoltcp's buffers may take in one run.
 const MAX_STOCK_MEMORY: u64 = 4 << 30;
-
-/// An entry of `[[flows]]`: connections that are alike.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Group {
-    pub(crate) id: String,
-    /// The common properties of its connections.
-    pub(crate) alike: Arc<FlowGroup>,
-    /// Packets that its hosts receive wait for these.
-    pub(crate) interrupts: FlowInterrupts,
-    /// Number of connections at the same time.
-    pub(crate) parallel: u64,
-    stagger: Span,
-    /// The hosts of its ends, if it names them.
-    pub(crate) ends: Option<Ends>,
-    /// The hosts of a network that it is between, each pair with as many connections.
-    pub(crate) among: Option<Among>,
-    /// `true` if packets come from these hosts: the ends that are kernels are outside.
-    outside: bool,
-    pub(crate) start: Span,
-    /// Every start is later by a time of its own, drawn from 0 to this.
-    start_jitter: Span,
-    pub(crate) stop: Option<Span>,
-    pub(crate) arrivals: GroupArrivals,
-    /// Each connection lasts this long, and another one follows.
-    restart_every: Option<Span>,
-    /// When the last one may start: the end of the run, `stop` or `abort`.
-    pub(crate) end: Span,
-}
-
-impl Group {
-    /// Number of connections in all.
-    pub(crate) fn count(&self) -> u64 {
-        match self.restart_every {
-            None => self.parallel,
-            Some(every) => (0..self.parallel)
-                .map(|number| (self.end - self.first_start(number)).as_nanos().div_ceil(every.as_nanos()).max(1))
-                .sum(),
-        }
-    }
-
-    /// Returns `true` if more of its connections may exist in a run than at a time.
-    fn comes_and_goes(&self) -> bool {
-        self.arrivals.sums && self.arrivals.rate.is_some()
-    }
-
-    /// The pairs of hosts of a network in repetition `run`, which its connections have in turn.
-    fn pairs(&self, seed: u64, run: u64) -> Option<Pairs> {
-        Some(self.among.as_ref()?.pairs(seed, run, &format!("flows.{}", self.id)))
-    }
-
-    fn first_start(&self, number: u64) -> Span {
-        self.start + self.stagger * number
-    }
-
-    /// When each starts and stops, in order of their numbers: all of a round before those that
-    /// follow them.
-    fn times(&self) -> impl Iterator<Item = (Span, Option<Span>)> + '_ {
-        let every = self.restart_every.unwrap_or(Span::MAX);
-        (0..)
-            .map(move |round: u64| {
-                (0..self.parallel)
-                    .map(move |number| self.first_start(number) + every * round)
-                    .filter(move |&start| round == 0 || start < self.end)
-            })
-            .take_while(|starts| starts.clone().next().is_some())
-            .flatten()
-            .map(|start| {
-                let lasts = self.restart_every.map(|every| start + every);
-                (start, [lasts, self.stop].into_iter().flatten().min())
-            })
-    }
-
-    /// When each starts and stops in repetition `run`, in order of their numbers. A flow that would
-    /// not arrive in time never starts.
-    pub(crate) fn starts(&self, seed: u64, run: u64) -> impl Iterator<Item = (Instant, Option<Instant>)> + '_ {
-        let mut poisson = self.poisson(seed, run);
-        self.times().enumerate().map(move |(number, (start, stop))| {
-            let start = match &mut poisson {
-                Some(arrivals) => {
-                    Some(arrivals.draw()).filter(|&at| at < Instant::ZERO + self.end).unwrap_or(Instant::NEVER)
-                }
-                None => {
-                    let stream = format!("flows.{}.{number}.start", self.id);
-                    let jitter = Random::for_component(seed, run, &stream).below(self.start_jitter.as_nanos());
-                    Instant::ZERO + start + Span::from_nanos(jitter)
-                }
-            };
-            (start, stop.map(|stop| Instant::ZERO + stop))
-        })
-    }
-
-    /// The connections of repetition `run` that the results list, each with its number.
-    pub(crate) fn flows(&self, seed: u64, run: u64) -> impl Iterator<Item = FlowSpec> + '_ {
-        let listed = Some(self).filter(|group| !group.arrivals.sums);
-        let starts = listed.into_iter().flat_map(move |group| group.starts(seed, run));
-        let pairs = self.pairs(seed, run);
-        starts.enumerate().map(move |(number, (start, stop))| FlowSpec {
-            id: format!("{}.{number}", self.id).into(),
-            group: Arc::clone(&self.alike),
-            start,
-            stop,
-            ends: self.ends.as_ref().filter(|_| self.outside).map(|ends| EndsSpec {
-                source_port: ends
-                    .spec
-                    .source_port
-                    .map(|first| u64::from(first).saturating_add(number as u64).try_into().unwrap_or(u16::MAX)),
-                ..ends.spec
-            }),
-            via: pairs.as_ref().map(|pairs| pairs.via(number as u64)),
-        })
-    }
-}
-
-/// The surroundings of flows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting<'a> {
-    pub(crate) links: &'a [LinkSpec],
-    pub(crate) names: &'a Links<'a>,
-    pub(crate) network: &'a Network,
-    /// The network of many links, if there is one.
-    pub(crate) topology: Option<&'a Arc<Topology>>,
-    /// `true` if packets come from outside.
-    pub(crate) outside: bool,
-    pub(crate) duration: Span,
-}
 
 /// Reads `[[flows]]`.
 pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: Setting<'_>) -> Vec<Group> {
@@ -280,27 +153,6 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
         let title = format!("the buffers of smoltcp hosts would take {} MiB", memory >> 20);
         let note = format!("at most {} MiB; `send_buffer` and `receive_buffer` set them", MAX_STOCK_MEMORY >> 20);
         root.push(Diagnostic::new(title, &node.place, "found here and in what follows").note(note));
-    }
-}
-
-const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
-
-/// The path of a group's packets, and the places of its ends.
-struct GroupRoute {
-    ends: Option<Ends>,
-    among: Option<Among>,
-    path: Vec<usize>,
-    split: Option<SplitSpec>,
-    /// The paths of further subflows, of a flow over MPTCP.
-    subflows: Option<Vec<Vec<usize>>>,
-    reverse: bool,
-    places: [Place; 2],
-}
-
-impl GroupRoute {
-    /// The hosts of the subflows, if the flow names them.
-    fn between(&self) -> &[mptcp::Subflow] {
-        self.ends.as_ref().map_or(&[], |ends| &ends.subflows)
     }
 }
 
@@ -439,40 +291,6 @@ fn check_among(fields: &mut Fields<'_>, route: &GroupRoute, interrupts: &FlowInt
             fields.push(error.note("expected another key, or a `path` over the links"));
         }
     }
-}
-
-fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> GroupRoute {
-    let places = [Place { mtu: None }; 2];
-    if topology::is_named(fields, setting.topology) {
-        let among = setting.topology.and_then(|topology| topology::among(fields, topology));
-        let path = among.as_ref().map(Among::example).unwrap_or_default();
-        return GroupRoute { ends: None, among, path, split: None, subflows: None, reverse: false, places };
-    }
-    let named = ends::are_named(fields);
-    let ends = if named { ends::read(fields, setting.network) } else { None };
-    let (path, split, subflows, reverse) = match &ends {
-        Some(ends) => {
-            let others = ends.subflows.iter().skip(1).map(|subflow| subflow.path.clone());
-            let subflows = mptcp::is_asked_for(fields).then(|| others.collect());
-            (ends.path.clone(), ends.split.clone(), subflows, ends.reverse)
-        }
-        None if named => (Vec::new(), None, None, false),
-        None => {
-            let (path, split, subflows) = if mptcp::is_asked_for(fields) {
-                let (path, others) = mptcp::subflows(fields, setting.names);
-                (path, None, Some(others))
-            } else {
-                let (path, split) = paths::of(fields, keys::PATH, setting.names);
-                (path, split, None)
-            };
-            (path, split, subflows, fields.or(keys::DIRECTION, "forward", DIRECTIONS) == "reverse")
-        }
-    };
-    let places = match &ends {
-        Some(ends) => ends.mtus.map(|mtu| Place { mtu: Some(mtu) }),
-        None => places,
-    };
-    GroupRoute { ends, among: None, path, split, subflows, reverse, places }
 }
 
 /// Leaves to kernels which ends are theirs.

@@ -1,12 +1,12 @@
 //! Hosts: a profile by name, and every setting of it by its own key.
 
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
+pub(crate) use ackclock_tcp::MIN_MSS;
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRules, Config, Controller, CwndValidation, DetectorKind, LossDetector, MinRto, Pacing,
     PacingWhen, Prr, Ticks,
 };
-pub(crate) use ackclock_tcp::{MAX_BUFFER, MIN_MSS};
 use ackclock_units::parameter::{Choice as _, Named as _};
 
 use crate::document::Node;

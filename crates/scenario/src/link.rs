@@ -12,9 +12,10 @@ use crate::document::{Entry, Table, Value};
 use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
+use crate::overhead::{LINK_LAYERS, MAX_OVERHEAD, overhead};
+use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
-use crate::{course, medium, queue};
+use crate::{course, disciplines, medium, queue};
 pub use burst::htb as htb_bucket;
 pub(crate) use loss::LOSSES;
 
@@ -26,14 +27,6 @@ pub(crate) mod slots;
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
 
-/// Framing of a packet is at most this: the length of a packet with it must stay far below 2^32.
-const MAX_OVERHEAD: u64 = 65_535;
-
-/// The link layers.
-const LINK_LAYERS: OneOf<'_> = OneOf { what: "link layer", names: LinkLayer::NAMES };
-
-/// The most bytes of a token bucket: more would be no shaping.
-const MAX_BURST: u64 = 1 << 30;
 /// Longer rings than any device has.
 const MAX_DESCRIPTORS: u64 = 1 << 16;
 
@@ -197,21 +190,9 @@ pub(crate) fn bare() -> DirectionSpec {
         device: None,
         delay: Span::ZERO,
         overhead: Overhead::default(),
-        queue: queue::default(),
+        queue: disciplines::default(),
         impairments: Impairments::default(),
         course: Course::default(),
-    }
-}
-
-/// The framing of packets; `base` unless the file says otherwise.
-pub(crate) fn overhead(fields: &mut Fields<'_>, base: Overhead) -> Overhead {
-    let added = ("overhead", "framing bytes added to every packet");
-    let least = ("mpu", "shortest packet on the link, framing included");
-    let layer = ("linklayer", "`atm`: cells of 53 bytes for each 48; `ptm`: a byte more for each 64");
-    Overhead {
-        bytes: fields.or(added, base.bytes as u64, Bytes(0, MAX_OVERHEAD)) as i32,
-        mpu: fields.or(least, base.mpu.into(), Bytes(0, MAX_OVERHEAD)) as u32,
-        layer: LinkLayer::by_name(fields.or(layer, base.layer.name(), LINK_LAYERS)).unwrap_or_default(),
     }
 }
 

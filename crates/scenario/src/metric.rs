@@ -3,107 +3,17 @@
 //! The names are taken from the summary itself: every number in it is a metric, and there is no
 //! second list.
 
-use ackclock_aqm::DropReason;
-use ackclock_sim::LOST_ON_LINK;
-use ackclock_trace::{
-    ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkLoad, LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary,
-    NetperfSummary, PacketReordering, PagesSummary, ProbabilitySummary, ProbesSummary, RequestsSummary, RoundTrips,
-    SubflowSummary, VideoSummary, VoiceSummary, WorkloadSummary,
-};
+use ackclock_trace::{PacketReordering, SubflowSummary};
 use serde_json::Value;
 
 use crate::report::{listed, nearest};
 
+mod subject;
 mod unknown;
 
+use subject::{MetricSubject, PLACES, SUBFLOWS, fields, glob, numbers};
+pub(crate) use subject::{Part, Shape, UnknownMetric};
 use unknown::unknown;
-
-/// The numbers of a run apart from those of flows and links.
-const TOP: [&str; 15] = [
-    "duration_s",
-    "events",
-    "packets",
-    "fairness_jain",
-    "fairness_jain_forward",
-    "fairness_jain_reverse",
-    "responsiveness_rpm",
-    "responsiveness.foreign_rpm",
-    "responsiveness.loaded_rpm",
-    "responsiveness.tcp_ms",
-    "responsiveness.tls_ms",
-    "responsiveness.http_ms",
-    "responsiveness.loaded_ms",
-    "responsiveness.foreign_probes",
-    "responsiveness.self_probes",
-];
-
-/// The part of a run that is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// All of it.
-    Run,
-    /// A window.
-    Window,
-}
-
-impl Part {
-    /// The numbers apart from those of flows and links.
-    fn top(self) -> &'static [&'static str] {
-        match self {
-            Part::Run => &TOP,
-            Part::Window => &["packets", "fairness_jain", "fairness_jain_forward", "fairness_jain_reverse"],
-        }
-    }
-}
-
-/// The kind of subject of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MetricSubject {
-    Run,
-    Flows,
-    /// Groups of flows that are not listed.
-    Groups,
-    /// Workloads and their size classes.
-    Workloads,
-    Links,
-    /// The punctuality of the live clock.
-    Live,
-    /// Hosts behind devices.
-    Hosts,
-    Commands,
-}
-
-impl MetricSubject {
-    /// The prefix of an id.
-    fn prefix(self) -> &'static str {
-        match self {
-            MetricSubject::Run => "",
-            MetricSubject::Flows => "flows",
-            MetricSubject::Groups => "groups",
-            MetricSubject::Workloads => "workloads",
-            MetricSubject::Links => "links",
-            MetricSubject::Live => "live",
-            MetricSubject::Hosts => "live.hosts",
-            MetricSubject::Commands => "commands",
-        }
-    }
-
-    /// The kinds with ids, in a part of a run.
-    fn listed(part: Part) -> &'static [MetricSubject] {
-        match part {
-            Part::Run => &[
-                MetricSubject::Flows,
-                MetricSubject::Groups,
-                MetricSubject::Workloads,
-                MetricSubject::Links,
-                MetricSubject::Hosts,
-                MetricSubject::Commands,
-            ],
-            Part::Window => &[MetricSubject::Flows, MetricSubject::Links],
-        }
-    }
-}
 
 /// A path such as `flows.reno.*.rtt_ms.p50`.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,52 +23,6 @@ pub(crate) struct Metric {
     /// An id in which `*` stands for any text.
     selector: String,
     field: String,
-}
-
-/// The measurable parts of a run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Shape {
-    /// Ids of the groups of flows, with how many they are.
-    pub(crate) flows: Vec<(String, u64)>,
-    /// Ids of those that are listed as groups.
-    pub(crate) groups: Vec<String>,
-    /// Ids of the workloads and their size classes.
-    pub(crate) workloads: Vec<String>,
-    /// Most subflows of a flow; 0 if none is over Multipath TCP.
-    pub(crate) subflows: usize,
-    /// Names of the links.
-    pub(crate) links: Vec<String>,
-    /// Where reordering is measured.
-    pub(crate) places: Vec<String>,
-    /// Names of the hosts behind devices.
-    pub(crate) hosts: Vec<String>,
-    /// Names of the commands, with what is read out of their output: `json` or `ping`.
-    pub(crate) commands: Vec<(String, Option<&'static str>)>,
-}
-
-impl Shape {
-    fn ids(&self, of: MetricSubject) -> Box<dyn Iterator<Item = String> + '_> {
-        match of {
-            MetricSubject::Run | MetricSubject::Live => Box::new(std::iter::empty()),
-            MetricSubject::Hosts => Box::new(self.hosts.iter().cloned()),
-            MetricSubject::Groups => Box::new(self.groups.iter().cloned()),
-            MetricSubject::Workloads => Box::new(self.workloads.iter().cloned()),
-            MetricSubject::Commands => Box::new(self.commands.iter().map(|(id, _)| id.clone())),
-            MetricSubject::Flows => Box::new(
-                self.flows.iter().flat_map(|(id, count)| (0..*count).map(move |number| format!("{id}.{number}"))),
-            ),
-            MetricSubject::Links => {
-                Box::new(self.links.iter().flat_map(|name| ["forward", "reverse"].map(|way| format!("{name}.{way}"))))
-            }
-        }
-    }
-}
-
-/// Why a metric cannot be measured.
-#[derive(Clone, Debug)]
-pub(crate) struct UnknownMetric {
-    pub(crate) expected: String,
-    pub(crate) suggestion: Option<String>,
 }
 
 impl Metric {
@@ -340,13 +204,6 @@ impl Metric {
     }
 }
 
-/// The prefix of a place where reordering is measured, and the stand-in for any place in lists.
-const PLACES: &str = "reordering.";
-const PLACE: &str = "PLACE";
-
-/// The prefix of the number of a subflow.
-const SUBFLOWS: &str = "multipath.subflows.";
-
 /// The number of a subflow in what follows [`SUBFLOWS`], and the metric.
 fn subflow_of(field: &str) -> Option<(usize, &str)> {
     let (number, field) = field.split_once('.')?;
@@ -374,85 +231,6 @@ fn step<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     }
 }
 
-/// The numbers of a flow, a link direction and so on, as dotted paths.
-fn fields(part: Part, of: MetricSubject) -> Vec<String> {
-    let load = LinkLoad { probability: Some(ProbabilitySummary::default()), ..LinkLoad::default() };
-    let template = match (of, part) {
-        (MetricSubject::Run, _) => return Vec::new(),
-        (MetricSubject::Flows, Part::Run) => {
-            let application = ApplicationSummary {
-                messages: Some(MessagesSummary::default()),
-                requests: Some(RequestsSummary::default()),
-                video: Some(VideoSummary::default()),
-                pages: Some(PagesSummary::default()),
-                netperf: Some(NetperfSummary::default()),
-                probes: Some(ProbesSummary::default()),
-                load: Some(LoadSummary::default()),
-                ..ApplicationSummary::default()
-            };
-            let datagrams = DatagramSummary { voice: Some(VoiceSummary::default()), ..DatagramSummary::default() };
-            serde_json::to_value(FlowSummary {
-                application: Some(application.into()),
-                datagrams: Some(datagrams.into()),
-                multipath: Some(
-                    MultipathSummary { subflows: vec![SubflowSummary::default()], ..Default::default() }.into(),
-                ),
-                reordering: [(PLACE.to_owned(), PacketReordering::default())].into(),
-                ..FlowSummary::default()
-            })
-        }
-        (MetricSubject::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
-        (MetricSubject::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
-        (MetricSubject::Links, Part::Run) => serde_json::to_value(LinkSummary { load, ..LinkSummary::default() }),
-        (MetricSubject::Links, Part::Window) => serde_json::to_value(LinkWindow { load, ..LinkWindow::default() }),
-        (MetricSubject::Workloads, Part::Run) => serde_json::to_value(WorkloadSummary {
-            requests: Some(IncastSummary::default()),
-            ..WorkloadSummary::default()
-        }),
-        (
-            MetricSubject::Groups
-            | MetricSubject::Workloads
-            | MetricSubject::Live
-            | MetricSubject::Hosts
-            | MetricSubject::Commands,
-            Part::Window,
-        ) => return Vec::new(),
-        (MetricSubject::Live, Part::Run) => {
-            serde_json::to_value(LiveSummary { compared_packets: Some(0), ..LiveSummary::default() })
-        }
-        (MetricSubject::Hosts, Part::Run) => serde_json::to_value(LiveHost::default()),
-        // A field that is null counts as a number without samples.
-        (MetricSubject::Commands, Part::Run) => serde_json::to_value(CommandSummary {
-            error: Some(String::new()),
-            rtt_ms: Some(RoundTrips::default()),
-            ..CommandSummary::default()
-        }),
-    };
-    let mut fields = Vec::new();
-    numbers(&template.unwrap_or_default(), "", &mut fields);
-    if of == MetricSubject::Links {
-        fields.extend(DropReason::ALL.map(|reason| format!("dropped.{}", reason.name())));
-        fields.push(format!("dropped.{LOST_ON_LINK}"));
-    }
-    fields
-}
-
-fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
-    match value {
-        // A field without samples is null.
-        Value::Number(_) | Value::Null => fields.push(path.to_owned()),
-        Value::Object(object) => {
-            for (key, value) in object {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                numbers(value, &path, fields);
-            }
-        }
-        // One stands for all.
-        Value::Array(items) => items.iter().for_each(|item| numbers(item, &format!("{path}.N"), fields)),
-        _ => {}
-    }
-}
-
 /// Every metric of a whole run, by what it is measured on.
 pub(crate) fn all() -> Vec<(&'static str, Vec<String>)> {
     let of = |of: MetricSubject| {
@@ -462,21 +240,6 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<String>)> {
     let run = ("run", Part::Run.top().iter().map(|&name| name.to_owned()).collect());
     let listed = MetricSubject::listed(Part::Run).iter().copied().chain([MetricSubject::Live]).map(of);
     std::iter::once(run).chain(listed).collect()
-}
-
-/// Returns `true` if a text matches a pattern in which `*` stands for any text.
-fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 #[cfg(test)]

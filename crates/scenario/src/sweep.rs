@@ -4,25 +4,27 @@
 //! (whose axes move together), `points` as a whole, and what `sample` draws from `ranges` as a
 //! whole. `where` leaves some out.
 
+mod axes;
 mod condition;
 mod draw;
 mod expression;
 mod listed;
 mod names;
+mod range;
 mod sample;
 
-use std::borrow::Cow;
+use crate::sweep::axes::Section;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::document::{Node, Value};
 use crate::fields::{Context, Fields};
 use crate::overrides::{self, Argument, Path};
 use crate::quantity::{Kind, Problem, Text, Whole};
-use crate::report::{Diagnostic, Place};
+use crate::report::Diagnostic;
 use crate::write::inline;
+use axes::Reader;
+pub(crate) use axes::{Axis, Sweep, Values};
 pub(crate) use names::Choice;
-use sample::Drawn;
 
 /// The most runs of a sweep: what they leave in memory is checked against what there is, this
 /// bound keeps numbers of runs from overflowing.
@@ -42,108 +44,6 @@ const MAX_AXES: usize = 1000;
 
 /// The most values of the file times points that are read in advance.
 const MAX_VALUES: u64 = 20_000_000;
-
-/// The values of an axis.
-#[derive(Clone, Debug)]
-pub(crate) enum Values {
-    Listed(Vec<Choice>),
-    Drawn(Drawn),
-}
-
-impl Values {
-    pub(crate) fn at(&self, index: usize) -> Cow<'_, Node> {
-        match self {
-            Values::Listed(values) => Cow::Borrowed(&values[index].node),
-            Values::Drawn(drawn) => Cow::Owned(drawn.at(index)),
-        }
-    }
-
-    /// The values, with what they are called; one of a range.
-    pub(crate) fn choices(&self) -> Box<dyn Iterator<Item = (Cow<'_, Node>, Option<&str>)> + '_> {
-        let listed = match self {
-            Values::Listed(values) => values,
-            Values::Drawn(drawn) => match drawn.listed() {
-                Some(values) => values,
-                None => return Box::new(std::iter::once((self.at(0), None))),
-            },
-        };
-        Box::new(listed.iter().map(|choice| (Cow::Borrowed(&choice.node), choice.name())))
-    }
-
-    /// The name of a value; `None`: as it is written.
-    pub(crate) fn name(&self, index: usize) -> Option<&str> {
-        match self {
-            Values::Listed(values) => values[index].name(),
-            Values::Drawn(drawn) => drawn.name(index),
-        }
-    }
-
-    /// Index of the value among those that are listed.
-    fn choice(&self, row: usize) -> usize {
-        match self {
-            Values::Listed(_) => row,
-            Values::Drawn(drawn) => drawn.choice(row),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Values::Listed(values) => values.len(),
-            Values::Drawn(drawn) => drawn.len(),
-        }
-    }
-
-    pub(crate) fn has(&self, node: &Node) -> bool {
-        (0..self.len()).any(|index| self.at(index).same(node))
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Axis {
-    /// The path as written.
-    pub(crate) name: String,
-    /// The keys that it sets: several where `*` stands for ids.
-    pub(crate) paths: Vec<Path>,
-    pub(crate) place: Place,
-    pub(crate) values: Values,
-    /// All values in the file, where `--set` has left fewer; none of what is drawn.
-    pub(crate) before: Vec<Choice>,
-    /// The number of the group with which it moves.
-    pub(crate) group: usize,
-}
-
-/// Where in `[sweep]` the axes of a group are written.
-#[derive(Clone, Copy, Debug)]
-enum Section {
-    Axes,
-    Zip(usize),
-    Points,
-    Ranges,
-}
-
-/// Axes that move together.
-#[derive(Clone, Debug)]
-pub(crate) struct Group {
-    section: Section,
-    len: usize,
-}
-
-/// A sweep, or a single run: no axes and one repetition.
-#[derive(Clone, Debug)]
-pub(crate) struct Sweep {
-    pub(crate) axes: Vec<Axis>,
-    groups: Vec<Group>,
-    /// The combinations that are points, in ascending order; all unless set.
-    kept: Option<Arc<[usize]>>,
-    /// Notes, in sentences, on combinations that were left out.
-    pub(crate) notes: Vec<String>,
-    /// Runs of each point, at most.
-    pub(crate) repeat: u64,
-    /// The fewest runs of each point, where `until` ends them.
-    pub(crate) at_least: u64,
-    /// `true` if the file asks for a sweep at all.
-    pub(crate) declared: bool,
-}
 
 impl Sweep {
     /// Number of points.
@@ -391,34 +291,6 @@ fn repeat(fields: &mut Fields<'_>) -> (u64, u64) {
     (min, max.unwrap_or(min))
 }
 
-/// The context in which the sections of a sweep are read.
-struct Reader<'r> {
-    root: &'r Node,
-    cx: &'r Context<'r>,
-    pinned: &'r [Argument],
-}
-
-impl Reader<'_> {
-    /// The keys that an axis sets, and the value that an argument has set them to. `None` if they
-    /// do not exist, which is reported.
-    fn resolve(&self, name: &str, place: &Place) -> Option<(Vec<Path>, Option<Node>)> {
-        let paths = overrides::resolve(self.root, &overrides::split(name), place, false, self.cx.report)?;
-        let pin = |path: &Path| {
-            self.pinned.iter().rev().find(|argument| argument.paths.contains(path)).map(|argument| &argument.node)
-        };
-        let pins: Vec<&Node> = paths.iter().filter_map(pin).collect();
-        let Some(&first) = pins.first() else { return Some((paths, None)) };
-        if pins.len() < paths.len() || pins.iter().any(|other| !other.same(first)) {
-            let title = format!("the axis `{name}` varies keys that arguments set, and others");
-            let error = Diagnostic::new(title, place, "neither all of them are set to one value, nor none");
-            self.cx.report.push(error.note("set all keys of the axis to one value, or list the axis by ids"));
-            return None;
-        }
-        let first = first.clone();
-        Some((paths, Some(first)))
-    }
-}
-
 /// Two axes of one key, or of a table and a key in it, would depend on their order.
 fn overlaps(sweep: &Sweep, cx: &Context<'_>) {
     for (index, axis) in sweep.axes.iter().enumerate() {
@@ -450,16 +322,4 @@ fn size(sweep: &mut Sweep, root: &Node, cx: &Context<'_>) {
 pub(crate) fn listed(values: &[Choice]) -> String {
     let shown: Vec<String> = values.iter().take(10).map(|choice| inline(&choice.node)).collect();
     shown.join(", ")
-}
-
-/// Rejects a value that stands where that of a path should, because the path has no quotes.
-fn unquoted(section: &str, entry: &crate::document::Entry, expected: &str, cx: &Context<'_>) {
-    let title = format!("sweep.{section}.{}: not an array", entry.key);
-    let error = Diagnostic::new(title, &entry.key_place, "a path without quotes becomes a table");
-    cx.report.push(error.note(format!("expected {expected}")));
-}
-
-/// Rejects what is there of a key.
-fn reject(fields: &Fields<'_>, key: &str, node: &Node, problem: &str, expected: &str) {
-    fields.reject(key, node, Problem::new(problem, expected));
 }

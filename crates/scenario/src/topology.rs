@@ -89,7 +89,7 @@ fn rule(kind: &str, fields: &mut Fields<'_>, links: &[LinkSpec]) -> Option<(Topo
     match kind {
         "fat-tree" => {
             let ports = ("k", "ports of each switch of a fat-tree; an even number");
-            let k = fields.required(ports, Ports, "the ports of a switch, such as 8");
+            let k = fields.required(ports, PairPorts, "the ports of a switch, such as 8");
             let access = access(fields);
             let core = ("core", "template of the links between switches; by default `access`");
             let core = match access {
@@ -114,9 +114,9 @@ fn rule(kind: &str, fields: &mut Fields<'_>, links: &[LinkSpec]) -> Option<(Topo
 }
 
 /// The ports of a switch of a fat-tree: half of them lead up.
-struct Ports;
+struct PairPorts;
 
-impl Kind for Ports {
+impl Kind for PairPorts {
     type Held = u64;
 
     fn read(&self, node: &Node) -> Result<u64, Problem> {
@@ -164,11 +164,11 @@ impl Kind for LinkName<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Among {
     topology: Arc<Topology>,
-    which: Which,
+    which: WhichPairs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Which {
+enum WhichPairs {
     /// Two hosts, `from` and `to`.
     One([u32; 2]),
     All,
@@ -182,7 +182,7 @@ impl Among {
     /// Number of pairs.
     pub(crate) fn len(&self) -> usize {
         match self.which {
-            Which::Permutation => self.topology.kind.hosts(),
+            WhichPairs::Permutation => self.topology.kind.hosts(),
             _ => self.expected().len(),
         }
     }
@@ -201,15 +201,15 @@ impl Among {
     /// The pairs; where they are drawn, all that may be.
     fn expected(&self) -> Pairs {
         match self.which {
-            Which::One(pair) => Pairs::listed(&self.topology, [pair]),
-            Which::Sessions => Pairs::listed(&self.topology, self.topology.kind.sessions()),
-            Which::All | Which::Permutation => Pairs::all(&self.topology),
+            WhichPairs::One(pair) => Pairs::listed(&self.topology, [pair]),
+            WhichPairs::Sessions => Pairs::listed(&self.topology, self.topology.kind.sessions()),
+            WhichPairs::All | WhichPairs::Permutation => Pairs::all(&self.topology),
         }
     }
 
     /// The pairs of repetition `run`, for the flows of this name.
     pub(crate) fn pairs(&self, seed: u64, run: u64, name: &str) -> Pairs {
-        if self.which != Which::Permutation {
+        if self.which != WhichPairs::Permutation {
             return self.expected();
         }
         let mut random = Random::for_component(seed, run, &format!("{name}.pairs"));
@@ -266,7 +266,7 @@ pub(crate) fn among(fields: &mut Fields<'_>, topology: &Arc<Topology>) -> Option
                 fields.reject("to", &entry.node, Problem::new(title, "two different hosts"));
                 return None;
             }
-            Which::One(pair)
+            WhichPairs::One(pair)
         }
         Some(name) => {
             for key in [keys::FROM, keys::TO] {
@@ -276,9 +276,9 @@ pub(crate) fn among(fields: &mut Fields<'_>, topology: &Arc<Topology>) -> Option
             }
             let is_tree = matches!(kind, TopologyKind::FatTree(_));
             match name {
-                "all" if is_tree => Which::All,
-                "permutation" if is_tree => Which::Permutation,
-                "sessions" if !is_tree => Which::Sessions,
+                "all" if is_tree => WhichPairs::All,
+                "permutation" if is_tree => WhichPairs::Permutation,
+                "sessions" if !is_tree => WhichPairs::Sessions,
                 _ => {
                     let expected = if is_tree { "\"all\" or \"permutation\"" } else { "\"sessions\"" };
                     let entry = fields.get("pairs")?;

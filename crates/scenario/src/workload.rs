@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ackclock_sim::Population;
 use ackclock_sim::spec::WorkloadSpec;
-use ackclock_sim::spec::{Application, FlowGroup, FlowSpec, LinkSpec, MAX_ALIVE, SizeClass, Starts, SumSpec};
-use ackclock_traffic::{Arrivals, Distribution, PathChoice, Workload as Generator, WorkloadPattern, WorkloadStreams};
+use ackclock_sim::spec::{Application, FlowGroup, FlowSpec, MAX_ALIVE, SizeClass, Starts, SumSpec};
+use ackclock_traffic::{Distribution, PathChoice, Workload as Generator, WorkloadPattern, WorkloadStreams};
 use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::cc;
@@ -15,9 +15,9 @@ use crate::document::{Node, Value};
 use crate::dscp::Codepoint;
 use crate::fields::Fields;
 use crate::flow::{self, Group, MAX_ARRIVALS, Setting};
-use crate::keys::{self, Domain};
+use crate::keys::{self};
 use crate::paths;
-use crate::quantity::{Bytes, Kind as _, Number, OneOf, Problem, Text, Time, Whole, is_name};
+use crate::quantity::{Bytes, Kind as _, OneOf, Problem, Text, Time, Whole, is_name};
 use crate::report::{Diagnostic, Place};
 use crate::topology::{self, Among};
 
@@ -316,23 +316,3 @@ fn check_number(fields: &mut Fields<'_>, pattern: &WorkloadPattern, arriving: Sp
         fields.push(error.note(format!("at most {MAX_ARRIVALS}; `count` and `stop` limit them")));
     }
 }
-
-/// Finds a link by its name.
-fn link_named(fields: &Fields<'_>, node: &Node, links: &[LinkSpec]) -> Option<usize> {
-    let found = node.str().and_then(|name| links.iter().position(|link| link.name == name));
-    if found.is_none() {
-        let names = || links.iter().take(20).map(|link| link.name.as_str());
-        let problem = Problem {
-            help: node.str().and_then(|name| crate::report::did_you_mean(name, names())),
-            ..Problem::new("there is no such link", format!("one of {}", crate::report::listed(names())))
-        };
-        fields.reject("link", node, problem);
-    }
-    found
-}
-
-fn arrivals_domain() -> Domain {
-    Domain::Either(vec![Domain::Time { positive: true }, Domain::Table])
-}
-
-const LOADS: Number = Number(1e-6, 1000.0);

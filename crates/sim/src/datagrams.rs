@@ -12,6 +12,7 @@ use crate::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec};
 use crate::stock::ConnectionEnd;
 
 mod call;
+mod loss_periods;
 mod reception;
 mod source;
 

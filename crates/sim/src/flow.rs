@@ -9,7 +9,7 @@ use ackclock_packet::flow_hash;
 use ackclock_tcp::Acknowledgment;
 use ackclock_trace::{FlowSummary, Histogram, Limited, MeanQuantiles};
 use ackclock_traffic::ProbeTimes;
-use ackclock_units::{Time, prefetch_part};
+use ackclock_units::{Span, Time, prefetch_part};
 
 use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
@@ -33,6 +33,7 @@ mod counts;
 mod datagrams;
 mod marks;
 mod names;
+mod paths;
 mod remembered;
 mod subflows;
 mod sums;
@@ -497,5 +498,38 @@ impl Flow {
     /// Times of probes of responsiveness, if the flow sends any.
     pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
         self.application.as_ref()?.probe_times()
+    }
+
+    /// Returns true if the flow has not started, or ended before `then`.
+    pub(crate) fn is_idle_since(&self, then: Time) -> bool {
+        !self.started || self.finished.or(self.over).is_some_and(|over| over < then)
+    }
+
+    /// The counts until now.
+    pub(crate) fn count(&self, sender: &Host, receiver: &Host) -> FlowCount {
+        FlowCount {
+            bytes: self.throughput.total(),
+            rtt_sum: self.rtt.sum(),
+            rtt_samples: self.rtt.samples(),
+            counts: self.counts(sender, receiver),
+        }
+    }
+
+    /// The application of a flow of datagrams sends no more. What is on its way still arrives, and
+    /// is measured.
+    #[cold]
+    pub(crate) fn cease(&mut self, now: Time) {
+        (self.aborted, self.over) = (true, Some(now));
+        self.settle();
+    }
+
+    /// The application has closed.
+    pub(crate) fn has_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// A round trip was measured.
+    pub(crate) fn measure_rtt(&mut self, rtt: Span) {
+        self.rtt.add(rtt.as_nanos());
     }
 }

@@ -9,143 +9,27 @@
 
 use std::borrow::Cow;
 
-use ackclock_aqm::DropReason;
-use ackclock_events::Slot;
 use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
-use ackclock_trace::{Displacement, LossVerdict};
+use ackclock_trace::Displacement;
 use ackclock_units::{Span, Time, prefetch};
 
-use crate::index::{DirectionId, FlowId};
+use crate::index::FlowId;
 use crate::record::{SenderId, TcpRecording};
+pub use cause::LOST_ON_LINK;
+pub(crate) use cause::{Culprit, RECEIVER, Reason};
 use counts::TruthCounts;
 use losses::transmission;
 use ring::PlainRing;
+use transmission::{TransmissionFate, UnjudgedTransmission};
 use trouble::{Decided, Declared, Trouble};
 
+mod cause;
 mod counts;
 mod losses;
 mod missing;
 mod ring;
+mod transmission;
 mod trouble;
-
-/// Name in place of a link where the receiver refused or discarded data.
-pub(crate) const RECEIVER: &str = "receiver";
-
-/// The reason under which a summary counts packets lost on the wire rather than dropped by the
-/// queue.
-pub const LOST_ON_LINK: &str = "link";
-
-/// The reason of a packet's loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// A queue discarded it.
-    Queue(DropReason),
-    /// The packet was lost on the wire.
-    Link,
-    /// The packet exceeds the path's MTU.
-    TooBig,
-    /// The receiver refused it: it does not fit into its window, or is too old by its timestamp
-    /// (PAWS).
-    Refused,
-    /// A checksum was wrong at the receiver.
-    Checksum,
-}
-
-impl Reason {
-    /// The name in records and summaries.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Reason::Queue(reason) => reason.name(),
-            Reason::Link => LOST_ON_LINK,
-            Reason::TooBig => "too_big",
-            Reason::Refused => "refused",
-            Reason::Checksum => "checksum",
-        }
-    }
-}
-
-/// Place and reason of a packet's loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cause {
-    /// The slot of the link direction, the last one of all for the receiver.
-    place: Slot,
-    reason: Reason,
-}
-
-impl Cause {
-    const RECEIVER: Slot = Slot::MAX;
-
-    /// The link direction; `None` is the receiver.
-    fn direction(self) -> Option<DirectionId> {
-        (self.place != Cause::RECEIVER).then(|| DirectionId::of_slot(self.place))
-    }
-}
-
-/// The cause of a loss with its drop probability. There is one for each loss in flight, so it is
-/// small.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Culprit {
-    cause: Cause,
-    /// Drop probability; NaN without one.
-    probability: f64,
-}
-
-const _: () = assert!(size_of::<Culprit>() == 16);
-
-impl Culprit {
-    const RECEIVER: Culprit =
-        Culprit { cause: Cause { place: Cause::RECEIVER, reason: Reason::Refused }, probability: f64::NAN };
-
-    pub(crate) fn new(direction: Option<DirectionId>, reason: Reason, probability: Option<f64>) -> Culprit {
-        let place = direction.map_or(Cause::RECEIVER, DirectionId::slot);
-        Culprit { cause: Cause { place, reason }, probability: probability.unwrap_or(f64::NAN) }
-    }
-
-    fn verdict(self) -> LossVerdict<'static> {
-        let probability = (!self.probability.is_nan()).then_some(self.probability);
-        // The link's name is filled in where the record is written.
-        LossVerdict::Lost { link: "", reason: self.cause.reason.name(), probability }
-    }
-}
-
-/// A transmission that was not judged yet.
-#[derive(Clone, Copy, Debug)]
-struct UnjudgedTransmission {
-    /// First byte in the stream; a FIN is the byte after the last one.
-    from: u64,
-    /// Time of sending, as in the sender's order.
-    at: Time,
-    order: u32,
-    len: u32,
-    sent_as: SentAs,
-    /// Some of the range had been sent before.
-    again: bool,
-    /// It has data, so that its retransmission counts.
-    is_data: bool,
-    fate: TransmissionFate,
-}
-
-const _: () = assert!(size_of::<UnjudgedTransmission>() == 32);
-
-impl UnjudgedTransmission {
-    fn to(&self) -> u64 {
-        self.from + u64::from(self.len)
-    }
-
-    fn stamp(&self) -> Stamp {
-        Stamp { at: self.at, order: self.order }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TransmissionFate {
-    OnItsWay,
-    Lost,
-    /// The receiver has all of it.
-    Kept,
-    /// The packet arrived, and the receiver refused it.
-    Refused,
-}
 
 /// The transmissions of one flow and the measures on them. In constant memory but for what is in
 /// flight or lost. What each packet needs is here, the rest in [`Trouble`], which most short flows

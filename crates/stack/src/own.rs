@@ -67,12 +67,12 @@ pub struct OwnStack {
 struct Need {
     keys: Vec<&'static str>,
     of: &'static str,
-    wanted: Wanted,
+    wanted: WantedValue,
 }
 
 /// The values of a key for which others have an effect.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum WantedValue {
     /// These texts.
     Texts(Vec<&'static str>),
     /// Any number but 0.
@@ -118,24 +118,24 @@ impl OwnStack {
     /// that sets them is refused.
     #[must_use]
     pub fn only_with(self, keys: &[&str], text: &str, values: &[&str]) -> OwnStack {
-        self.needing(keys, text, Wanted::Texts(values.iter().map(|value| interned(value)).collect()))
+        self.needing(keys, text, WantedValue::Texts(values.iter().map(|value| interned(value)).collect()))
     }
 
     /// `keys` have an effect only where the number `of` is above 0; elsewhere a scenario that sets them
     /// is refused.
     #[must_use]
     pub fn only_above_zero(self, keys: &[&str], of: &str) -> OwnStack {
-        self.needing(keys, of, Wanted::Positive)
+        self.needing(keys, of, WantedValue::Positive)
     }
 
     /// `keys` have an effect only where the number `of` is 0; elsewhere a scenario that sets them is
     /// refused.
     #[must_use]
     pub fn only_at_zero(self, keys: &[&str], of: &str) -> OwnStack {
-        self.needing(keys, of, Wanted::Zero)
+        self.needing(keys, of, WantedValue::Zero)
     }
 
-    fn needing(mut self, keys: &[&str], of: &str, wanted: Wanted) -> OwnStack {
+    fn needing(mut self, keys: &[&str], of: &str, wanted: WantedValue) -> OwnStack {
         self.needs.push(Need { keys: keys.iter().map(|key| interned(key)).collect(), of: interned(of), wanted });
         self
     }
@@ -229,21 +229,21 @@ impl OwnStackConfig {
         let unmet = move |need: &&Need| {
             let number = || self.stack.parameters.iter().zip(&self.values).find(|(of, _)| of.name == need.of);
             match &need.wanted {
-                Wanted::Texts(values) => {
+                WantedValue::Texts(values) => {
                     texts().any(|(of, text)| of.name == need.of && !values.contains(&text.as_str()))
                 }
-                Wanted::Positive => number().is_some_and(|(_, &value)| value <= 0.0),
-                Wanted::Zero => number().is_some_and(|(_, &value)| value != 0.0),
+                WantedValue::Positive => number().is_some_and(|(_, &value)| value <= 0.0),
+                WantedValue::Zero => number().is_some_and(|(_, &value)| value != 0.0),
             }
         };
         self.stack.needs.iter().filter(unmet).flat_map(move |need| {
             let wanted = match &need.wanted {
-                Wanted::Texts(values) => {
+                WantedValue::Texts(values) => {
                     let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
                     format!("= {}", values.join("` or `"))
                 }
-                Wanted::Positive => "> 0".into(),
-                Wanted::Zero => "= 0".into(),
+                WantedValue::Positive => "> 0".into(),
+                WantedValue::Zero => "= 0".into(),
             };
             let expected = format!("`{} {wanted}`, without which it has no effect", need.of);
             need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))

@@ -136,7 +136,7 @@ pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
 pub use connection::calls::{Readiness, Received, Sending, Shutdown, SocketOption};
 pub use connection::control_block::{ControlBlock, Snapshot};
-pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State};
+pub use connection::endpoint::{Acknowledgment, Endpoint, Ports};
 pub use connection::error::Error;
 pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, Opening, fast_open_cookie,
@@ -145,6 +145,7 @@ pub use connection::handshake::{retries_within, time_of_retries};
 pub use connection::icmp::IcmpError;
 pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;
+pub use connection::state::State;
 pub use connection::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,

@@ -2,15 +2,10 @@
 
 use ackclock_units::prefetch;
 
-use self::cells::Cells;
+use self::cells::{Cells, SUB_BITS, SUBS};
 use crate::{Distribution, MeanQuantiles, Quantiles};
 
 mod cells;
-
-/// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below
-/// 512 are exact.
-const SUB_BITS: u32 = 9;
-const SUBS: usize = 1 << SUB_BITS;
 
 /// Values whose buckets are written down before they are counted.
 const LOG: usize = 31;

@@ -17,18 +17,9 @@ use std::sync::Arc;
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::distribution::Distribution;
-pub use trace::{MessageTraceError, Trace, seconds};
+pub use trace::{Message, MessageTraceError, Trace, seconds};
 
 mod trace;
-
-/// Something an application writes at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Time of writing.
-    pub at: Time,
-    /// Size in bytes, never 0.
-    pub bytes: u64,
-}
 
 /// A law by which messages are written.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,8 +22,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::calendar::{self, Calendar};
-use crate::vhost::{self, Device};
-use crate::vring::Fault;
+use crate::vhost::{self, VhostDevice};
+use crate::vring::RingFault;
 
 /// Ethernet's type of frames that carry the conversation with the first process (IEEE Std 802, local
 /// experimental).
@@ -121,7 +121,7 @@ pub(crate) struct Guest {
     interface: Option<UnixStream>,
     calls: Option<UnixStream>,
     calendar: Calendar,
-    device: Device,
+    device: VhostDevice,
     packets: VecDeque<Sent>,
     said: VecDeque<String>,
     /// Messages since the time last went on.
@@ -129,7 +129,7 @@ pub(crate) struct Guest {
 }
 
 /// The guest's part of a message that something is wrong with.
-fn broken(Fault(what): Fault) -> String {
+fn broken(RingFault(what): RingFault) -> String {
     format!("the guest breaks the protocol of its network interface: {what}")
 }
 
@@ -192,7 +192,7 @@ impl Guest {
             interface: None,
             calls: None,
             calendar: Calendar::new(DAY),
-            device: Device::new(MAC, boot.mtu),
+            device: VhostDevice::new(MAC, boot.mtu),
             packets: VecDeque::new(),
             said: VecDeque::new(),
             messages: 0,
@@ -296,14 +296,14 @@ impl Guest {
     }
 
     /// Sends a message of the calendar, and waits for its acknowledgment.
-    fn send_clock(&mut self, message: Option<calendar::Message>) -> Result<(), String> {
+    fn send_clock(&mut self, message: Option<calendar::TimeMessage>) -> Result<(), String> {
         let Some(message) = message else { return Ok(()) };
         self.write_clock(message)?;
         while !self.serve_clock()? {}
         Ok(())
     }
 
-    fn write_clock(&mut self, message: calendar::Message) -> Result<(), String> {
+    fn write_clock(&mut self, message: calendar::TimeMessage) -> Result<(), String> {
         self.clock.write_all(&message.bytes()).map_err(|error| self.lost(&error))
     }
 
@@ -319,7 +319,7 @@ impl Guest {
         }
         let mut bytes = [0; calendar::MESSAGE];
         self.clock.read_exact(&mut bytes).map_err(|error| self.lost(&error))?;
-        let message = calendar::Message::parse(&bytes)
+        let message = calendar::TimeMessage::parse(&bytes)
             .map_err(|op| format!("the guest's clock sends message {op}, which is unknown"))?;
         match self.calendar.receive(message).map_err(|what| format!("the guest's clock {what}"))? {
             None => Ok(true),
@@ -410,7 +410,7 @@ impl Guest {
         if vhost::is_accepted(answer.flags, &answer.payload) {
             Ok(())
         } else {
-            Err(broken(Fault(format!("it refuses the call of queue {number}"))))
+            Err(broken(RingFault(format!("it refuses the call of queue {number}"))))
         }
     }
 
@@ -464,7 +464,7 @@ fn wait(
 }
 
 /// Receives a message with the files that it carries.
-fn receive(stream: &UnixStream) -> io::Result<Result<vhost::Message, Fault>> {
+fn receive(stream: &UnixStream) -> io::Result<Result<vhost::VhostMessage, RingFault>> {
     let mut header = [0; vhost::HEADER];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut files = RecvAncillaryBuffer::new(&mut space);
@@ -487,7 +487,7 @@ fn receive(stream: &UnixStream) -> io::Result<Result<vhost::Message, Fault>> {
     };
     let mut payload = vec![0; len];
     reader.read_exact(&mut payload)?;
-    Ok(Ok(vhost::Message { request, flags, payload, fds }))
+    Ok(Ok(vhost::VhostMessage { request, flags, payload, fds }))
 }
 
 /// The last lines of a console, as the end of a message.

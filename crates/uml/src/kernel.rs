@@ -11,8 +11,8 @@ use ackclock_stack::{OwnStack, Stack, StackHost};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
-use crate::IMAGE;
 use crate::guest::{Boot, Guest};
+use crate::image::IMAGE;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -34,7 +34,7 @@ const APPS: [&str; 3] = ["sink", "send", "command"];
 
 /// The stack `kernel`.
 pub(crate) fn stack() -> OwnStack {
-    OwnStack::new("kernel", |host, values, random| Box::new(Kernel::new(host, values, random)))
+    OwnStack::new("kernel", |host, values, random| Box::new(KernelHost::new(host, values, random)))
         .text("image", "", |_| None)
         .text("app", "sink", |app| {
             (!APPS.contains(&app)).then(|| "\"sink\", which receives; \"send\"; or \"command\"".to_owned())
@@ -97,7 +97,7 @@ fn settings(text: &str) -> Option<Vec<(&str, &str)>> {
 }
 
 /// A host that is a kernel.
-struct Kernel {
+struct KernelHost {
     /// `None` if it could not boot.
     guest: Option<Guest>,
     failure: Option<Failure>,
@@ -123,9 +123,9 @@ struct Report {
     exited: Option<i32>,
 }
 
-impl Kernel {
-    fn new(host: &StackHost, values: &[f64], random: Random) -> Kernel {
-        let mut kernel = Kernel {
+impl KernelHost {
+    fn new(host: &StackHost, values: &[f64], random: Random) -> KernelHost {
+        let mut kernel = KernelHost {
             guest: None,
             failure: None,
             origin: 0,
@@ -216,7 +216,7 @@ impl Kernel {
     }
 }
 
-impl Stack for Kernel {
+impl Stack for KernelHost {
     fn input(&mut self, _now: Time, packet: &[u8]) {
         if let Some(guest) = &mut self.guest {
             guest.deliver(packet);

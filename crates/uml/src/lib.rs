@@ -14,6 +14,7 @@
 mod calendar;
 #[cfg(target_os = "linux")]
 mod guest;
+mod image;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
@@ -23,8 +24,7 @@ mod vring;
 
 use ackclock_stack::OwnStack;
 
-/// Directory of the image that hosts use unless they name another.
-pub const IMAGE: &str = "ACKCLOCK_UML_IMAGE";
+pub use image::IMAGE;
 
 /// The stacks of this crate: `kernel`, on Linux.
 pub fn stacks() -> Vec<OwnStack> {

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-use crate::vring::{Fault, Memory, Region, Ring};
+use crate::vring::{GuestMemory, Region, RingFault, VirtRing};
 
 /// Bytes of a message's header: request, flags, size.
 pub(crate) const HEADER: usize = 12;
@@ -55,7 +55,7 @@ const SEND: usize = 1;
 
 /// A message of the driver.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct VhostMessage {
     pub(crate) request: u32,
     pub(crate) flags: u32,
     pub(crate) payload: Vec<u8>,
@@ -63,13 +63,16 @@ pub(crate) struct Message {
 }
 
 /// Request, flags and length of the payload of the message with this header.
-pub(crate) fn parse_header(bytes: &[u8; HEADER]) -> Result<(u32, u32, usize), Fault> {
+pub(crate) fn parse_header(bytes: &[u8; HEADER]) -> Result<(u32, u32, usize), RingFault> {
     let (request, flags, size) = (word(bytes, 0)?, word(bytes, 4)?, word(bytes, 8)?);
     if flags & VERSION_MASK != VERSION {
-        return Err(Fault(format!("vhost-user message {request} of version {}, not {VERSION}", flags & VERSION_MASK)));
+        return Err(RingFault(format!(
+            "vhost-user message {request} of version {}, not {VERSION}",
+            flags & VERSION_MASK
+        )));
     }
     if size > MAX_PAYLOAD {
-        return Err(Fault(format!("vhost-user message {request} of {size} bytes, more than {MAX_PAYLOAD}")));
+        return Err(RingFault(format!("vhost-user message {request} of {size} bytes, more than {MAX_PAYLOAD}")));
     }
     Ok((request, flags, size as usize))
 }
@@ -114,13 +117,13 @@ pub(crate) struct Outcome {
 
 /// The device.
 #[derive(Debug)]
-pub(crate) struct Device {
+pub(crate) struct VhostDevice {
     features: u64,
     /// Protocol features are agreed upon.
     is_agreed: bool,
     config: [u8; 12],
-    memory: Memory,
-    rings: [Ring; 2],
+    memory: GuestMemory,
+    rings: [VirtRing; 2],
     /// Frames of the driver.
     pub(crate) sent: VecDeque<Vec<u8>>,
     /// Frames for the driver, which wait for buffers.
@@ -131,17 +134,17 @@ pub(crate) struct Device {
     is_returned: [bool; 2],
 }
 
-impl Device {
+impl VhostDevice {
     /// A device with this hardware address, for packets of `mtu` bytes.
-    pub(crate) fn new(mac: [u8; 6], mtu: u16) -> Device {
+    pub(crate) fn new(mac: [u8; 6], mtu: u16) -> VhostDevice {
         let mut config = [0; 12];
         config[..6].copy_from_slice(&mac);
-        Device {
+        VhostDevice {
             features: VERSION_1 | MAC | PROTOCOL_FEATURES | if mtu > 1500 { MERGED } else { 0 },
             is_agreed: false,
             config,
-            memory: Memory::default(),
-            rings: [Ring::default(), Ring::default()],
+            memory: GuestMemory::default(),
+            rings: [VirtRing::default(), VirtRing::default()],
             sent: VecDeque::new(),
             waiting: VecDeque::new(),
             spare: Vec::new(),
@@ -150,8 +153,8 @@ impl Device {
     }
 
     /// A message of the driver.
-    pub(crate) fn receive(&mut self, message: Message) -> Result<Outcome, Fault> {
-        let Message { request, flags, payload, mut fds } = message;
+    pub(crate) fn receive(&mut self, message: VhostMessage) -> Result<Outcome, RingFault> {
+        let VhostMessage { request, flags, payload, mut fds } = message;
         let mut outcome = Outcome::default();
         let mut own_reply = None;
         match request {
@@ -171,7 +174,7 @@ impl Device {
             }
             10 => {
                 let base = word(&payload, 4)?;
-                let base = u16::try_from(base).map_err(|_| Fault(format!("a queue's base is {base}")))?;
+                let base = u16::try_from(base).map_err(|_| RingFault(format!("a queue's base is {base}")))?;
                 self.ring(&payload)?.set_base(base);
             }
             11 => {
@@ -185,7 +188,7 @@ impl Device {
             16 => {
                 let taken = long(&payload, 0)?;
                 if taken != PROTOCOL {
-                    return Err(Fault(format!(
+                    return Err(RingFault(format!(
                         "it takes vhost-user features {taken:#x} of {PROTOCOL:#x}: its kernel cannot be notified in \
                          band, as virtual time needs (Linux 5.6 and later can)"
                     )));
@@ -210,7 +213,7 @@ impl Device {
                     outcome.has_sent = self.send()?;
                 }
             }
-            _ => return Err(Fault(format!("vhost-user message {request} is unknown"))),
+            _ => return Err(RingFault(format!("vhost-user message {request} is unknown"))),
         }
         outcome.reply = match own_reply {
             Some(payload) => Some(reply(request, &payload)),
@@ -225,42 +228,42 @@ impl Device {
         self.is_agreed && self.rings.iter().all(|ring| ring.is_enabled)
     }
 
-    fn set_features(&mut self, taken: u64) -> Result<(), Fault> {
+    fn set_features(&mut self, taken: u64) -> Result<(), RingFault> {
         if taken & !self.features != 0 || taken & VERSION_1 == 0 {
-            return Err(Fault(format!("its driver takes features {taken:#x} of {:#x}", self.features)));
+            return Err(RingFault(format!("its driver takes features {taken:#x} of {:#x}", self.features)));
         }
         self.features = taken;
         Ok(())
     }
 
-    fn set_memory(&mut self, payload: &[u8], fds: Vec<OwnedFd>) -> Result<(), Fault> {
+    fn set_memory(&mut self, payload: &[u8], fds: Vec<OwnedFd>) -> Result<(), RingFault> {
         let count = word(payload, 0)? as usize;
         if count != fds.len() || count > MAX_REGIONS {
-            return Err(Fault(format!("{count} regions of memory with {} files", fds.len())));
+            return Err(RingFault(format!("{count} regions of memory with {} files", fds.len())));
         }
         let region = |(number, fd): (usize, OwnedFd)| {
             let field = |field: usize| long(payload, 8 + 32 * number + 8 * field);
             let (guest, size, user, offset) = (field(0)?, field(1)?, field(2)?, field(3)?);
             if [guest, user, offset].iter().any(|from| from.checked_add(size).is_none()) {
-                return Err(Fault(format!("a region of {size} bytes at {guest:#x} has no end")));
+                return Err(RingFault(format!("a region of {size} bytes at {guest:#x} has no end")));
             }
             Ok(Region { guest, user, size, offset, file: File::from(fd) })
         };
-        self.memory = Memory(fds.into_iter().enumerate().map(region).collect::<Result<_, Fault>>()?);
+        self.memory = GuestMemory(fds.into_iter().enumerate().map(region).collect::<Result<_, RingFault>>()?);
         Ok(())
     }
 
     /// The queue that a payload begins with.
-    fn ring(&mut self, payload: &[u8]) -> Result<&mut Ring, Fault> {
+    fn ring(&mut self, payload: &[u8]) -> Result<&mut VirtRing, RingFault> {
         let number = word(payload, 0)?;
-        self.rings.get_mut(number as usize).ok_or_else(|| Fault(format!("queue {number}, of 2")))
+        self.rings.get_mut(number as usize).ok_or_else(|| RingFault(format!("queue {number}, of 2")))
     }
 
     /// The reply to a request for a part of the configuration: it has the same length.
-    fn config(&self, mut payload: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    fn config(&self, mut payload: Vec<u8>) -> Result<Vec<u8>, RingFault> {
         let (offset, size) = (word(&payload, 0)? as usize, word(&payload, 4)? as usize);
         let to = payload.get_mut(12..).filter(|to| to.len() == size);
-        let to = to.ok_or_else(|| Fault(format!("asks for {size} bytes of its configuration with others")))?;
+        let to = to.ok_or_else(|| RingFault(format!("asks for {size} bytes of its configuration with others")))?;
         for (at, byte) in to.iter_mut().enumerate() {
             *byte = self.config.get(offset.saturating_add(at)).copied().unwrap_or(0);
         }
@@ -268,7 +271,7 @@ impl Device {
     }
 
     /// Takes the frames that the driver sends.
-    fn send(&mut self) -> Result<bool, Fault> {
+    fn send(&mut self) -> Result<bool, RingFault> {
         let before = self.sent.len();
         while let Some(head) = self.rings[SEND].take(&self.memory)? {
             let mut frame = self.spare.pop().unwrap_or_default();
@@ -276,13 +279,13 @@ impl Device {
             for buffer in self.rings[SEND].chain.iter().filter(|buffer| !buffer.is_writable) {
                 let (from, len) = (frame.len(), buffer.len as usize);
                 if len > NET_HEADER + MAX_FRAME - from {
-                    return Err(Fault(format!("sends a frame of more than {MAX_FRAME} bytes")));
+                    return Err(RingFault(format!("sends a frame of more than {MAX_FRAME} bytes")));
                 }
                 frame.resize(from + len, 0);
                 self.memory.read(buffer.address, &mut frame[from..])?;
             }
             if frame.len() < NET_HEADER {
-                return Err(Fault(format!("sends {} bytes, less than a header", frame.len())));
+                return Err(RingFault(format!("sends {} bytes, less than a header", frame.len())));
             }
             frame.drain(..NET_HEADER);
             self.sent.push_back(frame);
@@ -305,7 +308,7 @@ impl Device {
     }
 
     /// Hands over frames that wait, as long as the driver has buffers.
-    pub(crate) fn fill(&mut self) -> Result<(), Fault> {
+    pub(crate) fn fill(&mut self) -> Result<(), RingFault> {
         while let Some(frame) = self.waiting.pop_front() {
             if !self.hand_over(&frame)? {
                 self.waiting.push_front(frame);
@@ -318,7 +321,7 @@ impl Device {
     }
 
     /// Writes a frame into the driver's buffers; `false` if they do not suffice now.
-    fn hand_over(&mut self, frame: &[u8]) -> Result<bool, Fault> {
+    fn hand_over(&mut self, frame: &[u8]) -> Result<bool, RingFault> {
         let ring = &mut self.rings[RECEIVE];
         let base = ring.base();
         let mut used: Vec<(u16, u32)> = Vec::new();
@@ -336,7 +339,7 @@ impl Device {
                 let mut room = buffer.len as usize;
                 if at == 0 {
                     if room < NET_HEADER {
-                        return Err(Fault(format!("a receive buffer of {room} bytes, less than a header")));
+                        return Err(RingFault(format!("a receive buffer of {room} bytes, less than a header")));
                     }
                     self.memory.write(address, &[0; NET_HEADER])?;
                     count_at = Some(address + NET_HEADER as u64 - 2);
@@ -349,10 +352,10 @@ impl Device {
             }
             used.push((head, (at - before) as u32));
             if at < total && self.features & MERGED == 0 {
-                return Err(Fault(format!("a receive buffer of less than {total} bytes")));
+                return Err(RingFault(format!("a receive buffer of less than {total} bytes")));
             }
             if at == before {
-                return Err(Fault("a receive buffer of no bytes".to_owned()));
+                return Err(RingFault("a receive buffer of no bytes".to_owned()));
             }
         }
         if let Some(count_at) = count_at {
@@ -365,7 +368,7 @@ impl Device {
     }
 
     /// The next queue that the driver is to be called for.
-    pub(crate) fn next_call(&mut self) -> Result<Option<usize>, Fault> {
+    pub(crate) fn next_call(&mut self) -> Result<Option<usize>, RingFault> {
         for number in [RECEIVE, SEND] {
             if std::mem::take(&mut self.is_returned[number]) && self.rings[number].wants_call(&self.memory)? {
                 return Ok(Some(number));
@@ -376,19 +379,19 @@ impl Device {
 }
 
 /// The 32-bit number at `at` of a payload.
-fn word(payload: &[u8], at: usize) -> Result<u32, Fault> {
+fn word(payload: &[u8], at: usize) -> Result<u32, RingFault> {
     let bytes = payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
     bytes.map(u32::from_ne_bytes).ok_or_else(|| short(payload))
 }
 
 /// The 64-bit number at `at` of a payload.
-fn long(payload: &[u8], at: usize) -> Result<u64, Fault> {
+fn long(payload: &[u8], at: usize) -> Result<u64, RingFault> {
     let bytes = payload.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
     bytes.map(u64::from_ne_bytes).ok_or_else(|| short(payload))
 }
 
-fn short(payload: &[u8]) -> Fault {
-    Fault(format!("a vhost-user message with a payload of {} bytes is too short", payload.len()))
+fn short(payload: &[u8]) -> RingFault {
+    RingFault(format!("a vhost-user message with a payload of {} bytes is too short", payload.len()))
 }
 
 #[cfg(test)]
@@ -404,16 +407,16 @@ mod tests {
         longs.iter().flat_map(|long| long.to_ne_bytes()).collect()
     }
 
-    fn tell(device: &mut Device, request: u32, payload: Vec<u8>) -> Result<Option<Vec<u8>>, Fault> {
-        let message = Message { request, flags: VERSION | NEED_REPLY, payload, fds: Vec::new() };
+    fn tell(device: &mut VhostDevice, request: u32, payload: Vec<u8>) -> Result<Option<Vec<u8>>, RingFault> {
+        let message = VhostMessage { request, flags: VERSION | NEED_REPLY, payload, fds: Vec::new() };
         device.receive(message).map(|outcome| outcome.reply)
     }
 
     const ACK: [u8; 8] = [0; 8];
 
     /// A device whose queue `number` is the one that `vring::tests` describes.
-    fn device(number: u32, mtu: u16) -> (Device, Memory) {
-        let mut device = Device::new([2, 0, 0, 0, 0, 1], mtu);
+    fn device(number: u32, mtu: u16) -> (VhostDevice, GuestMemory) {
+        let mut device = VhostDevice::new([2, 0, 0, 0, 0, 1], mtu);
         let features = device.features;
         assert_eq!(tell(&mut device, 2, longs(&[features])), Ok(Some(reply(2, &ACK))));
         assert_eq!(tell(&mut device, 16, longs(&[PROTOCOL])), Ok(Some(reply(16, &ACK))));
@@ -421,7 +424,7 @@ mod tests {
         let file = memory.0[0].file.try_clone().expect("a second handle");
         let mut table = words(&[1, 0]);
         table.extend(longs(&[BASE, BYTES, 0x7000_0000, 0x1000]));
-        let message = Message { request: 5, flags: VERSION, payload: table, fds: vec![OwnedFd::from(file)] };
+        let message = VhostMessage { request: 5, flags: VERSION, payload: table, fds: vec![OwnedFd::from(file)] };
         assert!(device.receive(message).expect("a proper table").reply.is_none());
         let mut addresses = words(&[number, 0]);
         let user = |address| address - BASE + 0x7000_0000;
@@ -436,7 +439,7 @@ mod tests {
 
     #[test]
     fn questions_are_answered_with_what_is_asked() {
-        let mut device = Device::new([2, 0, 0, 0, 0, 1], 1500);
+        let mut device = VhostDevice::new([2, 0, 0, 0, 0, 1], 1500);
         // The driver compares flags with REPLY and version 1 (vhost_user_recv_resp).
         let mut expected = words(&[1, 5, 8]);
         expected.extend(longs(&[1 << 32 | 1 << 30 | 1 << 5]));
@@ -458,7 +461,7 @@ mod tests {
         describe(&memory, 0, 0x2000, 12 + 5, 1, 3);
         describe(&memory, 3, 0x2100, 5, 0, 0);
         offer(&memory, 1, 0);
-        let kick = Message { request: 35, flags: VERSION | NEED_REPLY, payload: words(&[1, 0]), fds: Vec::new() };
+        let kick = VhostMessage { request: 35, flags: VERSION | NEED_REPLY, payload: words(&[1, 0]), fds: Vec::new() };
         let outcome = device.receive(kick).expect("a proper kick");
         assert!(outcome.has_sent);
         assert_eq!(outcome.reply, Some(reply(35, &ACK)));
@@ -507,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_driver_that_breaks_the_protocol_is_refused() {
-        let mut device = Device::new([0; 6], 1500);
+        let mut device = VhostDevice::new([0; 6], 1500);
         // Every request with every length of payload up to that of the longest: no panic.
         for request in 0..64 {
             for len in 0..64 {
@@ -516,7 +519,7 @@ mod tests {
                 }
             }
         }
-        let mut device = Device::new([0; 6], 1500);
+        let mut device = VhostDevice::new([0; 6], 1500);
         assert!(tell(&mut device, 2, longs(&[1 << 32 | 1 << 28])).is_err(), "what was not offered");
         assert!(tell(&mut device, 2, longs(&[1 << 5])).is_err(), "a legacy driver");
         assert!(tell(&mut device, 16, longs(&[1 << 3])).is_err(), "no notifications in band");
@@ -533,7 +536,7 @@ mod tests {
 
     #[test]
     fn frames_have_lengths_that_exist() {
-        let kick = || Message { request: 35, flags: VERSION, payload: words(&[1, 0]), fds: Vec::new() };
+        let kick = || VhostMessage { request: 35, flags: VERSION, payload: words(&[1, 0]), fds: Vec::new() };
         for len in [0, 11, u32::MAX] {
             let (mut device, memory) = device(1, 1500);
             describe(&memory, 0, 0x2000, len, 0, 0);

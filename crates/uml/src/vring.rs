@@ -29,7 +29,7 @@ const NO_INTERRUPT: u16 = 1;
 
 /// A guest has broken the rules of a queue, or named memory that it does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault(pub(crate) String);
+pub(crate) struct RingFault(pub(crate) String);
 
 /// A part of the guest's memory.
 #[derive(Debug)]
@@ -47,42 +47,43 @@ pub(crate) struct Region {
 
 /// The guest's memory.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(pub(crate) Vec<Region>);
+pub(crate) struct GuestMemory(pub(crate) Vec<Region>);
 
-impl Memory {
+impl GuestMemory {
     /// File and offset of `len` bytes from `address` on.
-    fn at(&self, address: u64, len: usize) -> Result<(&File, u64), Fault> {
+    fn at(&self, address: u64, len: usize) -> Result<(&File, u64), RingFault> {
         let inside = |region: &&Region| {
             let from = address.checked_sub(region.guest);
             from.is_some_and(|from| from <= region.size && region.size - from >= len as u64)
         };
-        let outside = || Fault(format!("{len} bytes at {address:#x} are outside of its memory"));
+        let outside = || RingFault(format!("{len} bytes at {address:#x} are outside of its memory"));
         let region = self.0.iter().find(inside).ok_or_else(outside)?;
         let offset = region.offset.checked_add(address - region.guest).ok_or_else(outside)?;
         Ok((&region.file, offset))
     }
 
-    pub(crate) fn read(&self, address: u64, to: &mut [u8]) -> Result<(), Fault> {
+    pub(crate) fn read(&self, address: u64, to: &mut [u8]) -> Result<(), RingFault> {
         let (file, offset) = self.at(address, to.len())?;
-        file.read_exact_at(to, offset).map_err(|error| Fault(format!("its memory at {address:#x}: {error}")))
+        file.read_exact_at(to, offset).map_err(|error| RingFault(format!("its memory at {address:#x}: {error}")))
     }
 
-    pub(crate) fn write(&self, address: u64, from: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn write(&self, address: u64, from: &[u8]) -> Result<(), RingFault> {
         let (file, offset) = self.at(address, from.len())?;
-        file.write_all_at(from, offset).map_err(|error| Fault(format!("its memory at {address:#x}: {error}")))
+        file.write_all_at(from, offset).map_err(|error| RingFault(format!("its memory at {address:#x}: {error}")))
     }
 
-    fn read_u16(&self, address: u64) -> Result<u16, Fault> {
+    fn read_u16(&self, address: u64) -> Result<u16, RingFault> {
         let mut bytes = [0; 2];
         self.read(address, &mut bytes)?;
         Ok(u16::from_le_bytes(bytes))
     }
 
     /// The address in the guest of an address in messages.
-    pub(crate) fn guest_address(&self, user: u64) -> Result<u64, Fault> {
+    pub(crate) fn guest_address(&self, user: u64) -> Result<u64, RingFault> {
         let inside = |region: &&Region| user.checked_sub(region.user).is_some_and(|from| from < region.size);
-        let region = self.0.iter().find(inside).ok_or_else(|| Fault(format!("{user:#x} is outside of its memory")))?;
-        region.guest.checked_add(user - region.user).ok_or_else(|| Fault(format!("a region ends beyond {user:#x}")))
+        let region =
+            self.0.iter().find(inside).ok_or_else(|| RingFault(format!("{user:#x} is outside of its memory")))?;
+        region.guest.checked_add(user - region.user).ok_or_else(|| RingFault(format!("a region ends beyond {user:#x}")))
     }
 }
 
@@ -97,7 +98,7 @@ pub(crate) struct Buffer {
 
 /// A queue.
 #[derive(Debug, Default)]
-pub(crate) struct Ring {
+pub(crate) struct VirtRing {
     size: u16,
     descriptors: u64,
     available: u64,
@@ -111,12 +112,12 @@ pub(crate) struct Ring {
     pub(crate) chain: Vec<Buffer>,
 }
 
-impl Ring {
+impl VirtRing {
     /// The queue has `size` descriptors.
-    pub(crate) fn set_size(&mut self, size: u32) -> Result<(), Fault> {
+    pub(crate) fn set_size(&mut self, size: u32) -> Result<(), RingFault> {
         let fits = size.is_power_of_two() && size <= MAX_SIZE;
         let size = u16::try_from(size).ok().filter(|_| fits);
-        self.size = size.ok_or_else(|| Fault("a queue's size is no power of two up to 32768".to_owned()))?;
+        self.size = size.ok_or_else(|| RingFault("a queue's size is no power of two up to 32768".to_owned()))?;
         Ok(())
     }
 
@@ -129,19 +130,19 @@ impl Ring {
         (self.taken, self.returned) = (base, base);
     }
 
-    /// Gives back the chains taken since [`Ring::base`] was `base`.
+    /// Gives back the chains taken since [`VirtRing::base`] was `base`.
     pub(crate) fn restore(&mut self, base: u16) {
         self.taken = base;
     }
 
-    /// The position that a later [`Ring::set_base`] continues from.
+    /// The position that a later [`VirtRing::set_base`] continues from.
     pub(crate) fn base(&self) -> u16 {
         self.taken
     }
 
     /// Takes the next chain that the driver has made available into `self.chain`, and returns its
     /// head; `None` if there is none.
-    pub(crate) fn take(&mut self, memory: &Memory) -> Result<Option<u16>, Fault> {
+    pub(crate) fn take(&mut self, memory: &GuestMemory) -> Result<Option<u16>, RingFault> {
         if !self.is_enabled || self.size == 0 {
             return Ok(None);
         }
@@ -150,7 +151,7 @@ impl Ring {
             return Ok(None);
         }
         if ahead > self.size {
-            return Err(Fault(format!("{ahead} chains are available, of {} descriptors", self.size)));
+            return Err(RingFault(format!("{ahead} chains are available, of {} descriptors", self.size)));
         }
         let slot = u64::from(self.taken % self.size);
         let head = memory.read_u16(offset(self.available, 4 + 2 * slot)?)?;
@@ -158,17 +159,17 @@ impl Ring {
         let mut next = head;
         loop {
             if next >= self.size {
-                return Err(Fault(format!("descriptor {next}, of {}", self.size)));
+                return Err(RingFault(format!("descriptor {next}, of {}", self.size)));
             }
             if self.chain.len() >= self.size.into() {
-                return Err(Fault("a chain of descriptors has no end".to_owned()));
+                return Err(RingFault("a chain of descriptors has no end".to_owned()));
             }
             let mut bytes = [0; 16];
             memory.read(offset(self.descriptors, 16 * u64::from(next))?, &mut bytes)?;
             let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = bytes;
             let flags = u16::from_le_bytes([m, n]);
             if flags & INDIRECT != 0 {
-                return Err(Fault("an indirect descriptor, which was not offered".to_owned()));
+                return Err(RingFault("an indirect descriptor, which was not offered".to_owned()));
             }
             self.chain.push(Buffer {
                 address: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
@@ -185,7 +186,7 @@ impl Ring {
     }
 
     /// Returns the chain at `head`, of which `len` bytes were written.
-    pub(crate) fn put(&mut self, memory: &Memory, head: u16, len: u32) -> Result<(), Fault> {
+    pub(crate) fn put(&mut self, memory: &GuestMemory, head: u16, len: u32) -> Result<(), RingFault> {
         let slot = u64::from(self.returned % self.size.max(1));
         let mut element = [0; 8];
         element[..4].copy_from_slice(&u32::from(head).to_le_bytes());
@@ -196,13 +197,13 @@ impl Ring {
     }
 
     /// Whether the driver wants to be called.
-    pub(crate) fn wants_call(&self, memory: &Memory) -> Result<bool, Fault> {
+    pub(crate) fn wants_call(&self, memory: &GuestMemory) -> Result<bool, RingFault> {
         Ok(memory.read_u16(self.available)? & NO_INTERRUPT == 0)
     }
 }
 
-fn offset(address: u64, by: u64) -> Result<u64, Fault> {
-    address.checked_add(by).ok_or_else(|| Fault(format!("a queue at {address:#x} wraps")))
+fn offset(address: u64, by: u64) -> Result<u64, RingFault> {
+    address.checked_add(by).ok_or_else(|| RingFault(format!("a queue at {address:#x} wraps")))
 }
 
 #[cfg(test)]
@@ -218,20 +219,20 @@ pub(crate) mod tests {
     pub(crate) const BYTES: u64 = 0x4000;
 
     /// Memory of 16 kB, at an offset of 4 kB in its file.
-    pub(crate) fn memory() -> Memory {
+    pub(crate) fn memory() -> GuestMemory {
         let file = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).expect("a file in memory"));
         file.set_len(0x1000 + BYTES).expect("its length");
-        Memory(vec![Region { guest: BASE, user: 0x7000_0000, size: BYTES, offset: 0x1000, file }])
+        GuestMemory(vec![Region { guest: BASE, user: 0x7000_0000, size: BYTES, offset: 0x1000, file }])
     }
 
-    pub(crate) fn ring() -> Ring {
-        let mut ring = Ring { is_enabled: true, ..Ring::default() };
+    pub(crate) fn ring() -> VirtRing {
+        let mut ring = VirtRing { is_enabled: true, ..VirtRing::default() };
         ring.set_size(4).expect("a power of two");
         ring.set_addresses(BASE, AVAILABLE, USED);
         ring
     }
 
-    pub(crate) fn describe(memory: &Memory, number: u64, address: u64, len: u32, flags: u16, next: u16) {
+    pub(crate) fn describe(memory: &GuestMemory, number: u64, address: u64, len: u32, flags: u16, next: u16) {
         let mut bytes = Vec::from(address.to_le_bytes());
         bytes.extend(len.to_le_bytes());
         bytes.extend(flags.to_le_bytes());
@@ -240,7 +241,7 @@ pub(crate) mod tests {
     }
 
     /// The driver makes the chain at `head` available, as number `count` from 1.
-    pub(crate) fn offer(memory: &Memory, count: u16, head: u16) {
+    pub(crate) fn offer(memory: &GuestMemory, count: u16, head: u16) {
         memory.write(AVAILABLE + 4 + 2 * u64::from((count - 1) % 4), &head.to_le_bytes()).expect("inside");
         memory.write(AVAILABLE + 2, &count.to_le_bytes()).expect("inside");
     }
@@ -308,7 +309,7 @@ pub(crate) mod tests {
         assert!(ring().take(&memory).is_err());
         // A region whose end cannot be counted.
         let file = memory.0[0].file.try_clone().expect("a second handle");
-        let huge = Memory(vec![Region { guest: 8, user: 8, size: u64::MAX, offset: u64::MAX - 4, file }]);
+        let huge = GuestMemory(vec![Region { guest: 8, user: 8, size: u64::MAX, offset: u64::MAX - 4, file }]);
         assert!(huge.read(100, &mut [0; 8]).is_err() && huge.read(9, &mut [0; 8]).is_err());
         assert!(huge.guest_address(7).is_err());
     }

@@ -3,53 +3,19 @@
 mod flows;
 mod links;
 mod table;
+mod theme;
 
 use super::board::{Board, Live};
-use super::frame::{Area, Color, Frame, Style, Stylize};
+use super::frame::{Area, Frame, Style, Stylize};
 use super::state::{State, speed_text};
 use super::text::{millis, percent};
+pub(crate) use theme::Theme;
 
 /// From this height on there are lines over time of the selected link.
 const TALL: usize = 22;
 
 /// Rows of these lines, with their titles: at least, and where flows leave room.
 const OVER_TIME: [usize; 2] = [6, 12];
-
-/// The colours, or none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Theme {
-    pub(crate) colour: bool,
-}
-
-impl Theme {
-    fn of(self, colour: Color) -> Style {
-        Style { foreground_color: self.colour.then_some(colour), ..Style::new() }
-    }
-
-    fn good(self) -> Style {
-        self.of(Color::DarkGreen)
-    }
-
-    fn notable(self) -> Style {
-        self.of(Color::DarkYellow)
-    }
-
-    fn bad(self) -> Style {
-        self.of(Color::DarkRed).bold()
-    }
-
-    fn line(self) -> Style {
-        self.of(Color::DarkCyan)
-    }
-
-    fn plain(self) -> Style {
-        Style::new()
-    }
-
-    fn faint(self) -> Style {
-        Style::new().dim()
-    }
-}
 
 /// Draws all of it.
 pub(crate) fn draw(frame: &mut Frame, board: &Board, state: &State, theme: Theme) {

@@ -4,7 +4,7 @@ use ackclock_aqm::{Entry, QueueDisc};
 use ackclock_packet::Packet;
 use ackclock_units::{Random, Rate, Span, Time};
 
-use super::{Framed, Link, LinkConfig, LinkEventKind, LinkSink, Transmitter};
+use super::{Framed, Link, LinkConfig, LinkEventKind, LinkSink, TransmitterState};
 
 impl Link {
     /// An empty link that transmits only when a [`crate::Medium`] lets it.
@@ -14,7 +14,7 @@ impl Link {
     pub fn on_medium(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random) -> Link {
         assert!(config.burst.is_none() && config.rate.is_some(), "a medium has a rate and no bucket");
         // It never goes on by itself.
-        Link { state: Transmitter::Refills, ..Link::new(config, queue, random) }
+        Link { state: TransmitterState::Refills, ..Link::new(config, queue, random) }
     }
 
     /// Returns `true` if its queue contains packets.
@@ -39,10 +39,10 @@ impl Link {
             }
             let mut dequeued = self.queue.dequeue(now, &mut self.drops);
             let Some(&Entry { packet: Framed(packet), enqueued_at }) = self.taken(now, &mut dequeued, events) else {
-                if self.state == Transmitter::HeldBack {
+                if self.state == TransmitterState::HeldBack {
                     held = self.until;
                 }
-                (self.state, self.until) = (Transmitter::Refills, Time::NEVER);
+                (self.state, self.until) = (TransmitterState::Refills, Time::NEVER);
                 break;
             };
             let start = end;

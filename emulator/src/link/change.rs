@@ -7,7 +7,7 @@
 use ackclock_units::{Serializer, Time};
 
 use super::varying::{Usage, Varying};
-use super::{Link, Transmitter};
+use super::{Link, Transmitter, TransmitterState};
 use crate::Change;
 
 impl Link {
@@ -20,9 +20,9 @@ impl Link {
     /// a trace.
     pub fn change(&mut self, change: Change) -> Time {
         let may_be_due_earlier = change.delay.is_some() || change.jitter.is_some();
-        let mut varying = match self.varying.take() {
-            Some(varying) => varying,
-            None => self.begin_to_change(just_before(change.at)),
+        let mut varying = match self.transmitter.take() {
+            Transmitter::Varying(varying) => varying,
+            constant => self.begin_to_change(&constant, just_before(change.at)),
         };
         let at = varying.insert(change);
         if may_be_due_earlier {
@@ -30,25 +30,28 @@ impl Link {
             self.least_delay = self.least_delay.min(self.wire.least_delay(self.delay, varying.most_jitter()));
         }
         self.until = self.until.min(varying.call_until(self.state));
-        self.varying = Some(varying);
+        self.transmitter = Transmitter::Varying(varying);
         at
     }
 
     /// The [`Link::usage`] until `now`, to which the link has caught up; of a link without changes,
     /// as if it had changed by nothing.
     pub fn usage_by(&self, now: Time) -> Usage {
-        match &self.varying {
-            Some(varying) => varying.usage(),
-            None if self.is_plain => self.taken_over(now).usage(),
-            None => Usage::default(),
+        match &self.transmitter {
+            Transmitter::Varying(varying) => varying.usage(),
+            Transmitter::Constant => self.taken_over(now).usage(),
+            _ => Usage::default(),
         }
     }
 
-    fn begin_to_change(&mut self, now: Time) -> Box<Varying> {
-        assert!(self.is_plain, "a token bucket does not change, and neither does a link with slots or a device");
+    fn begin_to_change(&mut self, earlier: &Transmitter, now: Time) -> Box<Varying> {
+        assert!(
+            earlier.is_constant(),
+            "a token bucket does not change, and neither does a link with slots or a device"
+        );
         let varying = self.taken_over(now);
         self.wire.begin_to_change(self.sends(), &self.random);
-        (self.is_plain, self.passes) = (false, false);
+        self.passes = false;
         Box::new(varying)
     }
 
@@ -61,7 +64,7 @@ impl Link {
 
     /// Returns `true` if a packet is in transmission. A transmission without end does not count.
     fn sends(&self) -> bool {
-        self.state == Transmitter::Sends && self.until < Time::NEVER
+        self.state == TransmitterState::Sends && self.until < Time::NEVER
     }
 }
 

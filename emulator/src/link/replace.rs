@@ -6,17 +6,6 @@ use ackclock_units::{Random, Time};
 
 use super::{Link, LinkSink};
 
-/// The totals of disciplines that were replaced.
-#[derive(Debug, Default)]
-pub(super) struct Replaced {
-    /// The number of disciplines.
-    number: u64,
-    counters: Counters,
-    /// The integral of their probabilities.
-    probability_time: f64,
-    failure: Option<Failure>,
-}
-
 impl Link {
     /// The books of all disciplines that the queue has had ([`ackclock_aqm::QueueDisc::counters`]).
     pub fn counters(&self) -> Counters {

@@ -13,10 +13,8 @@
 //!   may join them. The slot ends with the packet by which it is full, counted from its start.
 //! - The bytes of a packet are those of IP and the link's framing.
 
-use ackclock_aqm::Entry;
 use ackclock_units::{Random, Span, Time};
 
-use super::{Framed, Link, LinkEventKind, LinkSink, Transmitter};
 use crate::impairments::{Correlated, JitterDistribution, JitterTable};
 
 /// The times and capacities of slots.
@@ -41,7 +39,7 @@ pub struct Slots {
 pub(super) struct Slot {
     slots: Slots,
     random: Correlated,
-    begins: Time,
+    pub(super) begins: Time,
     /// The rest of the slot's capacity.
     packets: u64,
     bytes: u64,
@@ -63,7 +61,7 @@ impl Slot {
     }
 
     /// The next slot, as of `now`.
-    fn draw(&mut self, now: Time) {
+    pub(super) fn draw(&mut self, now: Time) {
         let Slots { delay, jitter, jitter_distribution, ref jitter_table, .. } = self.slots;
         let table = jitter_table.as_ref().map_or(jitter_distribution.table(), |table| Some(table.entries()));
         let begins = self.random.delay(now, now + delay, jitter, table);
@@ -71,55 +69,11 @@ impl Slot {
     }
 
     /// Takes a packet's share of the slot at `now`.
-    fn take(&mut self, now: Time, bytes: u32) {
+    pub(super) fn take(&mut self, now: Time, bytes: u32) {
         self.packets -= 1;
         self.bytes = self.bytes.saturating_sub(bytes.into());
         if self.packets == 0 || self.bytes == 0 {
             self.draw(now);
         }
-    }
-}
-
-impl Link {
-    /// As `advance_by_some`, with slots.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn advance_slots(&mut self, now: Time, events: &mut impl LinkSink) {
-        let Some(mut slot) = self.slot.take() else { return };
-        while self.until <= now && self.until < Time::NEVER {
-            let at = self.until;
-            match self.state {
-                Transmitter::Sends => self.end_transmission(at, events),
-                Transmitter::Idle if slot.begins < at => slot.draw(at),
-                Transmitter::Idle | Transmitter::Refills | Transmitter::HeldBack => {}
-            }
-            self.start_in(&mut slot, at, events);
-        }
-        self.slot = Some(slot);
-    }
-
-    /// The transmitter is free: it takes a packet if the slot has begun.
-    fn start_in(&mut self, slot: &mut Slot, at: Time, events: &mut impl LinkSink) {
-        if self.waiting > 0 && slot.begins > at {
-            (self.state, self.until) = (Transmitter::Refills, slot.begins);
-            return;
-        }
-        if self.waiting > 0 {
-            let mut dequeued = self.queue.dequeue(at, &mut self.drops);
-            if let Some(Entry { packet: Framed(packet), enqueued_at }) = self.taken(at, &mut dequeued, events) {
-                let end = self.serializer.as_mut().map_or(at, |serializer| serializer.transmit(at, packet.wire_len));
-                let (sojourn, busy) = (at.since(*enqueued_at), end.since(at));
-                self.report(at, LinkEventKind::Sent { sojourn, busy }, events);
-                self.wire.begin(end, self.delay, packet, self.overhead);
-                slot.take(at, packet.wire_len);
-                (self.state, self.until) = (Transmitter::Sends, end);
-                return;
-            }
-            if self.waiting > 0 {
-                return;
-            }
-        }
-        (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
-        self.queue.idle(at);
     }
 }

@@ -1,12 +1,14 @@
 //! A link by hand, and polled at different times: what happens on it depends on what is offered
 //! alone.
 
+use crate::Impairments;
 use ackclock_aqm::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DropReason, DualPi2, DualPi2Config, Fifo, FifoConfig,
-    FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, LinkLayer, Pie, PieConfig, Red, RedAdaptive, RedConfig,
+    FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, LinkLayer, Pie, PieConfig, Queued, Red, RedAdaptive, RedConfig,
     RedFloyd, Sfb, SfbConfig,
 };
 use ackclock_packet::Class;
+use ackclock_units::Ecn;
 use proptest::prelude::*;
 use std::num::NonZeroU32;
 

@@ -4,14 +4,14 @@
 //! it is exact. While nothing is to be sent, changes that no queue sees wait until the link is
 //! called next, and are made then, each with its own time.
 
-use ackclock_aqm::ChangeError;
 use ackclock_units::{Rate, Span, Time};
 
 use self::pace::{OF_A_BYTE, Ramp, RatePace};
-use super::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Transmitter};
+use super::config::LinkConfig;
+use super::state::TransmitterState;
 use crate::course::{Change, Course, Up};
 
-mod pace;
+pub(super) mod pace;
 
 /// The capacity and the use of a link that changes since its start, in billionths of a bit, so that
 /// parts of bits are not lost: between any two times no more is sent than was possible. An
@@ -29,28 +29,28 @@ pub struct Usage {
 /// The state of what changes.
 #[derive(Debug)]
 pub(super) struct Varying {
-    course: Course,
+    pub(super) course: Course,
     /// Changes of the schedule that have been made.
     made: usize,
     /// The time of the trace's next rate.
     next_rate: Time,
-    pace: RatePace,
-    delay: Ramp,
-    up: Up,
+    pub(super) pace: RatePace,
+    pub(super) delay: Ramp,
+    pub(super) up: Up,
     /// A packet is in transmission, of which so much work is left; between two packets, what the
     /// last one left of a nanosecond.
-    sending: bool,
-    left: u128,
+    pub(super) sending: bool,
+    pub(super) left: u128,
     /// The end of the last transmission.
-    ended: Time,
+    pub(super) ended: Time,
     /// The time at which the transmitter is done with the packet, or has its next opportunity.
-    due: Time,
+    pub(super) due: Time,
     /// The time at which an idle link has to be called, for a change that its queue sees.
-    idle_until: Time,
+    pub(super) idle_until: Time,
     /// The time until which work has been counted.
     counted: Time,
     possible: u128,
-    sent: u128,
+    pub(super) sent: u128,
     limited: Span,
 }
 
@@ -134,9 +134,9 @@ impl Varying {
 
     /// Says again when the link is to be called, after [`Varying::insert`]; later than that it need
     /// not be.
-    pub(super) fn call_until(&mut self, state: Transmitter) -> Time {
+    pub(super) fn call_until(&mut self, state: TransmitterState) -> Time {
         self.idle_until = self.next_of_queue();
-        if state == Transmitter::Idle { self.idle_until } else { self.next_change() }
+        if state == TransmitterState::Idle { self.idle_until } else { self.next_change() }
     }
 
     /// The shortest delay of all times.
@@ -161,7 +161,7 @@ impl Varying {
     }
 
     /// The work of an opportunity; `None` unless the rate is a trace of them.
-    fn opportunity(&self) -> Option<u128> {
+    pub(super) fn opportunity(&self) -> Option<u128> {
         let bytes = self.course.trace.as_ref()?.opportunity()?;
         Some(u128::from(bytes) * OF_A_BYTE)
     }
@@ -175,19 +175,19 @@ impl Varying {
     }
 
     /// The next change of any kind.
-    fn next_change(&self) -> Time {
+    pub(super) fn next_change(&self) -> Time {
         self.next_scheduled().min(self.next_rate).min(self.pace.ends_at())
     }
 
     /// The next change that a queue sees.
-    fn next_of_queue(&self) -> Time {
+    pub(super) fn next_of_queue(&self) -> Time {
         let mut left = self.course.schedule.iter().skip(self.made);
         left.find(|change| change.queue.is_some()).map_or(Time::NEVER, |change| change.at)
     }
 
     /// Counts what is done until `now`, before which nothing changes. What a constant link had done
     /// when it began to change is counted already.
-    fn count(&mut self, now: Time) {
+    pub(super) fn count(&mut self, now: Time) {
         if now <= self.counted {
             return;
         }
@@ -215,7 +215,7 @@ impl Varying {
     }
 
     /// Makes the next change of the pace or of the trace, or gives that of the schedule.
-    fn change(&mut self, at: Time) -> Option<Change> {
+    pub(super) fn change(&mut self, at: Time) -> Option<Change> {
         self.count(at);
         if self.pace.ends_at() <= at {
             self.pace = self.pace.at(at).map_or(RatePace::Unlimited, RatePace::Constant);
@@ -246,9 +246,9 @@ impl Varying {
     }
 
     /// The time at which the transmitter is done with the packet, or has its next opportunity.
-    fn next_due(&self, now: Time, state: Transmitter) -> Time {
+    pub(super) fn next_due(&self, now: Time, state: TransmitterState) -> Time {
         match (self.up, self.opportunity(), &self.course.trace) {
-            _ if state == Transmitter::Idle => Time::NEVER,
+            _ if state == TransmitterState::Idle => Time::NEVER,
             (Up::Holds, ..) => Time::NEVER,
             (_, Some(_), Some(trace)) => trace.next_after(now),
             _ if self.sending => self.pace.finish(now, self.left),
@@ -259,173 +259,4 @@ impl Varying {
 
 fn pace_of(rate: Option<Rate>) -> RatePace {
     rate.map_or(RatePace::Unlimited, |rate| RatePace::Constant(rate.as_bps()))
-}
-
-impl Link {
-    /// The capacity and use of the link until the last [`Link::catch_up`]; `None` if the link does
-    /// not change.
-    pub fn usage(&self) -> Option<Usage> {
-        self.varying.as_ref().map(|varying| varying.usage())
-    }
-
-    /// Schedules the call for the first change.
-    pub(super) fn scheduled(mut self) -> Link {
-        if let Some(varying) = &mut self.varying {
-            varying.idle_until = varying.next_of_queue();
-            self.until = varying.idle_until;
-        }
-        self
-    }
-
-    /// As `advance_by_some`, on a link that changes.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn advance_varying(&mut self, now: Time, events: &mut impl LinkSink) {
-        let Some(mut varying) = self.varying.take() else { return };
-        while self.until <= now && self.until < Time::NEVER {
-            self.step(&mut varying, self.until, events);
-        }
-        self.varying = Some(varying);
-    }
-
-    /// Makes every change until `now` and counts what was possible until then. The transmitter has
-    /// done what was due.
-    #[cold]
-    pub(super) fn settle(&mut self, now: Time, events: &mut impl LinkSink) {
-        let Some(mut varying) = self.varying.take() else { return };
-        self.make_changes(&mut varying, now, events);
-        varying.count(now);
-        self.varying = Some(varying);
-    }
-
-    /// Does what happens at `at`: what the transmitter is through with, then changes, then what
-    /// starts.
-    fn step(&mut self, varying: &mut Varying, at: Time, events: &mut impl LinkSink) {
-        let only_a_change = self.state == Transmitter::Idle && at == varying.idle_until;
-        if varying.due == at {
-            self.make_changes_before(varying, at, events);
-            varying.count(at);
-            match varying.opportunity() {
-                Some(work) => self.use_opportunities(varying, work, at, events),
-                None => self.end_varying(varying, at, events),
-            }
-        }
-        self.make_changes(varying, at, events);
-        varying.count(at);
-        if varying.opportunity().is_some() {
-            self.await_opportunity(varying);
-        } else if !varying.sending {
-            self.start_varying(varying, at, events);
-        }
-        if self.state == Transmitter::Idle && !only_a_change {
-            self.queue.idle(at);
-        }
-        varying.due = varying.next_due(at, self.state);
-        varying.idle_until = varying.next_of_queue();
-        let change = match self.state {
-            Transmitter::Idle => varying.idle_until,
-            _ => varying.next_change(),
-        };
-        let again = if self.state == Transmitter::HeldBack { self.until } else { Time::NEVER };
-        self.until = again.min(varying.due).min(change);
-    }
-
-    /// Makes the changes that come before `at`.
-    fn make_changes_before(&mut self, varying: &mut Varying, at: Time, events: &mut impl LinkSink) {
-        if at > Time::ZERO {
-            self.make_changes(varying, Time::from_nanos(at.as_nanos() - 1), events);
-        }
-    }
-
-    /// Makes all changes until `now`, each at its time.
-    fn make_changes(&mut self, varying: &mut Varying, now: Time, events: &mut impl LinkSink) {
-        while varying.next_change() <= now && varying.next_change() < Time::NEVER {
-            let at = varying.next_change();
-            let Some(change) = varying.change(at) else { continue };
-            if let Some(probability) = change.loss {
-                self.wire.set_loss(probability);
-            }
-            if let Some(jitter) = change.jitter {
-                self.wire.set_jitter(jitter);
-            }
-            match change.queue.map(|queue| (self.set_queue(at, queue.config(), events), queue)) {
-                None | Some((Ok(()), _)) => {}
-                Some((Err(ChangeError::OtherDiscipline), queue)) => self.replace_queue(at, &queue, events),
-                Some((Err(error), _)) => panic!("a queue keeps its parameters: {error}"),
-            }
-        }
-    }
-
-    /// The transmitter is free: it takes a packet unless there is an outage.
-    fn start_varying(&mut self, varying: &mut Varying, at: Time, events: &mut impl LinkSink) {
-        if varying.up == Up::Holds {
-            self.state = if self.waiting > 0 { Transmitter::Refills } else { Transmitter::Idle };
-            return;
-        }
-        if self.waiting > 0 {
-            if self.begin_varying(varying, at, events) {
-                self.state = Transmitter::Sends;
-                return;
-            }
-            if self.waiting > 0 {
-                // Held back by its queue.
-                return;
-            }
-        }
-        self.state = Transmitter::Idle;
-    }
-
-    /// The transmission of the next packet begins, if the queue gives one.
-    fn begin_varying(&mut self, varying: &mut Varying, at: Time, events: &mut impl LinkSink) -> bool {
-        let mut dequeued = self.queue.dequeue(at, &mut self.drops);
-        let Some(entry) = self.taken(at, &mut dequeued, events) else { return false };
-        let Framed(packet) = &entry.packet;
-        let sojourn = at.since(entry.enqueued_at);
-        self.report(at, LinkEventKind::Sent { sojourn, busy: Span::ZERO }, events);
-        self.wire.begin(at, self.delay, packet, self.overhead);
-        // The last packet's rest of a nanosecond is done first, if this one follows immediately.
-        let carried = if varying.ended == at { varying.left } else { 0 };
-        varying.left = carried + u128::from(packet.wire_len) * OF_A_BYTE;
-        varying.sending = true;
-        true
-    }
-
-    /// The last bit of the packet was sent at `end`.
-    fn end_varying(&mut self, varying: &mut Varying, end: Time, events: &mut impl LinkSink) {
-        let backlog = self.waiting as u32;
-        let report = |kind| events.event(LinkEvent { at: end, backlog, kind });
-        (varying.sending, varying.ended) = (false, end);
-        if varying.pace == RatePace::Unlimited {
-            varying.left = 0;
-        }
-        match varying.up {
-            Up::Loses => self.wire.lose(report),
-            Up::Passes | Up::Holds => self.wire.end(end, Span::from_nanos(varying.delay.at(end)), report),
-        }
-    }
-
-    /// Sends what the opportunities at `at` have room for.
-    fn use_opportunities(&mut self, varying: &mut Varying, work: u128, at: Time, events: &mut impl LinkSink) {
-        let opportunities = varying.course.trace.as_ref().map_or(0, |trace| trace.opportunities_at(at));
-        let mut room = u128::from(opportunities) * work;
-        while room > 0 {
-            if !varying.sending {
-                varying.left = 0;
-                if self.waiting == 0 || !self.begin_varying(varying, at, events) {
-                    break;
-                }
-            }
-            let sent = varying.left.min(room);
-            (varying.left, room, varying.sent) = (varying.left - sent, room - sent, varying.sent + sent);
-            if varying.left == 0 {
-                self.end_varying(varying, at, events);
-            }
-        }
-    }
-
-    /// Makes waiting packets wait for an opportunity.
-    fn await_opportunity(&mut self, varying: &Varying) {
-        let waits = varying.sending || self.waiting > 0;
-        self.state = if waits { Transmitter::Refills } else { Transmitter::Idle };
-    }
 }

@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::class::{self, Stream};
 use super::objects::{self, Ack, Arrival, Flight, Lost, PySignal, Sent, Subflow, Verdict};
+use super::stream::{self, Stream};
 
 /// The hooks that a subclass may override, by their numbers in [`hook`].
 pub(crate) const HOOKS: [&str; 14] = [
@@ -157,7 +157,7 @@ impl PyCongestionControl {
         if let Some(made) = made {
             return Ok(made);
         }
-        let made = class::random(py, seed)?;
+        let made = stream::random(py, seed)?;
         self.state().stream.keep(made.clone_ref(py));
         Ok(made)
     }

@@ -9,6 +9,7 @@ mod driven_queue;
 pub(crate) mod objects;
 pub(crate) mod packet;
 pub(crate) mod queue;
+mod stream;
 pub(crate) mod surroundings;
 
 use ackclock_sim::spec::{OwnController, OwnQueue};

@@ -9,8 +9,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::class::{self, Stream};
 use super::packet::PyPacket;
+use super::stream::{self, Stream};
 
 /// The hooks that a subclass may override, by their numbers in [`hook`].
 pub(crate) const HOOKS: [&str; 6] = ["enqueue", "dequeue", "idle", "on_change", "peek", "probe"];
@@ -88,7 +88,7 @@ impl PyQueueDisc {
         if let Some(made) = made {
             return Ok(made);
         }
-        let made = class::random(py, seed)?;
+        let made = stream::random(py, seed)?;
         self.state().stream.keep(made.clone_ref(py));
         Ok(made)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::ResultSide;
+use super::side::ResultSide;
 
 /// A key with its values as TOML; `None` where it is not.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,9 @@ use ackclock_trace::statistics::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Both, ResultSide, Run, table};
+use super::pair::Both;
+use super::shown;
+use super::side::{ResultSide, Run};
 use crate::args::compare::{Correction, Family};
 
 /// The confidence of intervals.
@@ -89,7 +91,7 @@ pub(super) fn adjust(points: &mut [Point<'_>], correction: Correction) {
         Correction::None => return,
     };
     let shown = |(place, point): (usize, &Point<'_>)| {
-        let names = table::names(point).into_iter();
+        let names = shown::names(point.a[0]).into_iter();
         names.filter_map(|name| Some((place, point.compare(&name).p?, name))).collect::<Vec<_>>()
     };
     let tests: Vec<_> = points.iter().enumerate().flat_map(shown).collect();

@@ -1,12 +1,8 @@
 //! The choice of the points of a sweep for a side: those with chosen values on its axes.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use anyhow::{anyhow, bail};
 use serde_json::Value;
 
-use super::parameters::Difference;
-use super::side::ResultSide;
 use crate::args::compare::Choice;
 
 /// The most values or axes that an error lists.
@@ -14,7 +10,7 @@ const MOST: usize = 20;
 
 /// The chosen runs of a side, as they come in.
 #[derive(Debug)]
-pub(super) struct Selection<'a> {
+pub(super) struct PointSelection<'a> {
     flag: &'static str,
     choices: &'a [Choice],
     /// The axes of the choices, once there was a run.
@@ -23,9 +19,9 @@ pub(super) struct Selection<'a> {
     values: Vec<Vec<Value>>,
 }
 
-impl<'a> Selection<'a> {
-    pub(super) fn new(flag: &'static str, choices: &'a [Choice]) -> Selection<'a> {
-        Selection { flag, choices, axes: None, values: vec![Vec::new(); choices.len()] }
+impl<'a> PointSelection<'a> {
+    pub(super) fn new(flag: &'static str, choices: &'a [Choice]) -> PointSelection<'a> {
+        PointSelection { flag, choices, axes: None, values: vec![Vec::new(); choices.len()] }
     }
 
     /// Returns `true` if a run is among those that are chosen.
@@ -110,63 +106,9 @@ fn is(value: &Value, written: &str) -> bool {
     plain(value) == written || number() || kind().is_some_and(|kind| kind == written) || json()
 }
 
-fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = if names.len() > MOST { " and others" } else { "" };
     names.take(MOST).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ") + more
-}
-
-/// Takes the axes on which sides were selected out of what runs are matched by, with those that
-/// moved along: each side has one value on them. Returns what the sides have there.
-pub(super) fn align(a: &mut ResultSide, b: &mut ResultSide) -> anyhow::Result<Vec<Difference>> {
-    if a.axes.is_empty() && b.axes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let values = [values(a), values(b)];
-    // Its only value, if there are not several.
-    let only = |side: usize, axis: &str| match values[side].get(axis).map_or(&[][..], Vec::as_slice) {
-        [] => Some(None),
-        [value] => Some(Some(value.to_string())),
-        _ => None,
-    };
-    let named: BTreeSet<String> = a.axes.iter().chain(&b.axes).cloned().collect();
-    let axes: BTreeSet<&String> = values.iter().flat_map(BTreeMap::keys).collect();
-    let moved = |axis: &&&String| {
-        let both = only(0, axis).zip(only(1, axis));
-        named.contains(axis.as_str()) || both.is_some_and(|(a, b)| a != b)
-    };
-    let out: Vec<Difference> = axes
-        .iter()
-        .filter(moved)
-        .map(|axis| Difference { key: axis.to_string(), a: only(0, axis).flatten(), b: only(1, axis).flatten() })
-        .collect();
-    for side in [a, b] {
-        for run in &mut side.runs {
-            out.iter().for_each(|axis| _ = run.params.remove(&axis.key));
-        }
-        let open: Vec<String> = named.iter().filter(|axis| !side.axes.contains(axis)).cloned().collect();
-        let mut keys = BTreeSet::new();
-        if !open.is_empty() && side.runs.iter().any(|run| !keys.insert(run.key())) {
-            bail!(
-                "{} has several points for each of the other side's: name a value of {} with {}",
-                side.name,
-                listed(open.into_iter()),
-                side.flag
-            );
-        }
-    }
-    Ok(out.into_iter().filter(|axis| axis.a != axis.b).collect())
-}
-
-/// The values of a side on each axis, up to two.
-fn values(side: &ResultSide) -> BTreeMap<String, Vec<Value>> {
-    let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (axis, value) in side.runs.iter().flat_map(|run| &run.params) {
-        let values = all.entry(axis.clone()).or_default();
-        if values.len() < 2 && !values.contains(value) {
-            values.push(value.clone());
-        }
-    }
-    all
 }
 
 /// A value as it is written.

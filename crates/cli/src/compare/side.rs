@@ -9,7 +9,7 @@ use ackclock_trace::open_regular;
 use anyhow::{Context, bail};
 use serde_json::{Deserializer, Map, Value};
 
-use super::select::Selection;
+use super::select::PointSelection;
 use super::sums;
 use crate::args::compare::Choice;
 
@@ -52,7 +52,7 @@ impl ResultSide {
     /// a sweep are taken if they have the chosen values.
     pub(super) fn read(given: &str, flag: &'static str, choices: &[Choice]) -> anyhow::Result<ResultSide> {
         let (path, only) = locate(given)?;
-        let mut selection = Selection::new(flag, choices);
+        let mut selection = PointSelection::new(flag, choices);
         let file = open_regular(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let left = Rc::new(Cell::new(MAX_SUMMARY));
         let mut values =

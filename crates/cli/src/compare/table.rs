@@ -4,91 +4,19 @@ use std::fmt::Write;
 
 use ackclock_trace::metrics::{self, ShownMetric};
 
+use super::comparison::ResultComparison;
+use super::pair::{Both, Pair};
 use super::points::{self, Point, RepetitionSpread, Test};
-use super::{Both, Pair, ResultComparison, Run};
+use super::shown::{LISTS, WHOLE, of_run};
+use super::side::Run;
 use crate::args::compare::Correction;
 use crate::table::Table;
-
-/// The metrics shown of the whole run: a list or nothing, and a metric.
-const WHOLE: [(&str, &str); 5] = [
-    ("", "duration_s"),
-    ("", "packets"),
-    ("", "fairness_jain"),
-    ("live", "lateness_ms.p50"),
-    ("live", "lateness_ms.p99"),
-];
 
 /// The most keys that differ are listed.
 const MOST_KEYS: usize = 40;
 
 /// Of more points, runs or entries than twice this, so many are shown at either end.
 const ENDS: usize = 3;
-
-/// The lists of a summary, with what an entry is called and its metrics that are shown.
-const LISTS: [(&str, &str, &[&str]); 7] = [
-    (
-        "flows",
-        "flow",
-        &[
-            "goodput_bps",
-            "throughput_bps.p50",
-            "rtt_ms.p50",
-            "rtt_ms.p95",
-            "cwnd_bytes.p50",
-            "sent_packets",
-            "retransmitted_packets",
-            "timeouts",
-            "ece_acks",
-        ],
-    ),
-    (
-        "sums",
-        "sum of",
-        &[
-            "flows",
-            "goodput_bps",
-            "fairness_jain",
-            "rtt_p50_ms",
-            "sent_packets",
-            "retransmitted_packets",
-            "lost_packets",
-            "timeouts",
-        ],
-    ),
-    ("kinds", "traffic", &["goodput_bps", "fairness_jain", "delay_p50_ms", "delay_p95_ms", "loss_ratio"]),
-    (
-        "groups",
-        "group",
-        &[
-            "started",
-            "completed",
-            "goodput_bps",
-            "fct_ms.p50",
-            "fct_ms.p99",
-            "rtt_ms.p50",
-            "retransmitted_packets",
-            "timeouts",
-        ],
-    ),
-    (
-        "workloads",
-        "workload",
-        &[
-            "started",
-            "completed",
-            "fct_ms.p50",
-            "fct_ms.p99",
-            "slowdown.p50",
-            "slowdown.p99",
-            "retransmitted_packets",
-            "timeouts",
-            "requests.completed",
-            "requests.completion_ms.p99",
-        ],
-    ),
-    ("links", "link", &["utilization", "offered", "marked", "sojourn_ms.p50", "sojourn_ms.p95", "backlog_packets.p50"]),
-    ("commands", "command", &["exit", "rtt_ms.p50", "rtt_ms.p95"]),
-];
 
 /// The table; with `all_rows`, everything in it.
 pub(super) fn text(comparison: &ResultComparison<'_>, all_rows: bool) -> String {
@@ -229,19 +157,6 @@ fn body(pair: &Pair<'_>, all_rows: bool) -> String {
         }
     }
     out
-}
-
-/// The path of a metric of the whole run.
-fn of_run(list: &str, metric: &str) -> String {
-    if list.is_empty() { metric.to_owned() } else { format!("{list}.{metric}") }
-}
-
-/// Every number of a point that the table shows, if it is there.
-pub(super) fn names(point: &Point<'_>) -> Vec<String> {
-    let of_list = |(list, _, metrics): (&'static str, &str, &'static [&str])| {
-        point.a[0].ids(list).flat_map(move |id| metrics.iter().map(move |metric| format!("{list}.{id}.{metric}")))
-    };
-    WHOLE.map(|(list, metric)| of_run(list, metric)).into_iter().chain(LISTS.into_iter().flat_map(of_list)).collect()
 }
 
 /// The repetitions of a point.

@@ -13,7 +13,7 @@ use ackclock_run::parameters::Parameters;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
-use super::{Run, each_summary};
+use super::run::{Run, each_summary};
 
 /// The lists of a summary, apart from the run itself and the series.
 const LISTS: [&str; 8] = ["flows", "links", "groups", "kinds", "windows", "workloads", "commands", "expectations"];

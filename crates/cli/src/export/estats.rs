@@ -16,7 +16,8 @@ use std::io::Write;
 
 use anyhow::bail;
 
-use super::{Run, sheet};
+use super::run::Run;
+use super::sheet;
 
 const COLUMNS: &str = "Time,ThruOctetsAcked,CurCwnd,CurSsthresh,PipeSize,SampleRTT,SmoothedRTT,CurRTO,CountRTT,\
                        SegsRetrans,OctetsRetrans,RetranThresh,FastRetran,CongSignals,Timeouts";

@@ -24,7 +24,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 
-use super::Run;
+use super::run::Run;
 use super::sheet::{Sheet, missing};
 
 /// Version of the format.

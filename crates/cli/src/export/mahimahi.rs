@@ -19,7 +19,7 @@ use ackclock_run::output::{QUEUE, SERIES};
 use anyhow::bail;
 use serde_json::Value;
 
-use super::Run;
+use super::run::Run;
 use super::sheet::{Sheet, missing};
 
 /// Bytes of an opportunity.

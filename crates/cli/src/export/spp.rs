@@ -25,7 +25,8 @@ use anyhow::{Context, bail};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
 
-use super::{Run, sheet};
+use super::run::Run;
+use super::sheet;
 
 /// Size of one read, and of the longest block.
 const PIECE: usize = 1 << 20;

@@ -4,7 +4,7 @@ use ackclock_trace::statistics::median;
 use ackclock_trace::{ApplicationSummary, FlowSummary, PagesSummary, RequestsSummary, Spread, Summary, VideoSummary};
 use serde_json::{Map, Value};
 
-use super::{MAX_FLOW_LINES, cell};
+use super::cells::{MAX_FLOW_LINES, cell};
 use crate::table::{Cell, Table};
 
 /// The table of a kind.

@@ -9,7 +9,8 @@ use ackclock_trace::statistics::{deviation, median};
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Value};
 
-use super::{COLUMNS, DIGITS, flow_lines, short};
+use super::cells::short;
+use super::flow_lines::{COLUMNS, DIGITS, flow_lines};
 use crate::table::{Cell, Table};
 
 /// The most lines that are listed.

@@ -5,7 +5,7 @@ use ackclock_trace::statistics::median;
 use ackclock_trace::{DatagramSummary, FlowSummary, Summary, jain};
 use serde_json::{Map, Value};
 
-use super::{MAX_FLOW_LINES, cell, fixed};
+use super::cells::{MAX_FLOW_LINES, cell, fixed};
 use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 10] =

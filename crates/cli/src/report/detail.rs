@@ -3,8 +3,9 @@
 use ackclock_trace::{ChangeSummary, Summary};
 use serde_json::{Map, Value};
 
+use super::cells::fixed;
 use super::listed::Listed;
-use super::{applications, datagrams, fixed, kinds, responsiveness, workloads};
+use super::{applications, datagrams, kinds, responsiveness, workloads};
 use crate::live;
 
 const FLOWS: Listed = Listed {

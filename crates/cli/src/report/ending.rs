@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ackclock_scenario::{Evaluation, Scenario};
 
-use super::{number, short};
+use super::cells::{number, short};
 use crate::table::{PAGE, Table};
 
 /// The text below the tables of all runs, whose results are in `dir`. `listed`: with every

@@ -4,7 +4,7 @@ use ackclock_trace::metrics::{ShownMetric, headings, shown};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cell;
+use super::cells::cell;
 use crate::table::{Cell, Table};
 
 /// A list, the keys of the names of its entries, and the metrics that a table has of them.

@@ -4,7 +4,7 @@
 use ackclock_trace::{LiveSummary, Summary};
 use serde_json::{Map, Value};
 
-use super::cell;
+use super::cells::cell;
 use crate::live::StackResults;
 use crate::table::{Cell, Table};
 

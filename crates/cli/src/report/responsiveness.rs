@@ -3,7 +3,7 @@
 use ackclock_trace::{ResponsivenessSummary, Summary};
 use serde_json::{Map, Value};
 
-use super::cell;
+use super::cells::cell;
 use crate::table::{Cell, Table};
 
 const COLUMNS: [&str; 9] =

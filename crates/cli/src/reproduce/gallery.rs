@@ -41,7 +41,7 @@ impl Chosen {
 
 /// The scenarios that the names on the command line mean.
 #[derive(Default)]
-pub(crate) struct Selection {
+pub(crate) struct GallerySelection {
     pub(crate) chosen: Vec<Chosen>,
     /// Folders of which everything is meant.
     pub(crate) whole: BTreeSet<String>,
@@ -108,7 +108,7 @@ fn places(dir: &Path) -> anyhow::Result<Vec<Place>> {
 }
 
 /// Reads what the names mean; without any, all.
-pub(crate) fn select(dir: &Path, names: &[String], own: &Own) -> anyhow::Result<Selection> {
+pub(crate) fn select(dir: &Path, names: &[String], own: &Own) -> anyhow::Result<GallerySelection> {
     let places = places(dir)?;
     let names: Vec<Name<'_>> = names.iter().map(|name| Name::read(name, dir)).collect();
     for name in &names {
@@ -116,7 +116,7 @@ pub(crate) fn select(dir: &Path, names: &[String], own: &Own) -> anyhow::Result<
             bail!("no folder or file `{}` in {}; {}", name.text, dir.display(), listed(&places, own));
         }
     }
-    let mut selection = Selection::default();
+    let mut selection = GallerySelection::default();
     let mut skipped = BTreeSet::new();
     for place in &places {
         if !names.is_empty() && !names.iter().any(|name| name.covers(place)) {
@@ -150,7 +150,7 @@ fn load(place: &Place, own: &Own) -> Result<Scenario, LoadError> {
 
 /// Keeps the sources that are meant, and refuses a name that means nothing.
 fn narrow(
-    selection: &mut Selection,
+    selection: &mut GallerySelection,
     names: &[Name<'_>],
     skipped: &BTreeSet<String>,
     listed: impl Fn() -> String,

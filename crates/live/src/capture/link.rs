@@ -6,7 +6,7 @@ use std::ops::Range;
 /// A link layer whose frames may contain IP packets, by its number in
 /// <https://www.tcpdump.org/linktypes.html>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LinkLayer {
+pub(super) enum CaptureLinkLayer {
     /// None: LINKTYPE_RAW, `_IPV4`, `_IPV6`, and the values that systems use for `DLT_RAW`.
     Raw,
     /// LINKTYPE_ETHERNET.
@@ -40,16 +40,16 @@ const IP_IN_PPP: [u16; 2] = [0x0021, 0x0057];
 const PPPOE: u16 = 0x8864;
 const PPPOE_HEADER: usize = 6;
 
-impl LinkLayer {
-    pub(super) fn new(number: i32) -> Option<LinkLayer> {
+impl CaptureLinkLayer {
+    pub(super) fn new(number: i32) -> Option<CaptureLinkLayer> {
         match number {
-            12 | 14 | 101 | 228 | 229 => Some(LinkLayer::Raw),
-            1 => Some(LinkLayer::Ethernet),
-            113 => Some(LinkLayer::Sll),
-            276 => Some(LinkLayer::Sll2),
-            0 | 108 => Some(LinkLayer::Loopback),
-            9 | 50 => Some(LinkLayer::Ppp),
-            51 => Some(LinkLayer::PppEther),
+            12 | 14 | 101 | 228 | 229 => Some(CaptureLinkLayer::Raw),
+            1 => Some(CaptureLinkLayer::Ethernet),
+            113 => Some(CaptureLinkLayer::Sll),
+            276 => Some(CaptureLinkLayer::Sll2),
+            0 | 108 => Some(CaptureLinkLayer::Loopback),
+            9 | 50 => Some(CaptureLinkLayer::Ppp),
+            51 => Some(CaptureLinkLayer::PppEther),
             _ => None,
         }
     }
@@ -69,16 +69,16 @@ impl LinkLayer {
             }
         };
         let from = match self {
-            LinkLayer::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..original),
-            LinkLayer::Ethernet => behind(12)?,
-            LinkLayer::Sll => behind(14)?,
+            CaptureLinkLayer::Raw => return matches!(frame.first()? >> 4, 4 | 6).then_some(0..original),
+            CaptureLinkLayer::Ethernet => behind(12)?,
+            CaptureLinkLayer::Sll => behind(14)?,
             // The type is the first field; a tag continues behind the header.
-            LinkLayer::Sll2 if TAGS.contains(&word(0)?) => behind(22)?,
-            LinkLayer::Sll2 => IP.contains(&word(0)?).then_some(20)?,
+            CaptureLinkLayer::Sll2 if TAGS.contains(&word(0)?) => behind(22)?,
+            CaptureLinkLayer::Sll2 => IP.contains(&word(0)?).then_some(20)?,
             // Systems differ in the number of IPv6 and in byte order; the packet's version decides.
-            LinkLayer::Loopback => 4,
-            LinkLayer::Ppp => behind_ppp(frame, 0)?,
-            LinkLayer::PppEther => behind_ppp(frame, PPPOE_HEADER)?,
+            CaptureLinkLayer::Loopback => 4,
+            CaptureLinkLayer::Ppp => behind_ppp(frame, 0)?,
+            CaptureLinkLayer::PppEther => behind_ppp(frame, PPPOE_HEADER)?,
         };
         // Short frames are padded and may have a trailer. A packet whose length field is 0 is a
         // segment that was captured before segmentation offload.

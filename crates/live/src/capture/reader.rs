@@ -15,7 +15,7 @@ use pcap_parser::{
 };
 
 use super::failure::{ReadFailure, cut, malformed, unknown_link};
-use super::link::{self, LinkLayer};
+use super::link::{self, CaptureLinkLayer};
 use super::section::{PcapSection, TimestampFormat};
 use super::stream::PieceReader;
 use super::{CaptureDirection, INBOUND, OUTBOUND};
@@ -83,7 +83,7 @@ pub(crate) struct Captured<'a> {
 #[derive(Debug)]
 enum CaptureFormat {
     Pcapng(PcapSection),
-    Pcap { big_endian: bool, clock: TimestampFormat, link: LinkLayer },
+    Pcap { big_endian: bool, clock: TimestampFormat, link: CaptureLinkLayer },
 }
 
 /// A captured frame as it is in the file.
@@ -91,7 +91,7 @@ enum CaptureFormat {
 struct CapturedFrame {
     /// Nanoseconds since the epoch.
     at: i128,
-    link: LinkLayer,
+    link: CaptureLinkLayer,
     interface: usize,
     /// The host at whose interface it was captured.
     node: Option<usize>,
@@ -222,7 +222,7 @@ impl CaptureReader {
                 }
                 let (_, header) = parse_pcap_header(self.stream.piece()).map_err(|_| "it has no pcap header")?;
                 let linktype = header.network.0 & 0xffff;
-                let link = LinkLayer::new(linktype).ok_or_else(|| unknown_link(linktype))?;
+                let link = CaptureLinkLayer::new(linktype).ok_or_else(|| unknown_link(linktype))?;
                 let clock =
                     TimestampFormat::new(if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 });
                 self.format = CaptureFormat::Pcap { big_endian: header.is_bigendian(), clock, link };
@@ -269,7 +269,7 @@ impl CaptureReader {
         // ackclock's own devices read nothing but packets, whatever the contents.
         let original = usize::try_from(frame.original).unwrap_or(usize::MAX).max(bytes.len());
         let whole = match (frame.way, frame.link) {
-            (Some(_), LinkLayer::Raw) => Some(0..original),
+            (Some(_), CaptureLinkLayer::Raw) => Some(0..original),
             _ => frame.link.ip(bytes, original),
         };
         Ok(whole.map(|whole| (frame.from + whole.start..frame.from + whole.end.min(bytes.len()), whole.len())))
@@ -380,7 +380,7 @@ impl CaptureReader {
         &mut self,
         big_endian: bool,
         clock: TimestampFormat,
-        link: LinkLayer,
+        link: CaptureLinkLayer,
     ) -> Result<CaptureItem, ReadFailure> {
         self.stream.leave();
         let start = self.stream.look(PCAP_PACKET)?;

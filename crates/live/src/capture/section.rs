@@ -3,7 +3,7 @@
 use ackclock_sim::spec::NodeSpec;
 use pcap_parser::{InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
 
-use super::link::LinkLayer;
+use super::link::CaptureLinkLayer;
 use super::{APPLICATION, CHANGE, SCENARIO};
 
 /// The most interfaces of a section: more than a capture of "any" has on a large machine.
@@ -28,7 +28,7 @@ pub(super) struct Interface {
     /// `if_name`.
     pub(super) name: Option<String>,
     /// `None` for a link layer that is not read.
-    pub(super) link: Option<LinkLayer>,
+    pub(super) link: Option<CaptureLinkLayer>,
     pub(super) linktype: i32,
     pub(super) clock: TimestampFormat,
     /// The host with its name.
@@ -115,7 +115,7 @@ impl PcapSection {
         };
         self.interfaces.push(Interface {
             name: name.map(str::to_owned),
-            link: LinkLayer::new(block.linktype.0),
+            link: CaptureLinkLayer::new(block.linktype.0),
             linktype: block.linktype.0,
             clock: TimestampFormat { per_second, offset },
             node,

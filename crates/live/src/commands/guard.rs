@@ -10,6 +10,9 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+/// The shell that runs commands.
+pub(crate) const SHELL: &str = "/bin/sh";
+
 /// Reads a line, or the end of the pipe if this process was killed. Processes that are killed may
 /// have just started others: the search is repeated until it finds none.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM
@@ -35,7 +38,7 @@ impl Guard {
     /// # Errors
     /// There is no shell. The next run then kills the programs that are left behind.
     pub(super) fn over(mark: &str) -> io::Result<Guard> {
-        let mut command = Command::new(super::SHELL);
+        let mut command = Command::new(SHELL);
         // Its own process group does not receive Ctrl-C.
         command.args(["-c", SCRIPT, "ackclock-guard", mark]).current_dir("/").process_group(0);
         let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

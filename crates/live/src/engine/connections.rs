@@ -26,12 +26,10 @@ use ackclock_sim::{FlowId, HostId, RECEIVER_PORT, SENDER_PORT};
 use ackclock_units::Random;
 
 pub(super) use self::subflows::WireConnection;
-use self::subflows::{MOST_SUBFLOWS, is_join};
+use self::subflows::{EPHEMERAL, MOST_SUBFLOWS, is_join};
 
 mod subflows;
 
-/// The ephemeral ports of Linux (`ip_local_port_range`).
-const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
 /// The most connections of a flow between two kernels that are known at a time, as many as its
 /// measurements distinguish. Beyond it the oldest are forgotten until they are seen again.
 pub(super) const MOST_CONNECTIONS: usize = 4096;

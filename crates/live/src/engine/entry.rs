@@ -1,68 +1,16 @@
 //! The entry of a packet to its path: destination, router, and flow.
 
+use crate::engine::path_entries::PathEntry;
 use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
-use ackclock_sim::spec::LiveSpec;
 use ackclock_sim::{Inbound, RunError};
 use ackclock_units::Time;
 
 use super::buffers::HeldBuffer;
 use super::{DueOutput, Engine};
-use crate::router::{ForwardDecision, Fragments, Header, Router, protocol};
+use crate::router::{ForwardDecision, Fragments, Header, protocol};
 
 /// Bytes of a TCP header without options.
 const SHORTEST_TCP: usize = 20;
-
-/// The entries of all paths, by sending and receiving host.
-#[derive(Debug)]
-pub(super) struct PathEntries {
-    hosts: usize,
-    /// A row for each sending host; `None` where there is no path.
-    rows: Vec<Option<PathEntry>>,
-}
-
-/// The entry of a path.
-#[derive(Debug)]
-struct PathEntry {
-    router: Option<Router>,
-}
-
-impl PathEntries {
-    pub(super) fn new(live: &LiveSpec) -> PathEntries {
-        let hosts = live.nodes.len();
-        let mut entries = PathEntries { hosts, rows: Vec::new() };
-        entries.rows.resize_with(hosts * hosts, || None);
-        for pipe in &live.pipes {
-            for [from, to] in [pipe.between, [pipe.between[1], pipe.between[0]]] {
-                let router = pipe.router.as_ref().map(|router| Router::new(router, live.nodes[to].mtu));
-                entries.rows[from * hosts + to] = Some(PathEntry { router });
-            }
-        }
-        entries
-    }
-
-    /// The entry of the path from one host to another, if there is one.
-    #[inline]
-    fn get(&mut self, [from, to]: [usize; 2]) -> Option<&mut PathEntry> {
-        self.rows[from * self.hosts + to].as_mut()
-    }
-
-    /// Returns `true` if there is a path from one host to another.
-    pub(super) fn leads(&self, [from, to]: [usize; 2]) -> bool {
-        self.rows[from * self.hosts + to].is_some()
-    }
-
-    /// The router at the entry of the path from one host to another.
-    #[inline]
-    pub(super) fn router(&mut self, between: [usize; 2]) -> Option<&mut Router> {
-        self.get(between)?.router.as_mut()
-    }
-
-    /// The first router at the entry of a path from a host.
-    fn first_router(&mut self, from: usize) -> Option<&mut Router> {
-        let mut row = self.rows[from * self.hosts..][..self.hosts].iter_mut().flatten();
-        row.find_map(|entry| entry.router.as_mut())
-    }
-}
 
 impl Engine {
     /// Sends a packet of `len` bytes from host `from` on the path to its destination. Returns the

@@ -7,8 +7,6 @@ use ackclock_units::Ecn;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 
-use super::Discard;
-
 /// Protocol numbers (IANA registry "Assigned Internet Protocol Numbers").
 pub(crate) mod protocol {
     pub(crate) const HOP_BY_HOP: u8 = 0;
@@ -228,4 +226,22 @@ pub(crate) fn set_checksum(header: &mut [u8]) {
     let checksum = Sum16BitWords::new().add_slice(header).ones_complement();
     // The words are added in the machine's byte order.
     header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_ne_bytes());
+}
+
+/// The reason why a packet is discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Discard {
+    /// Neither IPv4 nor IPv6.
+    Version,
+    /// Fewer bytes than the header or its length field requires, or contradictory lengths.
+    Length,
+    /// The checksum of the IPv4 header is wrong.
+    Checksum,
+    /// Addresses that no router forwards from or to: multicast, broadcast, loopback, link-local,
+    /// unspecified.
+    Scope,
+    /// Its hop limit is used up.
+    TimeExceeded,
+    /// Longer than the next link's MTU, and not to be fragmented.
+    TooBig,
 }

@@ -5,7 +5,7 @@ use std::fs;
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
-use super::watched::RecentDelays;
+use super::delays::RecentDelays;
 use crate::LONGEST_STALL;
 
 /// The punctuality of a run.

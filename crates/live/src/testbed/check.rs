@@ -7,11 +7,11 @@ use std::path::Path;
 use ackclock_sim::spec::LiveSpec;
 
 use super::gateway;
-use super::leftovers::RunsLock;
 use super::namespace::{self, NetworkNamespace};
 use super::places;
+use super::record::RunsLock;
 use crate::LiveError;
-use crate::commands::SHELL;
+use crate::commands::guard::SHELL;
 
 /// Bits of the sets of capabilities (`linux/capability.h`).
 const CAP_NET_ADMIN: u32 = 12;

@@ -19,8 +19,9 @@ use std::process::{Command, Stdio};
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 
 use super::interface;
-use super::leftovers::{self, RunRecord};
 use super::namespace::{self, NamespaceId, NetworkNamespace};
+use super::record::RunRecord;
+use super::record::others_note;
 
 /// The kernel's forwarding switches, by address family.
 const SWITCHES: [(&str, &str); 2] =
@@ -82,7 +83,7 @@ pub(super) fn undo(line: &str, record: &std::path::Path) -> io::Result<()> {
         ["interface", name, namespace, home] => interface::give_back(name, namespace, home),
         ["forward", family, id] => {
             let Some((_, switch)) = SWITCHES.into_iter().find(|(known, _)| *known == family) else { return Ok(()) };
-            if leftovers::others_note(line, record) {
+            if others_note(line, record) {
                 return Ok(());
             }
             match there(id)? {
@@ -107,7 +108,7 @@ fn forward(
 ) -> io::Result<()> {
     let is_on = namespace::inside(namespace, || Ok(fs::read_to_string(switch)?.trim() == "1"))?;
     if let Some(line) = note
-        && (!is_on || leftovers::others_note(&line, record.path()))
+        && (!is_on || others_note(&line, record.path()))
     {
         record.note(&line)?;
     }

@@ -8,9 +8,9 @@
 use std::fs;
 use std::io;
 
-use super::leftovers::RunRecord;
 use super::namespace::{self, NetworkNamespace};
 use super::netlink::{self, InterfaceState};
+use super::record::RunRecord;
 
 /// Moves an interface into a namespace of this run.
 pub(super) fn take(name: &str, namespace: &NetworkNamespace, record: &mut RunRecord) -> io::Result<()> {

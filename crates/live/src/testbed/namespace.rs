@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::leftovers::RunRecord;
+use super::record::RunRecord;
 use super::{netlink, places};
 
 /// A named namespace, which exists at least as long as this.

@@ -410,7 +410,7 @@ fn runs_that_begin_and_end_at_once_wait_for_each_other() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for round in 0..5000 {
-                    let lock = leftovers::RunsLock::take().unwrap_or_else(|error| panic!("round {round}: {error}"));
+                    let lock = record::RunsLock::take().unwrap_or_else(|error| panic!("round {round}: {error}"));
                     assert!(!inside.swap(true, Ordering::Relaxed), "two have the lock");
                     lock.is_writable().expect("a directory");
                     inside.store(false, Ordering::Relaxed);
@@ -425,7 +425,7 @@ fn a_run_is_over_when_its_process_is_gone_and_what_it_was_starting_has_let_go() 
     let path = std::env::temp_dir().join(format!("ackt-note-{}", std::process::id()));
     let note = std::fs::File::create(&path).expect("a file");
     note.lock().expect("locked");
-    let own = format!("{}-{}-0", std::process::id(), leftovers::start_time("self").expect("a time"));
+    let own = format!("{}-{}-0", std::process::id(), record::start_time("self").expect("a time"));
     assert!(leftovers::abandoned(&own, &path).expect("a file").is_none(), "it is alive");
     thread::scope(|scope| {
         // As a program does that was forked and not yet executed when its run was killed.

@@ -1,3 +1,4 @@
+use crate::segment::options_len;
 use proptest::prelude::*;
 
 use super::*;

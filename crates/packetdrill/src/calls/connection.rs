@@ -7,8 +7,8 @@ use super::{Done, Op, Step, Waiting};
 use crate::args::{Args, CallError};
 use crate::ast::Call;
 use crate::errno::Errno;
-use crate::host::System;
 use crate::sockets::{Kernel, Kind, SocketId};
+use crate::system::System;
 
 /// `IPPROTO_MPTCP`.
 const MPTCP: i64 = 262;

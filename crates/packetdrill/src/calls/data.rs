@@ -7,11 +7,13 @@ use super::{Done, Op, Step};
 use crate::args::{Args, CallError, integer};
 use crate::ast::Expr;
 use crate::errno::Errno;
-use crate::fast_open::MSG_FASTOPEN;
-use crate::host::System;
 use crate::shapes::{ExpectedMessage, control, message_vector, part, parts, vector};
 use crate::socket;
 use crate::sockets::{Kernel, Kind, SocketId};
+use crate::system::System;
+
+/// `MSG_FASTOPEN`; another flag, which nobody uses, in FreeBSD.
+pub(crate) const MSG_FASTOPEN: i64 = 0x2000_0000;
 
 const PEEK: i64 = 0x2;
 const TRUNC: i64 = 0x20;

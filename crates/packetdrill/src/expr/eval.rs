@@ -5,19 +5,16 @@ use std::collections::BTreeMap;
 
 use ackclock_units::maths;
 
-use super::parse::{Binary, Comparison, Node, NodeKind, Statement, StatementKind, Unary};
-use super::value::{Number, range_len};
-use super::{CodeError, Value, constants};
+use super::constants;
+use super::error::CodeError;
+use super::syntax::{Binary, Comparison, Node, NodeKind, Statement, StatementKind, Unary};
+use super::value::Value;
+use super::value::{MAX_LENGTH, Number, Outcome, range_len};
 
 mod percent;
 
-/// The longest string, in bytes, and the longest tuple.
-const MAX_LENGTH: usize = 1 << 16;
-
 /// Deepest nesting of tuples.
 const MAX_NESTING: usize = 8;
-
-type Outcome<T> = Result<T, String>;
 
 /// A program at work.
 pub(super) struct Run<'a> {

@@ -3,6 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+/// The longest string, in bytes, and the longest tuple.
+pub(super) const MAX_LENGTH: usize = 1 << 16;
+
 /// A value of Python's.
 #[derive(Clone, Debug)]
 pub enum Value {
@@ -212,3 +215,5 @@ impl From<&str> for Value {
         Value::Text(text.to_owned())
     }
 }
+
+pub(super) type Outcome<T> = Result<T, String>;

@@ -6,9 +6,10 @@ use ackclock_units::Span;
 use super::{LONGEST_TIMEOUT, SYN_ACK_TIMEOUT, Value, accepted_without_meaning, unsupported};
 use crate::args::CallError;
 use crate::errno::Errno;
-use crate::host::{Host, System};
+use crate::host::Host;
 use crate::socket::SocketOptions;
 use crate::sockets::{Kernel, Kind, SocketId};
+use crate::system::System;
 
 fn flag(on: bool) -> Value {
     Value::Number(i64::from(on))

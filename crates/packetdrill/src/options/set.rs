@@ -6,9 +6,9 @@ use ackclock_units::{Span, Time};
 use super::{LONGEST_TIMEOUT, SYN_ACK_TIMEOUT, accepted_without_meaning, known, unsupported};
 use crate::args::CallError;
 use crate::errno::Errno;
-use crate::host::System;
 use crate::socket::{self, SocketOptions};
 use crate::sockets::{Kernel, Kind, SocketId};
+use crate::system::System;
 
 /// Linux's least socket buffers (`SOCK_MIN_SNDBUF`, `SOCK_MIN_RCVBUF`): two packets' bookkeeping of
 /// 2048 + 256 bytes, one.

@@ -4,13 +4,22 @@ use ackclock_tcp::{AccEcnOption, EcnFeedback, LossDetector};
 use ackclock_units::Span;
 use ackclock_units::parameter::Named as _;
 
-use super::table::{Applied, Request};
 use crate::fast_open::Keys;
 use crate::host::Host;
-use crate::settings;
+use crate::settings::{self, Settings};
 
 /// FreeBSD takes the options off a SYN after the third timeout (`tcp_timer_rexmt`).
 pub(super) const DROP_OPTIONS_AFTER: u32 = 3;
+
+/// The effect of a value, for the trace, if it had any; or the reason why it is not supported.
+pub(super) type Applied = Result<Option<String>, String>;
+
+/// A value for a sysctl of a host, whose settings in `chosen` stay.
+pub(super) struct Request<'a> {
+    pub(super) host: &'a mut Host,
+    pub(super) chosen: &'a Settings,
+    pub(super) value: &'a str,
+}
 
 impl Request<'_> {
     /// The value as a whole number, which may be written in hexadecimal.

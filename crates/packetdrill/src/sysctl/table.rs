@@ -2,19 +2,9 @@
 
 use ackclock_units::Span;
 
-use super::setters;
+use super::setters::{self, Applied, Request};
 use crate::host::Host;
 use crate::settings::Settings;
-
-/// The effect of a value, for the trace, if it had any; or the reason why it is not supported.
-pub(super) type Applied = Result<Option<String>, String>;
-
-/// A value for a sysctl of a host, whose settings in `chosen` stay.
-pub(super) struct Request<'a> {
-    pub(super) host: &'a mut Host,
-    pub(super) chosen: &'a Settings,
-    pub(super) value: &'a str,
-}
 
 /// A sysctl.
 pub(super) struct Row {

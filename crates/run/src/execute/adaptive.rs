@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ackclock_scenario::{Measures, Scenario};
 use ackclock_sim::RunError;
 
+use super::done::{Done, Failure};
 use super::order::Jobs;
-use super::{Done, Failure};
 use crate::progress::{Progress, STEPS};
 use crate::selection::Walk;
 

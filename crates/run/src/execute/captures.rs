@@ -17,14 +17,14 @@ use crate::partial::{Partial, Sealed};
 pub(super) struct Captures {
     points: Vec<CapturePoint>,
     snaplen: u32,
-    files: Files,
+    files: CaptureFiles,
     paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default)]
-struct Files(Vec<PcapNg<Partial>>);
+struct CaptureFiles(Vec<PcapNg<Partial>>);
 
-impl CaptureSink for Files {
+impl CaptureSink for CaptureFiles {
     fn record(&mut self, record: &CaptureRecord<'_>) -> ControlFlow<()> {
         self.0[record.capture].add(record)
     }

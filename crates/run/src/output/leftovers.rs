@@ -11,7 +11,9 @@ use anyhow::{Context, bail};
 
 use crate::partial;
 
-use super::{COMMANDS, MANIFEST, RUNS, SUMMARIES, depth_of, is_ours, names_in, read_manifest};
+use super::layout::{
+    COMMANDS, MANIFEST, RUNS, SUMMARIES, depth_of, has_plan, is_ours, is_plan, manifest, names_in, read_manifest,
+};
 
 /// Folders for it: `unfinished-1` and so on.
 const KEPT: &str = "unfinished-";
@@ -32,7 +34,7 @@ pub(super) fn refuse_partial(dir: &Path) -> anyhow::Result<()> {
             dir.display()
         )
     };
-    if let Some(manifest) = super::manifest(dir) {
+    if let Some(manifest) = manifest(dir) {
         let lines = count_lines(&dir.join(SUMMARIES));
         return match (manifest["partial"] == true, lines) {
             (false, _) => Ok(()),
@@ -44,7 +46,7 @@ pub(super) fn refuse_partial(dir: &Path) -> anyhow::Result<()> {
     }
     let hidden = partial::hidden(dir, SUMMARIES);
     let runs = [hidden, dir.join(SUMMARIES)].iter().filter_map(|path| count_lines(path)).max().unwrap_or(0);
-    if super::resume::has_plan(dir) && runs > 0 {
+    if has_plan(dir) && runs > 0 {
         bail!(resumable(runs, ""));
     }
     Ok(())
@@ -83,7 +85,7 @@ pub(super) fn put_aside(
         }
     }
     // The plan of the runs says nothing by itself.
-    left.retain(|(from, name)| !super::resume::is_plan(name) || fs::remove_file(from).is_err());
+    left.retain(|(from, name)| !is_plan(name) || fs::remove_file(from).is_err());
     // A manifest that was cut off says nothing.
     left.retain(|(from, name)| name != MANIFEST || read_manifest(from).is_some() || fs::remove_file(from).is_err());
     // Folders first: files may belong into them.

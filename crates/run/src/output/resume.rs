@@ -9,20 +9,36 @@ use std::path::{Path, PathBuf};
 
 use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{
-    COMMANDS, MANIFEST, OURS, Output, PCAPNG, RECORDS, RUNS, SQLOG, SUMMARIES, is_ours, is_record, names, names_in,
-    other_input, read_manifest, remove,
+use super::layout::{
+    COMMANDS, MANIFEST, NEW_PLAN, OURS, PCAPNG, PLAN, RECORDS, RUNS, SQLOG, SUMMARIES, depth_of, is_ours, is_plan,
+    is_record, names, names_in, other_input, read_manifest, remove,
 };
+use super::leftovers::{self, count_lines};
 use crate::partial::{self, Partial, Sealed};
 use crate::selection::{Selection, Walk};
 
-/// The hidden file that says what is being run, while it is.
-const PLAN: &str = "plan.json";
+/// What a sweep depends on beside its scenario.
+#[derive(Debug)]
+pub(super) struct SweepInputs {
+    /// Hashes of the files that the scenario names, by their names.
+    pub(super) files: Map<String, Value>,
+    /// The part that these runs are, unless all.
+    pub(super) part: Option<(&'static str, String)>,
+}
 
-/// The plan until it is written.
-const NEW_PLAN: &str = "new-plan.json";
+impl SweepInputs {
+    /// Adds to a manifest which files the scenario names and which runs these are.
+    pub(super) fn tell(&self, manifest: &mut Value) {
+        if !self.files.is_empty() {
+            manifest["inputs"] = self.files.clone().into();
+        }
+        if let Some((key, part)) = &self.part {
+            manifest[*key] = part.as_str().into();
+        }
+    }
+}
 
 /// The results already there.
 #[derive(Debug)]
@@ -32,15 +48,6 @@ pub(super) struct Resumed {
     pub(super) records: Vec<Sealed>,
     /// Number of finished runs.
     pub(super) runs: usize,
-}
-
-pub(super) fn is_plan(name: &str) -> bool {
-    [PLAN, NEW_PLAN].contains(&name)
-}
-
-/// Returns `true` if a sweep was begun here that has not come to its end.
-pub(super) fn has_plan(dir: &Path) -> bool {
-    read_manifest(&partial::hidden(dir, PLAN)).is_some()
 }
 
 /// Removes the folders in a folder that have nothing in them, and the folder if it has nothing
@@ -53,10 +60,9 @@ pub(super) fn remove_empty(folder: &Path) {
 }
 
 /// Writes down what is being run, unless it is there.
-pub(super) fn plan(output: &Output, scenario: &Scenario) -> anyhow::Result<PathBuf> {
-    let dir = &output.dir;
+pub(super) fn plan(dir: &Path, inputs: &SweepInputs, scenario: &Scenario) -> anyhow::Result<PathBuf> {
     let path = partial::hidden(dir, PLAN);
-    let plan = described(output, scenario);
+    let plan = described(inputs, scenario);
     if read_manifest(&path).as_ref() == Some(&plan) {
         return Ok(path);
     }
@@ -73,15 +79,20 @@ pub(super) fn plan(output: &Output, scenario: &Scenario) -> anyhow::Result<PathB
 }
 
 /// A sweep, by what its results depend on.
-fn described(output: &Output, scenario: &Scenario) -> Value {
+fn described(inputs: &SweepInputs, scenario: &Scenario) -> Value {
     let mut plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
-    output.tell_inputs(&mut plan);
+    inputs.tell(&mut plan);
     plan
 }
 
 /// Results of the same sweep in a directory.
-pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selection) -> anyhow::Result<Option<Resumed>> {
-    let (dir, digits) = (&*output.dir, output.digits());
+pub(super) fn take_up(
+    dir: &Path,
+    digits: usize,
+    inputs: &SweepInputs,
+    scenario: &Scenario,
+    selection: &Selection,
+) -> anyhow::Result<Option<Resumed>> {
     let complete = read_manifest(&dir.join(MANIFEST));
     let hidden = read_manifest(&partial::hidden(dir, MANIFEST));
     let Some(earlier) =
@@ -89,9 +100,9 @@ pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selectio
     else {
         return Ok(None);
     };
-    check(dir, selection, &earlier, &described(output, scenario))?;
+    check(dir, selection, &earlier, &described(inputs, scenario))?;
     if complete.as_ref().is_some_and(|manifest| manifest["partial"] != true) {
-        let runs = super::leftovers::count_lines(&dir.join(SUMMARIES))
+        let runs = count_lines(&dir.join(SUMMARIES))
             .with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
         // The run was killed between this manifest and its own end.
         let _ = fs::remove_file(partial::hidden(dir, PLAN));
@@ -99,7 +110,7 @@ pub(super) fn take_up(output: &Output, scenario: &Scenario, selection: &Selectio
     }
     // From here on nothing is complete until it is again. Each step may be the last: until all
     // files are hidden, a hidden manifest lists them.
-    plan(output, scenario)?;
+    plan(dir, inputs, scenario)?;
     if complete.is_some() {
         fs::rename(dir.join(MANIFEST), partial::hidden(dir, MANIFEST))?;
     }
@@ -141,7 +152,7 @@ fn records(dir: &Path, scenario: &Scenario, finished: impl Fn(&str) -> bool) -> 
         names(dir)?.iter().filter(|name| is_ours(name)).filter_map(|name| name.to_str()).map(str::to_owned).collect();
     left.sort();
     for hidden in left {
-        let plain = super::leftovers::plain(&hidden);
+        let plain = leftovers::plain(&hidden);
         let path = dir.join(&hidden);
         if plain == SUMMARIES || is_plan(&plain) {
             continue;
@@ -217,7 +228,7 @@ fn check(dir: &Path, selection: &Selection, earlier: &Value, asked: &Value) -> a
 /// Gives a file back the name that it had before it was complete, if it is there.
 fn hide(dir: &Path, name: &str) -> anyhow::Result<()> {
     let published = dir.join(name);
-    if super::depth_of(name).is_some() && published.is_file() {
+    if depth_of(name).is_some() && published.is_file() {
         fs::rename(&published, partial::hidden(dir, name))?;
         published.ancestors().skip(1).take_while(|above| *above != dir).for_each(|above| _ = fs::remove_dir(above));
     }

@@ -3,8 +3,8 @@
 use ackclock_emulator::Slots;
 use ackclock_sim::spec::{Application, DatagramSpec, FlowSpec, HostSpec};
 
-use super::GroupRoute;
 use super::interrupts::{FlowInterrupts, INTERRUPTS};
+use super::route::GroupRoute;
 use crate::application;
 use crate::datagrams;
 use crate::document::Table;

@@ -1,9 +1,8 @@
 //! Socket buffers: of a fixed size, or tuned by the host.
 
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{BufferTuning, Config, OffloadRule, SpaceRule};
+use ackclock_tcp::{BufferTuning, Config, MAX_BUFFER, OffloadRule, SpaceRule};
 
-use super::MAX_BUFFER;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::keys::{self, Domain};

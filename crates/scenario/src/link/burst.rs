@@ -11,10 +11,12 @@
 
 use ackclock_units::Rate;
 
-use super::MAX_BURST;
 use crate::document::{Node, Value};
 use crate::keys::Domain;
 use crate::quantity::{Bytes, Kind, OneOf, Problem};
+
+/// The most bytes of a token bucket: more would be no shaping.
+const MAX_BURST: u64 = 1 << 30;
 
 /// The name of the bucket of an HTB class without `burst`.
 const NAMES: OneOf = OneOf { what: "token bucket", names: &["htb"] };

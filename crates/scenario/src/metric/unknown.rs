@@ -1,6 +1,6 @@
 //! The errors of metrics that do not exist.
 
-use super::{MetricSubject, Part, Shape, UnknownMetric, fields, glob};
+use super::subject::{MetricSubject, Part, Shape, UnknownMetric, fields, glob};
 use crate::report::{listed, nearest};
 
 /// Says which part of the path is wrong, and what it may have been.

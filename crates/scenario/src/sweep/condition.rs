@@ -1,9 +1,9 @@
 //! The points of a sweep by conditions, and parameters that follow from others: [`Expression`]s
 //! over the values of axes.
 
-use super::expression::{self, BYTES, BYTES_PER_SECOND, EXPECTED, Expression, Found, NONE, PACKETS, SECONDS};
-use super::sample::Unit;
-use super::{Axis, Reader, Sweep, Values};
+use super::axes::{Axis, Reader, Sweep, Values};
+use super::expression::{self, BYTES, BYTES_PER_SECOND, EXPECTED, Expression, FoundValue, NONE, PACKETS, SECONDS};
+use super::range::Unit;
 use crate::document::{Node, Value};
 use crate::report::Diagnostic;
 use crate::write::inline;
@@ -21,19 +21,19 @@ pub(super) struct Written<'n> {
 
 impl Values {
     /// A value as expressions have it.
-    pub(super) fn found(&self, row: usize) -> Found {
+    pub(super) fn found(&self, row: usize) -> FoundValue {
         found(&self.at(row), self.name(row))
     }
 }
 
 /// A value with this name, as expressions have it.
-pub(super) fn found(node: &Node, name: Option<&str>) -> Found {
+pub(super) fn found(node: &Node, name: Option<&str>) -> FoundValue {
     match &node.value {
-        Value::String(text) => Found::of(text),
-        Value::Integer(number) => Found::Number(*number as f64, NONE),
-        Value::Float(number) => Found::Number(*number, NONE),
-        Value::Boolean(truth) => Found::Truth(*truth),
-        _ => Found::Text(name.map_or_else(|| inline(node), str::to_owned)),
+        Value::String(text) => FoundValue::of(text),
+        Value::Integer(number) => FoundValue::Number(*number as f64, NONE),
+        Value::Float(number) => FoundValue::Number(*number, NONE),
+        Value::Boolean(truth) => FoundValue::Truth(*truth),
+        _ => FoundValue::Text(name.map_or_else(|| inline(node), str::to_owned)),
     }
 }
 
@@ -73,7 +73,7 @@ impl Reader<'_> {
             return self.fail(&condition, &format!("of at most {MAX_POINTS} points some may be left out"));
         }
         let found = |axis: &Axis| (0..axis.values.len()).map(|row| axis.values.found(row)).collect();
-        let values: Vec<Vec<Found>> = sweep.axes.iter().map(found).collect();
+        let values: Vec<Vec<FoundValue>> = sweep.axes.iter().map(found).collect();
         let mut kept = Vec::new();
         for point in 0..points {
             let rows = sweep.rows(point);

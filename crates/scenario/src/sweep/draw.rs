@@ -2,10 +2,11 @@
 
 use ackclock_units::Random;
 
+use super::axes::{Axis, Reader, Values};
 use super::condition::{Written, found, written};
-use super::expression::Found;
-use super::sample::{Drawn, Range, parts};
-use super::{Axis, Choice, Reader, Values};
+use super::expression::FoundValue;
+use super::names::Choice;
+use super::range::{Drawn, Range, parts};
 use crate::document::{Entry, Node};
 use crate::overrides::Path;
 use crate::report::Diagnostic;
@@ -22,11 +23,11 @@ pub(super) struct AxisColumn<'n> {
     pub(super) paths: Vec<Path>,
     pub(super) before: Vec<Choice>,
     pub(super) drawn: Drawn,
-    pub(super) source: Source<'n>,
+    pub(super) source: DrawSource<'n>,
 }
 
 /// Where they come from.
-pub(super) enum Source<'n> {
+pub(super) enum DrawSource<'n> {
     Random(Random),
     Expression(Written<'n>),
     /// One value.
@@ -61,11 +62,11 @@ impl Reader<'_> {
                 _ => None,
             };
             let source = match constant {
-                Some(_) => Source::Constant,
+                Some(_) => DrawSource::Constant,
                 None => {
                     let key = format!("sweep.sample.derive.\"{}\"", entry.key);
                     let written = self.expression(key, &entry.node, &names)?;
-                    if pin.is_some() { Source::Constant } else { Source::Expression(written) }
+                    if pin.is_some() { DrawSource::Constant } else { DrawSource::Expression(written) }
                 }
             };
             let drawn = Drawn::derived(pin.or(constant), entry.node.place.clone());
@@ -84,11 +85,12 @@ impl Reader<'_> {
     ) -> Option<(Vec<Axis>, Option<String>)> {
         let mut kept: Vec<Vec<f64>> = columns.iter().map(|_| Vec::with_capacity(points)).collect();
         let (mut draws, mut count) = (0usize, 0);
-        let is_plain = condition.is_none() && columns.iter().all(|column| matches!(column.source, Source::Random(_)));
+        let is_plain =
+            condition.is_none() && columns.iter().all(|column| matches!(column.source, DrawSource::Random(_)));
         while count < points {
             let batch = columns.iter_mut().map(|column| match &mut column.source {
-                Source::Random(random) => parts(latin, points, random),
-                Source::Expression(_) | Source::Constant => Vec::new(),
+                DrawSource::Random(random) => parts(latin, points, random),
+                DrawSource::Expression(_) | DrawSource::Constant => Vec::new(),
             });
             let batch: Vec<Vec<f64>> = batch.collect();
             if is_plain {
@@ -126,13 +128,13 @@ impl Reader<'_> {
         columns: &mut [AxisColumn<'_>],
         part: impl Fn(usize) -> Option<f64>,
         numbers: &mut Vec<f64>,
-    ) -> Option<Vec<Found>> {
-        let mut values: Vec<Found> = Vec::with_capacity(columns.len());
+    ) -> Option<Vec<FoundValue>> {
+        let mut values: Vec<FoundValue> = Vec::with_capacity(columns.len());
         for (number, column) in columns.iter_mut().enumerate() {
             let part = match &column.source {
-                Source::Random(_) => part(number)?,
-                Source::Constant => 0.0,
-                Source::Expression(of) => {
+                DrawSource::Random(_) => part(number)?,
+                DrawSource::Constant => 0.0,
+                DrawSource::Expression(of) => {
                     let came_to = of.expression.number(&|number| values[number].clone()).and_then(written);
                     let (unit, came_to) = self.known(of, came_to)?;
                     if let Range::Derived(first @ None) = &mut column.drawn.range {

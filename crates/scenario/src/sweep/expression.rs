@@ -29,15 +29,15 @@ pub(super) const BYTES_PER_SECOND: Unit = [-1, 1, 0];
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum FoundValue {
     Number(f64, Unit),
     Text(String),
     Truth(bool),
 }
 
-impl Found {
+impl FoundValue {
     /// A text: a quantity if it is one.
-    pub(super) fn of(text: &str) -> Found {
+    pub(super) fn of(text: &str) -> FoundValue {
         let span = || Some((parse_span(text).ok()?.as_secs_f64(), SECONDS));
         let rate = || Some((parse_rate(text).ok()?.as_bps() as f64 / 8.0, BYTES_PER_SECOND));
         let size = || match parse_size(text).ok()? {
@@ -45,19 +45,19 @@ impl Found {
             Size::Packets(packets) => Some((packets as f64, PACKETS)),
         };
         let quantity = span().or_else(rate).or_else(size);
-        quantity.map_or_else(|| Found::Text(text.to_owned()), |(number, unit)| Found::Number(number, unit))
+        quantity.map_or_else(|| FoundValue::Text(text.to_owned()), |(number, unit)| FoundValue::Number(number, unit))
     }
 
     fn shown(&self) -> &'static str {
         match self {
-            Found::Text(_) => "a text",
-            Found::Truth(_) => "true or false",
-            Found::Number(_, NONE) => "a number without a unit",
-            Found::Number(_, SECONDS) => "a time",
-            Found::Number(_, BYTES) => "a size in bytes",
-            Found::Number(_, PACKETS) => "a number of packets",
-            Found::Number(_, BYTES_PER_SECOND) => "a rate",
-            Found::Number(..) => "a number of another unit",
+            FoundValue::Text(_) => "a text",
+            FoundValue::Truth(_) => "true or false",
+            FoundValue::Number(_, NONE) => "a number without a unit",
+            FoundValue::Number(_, SECONDS) => "a time",
+            FoundValue::Number(_, BYTES) => "a size in bytes",
+            FoundValue::Number(_, PACKETS) => "a number of packets",
+            FoundValue::Number(_, BYTES_PER_SECOND) => "a rate",
+            FoundValue::Number(..) => "a number of another unit",
         }
     }
 }
@@ -65,7 +65,7 @@ impl Found {
 /// An expression that has been read.
 #[derive(Clone, Debug)]
 pub(super) enum Expression {
-    Constant(Found),
+    Constant(FoundValue),
     /// A parameter by its number.
     Parameter(usize),
     Not(Box<Expression>),
@@ -117,56 +117,62 @@ impl Expression {
     }
 
     /// The value, where parameters have these values.
-    pub(super) fn value(&self, of: &dyn Fn(usize) -> Found) -> Result<Found, String> {
+    pub(super) fn value(&self, of: &dyn Fn(usize) -> FoundValue) -> Result<FoundValue, String> {
         match self {
             Expression::Constant(found) => Ok(found.clone()),
             Expression::Parameter(number) => Ok(of(*number)),
-            Expression::Not(inner) => Ok(Found::Truth(!inner.truth(of)?)),
-            Expression::Minus(inner) => inner.number(of).map(|(number, unit)| Found::Number(-number, unit)),
+            Expression::Not(inner) => Ok(FoundValue::Truth(!inner.truth(of)?)),
+            Expression::Minus(inner) => inner.number(of).map(|(number, unit)| FoundValue::Number(-number, unit)),
             Expression::Rounded(round, inner) => {
-                inner.number(of).map(|(number, unit)| Found::Number(round(number), unit))
+                inner.number(of).map(|(number, unit)| FoundValue::Number(round(number), unit))
             }
-            Expression::Two(Operator::Or, both) => Ok(Found::Truth(both[0].truth(of)? || both[1].truth(of)?)),
-            Expression::Two(Operator::And, both) => Ok(Found::Truth(both[0].truth(of)? && both[1].truth(of)?)),
+            Expression::Two(Operator::Or, both) => Ok(FoundValue::Truth(both[0].truth(of)? || both[1].truth(of)?)),
+            Expression::Two(Operator::And, both) => Ok(FoundValue::Truth(both[0].truth(of)? && both[1].truth(of)?)),
             Expression::Two(operator, both) => operator.apply(both[0].value(of)?, both[1].value(of)?),
         }
     }
 
     /// The truth of the expression, where parameters have these values.
-    pub(super) fn truth(&self, of: &dyn Fn(usize) -> Found) -> Result<bool, String> {
+    pub(super) fn truth(&self, of: &dyn Fn(usize) -> FoundValue) -> Result<bool, String> {
         match self.value(of)? {
-            Found::Truth(truth) => Ok(truth),
+            FoundValue::Truth(truth) => Ok(truth),
             other => Err(format!("{}, where something is true or false", other.shown())),
         }
     }
 
     /// The number and its unit.
-    pub(super) fn number(&self, of: &dyn Fn(usize) -> Found) -> Result<(f64, Unit), String> {
+    pub(super) fn number(&self, of: &dyn Fn(usize) -> FoundValue) -> Result<(f64, Unit), String> {
         match self.value(of)? {
-            Found::Number(number, unit) => Ok((number, unit)),
+            FoundValue::Number(number, unit) => Ok((number, unit)),
             other => Err(format!("{}, where a number is expected", other.shown())),
         }
     }
 }
 
 impl Operator {
-    fn apply(self, left: Found, right: Found) -> Result<Found, String> {
+    fn apply(self, left: FoundValue, right: FoundValue) -> Result<FoundValue, String> {
         let unlike = || Err(format!("{} and {} are compared or added", left.shown(), right.shown()));
         match (&left, &right) {
-            (Found::Number(a, of_a), Found::Number(b, of_b)) if matches!(self, Operator::Times | Operator::Per) => {
+            (FoundValue::Number(a, of_a), FoundValue::Number(b, of_b))
+                if matches!(self, Operator::Times | Operator::Per) =>
+            {
                 let (number, sign) = if self == Operator::Times { (a * b, 1) } else { (a / b, -1) };
                 let unit = std::array::from_fn(|place| of_a[place].saturating_add(of_b[place].saturating_mul(sign)));
-                Ok(Found::Number(number, unit))
+                Ok(FoundValue::Number(number, unit))
             }
-            (Found::Number(a, unit), Found::Number(b, other)) if unit == other => Ok(match self {
-                Operator::Plus => Found::Number(a + b, *unit),
-                Operator::Minus => Found::Number(a - b, *unit),
-                Operator::Min => Found::Number(a.min(*b), *unit),
-                Operator::Max => Found::Number(a.max(*b), *unit),
-                _ => Found::Truth(self.holds(a.partial_cmp(b))),
+            (FoundValue::Number(a, unit), FoundValue::Number(b, other)) if unit == other => Ok(match self {
+                Operator::Plus => FoundValue::Number(a + b, *unit),
+                Operator::Minus => FoundValue::Number(a - b, *unit),
+                Operator::Min => FoundValue::Number(a.min(*b), *unit),
+                Operator::Max => FoundValue::Number(a.max(*b), *unit),
+                _ => FoundValue::Truth(self.holds(a.partial_cmp(b))),
             }),
-            (Found::Text(a), Found::Text(b)) if self.is_equality() => Ok(Found::Truth(self.holds(Some(a.cmp(b))))),
-            (Found::Truth(a), Found::Truth(b)) if self.is_equality() => Ok(Found::Truth(self.holds(Some(a.cmp(b))))),
+            (FoundValue::Text(a), FoundValue::Text(b)) if self.is_equality() => {
+                Ok(FoundValue::Truth(self.holds(Some(a.cmp(b)))))
+            }
+            (FoundValue::Truth(a), FoundValue::Truth(b)) if self.is_equality() => {
+                Ok(FoundValue::Truth(self.holds(Some(a.cmp(b)))))
+            }
             _ => unlike(),
         }
     }
@@ -247,7 +253,7 @@ impl<'t> Reader<'t> {
         for quote in ['"', '\''] {
             if let Some(rest) = self.rest.strip_prefix(quote) {
                 self.rest = rest;
-                return self.quoted(quote).map(|text| Expression::Constant(Found::of(text)));
+                return self.quoted(quote).map(|text| Expression::Constant(FoundValue::of(text)));
             }
         }
         if let Some(rest) = self.rest.strip_prefix('`') {
@@ -262,14 +268,14 @@ impl<'t> Reader<'t> {
         }
         self.rest = rest.trim_start();
         if word.starts_with(|c: char| c.is_ascii_digit()) {
-            let number = word.parse::<f64>().ok().map(|number| Found::Number(number, NONE));
-            return match number.unwrap_or_else(|| Found::of(word)) {
-                Found::Text(_) => Err(format!("`{word}` is neither a number nor a quantity")),
+            let number = word.parse::<f64>().ok().map(|number| FoundValue::Number(number, NONE));
+            return match number.unwrap_or_else(|| FoundValue::of(word)) {
+                FoundValue::Text(_) => Err(format!("`{word}` is neither a number nor a quantity")),
                 number => Ok(Expression::Constant(number)),
             };
         }
         match word {
-            "true" | "false" => Ok(Expression::Constant(Found::Truth(word == "true"))),
+            "true" | "false" => Ok(Expression::Constant(FoundValue::Truth(word == "true"))),
             _ if self.take("(") => self.function(word),
             path => self.parameter(path),
         }
@@ -334,36 +340,39 @@ mod tests {
 
     const NAMES: [&str; 4] = ["links.a.rate", "links.a.delay", "links.a.queue.red.min", "links.b-c.queue.red.max"];
 
-    fn value(text: &str) -> Result<Found, String> {
+    fn value(text: &str) -> Result<FoundValue, String> {
         let values = ["8mbit", "10ms", "20p", "60p"];
-        Expression::read(text, &NAMES)?.value(&|number| Found::of(values[number]))
+        Expression::read(text, &NAMES)?.value(&|number| FoundValue::of(values[number]))
     }
 
     #[test]
     fn operators_bind_as_usual() {
         let number = |text: &str| value(text).map_err(|error| format!("{text}: {error}"));
-        assert_eq!(number("1 + 2 * 3 - 4 / 2"), Ok(Found::Number(5.0, NONE)));
-        assert_eq!(number("-(1 - 3) * 1e-1"), Ok(Found::Number(0.2, NONE)));
-        assert_eq!(number("8 / 4 / 2"), Ok(Found::Number(1.0, NONE)));
-        assert_eq!(number("max(2, min(3, 4)) + round(1.5) + floor(1.5) + ceil(1.5)"), Ok(Found::Number(8.0, NONE)));
+        assert_eq!(number("1 + 2 * 3 - 4 / 2"), Ok(FoundValue::Number(5.0, NONE)));
+        assert_eq!(number("-(1 - 3) * 1e-1"), Ok(FoundValue::Number(0.2, NONE)));
+        assert_eq!(number("8 / 4 / 2"), Ok(FoundValue::Number(1.0, NONE)));
+        assert_eq!(
+            number("max(2, min(3, 4)) + round(1.5) + floor(1.5) + ceil(1.5)"),
+            Ok(FoundValue::Number(8.0, NONE))
+        );
         for (text, truth) in [
             ("not 1 > 2 and 2 >= 2", true),
             ("1 < 2 or 1 / 0 < 0", true),
             ("\"pie\" != 'pie' or false", false),
             ("not (true and 1 == 1)", false),
         ] {
-            assert_eq!(value(text), Ok(Found::Truth(truth)), "{text}");
+            assert_eq!(value(text), Ok(FoundValue::Truth(truth)), "{text}");
         }
     }
 
     #[test]
     fn quantities_have_units() {
         // 8 Mbit/s are 1000 bytes each ms.
-        assert_eq!(value("rate * delay"), Ok(Found::Number(10_000.0, BYTES)));
-        assert_eq!(value("10kB / rate"), Ok(Found::Number(0.01, SECONDS)));
-        assert_eq!(value("3 * red.min == red.max"), Ok(Found::Truth(true)));
-        assert_eq!(value("red.min < `links.b-c.queue.red.max`"), Ok(Found::Truth(true)));
-        assert_eq!(value("rate >= 8mbit and links.a.delay < 20ms"), Ok(Found::Truth(true)));
+        assert_eq!(value("rate * delay"), Ok(FoundValue::Number(10_000.0, BYTES)));
+        assert_eq!(value("10kB / rate"), Ok(FoundValue::Number(0.01, SECONDS)));
+        assert_eq!(value("3 * red.min == red.max"), Ok(FoundValue::Truth(true)));
+        assert_eq!(value("red.min < `links.b-c.queue.red.max`"), Ok(FoundValue::Truth(true)));
+        assert_eq!(value("rate >= 8mbit and links.a.delay < 20ms"), Ok(FoundValue::Truth(true)));
         for (text, why) in [
             ("rate < delay", "a rate and a time are compared"),
             ("red.min + 1", "a number of packets and a number without a unit"),

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Axis, Choice, Group, MAX_AXES, Reader, Section, Sweep, Values, names, reject, unquoted};
+use super::axes::{Axis, AxisGroup, Reader, Section, Sweep, Values, reject, unquoted};
+use super::names::Choice;
+use super::{MAX_AXES, names};
 use crate::document::{Entry, Node};
 use crate::fields::Fields;
 use crate::quantity::Problem;
@@ -42,7 +44,7 @@ impl Reader<'_> {
             let values = pin.map_or_else(|| before.clone(), |node| vec![names::pinned(node, &before)]);
             let values = Values::Listed(values);
             let group = sweep.groups.len();
-            sweep.groups.push(Group { section: Section::Axes, len: values.len() });
+            sweep.groups.push(AxisGroup { section: Section::Axes, len: values.len() });
             sweep.axes.push(Axis { name, paths, place, values, before, group });
         }
     }
@@ -153,7 +155,7 @@ impl Reader<'_> {
         for axis in &mut axes {
             axis.values = Values::Listed(kept.iter().map(|&row| axis.before[row].clone()).collect());
         }
-        sweep.groups.push(Group { section, len: kept.len() });
+        sweep.groups.push(AxisGroup { section, len: kept.len() });
         sweep.axes.append(&mut axes);
     }
 }

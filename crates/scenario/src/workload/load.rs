@@ -1,10 +1,17 @@
 //! `arrivals` and `load` of a workload: how long after one flow the next one arrives.
 
-use super::{Arrivals, Distribution, Fields, LOADS, OneOf, Problem, Setting, Unit, Whole, arrivals_domain};
-use super::{distribution, link_named};
-use crate::flow::MAX_FLOWS;
-use crate::keys;
+use ackclock_sim::spec::LinkSpec;
+use ackclock_traffic::{Arrivals, Distribution};
+
+use crate::distribution::{self, Unit};
+use crate::document::Node;
+use crate::fields::Fields;
+use crate::flow::{MAX_FLOWS, Setting};
+use crate::keys::{self, Domain};
+use crate::quantity::{Number, OneOf, Problem, Whole};
 use crate::topology::Among;
+
+const LOADS: Number = Number(1e-6, 1000.0);
 
 const KINDS: OneOf = OneOf { what: "kind of arrivals", names: &["incast"] };
 
@@ -139,4 +146,22 @@ fn per_second(
         return None;
     }
     Some(load * rate.as_bps() as f64 / 8.0 / traffic.size?.mean() / share)
+}
+
+/// Finds a link by its name.
+pub(super) fn link_named(fields: &Fields<'_>, node: &Node, links: &[LinkSpec]) -> Option<usize> {
+    let found = node.str().and_then(|name| links.iter().position(|link| link.name == name));
+    if found.is_none() {
+        let names = || links.iter().take(20).map(|link| link.name.as_str());
+        let problem = Problem {
+            help: node.str().and_then(|name| crate::report::did_you_mean(name, names())),
+            ..Problem::new("there is no such link", format!("one of {}", crate::report::listed(names())))
+        };
+        fields.reject("link", node, problem);
+    }
+    found
+}
+
+pub(super) fn arrivals_domain() -> Domain {
+    Domain::Either(vec![Domain::Time { positive: true }, Domain::Table])
 }

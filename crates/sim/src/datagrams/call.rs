@@ -10,7 +10,7 @@ use ackclock_trace::VoiceSummary;
 use ackclock_traffic::voice::{Coding, Line, mean_opinion_score};
 use ackclock_units::Span;
 
-use super::reception::LossPeriods;
+use super::loss_periods::LossPeriods;
 use crate::spec::VoipSpec;
 
 /// A call as its listener hears it.

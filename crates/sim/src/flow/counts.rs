@@ -4,7 +4,6 @@ use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Snapshot, Stats};
 use ackclock_trace::{CaStateSeconds, FlowPoint, Limited, Progress, Reactions, Recoveries, SentPackets};
 use ackclock_units::{Span, Time};
 
-use super::Flow;
 use crate::direction::mean;
 use crate::host::{Host, totals};
 use crate::watch::WatchCounts;
@@ -65,23 +64,6 @@ impl EndCounts {
             Host::Datagrams(_) => {}
         }
         both
-    }
-}
-
-impl Flow {
-    /// Returns true if the flow has not started, or ended before `then`.
-    pub(crate) fn is_idle_since(&self, then: Time) -> bool {
-        !self.started || self.finished.or(self.over).is_some_and(|over| over < then)
-    }
-
-    /// The counts until now.
-    pub(crate) fn count(&self, sender: &Host, receiver: &Host) -> FlowCount {
-        FlowCount {
-            bytes: self.throughput.total(),
-            rtt_sum: self.rtt.sum(),
-            rtt_samples: self.rtt.samples(),
-            counts: self.counts(sender, receiver),
-        }
     }
 }
 

@@ -1,31 +1,28 @@
 //! Measurements on the subflows of a flow.
 
+use std::ops::Range;
+
 use ackclock_mptcp::{Connection, Subflow};
-use ackclock_tcp::{Acknowledgment, LimitClock};
+use ackclock_packet::{Flags, Segment};
+use ackclock_tcp::{Acknowledgment, LimitClock, LossDeclaration, SentAs};
 use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, SentPackets, SubflowSummary};
 use ackclock_units::{Span, Time};
 
-use super::counts::EndCounts;
-use super::counts::{bits_per_second, limited};
+use super::FlowCount;
+use super::counts::{EndCounts, bits_per_second, limited};
 use super::names::KERNEL;
 use super::throughput::Throughput;
-use super::{Flow, FlowCount};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId};
-use crate::record::SenderId;
+use crate::record::{SenderId, TcpRecording};
 use crate::spec::{FlowGroup, HostSpec, PathChange};
 use crate::truth::Truth;
 use crate::watch::WatchCounts;
-use judged::PathTruth;
-
-mod judged;
-
-pub(crate) use judged::of_all;
 
 /// The measures of each subflow, by its path.
 #[derive(Debug)]
 pub(crate) struct Subflows {
-    all: Vec<PathMeasures>,
+    pub(super) all: Vec<PathMeasures>,
     scheduler: &'static str,
     /// Changes of the sender's paths, the next one last.
     changes: Vec<PathChange>,
@@ -38,11 +35,11 @@ pub(crate) struct Subflows {
 }
 
 #[derive(Debug)]
-struct PathMeasures {
+pub(super) struct PathMeasures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
-    judged: PathTruth,
+    pub(super) judged: PathTruth,
     /// Time by the factor that limits the subflow.
     held: LimitClock,
     /// Transmissions of a sender outside.
@@ -101,7 +98,7 @@ impl Subflows {
     }
 
     /// An ACK arrived over a path at the sender.
-    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
+    pub(super) fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
         if let Some(subflow) = at(sender, path) {
@@ -118,7 +115,7 @@ impl Subflows {
     }
 
     /// A packet of `bytes` bytes arrived over a path at the receiver.
-    fn measure_packet(&mut self, now: Time, path: usize, bytes: u32) {
+    pub(super) fn measure_packet(&mut self, now: Time, path: usize, bytes: u32) {
         if let Some(measures) = self.all.get_mut(path) {
             measures.throughput.add(now, bytes);
         }
@@ -228,26 +225,89 @@ impl Subflows {
     }
 }
 
-impl Flow {
-    /// An ACK arrived over a path at the sender, which may have several.
-    #[inline]
-    pub(crate) fn measure_ack_of(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
-        self.measure_ack(arrival, || sender.cwnd());
-        if let Some(subflows) = &mut self.subflows {
-            subflows.measure_ack(path, arrival, sender);
+impl Subflows {
+    /// The sender has sent a segment; returns the number of the packet, 0 of one without data.
+    pub(super) fn sent(&mut self, now: Time, connection: &Connection, segment: &Segment, receiver: &Host) -> u64 {
+        let Some(subflow) = connection.last_subflow() else { return 0 };
+        let endpoint = subflow.endpoint();
+        let fin = segment.flags.contains(Flags::FIN) && endpoint.sender().sent_as() != SentAs::Ack;
+        let len = u64::from(segment.payload.len) + u64::from(fin);
+        let place = endpoint
+            .sender()
+            .sequence()
+            .stream_offset(segment.seq)
+            .filter(|_| len > 0 && !segment.flags.contains(Flags::SYN));
+        let (Some(place), Some(measures)) = (place, self.all.get_mut(subflow.path())) else { return 0 };
+        let judged = &mut measures.judged;
+        let from = judged.base(endpoint.ports().local) + place;
+        let (data, end) = (segment.payload.offset, segment.payload.offset + u64::from(segment.payload.len));
+        let is_reinjection = from >= judged.truth.end() && data < self.data_end.min(end);
+        if is_reinjection {
+            judged.needless += arrived_of(data..end, connection, subflow.path(), receiver);
+        }
+        self.data_end = self.data_end.max(end);
+        self.sent[0] += 1;
+        let is_data = segment.payload.len > 0;
+        judged.truth.sent(endpoint.sender().stamp(now), (from, from + len), endpoint.sender().sent_as(), is_data)
+            | self.sent[0] << PATH_BITS
+    }
+
+    /// The receiver has sent a packet; returns its number.
+    pub(super) fn answered(&mut self, path: usize) -> u64 {
+        let Some(measures) = self.all.get_mut(path) else { return 0 };
+        self.sent[1] += 1;
+        measures.judged.truth.receiver_sent() | self.sent[1] << PATH_BITS
+    }
+
+    /// Takes the loss declarations of the subflows.
+    pub(crate) fn take_declarations(
+        &mut self,
+        now: Time,
+        connection: &mut Connection,
+        mut log: Option<&mut TcpRecording>,
+    ) {
+        for (path, port, declared) in connection.loss_declarations() {
+            if let Some(measures) = self.all.get_mut(path) {
+                measures.judged.declared(now, port, declared, log.as_deref_mut());
+            }
         }
     }
 
-    /// A packet of `bytes` bytes arrives over a path at the receiver, which may have several, and
-    /// has got so much new payload before it.
-    #[inline]
-    pub(crate) fn measure_packet_of(&mut self, now: Time, path: usize, bytes: u32, received: impl FnOnce() -> u64) {
-        let counts = self.is_live || self.aborted;
-        self.measure_packet(now, bytes, received);
-        if let Some(subflows) = &mut self.subflows
-            && counts
-        {
-            subflows.measure_packet(now, path, bytes);
+    /// A timer of the connection has expired.
+    pub(crate) fn expired(&self, now: Time, connection: &Connection, log: &mut TcpRecording) {
+        for subflow in connection.subflows() {
+            if let Some(measures) = self.all.get(subflow.path()) {
+                log.expired(now, measures.judged.source, subflow.endpoint());
+            }
+        }
+    }
+
+    /// A packet of the receiver has reached the sender over a path.
+    pub(crate) fn take_ack(
+        &mut self,
+        now: Time,
+        (path, packet): Sent,
+        arrival: &Acknowledgment,
+        connection: &mut Connection,
+        mut log: Option<&mut TcpRecording>,
+    ) {
+        if let (Some(measures), Some(subflow)) = (self.all.get_mut(path), of(connection, path)) {
+            let (judged, endpoint) = (&mut measures.judged, subflow.endpoint());
+            let base = judged.base(endpoint.ports().local);
+            let acked = base + endpoint.sender().sequence().acked_bytes();
+            if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
+                let arrival = Acknowledgment { acked: acked.saturating_sub(judged.acked), ..*arrival };
+                log.acknowledged(now, judged.source, endpoint, &arrival, base);
+            }
+            judged.acked = acked;
+        }
+        self.take_declarations(now, connection, log.as_deref_mut());
+        let Some(PathTruth { truth, acked, .. }) = self.all.get_mut(path).map(|measures| &mut measures.judged) else {
+            return;
+        };
+        if truth.has_losses() {
+            let srtt = of(connection, path).and_then(|subflow| subflow.endpoint().sender().rtt().srtt());
+            truth.sender_received(now, of_path(packet), *acked, srtt, log);
         }
     }
 }
@@ -270,4 +330,102 @@ fn at(host: &Host, path: usize) -> Option<&Subflow> {
 /// The subflow on a path.
 fn of(connection: &Connection, path: usize) -> Option<&Subflow> {
     connection.subflows().iter().find(|subflow| subflow.path() == path)
+}
+
+/// The bits of a packet's number that are for its path; those above count on all of them.
+const PATH_BITS: u32 = 32;
+
+/// A packet with data that a sender has sent: its path, and its number.
+pub(crate) type Sent = (usize, u64);
+
+/// The number among those of its path in a packet's number.
+pub(super) fn of_path(packet: u64) -> u64 {
+    packet & ((1 << PATH_BITS) - 1)
+}
+
+/// The number among those of all paths in a packet's number.
+pub(crate) fn of_all(packet: u64) -> u64 {
+    packet >> PATH_BITS
+}
+
+/// The judged transmissions of one path.
+#[derive(Debug)]
+pub(super) struct PathTruth {
+    source: SenderId,
+    pub(super) truth: Truth,
+    /// Endpoints of the sender by their ports, and where their streams begin in that of the path.
+    streams: Vec<EndpointStream>,
+    /// Bytes of that stream that are acknowledged.
+    acked: u64,
+    needless: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct EndpointStream {
+    port: u16,
+    base: u64,
+}
+
+impl PathTruth {
+    fn new(source: SenderId) -> PathTruth {
+        PathTruth { source, truth: Truth::new(source), streams: Vec::new(), acked: 0, needless: 0 }
+    }
+
+    fn truth(&self) -> &Truth {
+        &self.truth
+    }
+
+    /// Bytes that were sent first on this path when they had arrived by another one.
+    fn needless_bytes(&self) -> u64 {
+        self.needless
+    }
+
+    /// Offset at which the stream of the endpoint with this port begins.
+    fn base(&mut self, port: u16) -> u64 {
+        if let Some(known) = self.streams.iter().rfind(|stream| stream.port == port) {
+            return known.base;
+        }
+        let base = self.truth.end();
+        self.streams.push(EndpointStream { port, base });
+        base
+    }
+
+    fn declared(&mut self, now: Time, port: u16, declared: LossDeclaration, log: Option<&mut TcpRecording>) {
+        let offset = self.base(port) + declared.offset;
+        self.truth.declared(now, LossDeclaration { offset, ..declared }, log);
+    }
+
+    /// A segment reached the receiver.
+    pub(super) fn arrived(&mut self, now: Time, (path, packet): Sent, receiver: &Host, log: Option<&mut TcpRecording>) {
+        let streams = &self.streams;
+        let holds = |from: u64, to: u64| {
+            // Whether an end outside kept it, it does not tell.
+            let Host::Mptcp(receiver) = receiver else { return true };
+            let Some(stream) = streams.iter().rfind(|stream| stream.base <= from) else { return false };
+            let subflow = subflow_from(receiver, path, stream.port);
+            subflow.is_some_and(|subflow| subflow.endpoint().receiver().holds(from - stream.base, to - stream.base))
+        };
+        self.truth.arrived(now, of_path(packet), holds, log);
+    }
+}
+
+/// Bytes of the connection's stream that have arrived at the receiver by other paths than this one,
+/// within the streams of their subflows in order or not.
+fn arrived_of(data: Range<u64>, connection: &Connection, path: usize, receiver: &Host) -> u64 {
+    let Host::Mptcp(receiver) = receiver else { return 0 };
+    if receiver.holds(data.start, data.end) {
+        return data.end - data.start;
+    }
+    let others = connection.copies(data).filter(|(subflow, _)| subflow.path() != path);
+    let held = others.filter(|(subflow, at)| {
+        let port = subflow.endpoint().ports().local;
+        subflow_from(receiver, subflow.path(), port)
+            .is_some_and(|end| end.endpoint().receiver().holds(at.start, at.end))
+    });
+    held.map(|(_, at)| at.end - at.start).max().unwrap_or(0)
+}
+
+/// The receiver's end of the subflow on a path that the sender sends from this port.
+fn subflow_from(receiver: &Connection, path: usize, port: u16) -> Option<&Subflow> {
+    receiver.subflows().iter().find(|one| one.path() == path && one.endpoint().ports().remote == port)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ackclock_stack::OwnStackConfig;
 use ackclock_units::Span;
 
-use super::SplitSpec;
+use super::split::SplitSpec;
 
 /// The clock that drives a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ackclock_units::{Random, Span, Time, maths};
 
-use super::{FlowGroup, Pairs, WorkloadSpec};
+use super::flow::FlowGroup;
+use super::topology::Pairs;
+use super::workload::WorkloadSpec;
 
 /// The most flows that may exist at the same time.
 pub const MAX_ALIVE: usize = 100_000;

@@ -39,7 +39,7 @@ pub enum TopologyKind {
 
 /// The part of a network that a link belongs to, with its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum TopologyPart {
     /// The link of a host; of a source or a sink, where they differ.
     Host(usize),
     Source(usize),
@@ -108,26 +108,26 @@ impl TopologyKind {
     }
 
     /// The part that the link at this place belongs to: those of hosts first, but for sinks.
-    fn part(self, link: usize) -> Part {
+    fn part(self, link: usize) -> TopologyPart {
         let hosts = self.hosts();
         match self {
-            TopologyKind::FatTree(_) if link < hosts => Part::Host(link),
+            TopologyKind::FatTree(_) if link < hosts => TopologyPart::Host(link),
             TopologyKind::FatTree(k) => {
                 let half = TopologyKind::half(k);
                 let (of_cores, number) = ((link - hosts) / hosts, (link - hosts) % hosts);
                 let (lower, up) = (number / half, number % half);
                 match of_cores {
-                    0 => Part::Edge([lower, lower / half * half + up]),
-                    _ => Part::Core([lower, lower % half * half + up]),
+                    0 => TopologyPart::Edge([lower, lower / half * half + up]),
+                    _ => TopologyPart::Core([lower, lower % half * half + up]),
                 }
             }
             _ => {
                 let sources = self.sources();
                 let between = self.links() - hosts;
                 match link.checked_sub(sources) {
-                    None => Part::Source(link),
-                    Some(number) if number < between => Part::Bottleneck(number),
-                    Some(number) => Part::Sink(number - between),
+                    None => TopologyPart::Source(link),
+                    Some(number) if number < between => TopologyPart::Bottleneck(number),
+                    Some(number) => TopologyPart::Sink(number - between),
                 }
             }
         }
@@ -136,19 +136,19 @@ impl TopologyKind {
     /// The name of a link, whose direction forward goes from its first end to its second.
     pub fn link_name(self, link: usize) -> String {
         match (self, self.part(link)) {
-            (_, Part::Host(host)) => format!("h{host}"),
-            (_, Part::Source(source)) => format!("s{source}"),
-            (_, Part::Sink(sink)) => format!("d{sink}"),
-            (_, Part::Edge([edge, aggregation])) => format!("e{edge}-a{aggregation}"),
-            (_, Part::Core([aggregation, core])) => format!("a{aggregation}-c{core}"),
-            (TopologyKind::ParkingLot(_), Part::Bottleneck(number)) => format!("b{}", number + 1),
-            (_, Part::Bottleneck(_)) => "bottleneck".to_owned(),
+            (_, TopologyPart::Host(host)) => format!("h{host}"),
+            (_, TopologyPart::Source(source)) => format!("s{source}"),
+            (_, TopologyPart::Sink(sink)) => format!("d{sink}"),
+            (_, TopologyPart::Edge([edge, aggregation])) => format!("e{edge}-a{aggregation}"),
+            (_, TopologyPart::Core([aggregation, core])) => format!("a{aggregation}-c{core}"),
+            (TopologyKind::ParkingLot(_), TopologyPart::Bottleneck(number)) => format!("b{}", number + 1),
+            (_, TopologyPart::Bottleneck(_)) => "bottleneck".to_owned(),
         }
     }
 
     /// Returns true if a link is that of a host.
     pub fn is_access(self, link: usize) -> bool {
-        matches!(self.part(link), Part::Host(_) | Part::Source(_) | Part::Sink(_))
+        matches!(self.part(link), TopologyPart::Host(_) | TopologyPart::Source(_) | TopologyPart::Sink(_))
     }
 }
 
@@ -217,8 +217,8 @@ impl Topology {
         let TopologyKind::FatTree(k) = self.kind else { return 0.0 };
         let (half, hosts) = (TopologyKind::half(k) as f64, self.kind.hosts() as f64);
         let (below, links) = match self.kind.part(link) {
-            Part::Edge(_) => (half, half),
-            Part::Core(_) => (half * half, half * half),
+            TopologyPart::Edge(_) => (half, half),
+            TopologyPart::Core(_) => (half * half, half * half),
             _ => (1.0, 1.0),
         };
         below * (hosts - below) / (hosts * (hosts - 1.0)) / links

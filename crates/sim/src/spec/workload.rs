@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ackclock_traffic::Workload;
 
-use super::FlowGroup;
+use super::flow::FlowGroup;
 
 /// Flows that arrive one after another and send what was drawn for each.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use ackclock_trace::{
     Displacement, Distribution, Histogram, LossDeclarations, LossVerdict, Retransmissions, SignedHistogram,
 };
 
-use super::{Cause, Culprit, RECEIVER};
+use super::cause::{Cause, Culprit, RECEIVER};
 use crate::index::DirectionId;
 
 /// Repair times are counted in thousandths of an RTT.

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use ackclock_tcp::Stamp;
 use ackclock_units::{Span, Time, prefetch};
 
-use super::Culprit;
+use super::cause::Culprit;
 
 /// A transmission that was lost, until the sender has no more to do with it.
 #[derive(Clone, Copy, Debug)]

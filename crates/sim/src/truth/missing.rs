@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::prefetch;
 
-use super::Culprit;
+use super::cause::Culprit;
 use super::losses::place;
 
 /// The bytes that no transmission judged so far has delivered, as ranges in order, disjoint.

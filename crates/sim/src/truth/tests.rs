@@ -1,5 +1,7 @@
 //! Scripts by hand, and any fates in any order against the definition, byte by byte.
 
+use crate::DirectionId;
+use ackclock_aqm::DropReason;
 use ackclock_trace::LossDeclarations;
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use ackclock_units::{Span, Time, prefetch};
 use super::counts::TruthCounts;
 use super::losses::{LossTracker, LostTransmission, News};
 use super::missing::Missing;
-use super::{TransmissionFate, UnjudgedTransmission};
+use super::transmission::{TransmissionFate, UnjudgedTransmission};
 use crate::record::{SenderId, TcpFact, TcpRecording};
 
 /// The time at which a fate was decided, and for an arrival its number among arrivals, from 1.

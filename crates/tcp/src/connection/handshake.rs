@@ -15,7 +15,7 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{FastOpen, Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
-use crate::connection::fast_open::{EarlyConnections, Judged, Opening, known_cookie};
+use crate::connection::fast_open::{EarlyConnections, JudgedCookie, Opening, known_cookie};
 use crate::loss::scoreboard::Progress;
 use crate::send::retransmission_timer::Pending;
 use crate::seq::lift;
@@ -159,8 +159,8 @@ impl Endpoint {
             if self.config.states.fast_open {
                 let (server, alone) = (FastOpenServer::with_cookie(known_cookie(), 1), EarlyConnections::default());
                 match server.judge(now, segment, &alone) {
-                    Judged::Early(reply) => self.open_early(now, segment, reply, &alone),
-                    Judged::Ordinary(reply) => self.opening = Opening::of_server(reply),
+                    JudgedCookie::Early(reply) => self.open_early(now, segment, reply, &alone),
+                    JudgedCookie::Ordinary(reply) => self.opening = Opening::of_server(reply),
                 }
             }
         }

@@ -14,5 +14,6 @@ pub(crate) mod negotiated;
 mod output;
 pub(crate) mod remembered;
 pub(crate) mod socket;
+pub(crate) mod state;
 pub(crate) mod tcp_info;
 pub(crate) mod timers;

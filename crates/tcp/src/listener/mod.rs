@@ -9,7 +9,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::connection::fast_open::{EarlyConnections, Judged, Opening};
+use crate::connection::fast_open::{EarlyConnections, JudgedCookie, Opening};
 use crate::{
     AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, SocketOption, State, reset_for,
 };
@@ -228,23 +228,23 @@ impl Listener {
             return;
         }
         match self.judge(now, segment) {
-            Judged::Early(reply) => {
+            JudgedCookie::Early(reply) => {
                 child.open_early(now, segment, reply, &self.early);
                 self.ready.push_back(child);
             }
-            Judged::Ordinary(reply) => {
+            JudgedCookie::Ordinary(reply) => {
                 *child.opening_mut() = Opening::of_server(reply);
                 self.half_open.push(child);
             }
         }
     }
 
-    fn judge(&self, now: Time, segment: &Segment) -> Judged {
+    fn judge(&self, now: Time, segment: &Segment) -> JudgedCookie {
         match &self.fast_open {
             // Its child would find no place (FreeBSD `sonewconn`).
-            Some(_) if self.is_full() => Judged::Ordinary(None),
+            Some(_) if self.is_full() => JudgedCookie::Ordinary(None),
             Some(server) => server.judge(now, segment, &self.early),
-            None => Judged::Ordinary(None),
+            None => JudgedCookie::Ordinary(None),
         }
     }
 

@@ -173,7 +173,7 @@ impl Sender {
             min_rtt: self.rtt.min(),
             after_timeout: self.loss.recovery.state() == crate::CaState::Loss,
             initial_window: self.initial_window(),
-            paced: self.pacer.on,
+            paced: self.pacer.is_on(),
             app_limited: self.loss.board.is_app_limited(),
         }
     }

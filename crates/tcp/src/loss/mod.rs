@@ -8,8 +8,11 @@
 //! [`Sender::on_timeout`]. They share `prr`, the window during a reduction; `undo` takes needless
 //! reductions back, and `tail_probe` finds lost tails without a timeout.
 
+mod ack;
 mod berkeley;
 pub(crate) mod detector;
+mod doubt;
+mod engines;
 mod freebsd;
 mod in_flight;
 mod linux;
@@ -18,6 +21,7 @@ mod recovery;
 mod rfc;
 mod sack_reports;
 pub(crate) mod scoreboard;
+mod state;
 mod tail_probe;
 mod undo;
 
@@ -28,12 +32,14 @@ use ackclock_units::Time;
 use crate::Config;
 use crate::loss::detector::Detector;
 use crate::loss::recovery::Resend;
-use crate::loss::scoreboard::{Progress, Scoreboard, Whole};
-use crate::send::Sender;
+use crate::loss::scoreboard::{Progress, Scoreboard};
 use crate::stack::config::Episodes;
 
-pub use self::recovery::{CaState, CaStateTime};
-pub(crate) use self::recovery::{Recovery, StateClock};
+pub(crate) use self::ack::{AckContext, DuplicateReport};
+pub(crate) use self::recovery::Recovery;
+pub(crate) use self::state::StateClock;
+pub use self::state::{CaState, CaStateTime};
+pub(crate) use self::tail_probe::Probe;
 
 /// The segments in flight, the losses among them, and the congestion state. Fields that most
 /// segments touch lie together.
@@ -46,42 +52,6 @@ pub struct Loss {
     pub(crate) states: StateClock,
     /// The endpoint's.
     pub(crate) config: Arc<Config>,
-}
-
-/// The contents of a DSACK (RFC 2883).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DuplicateReport {
-    /// Segments that arrived twice, of those that our retransmissions explain.
-    pub(crate) segments: u64,
-    /// The duplicates are the tail loss probe.
-    pub(crate) probe: bool,
-}
-
-/// One acceptable ACK, passed from step to step.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckContext {
-    pub(crate) now: Time,
-    /// SND.UNA and SND.WND before it.
-    pub(crate) una_before: u64,
-    pub(crate) window_before: u64,
-    /// Something was in flight before it.
-    pub(crate) outstanding_before: bool,
-    /// [`losses`](scoreboard::Scoreboard::losses) and
-    /// [`units_declared_lost`](scoreboard::Scoreboard::units_declared_lost) before it.
-    pub(crate) losses_before: u64,
-    pub(crate) units_lost_before: u64,
-    /// The ACK acknowledges less than an earlier one.
-    pub(crate) is_old: bool,
-    /// The segment carries data, or a SYN or FIN.
-    pub(crate) has_data: bool,
-    /// The ACK has data, acknowledges something or moves the window: no duplicate ACK
-    /// (`FLAG_NOT_DUP`).
-    pub(crate) not_duplicate: bool,
-    /// The ACK echoes a mark that calls for a reaction.
-    pub(crate) ece: bool,
-    pub(crate) duplicates: DuplicateReport,
-    /// The ACK's new information about the segments in flight.
-    pub(crate) progress: Progress,
 }
 
 impl Loss {
@@ -138,38 +108,52 @@ impl Loss {
         // 5.3.
         if self.linux_episodes() { self.board.is_empty() } else { context.progress.acked > 0 }
     }
-}
 
-impl Sender {
-    /// The scoreboard has taken the ACK in: the congestion state, the controller and the window
-    /// react.
+    /// Returns `true` if the engine of FreeBSD 9, or of Tahoe and Reno, is in use. A controller
+    /// that sets the window in every state was unknown to them, and has the engine of the RFCs.
     #[inline]
-    pub(crate) fn on_ack(&mut self, context: &AckContext) {
-        match self.loss.recovery.episodes {
-            Episodes::Linux => self.on_ack_linux(context),
-            Episodes::Rfc => self.on_ack_rfc(context),
-            Episodes::FreeBsd | Episodes::Berkeley => self.on_ack_bsd(context),
+    pub(crate) fn bsd_episodes(&self) -> bool {
+        self.recovery.episodes.of_bsd() && !self.recovery.whole_control
+    }
+
+    /// The tail loss probe.
+    #[inline]
+    pub(crate) fn probe_mut(&mut self) -> &mut Probe {
+        &mut self.recovery.probe
+    }
+
+    /// The sender stands there from now on.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: Time, state: CaState) {
+        if self.recovery.state() != state {
+            self.states.leave(now, self.recovery.state());
+            self.recovery.stand(state, self.config.prr);
         }
     }
 
-    /// Processes an ACK of `whole` segments, where nothing is lost or reported.
-    #[inline]
-    pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
-        match self.loss.recovery.episodes {
-            Episodes::Linux => self.on_whole_ack_linux(now, whole),
-            Episodes::Rfc | Episodes::Berkeley => self.on_whole_ack_rfc(now, whole),
-            Episodes::FreeBsd => self.on_whole_ack_freebsd(now, whole),
-        }
+    /// Declares the data in flight up to `point` lost, and not to congestion
+    /// (`tcp_non_congestion_loss_retransmit`).
+    pub(crate) fn begin_loss_without_reduction(&mut self, now: Time, point: u64) {
+        self.enter(now, CaState::Loss);
+        self.recovery.point = point;
+        self.recovery.undo.rule_out();
+        self.recovery.frto = false;
     }
 
-    /// The retransmission timer expired.
-    pub(crate) fn on_timeout(&mut self, now: Time) {
-        self.stats.timeouts += 1;
-        match self.loss.recovery.episodes {
-            Episodes::Linux => self.on_timeout_linux(now),
-            Episodes::FreeBsd if !self.loss.recovery.whole_control => self.on_timeout_freebsd(now),
-            Episodes::Berkeley if !self.loss.recovery.whole_control => self.on_timeout_berkeley(now),
-            Episodes::Rfc | Episodes::FreeBsd | Episodes::Berkeley => self.on_timeout_rfc(now),
-        }
+    /// Returns `true` if an ACK moves the timer: it acknowledges something or reports a segment
+    /// sent before the latest (re)transmission of the first segment (`FLAG_SET_XMIT_TIMER`).
+    pub(crate) fn restarts_timer(&self, progress: &Progress) -> bool {
+        progress.acked > 0
+            || match (progress.first_sacked_at, self.board.front()) {
+                (Some(sacked), Some(front)) => sacked < front.sent_at && !self.config.transfer.timer.reports_leave_it,
+                _ => false,
+            }
+    }
+
+    /// Returns `true` if every new data segment sent at one time, not only the first, affects the
+    /// retransmission timer.
+    #[inline]
+    pub(crate) fn each_moves_timer(&self) -> bool {
+        self.detector.rules().probe_after_timeout
     }
 }

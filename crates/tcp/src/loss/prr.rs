@@ -34,7 +34,7 @@ pub(super) struct WindowReduction {
 
 /// The bytes that an ACK delivered, and the data in flight after it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Delivery {
+pub(super) struct AckDelivery {
     pub(super) delivered: u64,
     pub(super) in_flight: u64,
     /// Bytes of these that were sent again.
@@ -106,7 +106,7 @@ impl WindowReduction {
     }
 
     /// One ACK's worth of PRR in bytes (RFC 9937 section 6, RFC 6937 section 3).
-    pub(super) fn on_delivery(&mut self, rule: Prr, ack: Delivery, mss: u64) {
+    pub(super) fn on_delivery(&mut self, rule: Prr, ack: AckDelivery, mss: u64) {
         let resent = if rule == Prr::Rfc6937 { ack.resent } else { 0 };
         let pipe = ack.in_flight.saturating_sub(resent);
         self.delivered += ack.delivered;
@@ -186,8 +186,8 @@ mod tests {
         reduction
     }
 
-    fn ack(in_flight: u64, safe: bool) -> Delivery {
-        Delivery { delivered: MSS, in_flight, resent: 0, safe }
+    fn ack(in_flight: u64, safe: bool) -> AckDelivery {
+        AckDelivery { delivered: MSS, in_flight, resent: 0, safe }
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         // 6000 in flight, 3000 of it sent again: pipe is 3000, below the threshold of 5000.
         // Delivered 1000 and one segment more are owed, and fit.
         let mut reduction = halving(10 * MSS);
-        reduction.on_delivery(Prr::Rfc6937, Delivery { resent: 3000, ..ack(6000, true) }, MSS);
+        reduction.on_delivery(Prr::Rfc6937, AckDelivery { resent: 3000, ..ack(6000, true) }, MSS);
         assert_eq!(reduction.cwnd(), 6000 + 2000);
     }
 

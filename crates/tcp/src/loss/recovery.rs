@@ -3,43 +3,14 @@
 //! Both engines keep their state here; the fields are visible to the modules of `loss` and to
 //! nobody else.
 
-use ackclock_units::{Span, Time};
+use crate::CaState;
+use ackclock_units::Time;
 
+use super::doubt::Undo;
 use super::prr::WindowReduction;
 use super::tail_probe::Probe;
-use super::undo::Undo;
 use crate::Prr;
-use crate::loss::Loss;
 use crate::stack::config::Episodes;
-
-/// Where a sender stands between losses, by Linux's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum CaState {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Duplicate ACKs or SACKs, not enough to prove a loss.
-    Disorder,
-    /// The window comes down for a congestion signal without loss (ECN).
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
-
-impl CaState {
-    /// The name in records, Linux's.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CaState::Open => "Open",
-            CaState::Disorder => "Disorder",
-            CaState::Cwr => "CWR",
-            CaState::Recovery => "Recovery",
-            CaState::Loss => "Loss",
-        }
-    }
-}
 
 /// The data that may be sent after an ACK (Linux's `REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -114,7 +85,7 @@ impl Recovery {
     /// Returns `true` if nothing is lost, reported out of order or tested, as far as is known.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
-        (self.state as u64 | self.emulated_sacks | self.probe.high) == 0
+        (self.state as u64 | self.emulated_sacks | self.probe.high()) == 0
     }
 
     /// Returns `true` if the controller sets the window in every state.
@@ -126,6 +97,13 @@ impl Recovery {
     /// Another controller takes over, at a host with these rules.
     pub(crate) fn set_whole_control(&mut self, whole_control: bool, prr: Prr) {
         self.whole_control = whole_control;
+        self.review(prr);
+    }
+
+    /// The sender stands in `state` from now on.
+    #[inline]
+    pub(super) fn stand(&mut self, state: CaState, prr: Prr) {
+        self.state = state;
         self.review(prr);
     }
 
@@ -244,7 +222,7 @@ impl Recovery {
     /// Nothing is reported missing, tested or probed.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.state == CaState::Open && self.resend != Resend::New && !self.probe.due
+        self.state == CaState::Open && self.resend != Resend::New && !self.probe.is_due()
     }
 
     /// Returns `true` if the next retransmission leaves whatever the window.
@@ -279,81 +257,5 @@ impl Recovery {
     #[inline]
     pub(crate) fn probe_mut(&mut self) -> &mut Probe {
         &mut self.probe
-    }
-}
-
-/// Time in the congestion states other than [`CaState::Open`], which has the rest of the sender's
-/// time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CaStateTime {
-    /// Time in [`CaState::Disorder`].
-    pub disorder: Span,
-    /// Time in [`CaState::Cwr`].
-    pub cwr: Span,
-    /// Time in [`CaState::Recovery`].
-    pub recovery: Span,
-    /// Time in [`CaState::Loss`].
-    pub loss: Span,
-}
-
-impl CaStateTime {
-    fn add(&mut self, state: CaState, time: Span) {
-        match state {
-            CaState::Open => {}
-            CaState::Disorder => self.disorder += time,
-            CaState::Cwr => self.cwr += time,
-            CaState::Recovery => self.recovery += time,
-            CaState::Loss => self.loss += time,
-        }
-    }
-}
-
-/// The times, and since when the sender is in its state. Takes memory once it leaves
-/// [`CaState::Open`], which many never do.
-#[derive(Debug, Default)]
-pub(crate) struct StateClock(Option<Box<(Time, CaStateTime)>>);
-
-impl StateClock {
-    /// The sender leaves a state.
-    #[inline(never)]
-    pub(super) fn leave(&mut self, now: Time, state: CaState) {
-        let (since, total) = &mut **self.0.get_or_insert_default();
-        total.add(state, now.since(*since));
-        *since = now;
-    }
-
-    /// The times until `now`, at which the sender is in this state.
-    pub(crate) fn read(&self, now: Time, state: CaState) -> CaStateTime {
-        let Some((since, mut total)) = self.0.as_deref().copied() else { return CaStateTime::default() };
-        total.add(state, now.since(since));
-        total
-    }
-}
-
-impl Loss {
-    /// Returns `true` if the engine of FreeBSD 9, or of Tahoe and Reno, is in use. A controller
-    /// that sets the window in every state was unknown to them, and has the engine of the RFCs.
-    #[inline]
-    pub(crate) fn bsd_episodes(&self) -> bool {
-        self.recovery.episodes.of_bsd() && !self.recovery.whole_control
-    }
-
-    /// The sender stands there from now on.
-    #[inline]
-    pub(crate) fn enter(&mut self, now: Time, state: CaState) {
-        if self.recovery.state != state {
-            self.states.leave(now, self.recovery.state);
-            self.recovery.state = state;
-            self.recovery.review(self.config.prr);
-        }
-    }
-
-    /// Declares the data in flight up to `point` lost, and not to congestion
-    /// (`tcp_non_congestion_loss_retransmit`).
-    pub(crate) fn begin_loss_without_reduction(&mut self, now: Time, point: u64) {
-        self.enter(now, CaState::Loss);
-        self.recovery.point = point;
-        self.recovery.undo.rule_out();
-        self.recovery.frto = false;
     }
 }

@@ -17,7 +17,7 @@ use crate::connection::negotiated::Negotiated;
 use crate::loss::AckContext;
 use crate::loss::Loss;
 use crate::loss::detector::DUP_THRESH;
-use crate::loss::prr::Delivery;
+use crate::loss::prr::AckDelivery;
 use crate::loss::scoreboard::{Progress, Whole};
 use crate::send::Sender;
 use crate::{CaState, NeedlessTimeout, Prr};
@@ -75,7 +75,7 @@ impl Loss {
         if rule == Prr::Off || delivered == 0 {
             return;
         }
-        let ack = Delivery { delivered, in_flight: self.pipe(negotiated), resent: self.board.resent(), safe };
+        let ack = AckDelivery { delivered, in_flight: self.pipe(negotiated), resent: self.board.resent(), safe };
         self.recovery.reduction.on_delivery(rule, ack, mss);
     }
 }

@@ -109,7 +109,7 @@ impl Sender {
             && !self.persist.rules()
             && self.persist.deadline() == Time::NEVER
             && !self.loss.board.may_resend()
-            && !self.pacer.on
+            && !self.pacer.is_on()
             && !self.loss.board.samples_rates()
     }
 

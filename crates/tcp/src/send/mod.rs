@@ -15,6 +15,7 @@ pub(crate) mod rtt;
 pub(crate) mod segmentation;
 pub(crate) mod sender;
 pub(crate) mod sequence;
+mod timing;
 pub(crate) mod transmit;
 pub(crate) mod validation;
 pub(crate) mod writing;

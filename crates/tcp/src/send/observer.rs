@@ -179,7 +179,7 @@ impl Sender {
     /// A segment with data is about to leave.
     #[inline(always)]
     pub(crate) fn departs(&mut self, now: Time, seq: u64, payload: u32) {
-        if self.pacer.on || self.observer.needs.departures || self.sequence.una() == self.sequence.nxt() {
+        if self.pacer.is_on() || self.observer.needs.departures || self.sequence.una() == self.sequence.nxt() {
             self.tell_departure(now, seq, payload);
         }
     }
@@ -190,7 +190,7 @@ impl Sender {
         if self.observer.needs.departures || flight.snd_una == flight.snd_nxt {
             self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload });
         }
-        if self.pacer.on {
+        if self.pacer.is_on() {
             self.pace(&flight, seq, payload);
         }
     }

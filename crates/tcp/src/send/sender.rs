@@ -17,7 +17,7 @@ use crate::send::counters::Counters;
 use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
 use crate::send::offload::Units;
-use crate::send::pacing::Pacer;
+use crate::send::pacing::{NANOS, Pacer, UNPACED};
 use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
 use crate::send::retransmission_timer::RetransmissionTimer;
@@ -27,7 +27,7 @@ use crate::send::sequence::SendSequence;
 use crate::send::validation::Validation;
 use crate::send::validation::WindowUse;
 use crate::send::writing::Writing;
-use crate::{Config, LossCounts, Scoreboard, SentAs, Stamp, Stats};
+use crate::{Config, LossCounts, Pacing, Scoreboard, SentAs, Stamp, Stats};
 
 /// The sending half of a connection: the stream, its segments in flight, the congestion window and
 /// the timers. Fields that most segments touch lie together.
@@ -320,5 +320,118 @@ impl Sender {
     #[inline]
     pub fn stamp(&self, now: Time) -> Stamp {
         Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
+    }
+
+    // Pacing.
+
+    /// No more than so many bytes a second leave from now on; `None` for no bound. Setting one turns
+    /// pacing on.
+    pub(crate) fn bound_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.burst.end();
+        self.pacer.bound(bytes_per_second);
+        // sk_pacing_status stays SK_PACING_NEEDED.
+        if !self.pacer.is_on() {
+            self.decide_pacing(self.now);
+        }
+    }
+
+    /// Decides about pacing, when a connection opens and when its controller changes.
+    pub(crate) fn decide_pacing(&mut self, now: Time) {
+        let asked = self.cc.pacing_rate(&self.flight(now));
+        self.pacer.decide(self.config.pacing.when, asked.is_some());
+        self.update_pacing_rate();
+    }
+
+    /// The window's rate, after an ACK (`tcp_update_pacing_rate`).
+    #[inline]
+    pub(crate) fn update_pacing_rate(&mut self) {
+        if self.pacer.is_on() {
+            self.pacer.follow(self.rate_of_window());
+        }
+        if self.units.is_some() {
+            self.update_rate_of_units();
+        }
+    }
+
+    /// The rate from which the size of units follows.
+    #[cold]
+    fn update_rate_of_units(&mut self) {
+        let rate = self.rate_of_units();
+        self.units.iter_mut().for_each(|units| units.rate = rate);
+    }
+
+    /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
+    pub fn rate_of_window(&self) -> Option<u64> {
+        let Pacing { ss_ratio, ca_ratio, .. } = self.config.pacing;
+        self.rate_by_ratios(ss_ratio, ca_ratio)
+    }
+
+    /// The rate from which the size of units follows, bytes a second (`sk_pacing_rate`, whether
+    /// there is pacing or not); `None` before there is an RTT.
+    pub(crate) fn rate_of_units(&self) -> Option<u64> {
+        let own = || match self.config.transfer.offload.twice_the_window {
+            true => self.rate_by_ratios(200, 200),
+            false => self.rate_of_window(),
+        };
+        let asked = self.cc.pacing_rate(&self.flight(self.now)).map(|rate| rate.as_bps() / 8);
+        let rate = asked.or_else(own)?;
+        Some(self.pacer.bounded(rate))
+    }
+
+    fn rate_by_ratios(&self, ss_ratio: u32, ca_ratio: u32) -> Option<u64> {
+        let srtt = self.rtt.srtt()?;
+        let cwnd = self.cwnd();
+        let ratio = if cwnd < self.cc.window().ssthresh / 2 { ss_ratio } else { ca_ratio };
+        let in_flight = cwnd.max(self.loss.window_outstanding(&self.negotiated));
+        let rate = u128::from(in_flight) * u128::from(ratio) * (NANOS / 100) / u128::from(srtt.as_nanos().max(1));
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// A segment with `payload` bytes from `seq` on leaves: the next one has to wait, or the next
+    /// unit if it begins one.
+    #[inline(never)]
+    pub(crate) fn pace(&mut self, flight: &Flight, seq: u64, payload: u32) {
+        let (span, sent) = ((seq, seq + u64::from(payload)), self.stats.sent_packets);
+        let bytes = match &self.units {
+            Some(units) => units.departing(flight.now, span, self.sequence.nxt(), sent),
+            None => Some(payload.into()),
+        };
+        let Some(bytes) = bytes else { return };
+        let asked = self.cc.pacing_rate(flight);
+        let segments = bytes.div_ceil(u64::from(self.negotiated.mss())).max(1);
+        let counts = sent + segments >= UNPACED;
+        self.pacer.departs(flight.now, bytes, asked, counts);
+    }
+
+    /// Returns `true` if data waits for its time. The first retransmission after a timeout and a
+    /// window probe do not.
+    #[inline(never)]
+    pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
+        let urgent = self.persist.has_expired() || self.loss.recovery.is_first_after_timeout();
+        let waits = self.pacer.is_early(now) && !urgent;
+        let held = waits && self.has_data_to_send();
+        self.pacer.hold(held);
+        waits
+    }
+
+    fn has_data_to_send(&mut self) -> bool {
+        self.sequence.unsent() > 0
+            || self.sequence.is_closed() && !self.sequence.is_fin_sent()
+            || self.loss.board.next_lost().is_some()
+    }
+
+    /// The rate at which segments leave, bytes a second; `u64::MAX` without a bound.
+    pub(crate) fn told_pacing_rate(&self, now: Time) -> u64 {
+        self.paced_bps(now).map_or(u64::MAX, |bits| bits / 8)
+    }
+
+    /// The rate at which segments leave, bits/s; `None` without a bound.
+    pub fn pacing_bps(&self) -> Option<u64> {
+        self.paced_bps(self.now)
+    }
+
+    fn paced_bps(&self, now: Time) -> Option<u64> {
+        let asked = || self.cc.pacing_rate(&self.flight(now));
+        self.pacer.is_on().then(|| self.pacer.rate(asked())).flatten()
     }
 }

@@ -62,7 +62,7 @@ impl Sender {
             if self.loss.recovery.probe_mut().take_due() {
                 return self.next_loss_probe(now, reports);
             }
-            if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+            if self.pacer.is_on() && !self.is_in_unit(now) && self.waits_for_release(now) {
                 // tcp_tsq_write: what is released later is new data as well.
                 self.loss.recovery.ends_with_lost();
                 return None;
@@ -74,7 +74,7 @@ impl Sender {
                 }
             }
             resends = self.loss.recovery.resends_lost();
-        } else if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+        } else if self.pacer.is_on() && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
         if let Some(lost) = self.loss.board.next_lost().filter(|_| resends) {
@@ -119,7 +119,7 @@ impl Sender {
     /// the handshake has come.
     #[cold]
     pub(crate) fn next_early(&mut self, now: Time, reports: bool) -> Option<Piece> {
-        if self.pacer.on && !self.is_in_unit(now) && self.waits_for_release(now) {
+        if self.pacer.is_on() && !self.is_in_unit(now) && self.waits_for_release(now) {
             return None;
         }
         self.sent_as = SentAs::New;
@@ -421,7 +421,7 @@ impl Sender {
     fn next_loss_probe(&mut self, now: Time, reports: bool) -> Option<Piece> {
         self.sent_as = SentAs::TailLossProbe;
         let unsent = self.sequence.has_sendable_data();
-        if unsent && self.pacer.on && self.waits_for_release(now) {
+        if unsent && self.pacer.is_on() && self.waits_for_release(now) {
             // The data that waits for its time will do.
             return None;
         }

@@ -1,6 +1,10 @@
 //! The counts of a histogram by bucket, in cells that are taken as they occur.
 
-use super::SUBS;
+/// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below
+/// 512 are exact.
+pub(super) const SUB_BITS: u32 = 9;
+
+pub(super) const SUBS: usize = 1 << SUB_BITS;
 
 /// Buckets of a cell.
 const CELL: usize = 32;

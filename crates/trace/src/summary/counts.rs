@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::distribution::Distribution;
+use super::distribution::ProbabilitySummary;
 use super::name::{self, Name};
-use super::{Distribution, ProbabilitySummary};
 use crate::metrics::metrics;
 
 /// Declares structs of counts, which can be added, and subtracted from later ones.

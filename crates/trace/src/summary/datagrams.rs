@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Name, Spread};
+use super::distribution::Distribution;
+use super::{Name, Spread};
 use crate::metrics::metrics;
 
 metrics! {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Name, Progress, Reactions, Recoveries, SentPackets};
+use super::distribution::Distribution;
+use super::{Name, Progress, Reactions, Recoveries, SentPackets};
 use crate::Histogram;
 use crate::metrics::metrics;
 

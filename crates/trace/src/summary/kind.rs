@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FlowSummary, Name, jain};
+use super::Name;
+use super::fairness::jain;
+use super::flow::FlowSummary;
 use crate::metrics::metrics;
 
 metrics! {

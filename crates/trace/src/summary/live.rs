@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Name};
+use super::Name;
+use super::distribution::Distribution;
 use crate::metrics::metrics;
 
 metrics! {

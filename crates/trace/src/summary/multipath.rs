@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::distribution::{Distribution, MeanQuantiles, Quantiles};
 use super::name::{self, Name};
-use super::{
-    Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Recoveries, Retransmissions, SentPackets,
-};
+use super::{Limited, LossDeclarations, Recoveries, Retransmissions, SentPackets};
 use crate::metrics::metrics;
 
 metrics! {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Distribution;
+use super::distribution::Distribution;
 use crate::metrics::metrics;
 
 metrics! {

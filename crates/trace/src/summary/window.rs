@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CaStateSeconds, Distribution, LinkLoad, LinkPackets, Progress, Quantiles, Reactions, Recoveries, SentPackets,
-};
+use super::distribution::{Distribution, Quantiles};
+use super::{CaStateSeconds, LinkLoad, LinkPackets, Progress, Reactions, Recoveries, SentPackets};
 use crate::metrics::metrics;
 
 metrics! {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::messages::trace::Message;
 
 fn rate(bits: u64) -> Rate {
     Rate::from_bps(bits).unwrap()

@@ -2,8 +2,16 @@
 
 use ackclock_units::{QuantityError, Size, Span, Time, parse_size, parse_span};
 
-use super::Message;
 use crate::columns;
+
+/// Something an application writes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Time of writing.
+    pub at: Time,
+    /// Size in bytes, never 0.
+    pub bytes: u64,
+}
 
 /// Messages with their times after the start of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]

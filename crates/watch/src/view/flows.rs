@@ -4,8 +4,8 @@ use super::super::board::{Board, FLOW_HISTORY, Flow, History, Kind};
 use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
 use super::super::text::{millis, si};
-use super::Theme;
 use super::table::{Over, Row, Table, ViewColumn};
+use super::theme::Theme;
 
 const COLUMNS: [ViewColumn; 10] = [
     ViewColumn { title: "flow", width: 0, rank: 0 },

@@ -4,8 +4,8 @@ use super::super::board::{Board, History, Link, ShownValue};
 use super::super::frame::{Area, Frame};
 use super::super::state::{Pane, State};
 use super::super::text::{BLOCKS, millis, percent, si};
-use super::Theme;
 use super::table::{Over, Row, Table, ViewColumn};
+use super::theme::Theme;
 
 const COLUMNS: [ViewColumn; 10] = [
     ViewColumn { title: "link", width: 0, rank: 0 },

@@ -1,5 +1,6 @@
 //! Changes that come while a link is in use.
 
+use crate::Impairments;
 use ackclock_aqm::{Counters, QueueSpec, Tally};
 
 use super::varying::{any_schedule, bits, change, scheduled};

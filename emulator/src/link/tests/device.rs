@@ -1,6 +1,7 @@
 //! A transmit ring below the queue: what is in it neither waits nor can be dropped, and an idle
 //! link is announced as `qdisc_restart` finds it.
 
+use crate::Impairments;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,7 @@
 //! Losses, duplicates, jitter, bit errors and packets that are held back.
 
 use super::*;
+use crate::Impairments;
 
 #[test]
 fn listed_packets_are_lost_by_their_number_of_transmission() {

@@ -1,5 +1,6 @@
 //! Links that change: rate, delay, loss, outages, queue, and traces.
 
+use crate::Impairments;
 use std::sync::Arc;
 
 use ackclock_aqm::{Overhead, QueueSpec};

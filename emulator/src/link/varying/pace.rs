@@ -6,14 +6,14 @@
 use ackclock_units::{Span, Time};
 
 /// The work of a byte.
-pub(super) const OF_A_BYTE: u128 = 8 * 1_000_000_000;
+pub(in crate::link) const OF_A_BYTE: u128 = 8 * 1_000_000_000;
 
 /// The longest ramp, about 146 years: squares of its nanoseconds fit into 128 bits.
 const LONGEST: Span = Span::from_nanos(1 << 62);
 
 /// A value over time: linear from `start` to `end`, constant before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ramp {
+pub(in crate::link) struct Ramp {
     from: u64,
     to: u64,
     start: Time,
@@ -21,17 +21,17 @@ pub(super) struct Ramp {
 }
 
 impl Ramp {
-    pub(super) fn new(from: u64, to: u64, start: Time, end: Time) -> Ramp {
+    pub(in crate::link) fn new(from: u64, to: u64, start: Time, end: Time) -> Ramp {
         Ramp { from, to, start, end: end.min(start + LONGEST) }
     }
 
     /// The value always.
-    pub(super) fn constant(value: u64) -> Ramp {
+    pub(in crate::link) fn constant(value: u64) -> Ramp {
         Ramp { from: value, to: value, start: Time::ZERO, end: Time::ZERO }
     }
 
     /// The value at a time, rounded towards that at the start.
-    pub(super) fn at(&self, now: Time) -> u64 {
+    pub(in crate::link) fn at(&self, now: Time) -> u64 {
         if now >= self.end {
             return self.to;
         }
@@ -58,7 +58,7 @@ impl Ramp {
 
 /// The rate of a transmitter until it is set again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RatePace {
+pub(in crate::link) enum RatePace {
     /// Whatever is sent is sent at once.
     Unlimited,
     /// A rate in bit/s; 0 sends nothing.
@@ -69,7 +69,7 @@ pub(super) enum RatePace {
 
 impl RatePace {
     /// The rate at a time, bit/s; `None` if unlimited.
-    pub(super) fn at(&self, now: Time) -> Option<u64> {
+    pub(in crate::link) fn at(&self, now: Time) -> Option<u64> {
         match self {
             RatePace::Unlimited => None,
             RatePace::Constant(rate) => Some(*rate),
@@ -78,7 +78,7 @@ impl RatePace {
     }
 
     /// The end of a ramp, from which the rate is constant.
-    pub(super) fn ends_at(&self) -> Time {
+    pub(in crate::link) fn ends_at(&self) -> Time {
         match self {
             RatePace::Ramp(ramp) => ramp.end,
             RatePace::Unlimited | RatePace::Constant(_) => Time::NEVER,
@@ -87,7 +87,7 @@ impl RatePace {
 
     /// The most work that is done from one time to another, 0 at an unlimited rate and if the
     /// second is not after the first.
-    pub(super) fn work(&self, from: Time, to: Time) -> u128 {
+    pub(in crate::link) fn work(&self, from: Time, to: Time) -> u128 {
         match self {
             RatePace::Unlimited => 0,
             RatePace::Constant(rate) => u128::from(*rate) * u128::from(to.since(from).as_nanos()),
@@ -97,7 +97,7 @@ impl RatePace {
 
     /// The time, rounded down to nanoseconds, at which work that starts at `from` is done;
     /// [`Time::NEVER`] if it is not done before the ramp ends.
-    pub(super) fn finish(&self, from: Time, work: u128) -> Time {
+    pub(in crate::link) fn finish(&self, from: Time, work: u128) -> Time {
         match self {
             RatePace::Unlimited => from,
             RatePace::Constant(0) => Time::NEVER,

@@ -7,8 +7,10 @@ use ackclock_packet::codec::Addresses;
 use ackclock_packet::{Flags, FlowKey, MptcpOption, Segment};
 use ackclock_sim::SENDER_PORT;
 
-use super::EPHEMERAL;
 use crate::router::protocol;
+
+/// The ephemeral ports of Linux (`ip_local_port_range`).
+pub(super) const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
 
 /// The most connections of an endpoint that are known at a time: the most that it has, and as many
 /// that have ended.

@@ -1,8 +1,7 @@
 //! `'format' % values`.
 
-use super::{MAX_LENGTH, Outcome};
 use crate::expr::Value;
-use crate::expr::value::Number;
+use crate::expr::value::{MAX_LENGTH, Number, Outcome};
 
 /// The widest field and the most digits.
 const MAX_FIELD: usize = 1000;

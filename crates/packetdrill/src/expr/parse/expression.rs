@@ -1,9 +1,172 @@
 //! Expressions, from the loosest operators to the tightest.
 
-use super::{Binary, Comparison, FUNCTIONS, KEYWORDS, MAX_DEPTH, Node, NodeKind, Reader, Unary};
 use crate::error::ParseError;
 use crate::expr::Value;
-use crate::expr::token::Kind;
+use crate::expr::syntax::Statement;
+use crate::expr::syntax::StatementKind;
+use crate::expr::syntax::{Binary, Comparison, FUNCTIONS, KEYWORDS, MAX_DEPTH, Node, NodeKind, Unary};
+use crate::expr::token::{CodeToken, Kind};
+use std::ops::Range;
+
+/// Reads the tokens of one line.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) tokens: &'a [CodeToken],
+    pub(super) at: usize,
+    /// Calls of `choice` that are open.
+    pub(super) depth: u16,
+}
+
+impl Reader<'_> {
+    pub(super) fn peek(&self) -> Option<&Kind> {
+        self.tokens.get(self.at).map(|token| &token.kind)
+    }
+
+    pub(super) fn is_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    pub(super) fn is_op(&self, op: &str) -> bool {
+        matches!(self.peek(), Some(Kind::Op(found)) if *found == op)
+    }
+
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        matches!(self.peek(), Some(Kind::Name(found)) if found == name)
+    }
+
+    pub(super) fn accept(&mut self, op: &str) -> bool {
+        let is = self.is_op(op);
+        self.at += usize::from(is);
+        is
+    }
+
+    pub(super) fn accept_name(&mut self, name: &str) -> bool {
+        let is = self.is_name(name);
+        self.at += usize::from(is);
+        is
+    }
+
+    pub(super) fn place(&self) -> Range<usize> {
+        match (self.tokens.get(self.at), self.tokens.last()) {
+            (Some(token), _) => token.place.clone(),
+            (None, Some(last)) => last.place.end..last.place.end,
+            (None, None) => 0..0,
+        }
+    }
+
+    /// The line of the next token.
+    pub(super) fn line(&self) -> u32 {
+        self.tokens.get(self.at).or(self.tokens.last()).map_or(1, |token| token.line)
+    }
+
+    pub(super) fn error(&self, title: &str) -> ParseError {
+        ParseError::at(self.text, self.place(), title)
+    }
+
+    pub(super) fn unexpected(&self, title: &str, expected: &str) -> ParseError {
+        let found = match self.tokens.get(self.at) {
+            Some(token) => format!("`{:.40}`", &self.text[token.place.clone()]),
+            None => "the end of the line".to_owned(),
+        };
+        self.error(title).expected(expected).found(found)
+    }
+
+    pub(super) fn expect(&mut self, op: &str) -> Result<(), ParseError> {
+        if self.accept(op) {
+            return Ok(());
+        }
+        Err(self.unexpected("code that cannot be read", &format!("`{op}`")))
+    }
+
+    /// Statements with semicolons between them, up to the end of the line.
+    pub(super) fn simple_statements(&mut self, body: &mut Vec<Statement>) -> Result<(), ParseError> {
+        loop {
+            // A backslash before the end leaves an empty statement, which Python does not take.
+            if self.is_end() {
+                return Ok(());
+            }
+            let line = self.line();
+            let kind = self.simple_statement()?;
+            body.push(Statement { line, kind });
+            if !self.is_end() && !self.accept(";") {
+                return Err(self.unexpected("code that cannot be read", "an operator, `;` or the end of the line"));
+            }
+        }
+    }
+
+    pub(super) fn simple_statement(&mut self) -> Result<StatementKind, ParseError> {
+        let name = match self.peek() {
+            Some(Kind::Name(name)) => name.clone(),
+            _ => String::new(),
+        };
+        match name.as_str() {
+            "assert" => {
+                self.at += 1;
+                let condition = self.expression()?;
+                let message = if self.accept(",") { Some(self.expressions()?) } else { None };
+                Ok(StatementKind::Assert { condition, message })
+            }
+            "print" => {
+                self.at += 1;
+                self.print()
+            }
+            "pass" => {
+                self.at += 1;
+                Ok(StatementKind::Pass)
+            }
+            "if" => Err(self.error("an `if` after a semicolon")),
+            "elif" | "else" => Err(self.error("an `else` without an `if`")),
+            "not" => Ok(StatementKind::Compute(self.expressions()?)),
+            keyword if KEYWORDS.contains(&keyword) => Err(self
+                .error("a statement that code here does not have")
+                .found(format!("`{keyword}`"))
+                .expected("`assert`, `print`, `if`, `pass`, an assignment or an expression")),
+            _ => self.assignment(name),
+        }
+    }
+
+    pub(super) fn assignment(&mut self, name: String) -> Result<StatementKind, ParseError> {
+        let operator = match self.tokens.get(self.at + 1).map(|token| &token.kind) {
+            Some(Kind::Op("=")) => None,
+            Some(Kind::Op(op)) if op.len() > 1 && op.ends_with('=') && binary(&op[..op.len() - 1]).is_some() => {
+                binary(&op[..op.len() - 1])
+            }
+            _ => return Ok(StatementKind::Compute(self.expressions()?)),
+        };
+        if name.is_empty() || constant(&name).is_some() {
+            return Err(self.unexpected("an assignment to something that is not a name", "a name"));
+        }
+        self.at += 2;
+        Ok(StatementKind::Assign { name, operator, value: self.expressions()? })
+    }
+
+    /// `print(a, b)`, `print a, b`.
+    pub(super) fn print(&mut self) -> Result<StatementKind, ParseError> {
+        if self.is_end() || self.is_op(";") {
+            return Ok(StatementKind::Print(Vec::new()));
+        }
+        let start = self.at;
+        if self.accept("(") {
+            let mut args = Vec::new();
+            while !self.is_op(")") {
+                args.push(self.expression()?);
+                if !self.accept(",") {
+                    break;
+                }
+            }
+            if self.accept(")") && (self.is_end() || self.is_op(";")) {
+                return Ok(StatementKind::Print(args));
+            }
+            // Python 2's `print (a) + b`.
+            self.at = start;
+        }
+        let mut parts = vec![self.expression()?];
+        while self.accept(",") && !self.is_end() && !self.is_op(";") {
+            parts.push(self.expression()?);
+        }
+        Ok(StatementKind::Print(parts))
+    }
+}
 
 impl Reader<'_> {
     /// One expression, or several with commas: a tuple.

@@ -175,7 +175,12 @@ fn htcp_and_westwood_share_the_hosts_newreno() {
     );
     assert_eq!(
         cc("host = \"linux-6.1\"\ncc = { kind = \"westwood\", rtt_min = \"10ms\" }"),
-        CcSpec::Westwood(WestwoodConfig { rtt_min: Span::from_millis(10), tick: Span::from_millis(4), reno: linux })
+        CcSpec::Westwood(WestwoodConfig {
+            rtt_min: Span::from_millis(10),
+            tick: Span::from_millis(4),
+            late_events: true,
+            reno: linux
+        })
     );
 }
 

@@ -28,7 +28,7 @@ mod server;
 
 pub use cache::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenStack};
 pub use opening::Opening;
-pub(crate) use server::{EarlyConnections, Judged};
+pub(crate) use server::{EarlyConnections, JudgedCookie};
 pub use server::{FastOpenServer, fast_open_cookie};
 
 /// The cookie of ends that need none ([`crate::StateRules::fast_open`]): both know it.

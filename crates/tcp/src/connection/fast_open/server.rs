@@ -36,7 +36,7 @@ pub struct FastOpenServer {
 
 /// The reaction to a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum JudgedCookie {
     /// The SYN opens the connection; the SYN/ACK has this option.
     Early(Option<FastOpen>),
     /// An ordinary one; the SYN/ACK has this option.
@@ -56,28 +56,28 @@ impl FastOpenServer {
     }
 
     /// `tcp_try_fastopen`; `syncache_add` and `tcp_fastopen_check_cookie`.
-    pub(crate) fn judge(&self, now: Time, syn: &Segment, early: &EarlyConnections) -> Judged {
+    pub(crate) fn judge(&self, now: Time, syn: &Segment, early: &EarlyConnections) -> JudgedCookie {
         // tcp_parse_fastopen_option: of an odd length it is not seen, of another wrong length it
         // shows no cookie.
         let option = syn.fast_open.filter(|option| option.is_request() || option.is_cookie());
         if syn.payload.len == 0 && option.is_none() || !early.has_room(now, self.limit) {
-            return Judged::Ordinary(None);
+            return JudgedCookie::Ordinary(None);
         }
         if self.cookie_less {
-            return Judged::Early(None);
+            return JudgedCookie::Early(None);
         }
-        let Some(shown) = option else { return Judged::Ordinary(None) };
+        let Some(shown) = option else { return JudgedCookie::Ordinary(None) };
         let newest = self.cookies[0].map(|cookie| cookie.in_form(shown.experimental));
         let matches = |cookie: Option<FastOpen>| cookie.is_some_and(|cookie| cookie.cookie() == shown.cookie());
         if shown.is_request() {
-            Judged::Ordinary(newest)
+            JudgedCookie::Ordinary(newest)
         } else if matches(self.cookies[0]) {
-            Judged::Early(newest.filter(|_| self.always_tells))
+            JudgedCookie::Early(newest.filter(|_| self.always_tells))
         } else if matches(self.cookies[1]) {
             // TCPFASTOPENPASSIVEALTKEY: it is given the newer one.
-            Judged::Early(newest)
+            JudgedCookie::Early(newest)
         } else {
-            Judged::Ordinary(newest)
+            JudgedCookie::Ordinary(newest)
         }
     }
 }
@@ -179,26 +179,26 @@ mod tests {
             server.judge(Time::ZERO, &syn(option, len), &EarlyConnections::default())
         };
         for (option, len, expected) in [
-            (None, 0, Judged::Ordinary(None)),
+            (None, 0, JudgedCookie::Ordinary(None)),
             // Data alone opens nothing.
-            (None, 10, Judged::Ordinary(None)),
-            (Some(FastOpen::REQUEST), 0, Judged::Ordinary(Some(new))),
-            (Some(new), 10, Judged::Early(None)),
+            (None, 10, JudgedCookie::Ordinary(None)),
+            (Some(FastOpen::REQUEST), 0, JudgedCookie::Ordinary(Some(new))),
+            (Some(new), 10, JudgedCookie::Early(None)),
             // Without data it may be answered early.
-            (Some(new), 0, Judged::Early(None)),
-            (Some(old), 10, Judged::Early(Some(new))),
-            (Some(wrong), 10, Judged::Ordinary(Some(new))),
-            (Some(wrong.in_form(true)), 10, Judged::Ordinary(Some(new.in_form(true)))),
-            (Some(FastOpen::new(&[1; 7])), 10, Judged::Ordinary(None)),
+            (Some(new), 0, JudgedCookie::Early(None)),
+            (Some(old), 10, JudgedCookie::Early(Some(new))),
+            (Some(wrong), 10, JudgedCookie::Ordinary(Some(new))),
+            (Some(wrong.in_form(true)), 10, JudgedCookie::Ordinary(Some(new.in_form(true)))),
+            (Some(FastOpen::new(&[1; 7])), 10, JudgedCookie::Ordinary(None)),
         ] {
             assert_eq!(judge(&server, option, len), expected, "{option:?} with {len} bytes");
         }
         let open = FastOpenServer { cookie_less: true, ..server.clone() };
-        assert_eq!(judge(&open, None, 10), Judged::Early(None));
-        assert_eq!(judge(&open, None, 0), Judged::Ordinary(None));
+        assert_eq!(judge(&open, None, 10), JudgedCookie::Early(None));
+        assert_eq!(judge(&open, None, 0), JudgedCookie::Ordinary(None));
         let freebsd = FastOpenServer { always_tells: true, ..server.clone() };
-        assert_eq!(judge(&freebsd, Some(new), 10), Judged::Early(Some(new)));
-        assert_eq!(judge(&FastOpenServer { limit: 0, ..server }, Some(new), 10), Judged::Ordinary(None));
+        assert_eq!(judge(&freebsd, Some(new), 10), JudgedCookie::Early(Some(new)));
+        assert_eq!(judge(&FastOpenServer { limit: 0, ..server }, Some(new), 10), JudgedCookie::Ordinary(None));
     }
 
     #[test]
@@ -210,12 +210,12 @@ mod tests {
         let at = Time::from_secs;
         let judge = |now, early: &EarlyConnections| server.judge(now, &syn(Some(cookie), 1), early);
         early.enter();
-        assert_eq!(judge(at(0), &early), Judged::Ordinary(None));
+        assert_eq!(judge(at(0), &early), JudgedCookie::Ordinary(None));
         early.leave();
         early.punish(at(10));
-        assert_eq!(judge(at(69), &early), Judged::Ordinary(None));
-        assert_eq!(judge(at(70), &early), Judged::Early(None));
+        assert_eq!(judge(at(69), &early), JudgedCookie::Ordinary(None));
+        assert_eq!(judge(at(70), &early), JudgedCookie::Early(None));
         // The place was freed.
-        assert_eq!(judge(at(0), &early), Judged::Early(None));
+        assert_eq!(judge(at(0), &early), JudgedCookie::Early(None));
     }
 }

@@ -23,7 +23,7 @@
 
 use ackclock_units::Span;
 
-use super::{DUP_THRESH, Marked, Reordering, StartRecovery, View};
+use super::view::{DUP_THRESH, Marked, ReorderingExtent, StartRecovery, View};
 use crate::loss::scoreboard::Scoreboard;
 use crate::{AdaptiveRules, CaState, DetectorRules};
 
@@ -33,7 +33,7 @@ const EARLY_DELAY: Span = Span::from_millis(2);
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptive {
     rules: AdaptiveRules,
-    pub(super) reordering: Reordering,
+    pub(super) reordering: ReorderingExtent,
     /// FACK and early retransmit are in use: no reordering was seen.
     fack: bool,
     early: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Adaptive {
 impl Adaptive {
     pub(super) fn new(rules: AdaptiveRules) -> Adaptive {
         let AdaptiveRules { max_reordering, fack, early_retransmit, .. } = rules;
-        Adaptive { rules, reordering: Reordering::new(max_reordering), fack, early: early_retransmit }
+        Adaptive { rules, reordering: ReorderingExtent::new(max_reordering), fack, early: early_retransmit }
     }
 
     /// `tcp_may_raise_cwnd`.

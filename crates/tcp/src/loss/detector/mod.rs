@@ -24,77 +24,19 @@ mod adaptive;
 mod ncr;
 mod rack;
 mod rr;
+mod view;
 
+pub(crate) use self::view::DUP_THRESH;
+use self::view::mark_newreno;
+pub(super) use self::view::{Marked, StartRecovery, View};
 use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::{Progress, Scoreboard};
-use crate::{CaState, DetectorRules, LossDetector, Stamp};
+use crate::{DetectorRules, LossDetector, Stamp};
 use adaptive::Adaptive;
 use ncr::Ncr;
 use rack::Rack;
 use rr::RrTcp;
-
-/// Duplicate ACKs that prove a loss where the threshold is fixed, and where an adaptive one starts
-/// (RFC 5681 section 3.2; Linux `sysctl_tcp_reordering`).
-pub(crate) const DUP_THRESH: u32 = 3;
-
-/// The sender's knowledge at a call, in segments (the names in brackets are Linux's).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct View {
-    pub(super) now: Time,
-    pub(super) state: CaState,
-    pub(super) sack: bool,
-    pub(super) mss: u32,
-    /// Segments in flight or lost (`packets_out`).
-    pub(super) outstanding: u64,
-    /// Reported, by SACK or by as many duplicate ACKs (`sacked_out`).
-    pub(super) sacked: u64,
-    /// Up to the highest reported (`fackets_out`; `sacked_out + 1` without SACK).
-    pub(super) reach: u64,
-    pub(super) srtt: Option<Span>,
-    /// The cumulative ACK advanced.
-    pub(super) advanced: bool,
-    /// A duplicate ACK, or with SACK one that is not plain progress.
-    pub(super) duplicate: bool,
-    /// Something was newly SACKed.
-    pub(super) newly_sacked: bool,
-    /// The episode begins with this call.
-    pub(super) begins: bool,
-    /// Segments sent from here on are not to be declared lost.
-    pub(super) limit: u64,
-    /// The first hole is lost with any sign of a loss.
-    pub(super) first_hole: bool,
-    /// The ACK carries the ECN echo.
-    pub(super) ece: bool,
-    /// The application has data and both windows let it go out. This and the last three are known
-    /// to detectors alone that mark on entry.
-    pub(super) can_send: bool,
-    /// Time until the retransmission timer expires.
-    pub(super) to_timeout: Span,
-    pub(super) rto: Span,
-    /// The congestion window.
-    pub(super) cwnd: u64,
-}
-
-/// The decision to begin recovery although no segment is marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StartRecovery {
-    /// Nothing is proven.
-    No,
-    /// A loss is proven.
-    Now,
-    /// Begins after this time if nothing else happens before (early retransmit).
-    After(Span),
-}
-
-/// The findings of [`Detector::mark`], apart from the marks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Marked {
-    /// A retransmission was found lost.
-    pub(super) retransmission: bool,
-    /// Judge again after this time.
-    pub(super) again: Option<Span>,
-}
 
 /// A loss detector and what it has learnt of its connection.
 #[derive(Clone, Debug)]
@@ -388,55 +330,6 @@ impl Detector {
         {
             adaptive.mark_last(board, view, partial);
         }
-    }
-}
-
-/// Without SACK the first segment is lost after `threshold` duplicate ACKs, and the next one with
-/// every partial ACK (RFC 6582; `tcp_newreno_mark_lost`).
-fn mark_newreno(board: &mut Scoreboard, view: &View, threshold: u32) {
-    let enough = view.state < CaState::Recovery && view.sacked >= u64::from(threshold);
-    if enough || (view.state == CaState::Recovery && view.advanced) {
-        board.lose_front();
-    }
-}
-
-/// The duplicate threshold as Linux adapts it, and how often reordering was seen.
-#[derive(Clone, Debug)]
-struct Reordering {
-    threshold: u32,
-    seen: u64,
-    /// `sysctl_tcp_max_reordering`; before 3.18 the constant `TCP_MAX_REORDERING`.
-    most: u32,
-}
-
-impl Reordering {
-    fn new(most: u32) -> Reordering {
-        Reordering { threshold: DUP_THRESH, seen: 0, most: most.max(DUP_THRESH) }
-    }
-
-    fn set(&mut self, segments: u64) {
-        self.threshold = segments.min(u64::from(self.most)) as u32;
-        self.seen += 1;
-    }
-
-    /// `tcp_check_sack_reordering`: `low` arrived after `high`, in bytes.
-    fn note(&mut self, low: u64, high: u64, mss: u32) {
-        let Some(distance) = high.checked_sub(low).filter(|&distance| distance > 0) else { return };
-        if distance > u64::from(self.threshold) * u64::from(mss) {
-            self.threshold = distance.div_ceil(u64::from(mss.max(1))).min(u64::from(self.most)) as u32;
-        }
-        self.seen += 1;
-    }
-
-    /// `tcp_enter_loss`: many duplicates and still a timeout, so the threshold was too high.
-    fn timed_out(&mut self, view: &View) {
-        if view.state <= CaState::Disorder && view.sacked >= u64::from(DUP_THRESH) {
-            self.forget();
-        }
-    }
-
-    fn forget(&mut self) {
-        self.threshold = self.threshold.min(DUP_THRESH);
     }
 }
 

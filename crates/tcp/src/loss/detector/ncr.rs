@@ -16,7 +16,7 @@
 //! - The RFC asks for Nagle's algorithm to be off; that is left to the host.
 //! - Without SACK, which the RFC requires, the threshold is 3.
 
-use super::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
+use super::view::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
 use crate::loss::scoreboard::Scoreboard;
 use crate::{CaState, NcrVariant};
 

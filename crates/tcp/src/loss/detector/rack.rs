@@ -17,7 +17,7 @@
 
 use ackclock_units::{Span, Time};
 
-use super::{Marked, Reordering, View, mark_newreno};
+use super::view::{Marked, ReorderingExtent, View, mark_newreno};
 use crate::loss::scoreboard::{Progress, Scoreboard, raise_key};
 use crate::{CaState, Stamp};
 
@@ -35,7 +35,7 @@ const SLACK: Span = Span::from_millis(2);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    pub(super) reordering: Reordering,
+    pub(super) reordering: ReorderingExtent,
     /// RACK.xmit_ts and RACK.end_seq.
     newest: Option<(Stamp, u64)>,
     /// RACK.rtt.
@@ -55,7 +55,7 @@ pub(crate) struct Rack {
 impl Rack {
     pub(super) fn new() -> Rack {
         Rack {
-            reordering: Reordering::new(MAX_REORDERING),
+            reordering: ReorderingExtent::new(MAX_REORDERING),
             newest: None,
             rtt: Span::ZERO,
             advanced: false,

@@ -26,7 +26,7 @@
 
 use ackclock_units::{Time, maths};
 
-use super::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
+use super::view::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
 use crate::loss::scoreboard::Scoreboard;
 use crate::{CaState, RrRules};
 

@@ -1,6 +1,8 @@
 //! The rules of the detectors, with numbers from the kernel's code and RFC 8985.
 
 use super::*;
+use crate::CaState;
+use crate::loss::detector::view::ReorderingExtent;
 use crate::{AdaptiveRules, NcrVariant, RrRules, Stamp};
 
 const MSS: u32 = 1000;
@@ -200,7 +202,7 @@ fn the_shortest_round_trip_is_that_of_five_minutes() {
 fn a_displacement_in_bytes_is_rounded_up_to_segments() {
     // tcp_check_sack_reordering: (metric + mss - 1) / mss, if metric > reordering * mss; at most
     // 300.
-    let mut reordering = Reordering::new(300);
+    let mut reordering = ReorderingExtent::new(300);
     for (distance, threshold) in [(3000, 3), (3001, 4), (9500, 10), (8000, 10), (1_000_000, 300)] {
         reordering.note(1, 1 + distance, MSS);
         assert_eq!(reordering.threshold, threshold, "{distance} bytes");
@@ -216,7 +218,7 @@ fn a_timeout_after_many_duplicates_takes_the_threshold_back() {
     for (state, sacked, threshold) in
         [(CaState::Disorder, 3, 3), (CaState::Disorder, 2, 50), (CaState::Recovery, 9, 50), (CaState::Open, 0, 50)]
     {
-        let mut reordering = Reordering::new(300);
+        let mut reordering = ReorderingExtent::new(300);
         reordering.set(50);
         reordering.timed_out(&View { state, sacked, ..view(0) });
         assert_eq!(reordering.threshold, threshold, "{state:?} {sacked}");

@@ -4,7 +4,10 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use super::{MOST_WHOLE, Sent};
+use super::Sent;
+
+/// Segments that one ACK may acknowledge and be as expected: each is looked at twice.
+pub(super) const MOST_WHOLE: usize = 8;
 
 /// The segments in flight, in sequence order. They are read as a [`VecDeque`], and changed by the
 /// methods here.
@@ -14,7 +17,7 @@ pub(super) struct Entries {
     /// Position of the first one.
     base: u64,
     counts: Counts,
-    judged: Judged,
+    judged: JudgedEntry,
 }
 
 /// Units and segments, by what is known of them.
@@ -33,7 +36,7 @@ pub(super) struct Counts {
 
 /// The extent that the loss rule has judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct JudgedEntry {
     /// Position below which it has.
     pub(super) end: u64,
     /// SACKed segments below that position.
@@ -103,7 +106,7 @@ impl Entries {
     }
 
     #[inline(always)]
-    pub(super) fn judged(&self) -> &Judged {
+    pub(super) fn judged(&self) -> &JudgedEntry {
         &self.judged
     }
 
@@ -143,7 +146,7 @@ impl Entries {
     #[inline]
     fn review(&mut self, index: usize, before: &Sent, after: &Sent) {
         let position = self.base + index as u64;
-        let Judged { end, sacked_below, sacked_above, runs_above } = &mut self.judged;
+        let JudgedEntry { end, sacked_below, sacked_above, runs_above } = &mut self.judged;
         if position < *end {
             *sacked_below = *sacked_below + u32::from(after.sacked) - u32::from(before.sacked);
             return;
@@ -177,10 +180,10 @@ impl Entries {
     }
 
     /// The counts with everything judged below `end`.
-    fn judge(&self, end: u64) -> Judged {
+    fn judge(&self, end: u64) -> JudgedEntry {
         let below = (end - self.base) as usize;
         let sacked = |range| self.sent.range(range).filter(|sent: &&Sent| sent.sacked);
-        Judged {
+        JudgedEntry {
             end,
             sacked_below: sacked(0..below).count() as u32,
             sacked_above: sacked(below..self.sent.len()).map(|sent| u64::from(sent.len)).sum(),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ackclock_units::{Span, Time};
 
-use super::entries::Judged;
+use super::entries::JudgedEntry;
 use super::{Scoreboard, Sent};
 
 impl Scoreboard {
@@ -16,7 +16,7 @@ impl Scoreboard {
         let losses = self.losses;
         // IsLost counts discontiguous sequences, not segments.
         loop {
-            let &Judged { end, sacked_above, runs_above, .. } = self.entries.judged();
+            let &JudgedEntry { end, sacked_above, runs_above, .. } = self.entries.judged();
             if sacked_above <= bytes_needed && runs_above < threshold {
                 break;
             }
@@ -115,7 +115,7 @@ impl Scoreboard {
     /// `limit` on.
     pub(crate) fn lose_below_sacked(&mut self, most: u64, limit: u64) {
         let end = self.entries.base() + self.segments_below(limit);
-        while let &Judged { end: position, sacked_below, .. } = self.entries.judged()
+        while let &JudgedEntry { end: position, sacked_below, .. } = self.entries.judged()
             && position < end
         {
             self.step();

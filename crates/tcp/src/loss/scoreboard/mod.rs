@@ -37,9 +37,6 @@ pub(crate) use progress::{Progress, Whole};
 pub(crate) use sent::Sent;
 pub use sent::Stamp;
 
-/// Segments that one ACK may acknowledge and be as expected: each is looked at twice.
-const MOST_WHOLE: usize = 8;
-
 /// Segments that are fetched into the cache before an ACK arrives.
 const FETCHED: usize = 4;
 

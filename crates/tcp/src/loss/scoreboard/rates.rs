@@ -25,7 +25,7 @@ use super::{Progress, Scoreboard, Sent, Stamp};
 
 /// The counts at the time when a segment was sent last (the draft's `P`).
 #[derive(Clone, Copy, Debug)]
-struct Snapshot {
+struct RateSnapshot {
     delivered: u64,
     /// [`Time::NEVER`] once the segment has counted as delivered.
     delivered_at: Time,
@@ -37,8 +37,8 @@ struct Snapshot {
     app_limited: bool,
 }
 
-impl Snapshot {
-    const NONE: Snapshot = Snapshot {
+impl RateSnapshot {
+    const NONE: RateSnapshot = RateSnapshot {
         delivered: 0,
         delivered_at: Time::NEVER,
         first_sent_at: Time::NEVER,
@@ -53,7 +53,7 @@ impl Snapshot {
 struct Newest {
     /// When it was sent and where it ends: of segments that one ACK released the highest.
     key: (Stamp, u64),
-    snapshot: Snapshot,
+    snapshot: RateSnapshot,
 }
 
 /// The delivery rate that a socket reports (`tcpi_delivery_rate`): the last one that the
@@ -91,7 +91,7 @@ impl DeliveryRate {
 #[derive(Debug)]
 pub(super) struct Rates {
     /// One for each entry of the scoreboard, in its order.
-    snapshots: VecDeque<Snapshot>,
+    snapshots: VecDeque<RateSnapshot>,
     /// `C.delivered` and `C.delivered_time`.
     delivered: u64,
     delivered_at: Time,
@@ -113,7 +113,7 @@ impl Rates {
     /// With `outstanding` segments that were sent before.
     pub(super) fn new(outstanding: usize) -> Rates {
         Rates {
-            snapshots: std::iter::repeat_n(Snapshot::NONE, outstanding).collect(),
+            snapshots: std::iter::repeat_n(RateSnapshot::NONE, outstanding).collect(),
             delivered: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
@@ -126,8 +126,8 @@ impl Rates {
         }
     }
 
-    fn snapshot(&self, in_flight: u64) -> Snapshot {
-        Snapshot {
+    fn snapshot(&self, in_flight: u64) -> RateSnapshot {
+        RateSnapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
@@ -196,7 +196,7 @@ impl Rates {
     /// `sent`, which is at `index`, or its retransmission is declared lost.
     pub(super) fn lose(&mut self, index: usize, sent: &Sent) {
         self.lost += u64::from(sent.len);
-        let Snapshot { delivered, first_sent_at, in_flight, lost, app_limited, .. } = self.snapshots[index];
+        let RateSnapshot { delivered, first_sent_at, in_flight, lost, app_limited, .. } = self.snapshots[index];
         if first_sent_at == Time::NEVER {
             return;
         }

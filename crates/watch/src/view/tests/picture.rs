@@ -14,8 +14,9 @@ use ackclock_units::Time;
 use crossterm::style::Attribute;
 
 use super::super::super::{Feed, Watch};
-use super::super::{Color, State, Style};
+use super::super::{State, Style};
 use super::drawn;
+use crate::frame::Color;
 
 const SCENARIO: &str = r#"
 schema = 1

@@ -525,7 +525,7 @@ fn without_accurate_feedback_prague_leaves_window_and_pacing_to_the_endpoint() {
         script.input(answer_segment);
         let endpoint = &script.endpoint;
         assert_eq!(
-            (endpoint.sender.loss.recovery.whole_control(), endpoint.sender.pacer.on),
+            (endpoint.sender.loss.recovery.whole_control(), endpoint.sender.pacer.is_on()),
             (scalable, scalable),
             "{answer:03b}"
         );

@@ -1,0 +1,105 @@
+//! What the configuration of an algorithm tells beside its parameters, and the defaults of a host
+//! on which it depends.
+
+use ackclock_units::parameter::Configurable;
+
+use crate::{CdgConfig, CubicConfig, DctcpConfig, EcnFeedback, NewRenoConfig, SlowStartRules};
+
+/// The defaults of a host that concern controllers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stack {
+    /// The host is a Linux.
+    pub linux: bool,
+    /// Controllers hear of an ACK when its RTT is measured, and by its header alone whether it was
+    /// predicted (`tcp_in_ack_event` behind `tcp_clean_rtx_queue`): Linux from 6.16 on, and 6.1 in its
+    /// later stable releases.
+    pub late_ack_events: bool,
+    /// Its NewReno, from which other algorithms take what they have in common with it.
+    pub newreno: NewRenoConfig,
+    /// Its CUBIC.
+    pub cubic: CubicConfig,
+    /// Its DCTCP.
+    pub dctcp: DctcpConfig,
+    /// Its CDG, if it has FreeBSD's.
+    pub freebsd_cdg: CdgConfig,
+}
+
+impl Default for Stack {
+    /// The algorithms' own defaults.
+    fn default() -> Stack {
+        Stack {
+            linux: false,
+            late_ack_events: false,
+            newreno: NewRenoConfig::default(),
+            cubic: CubicConfig::default(),
+            dctcp: DctcpConfig::default(),
+            freebsd_cdg: CdgConfig::default(),
+        }
+    }
+}
+
+/// The parts of an algorithm's configuration beside its parameters.
+pub trait Algorithm: Configurable {
+    /// The feedback of ECN that it cannot do without (`TCP_CONG_NEEDS_ECN`,
+    /// `TCP_CONG_NEEDS_ACCECN`).
+    const FEEDBACK: Option<EcnFeedback> = None;
+
+    /// The configuration on this host.
+    fn on(host: &Stack) -> Self;
+
+    /// Returns `true` if the host has this variant, where there are several.
+    fn is_of(_host: &Stack) -> bool {
+        true
+    }
+
+    /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        None
+    }
+}
+
+impl Algorithm for NewRenoConfig {
+    fn on(host: &Stack) -> NewRenoConfig {
+        host.newreno
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.slow_start)
+    }
+}
+
+impl Algorithm for CubicConfig {
+    fn on(host: &Stack) -> CubicConfig {
+        host.cubic
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
+    }
+}
+
+impl Algorithm for DctcpConfig {
+    const FEEDBACK: Option<EcnFeedback> = Some(EcnFeedback::Dctcp);
+
+    fn on(host: &Stack) -> DctcpConfig {
+        host.dctcp
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
+    }
+}
+
+impl Algorithm for CdgConfig {
+    fn on(host: &Stack) -> CdgConfig {
+        host.freebsd_cdg
+    }
+
+    fn is_of(host: &Stack) -> bool {
+        !host.linux
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.slow_start)
+    }
+}
