@@ -37,7 +37,7 @@ pub(crate) fn leaf(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -
     let mut names = names(fields);
     names.retain(|name| !QueueSpec::by_name(name).is_some_and(|queue| queue.is_tree()));
     let kinds = OneOf { what: "queue discipline", names: &names };
-    fields.choose(("queue", "queue of a class without others below it"), base.name(), &kinds, |kind, fields| {
+    fields.choose(("queue", "queue discipline of a leaf class"), base.name(), &kinds, |kind, fields| {
         let mut queue = if kind == base.name() { base.clone() } else { by_name(kind, own) };
         parameters::read_with(fields, Some(extent), kind, &mut queue);
         queue
