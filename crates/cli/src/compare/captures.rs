@@ -7,13 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::fs::File;
 use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
 use ackclock_live::CapturePackets;
 use ackclock_packet::{Flags, FlowKey, Segment};
+use ackclock_trace::open_regular;
 use ackclock_units::Span;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -39,10 +39,10 @@ const VALUE: usize = 26;
 /// The most connections that are shown one by one.
 const SHOWN: usize = 20;
 
-/// Returns `true` if a file begins as a capture does.
+/// Returns `true` if a regular file begins as a capture does.
 pub(super) fn is_capture(path: &str) -> bool {
     let mut magic = [0; 4];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    let read = open_regular(Path::new(path)).and_then(|mut file| file.read_exact(&mut magic));
     let known = [0x0a0d_0d0a, 0xa1b2_c3d4, 0xa1b2_3c4d, 0xd4c3_b2a1, 0x4d3c_b2a1];
     read.is_ok() && known.contains(&u32::from_le_bytes(magic))
 }
