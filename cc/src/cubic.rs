@@ -24,12 +24,12 @@ mod law;
 mod linux;
 mod rfc9438;
 
-use crate::cubic::law::Curve;
 use ackclock_units::{Span, Time};
 
 pub use self::config::{CubicConfig, CubicRules};
 use self::law::CubicUndo;
 use self::linux::AckTimes;
+use crate::cubic::law::Curve;
 use crate::reactions::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
 };

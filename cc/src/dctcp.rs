@@ -25,14 +25,15 @@
 //! - FreeBSD leaves alpha alone during fast recovery and updates it when that ends and at a
 //!   timeout; here it is updated once per window of data throughout.
 
+use ackclock_units::named;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
+
 use crate::newreno::acknowledged;
 use crate::reactions::{established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out};
 use crate::slow_start::SlowStart;
 use crate::{
     Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, Verdict, Window,
 };
-use ackclock_units::named;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 /// `DCTCP_MAX_ALPHA`: alpha is in units of 1/1024.
 const MAX_ALPHA: u64 = 1024;

@@ -7,7 +7,6 @@ mod output;
 #[cfg(test)]
 mod tests;
 
-use crate::commands::guard::SHELL;
 use std::env;
 use std::fs;
 use std::io;
@@ -28,6 +27,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::LiveError;
+use crate::commands::guard::SHELL;
 use crate::runner::have_programs_heed_interrupts;
 use crate::testbed::Testbed;
 use guard::Guard;

@@ -2,9 +2,10 @@
 
 use crate::fields::Fields;
 use crate::quantity::Bytes;
-use crate::quantity::OneOf;
 use ackclock_sim::spec::{LinkLayer, Overhead};
 use ackclock_units::parameter::Named as _;
+
+use crate::quantity::OneOf;
 
 /// Framing of a packet is at most this: the length of a packet with it must stay far below 2^32.
 pub(crate) const MAX_OVERHEAD: u64 = 65_535;

@@ -13,7 +13,6 @@ mod names;
 mod range;
 mod sample;
 
-use crate::sweep::axes::Section;
 use std::collections::BTreeSet;
 
 use crate::document::{Node, Value};
@@ -21,6 +20,7 @@ use crate::fields::{Context, Fields};
 use crate::overrides::{self, Argument, Path};
 use crate::quantity::{Kind, Problem, Text, Whole};
 use crate::report::Diagnostic;
+use crate::sweep::axes::Section;
 use crate::write::inline;
 use axes::Reader;
 pub(crate) use axes::{Axis, Sweep, Values};

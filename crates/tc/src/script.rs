@@ -123,15 +123,15 @@ fn assignment(word: &Word) -> Option<(&str, Option<String>)> {
 
 /// Takes the arguments of `tc` in.
 fn tc(words: &[Word], place: &Place, read: &mut Read) {
-    let mut words = words;
+    let (all, mut words) = (shown(words), words);
     while let Some(option) = words.first().filter(|word| word.text.starts_with('-')) {
         let takes = ["-n", "-net", "-netns", "-b", "-batch", "-cf", "-conf"].contains(&option.text.as_str());
         words = words.get(1 + usize::from(takes)..).unwrap_or_default();
         if ["-b", "-batch"].contains(&option.text.as_str()) {
+            read.leave(place, all, "a batch in a file of its own: import that file as well");
             return;
         }
     }
-    let all = shown(words);
     let (object, action) = match words {
         [] => return,
         [object] => (object, None),
@@ -141,7 +141,12 @@ fn tc(words: &[Word], place: &Place, read: &mut Read) {
         read.leave(place, all, "only qdiscs, classes and filters are read");
         return;
     };
-    let Some(action) = action.and_then(Action::by_name) else { return };
+    let Some(action) = action.and_then(Action::by_name) else {
+        if action.is_some_and(|action| !["show", "list", "get", "help"].contains(&action)) {
+            read.leave(place, all, "an action that is not read; expected add, replace, change or delete");
+        }
+        return;
+    };
     let words = &known(words, place, read)[..];
     // A device of which nothing is known stands for itself.
     if let Some(unknown) = words[2..].iter().enumerate().find_map(|(at, word)| {

@@ -1,7 +1,6 @@
 //! A link by hand, and polled at different times: what happens on it depends on what is offered
 //! alone.
 
-use crate::Impairments;
 use ackclock_aqm::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DropReason, DualPi2, DualPi2Config, Fifo, FifoConfig,
     FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, LinkLayer, Pie, PieConfig, Queued, Red, RedAdaptive, RedConfig,
@@ -13,6 +12,7 @@ use proptest::prelude::*;
 use std::num::NonZeroU32;
 
 use super::*;
+use crate::Impairments;
 use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
 
 mod change;

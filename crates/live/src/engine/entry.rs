@@ -1,12 +1,12 @@
 //! The entry of a packet to its path: destination, router, and flow.
 
-use crate::engine::path_entries::PathEntry;
 use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
 use ackclock_sim::{Inbound, RunError};
 use ackclock_units::Time;
 
 use super::buffers::HeldBuffer;
 use super::{DueOutput, Engine};
+use crate::engine::path_entries::PathEntry;
 use crate::router::{ForwardDecision, Fragments, Header, protocol};
 
 /// Bytes of a TCP header without options.

@@ -1,11 +1,11 @@
 //! The calls that send data with a SYN.
 
-use crate::calls::data::MSG_FASTOPEN;
 use ackclock_packet::FastOpen;
 use ackclock_tcp::{FastOpenAttempt, FastOpenServer, State, WriteFlags, fast_open_cookie};
 use ackclock_units::Time;
 
 use super::{Done, Op, Step, Waiting};
+use crate::calls::data::MSG_FASTOPEN;
 use crate::errno::Errno;
 use crate::fast_open::{CLIENT_ENABLE, CLIENT_NO_COOKIE, SERVER_COOKIE_NOT_REQD, SERVER_ENABLE, SERVER_WO_SOCKOPT1};
 use crate::sockets::{Kernel, Kind, SocketId};

@@ -1,7 +1,6 @@
 //! The path of a group's packets.
 
 use crate::paths::Links;
-use crate::paths::Network;
 use ackclock_sim::spec::LinkSpec;
 use ackclock_sim::spec::SplitSpec;
 use ackclock_sim::spec::Topology;
@@ -14,6 +13,7 @@ use crate::host::Place;
 use crate::keys;
 use crate::mptcp;
 use crate::paths;
+use crate::paths::Network;
 use crate::quantity::OneOf;
 use crate::topology::{self, Among};
 

@@ -4,9 +4,10 @@ use super::names::{self, Choice};
 use crate::document::Table;
 use crate::document::{Node, Value};
 use crate::quantity::{Kind, SizeOf};
-use crate::report::Place;
 use ackclock_units::Random;
 use ackclock_units::{Rate, Size, Span, maths, parse_rate, parse_size, parse_span};
+
+use crate::report::Place;
 
 /// Significant digits of what is drawn.
 const DIGITS: usize = 4;

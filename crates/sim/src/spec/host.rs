@@ -1,10 +1,11 @@
 //! The ends of flows.
 
-use crate::spec::DatagramSpec;
 use ackclock_cc::CcSpec;
 use ackclock_tcp::Config;
 use ackclock_units::parameter::Named;
 use ackclock_units::{Span, named};
+
+use crate::spec::DatagramSpec;
 
 /// An end of a connection.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! Scripts by hand, and any fates in any order against the definition, byte by byte.
 
-use crate::DirectionId;
 use ackclock_aqm::DropReason;
 use ackclock_trace::LossDeclarations;
 use proptest::prelude::*;
 
 use super::*;
+use crate::DirectionId;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 

@@ -3,12 +3,12 @@
 //! Both engines keep their state here; the fields are visible to the modules of `loss` and to
 //! nobody else.
 
-use crate::CaState;
 use ackclock_units::Time;
 
 use super::doubt::Undo;
 use super::prr::WindowReduction;
 use super::tail_probe::Probe;
+use crate::CaState;
 use crate::Prr;
 use crate::stack::config::Episodes;
 

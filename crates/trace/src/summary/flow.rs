@@ -1,6 +1,5 @@
 //! Summaries of single flows.
 
-use crate::PacketReordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use super::distribution::{Distribution, MeanQuantiles, Quantiles};
 use super::multipath::MultipathSummary;
 use super::name::{self, Name};
 use super::sender::{CaStateSeconds, Limited, LossDeclarations, Retransmissions};
+use crate::PacketReordering;
 use crate::metrics::metrics;
 
 metrics! {

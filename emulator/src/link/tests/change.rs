@@ -1,10 +1,10 @@
 //! Changes that come while a link is in use.
 
-use crate::Impairments;
 use ackclock_aqm::{Counters, QueueSpec, Tally};
 
 use super::varying::{any_schedule, bits, change, scheduled};
 use super::*;
+use crate::Impairments;
 use crate::recording::Action;
 use crate::{Change, Course, JitterDistribution, Up};
 

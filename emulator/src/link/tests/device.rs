@@ -1,13 +1,13 @@
 //! A transmit ring below the queue: what is in it neither waits nor can be dropped, and an idle
 //! link is announced as `qdisc_restart` finds it.
 
-use crate::Impairments;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::idle::Told;
 use super::*;
+use crate::Impairments;
 
 fn descriptors(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap()

@@ -1,10 +1,10 @@
 //! A link without a rate: a discipline that only counts packets there gives the same events as when
 //! it is asked for each of them.
 
-use crate::Impairments;
 use ackclock_aqm::{Overhead, QueueSpec};
 
 use super::*;
+use crate::Impairments;
 
 proptest! {
     #[test]

@@ -1,11 +1,11 @@
 //! Links that change: rate, delay, loss, outages, queue, and traces.
 
-use crate::Impairments;
 use std::sync::Arc;
 
 use ackclock_aqm::{Overhead, QueueSpec};
 
 use super::*;
+use crate::Impairments;
 use crate::{Change, Course, Format, OPPORTUNITY, Trace, Up};
 
 pub(super) fn change(at: Time) -> Change {

@@ -5,8 +5,9 @@ use crate::expr::Value;
 use crate::expr::syntax::Statement;
 use crate::expr::syntax::StatementKind;
 use crate::expr::syntax::{Binary, Comparison, FUNCTIONS, KEYWORDS, MAX_DEPTH, Node, NodeKind, Unary};
-use crate::expr::token::{CodeToken, Kind};
 use std::ops::Range;
+
+use crate::expr::token::{CodeToken, Kind};
 
 /// Reads the tokens of one line.
 pub(super) struct Reader<'a> {

@@ -1,8 +1,8 @@
 //! What a detector sees of an ACK and the segments in flight, and what it answers.
 
-use crate::CaState;
 use ackclock_units::{Span, Time};
 
+use crate::CaState;
 use crate::loss::scoreboard::Scoreboard;
 
 /// The sender's knowledge at a call, in segments (the names in brackets are Linux's).
