@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ackclock_benches::callgrind::{self, Case};
+use ackclock_benches::callgrind::{self, Case, Counts};
 use ackclock_benches::plot::{Panel, svg};
 use ackclock_benches::topology::{Bulk, Links, NEWRENO, Queue};
 use timing::Pair;
@@ -98,7 +98,7 @@ fn measure(program: &Path, job: &Job) -> io::Result<PlotPoint> {
     let mut costs = [None; 3];
     if callgrind::is_there() && job.packets() < COUNTED {
         let case = Case { name: String::new(), scenarios: scenarios.clone() };
-        let cost = callgrind::measure(program, &[case], |_| ())?[0];
+        let cost = callgrind::measure(program, &[case], Counts::Misses, |_| ())?[0];
         (costs[0], costs[1]) = (Some(cost.instructions / hops), Some(cost.ll / hops));
     }
     let rounds = if job.packets() < COUNTED { ROUNDS } else { 3 };

@@ -15,6 +15,15 @@ use crate::process;
 /// many a core has them to itself. Without these, callgrind takes those of the machine.
 const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
 
+/// What callgrind counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// Instructions, in a third of the time.
+    Instructions,
+    /// Cache misses as well.
+    Misses,
+}
+
 /// The cost of a run, or of each of its data packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
@@ -84,9 +93,13 @@ pub fn compiler() -> io::Result<String> {
 
 /// One run: its cost and its data packets. The environment is empty, because it lies on the stack
 /// and moves what follows there.
-fn run(program: &Path, scenario: &str) -> io::Result<(Cost, f64)> {
+fn run(program: &Path, scenario: &str, counts: Counts) -> io::Result<(Cost, f64)> {
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(CACHES).arg(program);
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    if counts == Counts::Misses {
+        command.args(CACHES);
+    }
+    command.arg(program);
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
     let run = process::run(&mut command, scenario)?;
     let cost = run.said.lines().find_map(collected).ok_or_else(|| io::Error::other(run.said))?;
@@ -94,12 +107,17 @@ fn run(program: &Path, scenario: &str) -> io::Result<(Cost, f64)> {
 }
 
 /// The counts in a line of callgrind's, which has them in the order Ir Dr Dw I1mr D1mr D1mw ILmr
-/// DLmr DLmw.
+/// DLmr DLmw, or Ir alone.
 fn collected(line: &str) -> Option<Cost> {
     let (_, counts) = line.split_once("Collected :")?;
     let counts: Vec<f64> = counts.split_whitespace().filter_map(|count| count.parse().ok()).collect();
-    let &[ir, _, _, i1mr, d1mr, d1mw, ilmr, dlmr, dlmw] = counts.as_slice() else { return None };
-    Some(Cost { instructions: ir, i1: i1mr, d1: d1mr + d1mw, ll: ilmr + dlmr + dlmw })
+    match *counts.as_slice() {
+        [instructions] => Some(Cost { instructions, ..Cost::default() }),
+        [instructions, _, _, i1, d1mr, d1mw, ilmr, dlmr, dlmw] => {
+            Some(Cost { instructions, i1, d1: d1mr + d1mw, ll: ilmr + dlmr + dlmw })
+        }
+        _ => None,
+    }
 }
 
 /// Measures the cost of a data packet in each case, with as many runs at once as there are cores;
@@ -108,7 +126,7 @@ fn collected(line: &str) -> Option<Cost> {
 ///
 /// # Errors
 /// A run fails.
-pub fn measure(program: &Path, cases: &[Case], done: impl Fn(&str) + Sync) -> io::Result<Vec<Cost>> {
+pub fn measure(program: &Path, cases: &[Case], counts: Counts, done: impl Fn(&str) + Sync) -> io::Result<Vec<Cost>> {
     // From the last to the first, the longer run of each before the shorter one.
     let next = AtomicUsize::new(2 * cases.len());
     let work = || {
@@ -116,7 +134,7 @@ pub fn measure(program: &Path, cases: &[Case], done: impl Fn(&str) + Sync) -> io
         while let Ok(left) = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
             let job = left - 1;
             let case = &cases[job / 2];
-            let result = run(program, &case.scenarios[job % 2]);
+            let result = run(program, &case.scenarios[job % 2], counts);
             done(&case.name);
             results.push((job, result));
         }
@@ -141,6 +159,9 @@ mod tests {
         assert_eq!(collected("==1== Events    : Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw"), None);
         let cost = Cost { instructions: 9000.0, i1: 300.0, d1: 6.0, ll: 24.0 };
         assert_eq!(collected("==1== Collected : 9000 2000 1000 300 4 2 7 8 9"), Some(cost));
+        let alone = Cost { instructions: 9000.0, ..Cost::default() };
+        assert_eq!(collected("==1== Collected : 9000"), Some(alone));
+        assert_eq!(collected("==1== Collected : 9000 2000"), None);
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn sections() -> Vec<Item> {
             items.push(Item { name: section.to_owned(), ..Item::default() });
             items.len() - 1
         });
-        items[at].keys.push(found_as(&found));
+        items[at].keys.push(found_as(found));
     }
     items
 }

@@ -167,11 +167,16 @@ impl<'a> Fields<'a> {
     /// The entry of a key, which is known from now on.
     pub(crate) fn get(&mut self, key: impl Into<Label>) -> Option<&'a Entry> {
         let key = key.into();
-        if !self.known.contains(&key.name) {
-            self.known.push(key.name);
-        }
         self.declare(key, || Domain::Structure);
-        self.find(key.name)
+        self.asked(key.name)
+    }
+
+    /// The entry of a key that has been declared, which is known from now on.
+    fn asked(&mut self, key: &'static str) -> Option<&'a Entry> {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+        self.find(key)
     }
 
     /// Says what a key may hold, where no kind reads it.
@@ -239,7 +244,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn maybe<K: Kind>(&mut self, key: impl Into<Label>, kind: K) -> Option<K::Held> {
         let key = key.into();
         self.declare(key, || kind.domain());
-        let node = &self.get(key)?.node;
+        let node = &self.asked(key.name)?.node;
         kind.read(node).map_err(|problem| self.reject(key.name, node, problem)).ok()
     }
 
@@ -247,7 +252,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn or<K: Kind>(&mut self, key: impl Into<Label>, default: K::Held, kind: K) -> K::Held {
         let key = key.into();
         self.declare(key, || kind.domain());
-        let Some(entry) = self.get(key) else {
+        let Some(entry) = self.asked(key.name) else {
             self.fill(key.name, kind.show(&default));
             return default;
         };
@@ -270,7 +275,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn table(&mut self, key: impl Into<Label>, expected: &str) -> Option<Fields<'a>> {
         let key = key.into();
         self.declare(key, || Domain::Table);
-        let entry = self.get(key)?;
+        let entry = self.asked(key.name)?;
         let Some(table) = entry.node.table() else {
             self.reject(key.name, &entry.node, Problem::new("not a table", expected));
             return None;
@@ -328,7 +333,7 @@ impl<'a> Fields<'a> {
     ) -> Option<T> {
         let key = key.into();
         self.declare(key, || Domain::Either(vec![Domain::Flag, Domain::Table]));
-        match (self.get(key).map(|entry| &entry.node), default) {
+        match (self.asked(key.name).map(|entry| &entry.node), default) {
             (None, None) => {
                 self.fill(key.name, false);
                 None
@@ -366,7 +371,7 @@ impl<'a> Fields<'a> {
         let mut child = self.bare(key.name);
         child.declare(keys::KIND, || of.domain());
         let mut kind = default;
-        match self.get(key).map(|entry| &entry.node) {
+        match self.asked(key.name).map(|entry| &entry.node) {
             None => child.fill("kind", default),
             Some(Node { value: Value::Table(table), .. }) => {
                 match table.get("kind").map(|entry| (of.read(&entry.node), &entry.node)) {

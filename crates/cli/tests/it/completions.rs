@@ -18,29 +18,32 @@ fn schema() -> Value {
 }
 
 /// The forms that a part of a schema has, with definitions in place of references.
-fn forms(root: &Value, part: &Value) -> Vec<Value> {
-    let resolved = |part: &Value| match part["$ref"].as_str() {
-        Some(name) => root["definitions"][name.trim_start_matches("#/definitions/")].clone(),
-        None => part.clone(),
+fn forms<'a>(root: &'a Value, part: &'a Value) -> Vec<&'a Value> {
+    let resolved = |part: &'a Value| match part["$ref"].as_str() {
+        Some(name) => &root["definitions"][name.trim_start_matches("#/definitions/")],
+        None => part,
     };
     let part = resolved(part);
-    part["anyOf"].as_array().map_or_else(|| vec![part.clone()], |forms| forms.iter().map(resolved).collect())
+    part["anyOf"].as_array().map_or_else(|| vec![part], |forms| forms.iter().map(resolved).collect())
 }
 
 /// Returns `true` if a part of a schema has a key below a path.
 fn has(root: &Value, part: &Value, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
-    forms(root, part).iter().any(|form| {
+    forms(root, part).into_iter().any(|form| {
         let (name, lists) = (first.trim_end_matches("[]"), first.matches("[]").count());
-        let mut next =
-            if name == "NAME" { form["additionalProperties"].clone() } else { form["properties"][name].clone() };
+        let mut next = if name == "NAME" { &form["additionalProperties"] } else { &form["properties"][name] };
         for _ in 0..lists {
-            let forms = next["anyOf"].as_array().cloned().unwrap_or_else(|| vec![next.clone()]);
-            next =
-                forms.into_iter().map(|form| form["items"].clone()).find(|items| !items.is_null()).unwrap_or_default();
+            let mut items = forms_of_list(next).into_iter().map(|form| &form["items"]);
+            next = items.find(|items| !items.is_null()).unwrap_or(&Value::Null);
         }
-        !next.is_null() && has(root, &next, rest)
+        !next.is_null() && has(root, next, rest)
     })
+}
+
+/// A list by itself, or among other forms.
+fn forms_of_list(part: &Value) -> Vec<&Value> {
+    part["anyOf"].as_array().map_or_else(|| vec![part], |forms| forms.iter().collect())
 }
 
 #[test]

@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
+use std::sync::OnceLock;
 
 use crate::document::{self, Node, Table, Value};
 use crate::expect;
@@ -268,7 +269,12 @@ impl Found {
 }
 
 /// All keys, in the order in which they are first asked for.
-pub(crate) fn all() -> Vec<Found> {
+pub(crate) fn all() -> &'static [Found] {
+    static ALL: OnceLock<Vec<Found>> = OnceLock::new();
+    ALL.get_or_init(crawl)
+}
+
+fn crawl() -> Vec<Found> {
     let mut crawl = Crawl::default();
     for base in BASES {
         if let Some(root) = document::parse_document(base, 0, &Report::default()) {

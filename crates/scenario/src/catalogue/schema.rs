@@ -198,8 +198,7 @@ impl Definitions {
 pub fn schema() -> Value {
     let mut root = Node::default();
     for found in crawl::all() {
-        let path = found.path.clone();
-        root.at(&path).found = Some(found);
+        root.at(&found.path).found = Some(found.clone());
     }
     let mut schema = root.table(&[]);
     let mut definitions = Definitions::default();
