@@ -10,33 +10,33 @@ use crate::host::Host;
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) takes: &'static str,
-    effect: Effect,
+    effect: KeyEffect,
 }
 
-enum Effect {
+enum KeyEffect {
     Flag(fn(&mut Host) -> &mut bool),
     Number(u64, u64, fn(&mut Host) -> &mut u32),
     By(fn(&mut Host, &str) -> Result<(), String>),
 }
 
 const fn key(name: &'static str, takes: &'static str, apply: fn(&mut Host, &str) -> Result<(), String>) -> Key {
-    Key { name, takes, effect: Effect::By(apply) }
+    Key { name, takes, effect: KeyEffect::By(apply) }
 }
 
 const fn flag(name: &'static str, at: fn(&mut Host) -> &mut bool) -> Key {
-    Key { name, takes: "on or off", effect: Effect::Flag(at) }
+    Key { name, takes: "on or off", effect: KeyEffect::Flag(at) }
 }
 
 const fn size(name: &'static str, least: u64, most: u64, at: fn(&mut Host) -> &mut u32) -> Key {
-    Key { name, takes: "bytes", effect: Effect::Number(least, most, at) }
+    Key { name, takes: "bytes", effect: KeyEffect::Number(least, most, at) }
 }
 
 impl Key {
     pub(super) fn apply(&self, host: &mut Host, value: &str) -> Result<(), String> {
         match self.effect {
-            Effect::Flag(at) => switch(value).map(|value| *at(host) = value),
-            Effect::Number(least, most, at) => number(value, least..=most).map(|value| *at(host) = value as u32),
-            Effect::By(apply) => apply(host, value),
+            KeyEffect::Flag(at) => switch(value).map(|value| *at(host) = value),
+            KeyEffect::Number(least, most, at) => number(value, least..=most).map(|value| *at(host) = value as u32),
+            KeyEffect::By(apply) => apply(host, value),
         }
     }
 }
